@@ -1,0 +1,3 @@
+//! `queuescope`: which flows are filling a queue, and what to do about them.
+
+fn main() {}

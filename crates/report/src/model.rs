@@ -1,0 +1,247 @@
+//! The one report: what an analysis found, with names in place of ids. Text, JSON and HTML are views of it.
+//!
+//! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything that an analysis found.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Report {
+    /// What was read.
+    pub input: Input,
+    /// How it was analysed, with every value that was chosen for the user.
+    pub setup: Setup,
+    /// Counts and extremes over the whole input.
+    pub totals: Totals,
+    /// The bursts, in order of time.
+    pub bursts: Vec<Burst>,
+    /// The culprits over all bursts, for each granularity in the order of `setup.granularities`.
+    pub culprits: Vec<Culprits>,
+    /// How right the sketch was, for each granularity and estimator.
+    pub sketch: Vec<SketchScore>,
+    /// What was skipped, cut short or put right, and why.
+    pub skipped: Vec<Skipped>,
+    /// Queue depth over the whole input, where it was asked for.
+    pub series: Option<Series>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Input {
+    /// The file as the user named it; `-` is standard input.
+    pub name: String,
+    /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`.
+    pub format: String,
+    /// Time of the first packet, nanoseconds since the Unix epoch (for departures: as in the file).
+    pub first_ns: u64,
+    /// The damage that ended the input early, if any.
+    pub damage: Option<String>,
+}
+
+/// How the input was analysed.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Setup {
+    /// Drain rate of the queue in bits per second; none where departures came from elsewhere.
+    pub rate_bps: Option<u64>,
+    /// The queue's limit as the user writes it (`1 s`, `64 kB`, `100 packets`, `none`).
+    pub limit: String,
+    /// How much faster than captured the packets were sent, as the user writes it (`1`, `50`, `2.5`).
+    pub speedup: String,
+    /// Layer-2 overhead added to every packet, as the user writes it (`none`, `ethernet`, `24`).
+    pub overhead: String,
+    /// At which granularities flows were told apart.
+    pub granularities: Vec<String>,
+    /// A burst is a stretch in which packets wait at least this long.
+    pub tau_ns: u64,
+    /// Where tau came from: `given`, or `1/8 of the largest delay`.
+    pub tau_source: String,
+    /// A flow contributes if it is at least this share of the queue.
+    pub alpha: f64,
+    /// The sketch.
+    pub sketch: SketchSetup,
+}
+
+/// The dimensions of the sketch and where they came from.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct SketchSetup {
+    /// Snapshots (h).
+    pub snapshots: usize,
+    /// Rows of each Count-Min Sketch (R).
+    pub rows: usize,
+    /// Columns of each Count-Min Sketch (C).
+    pub columns: usize,
+    /// Time window of a snapshot (T), as it ended.
+    pub window_ns: u64,
+    /// `given`, or why this window.
+    pub window_source: String,
+    /// `tag` or `clean`.
+    pub expiry: String,
+    /// Memory of one sketch.
+    pub bytes: u64,
+}
+
+/// Counts and extremes over the whole input.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Totals {
+    /// Packets read.
+    pub packets: u64,
+    /// Their bytes on the link, with the overhead that was asked for.
+    pub bytes: u64,
+    /// Flows seen, for each granularity.
+    pub flows: Vec<FlowCount>,
+    /// From the first packet to the last.
+    pub duration_ns: u64,
+    /// Packets that left the queue.
+    pub departed_packets: u64,
+    /// Their bytes.
+    pub departed_bytes: u64,
+    /// Packets dropped, by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Mean rate offered, bits per second.
+    pub offered_bps: f64,
+    /// Share of the time that the link was sending; none where departures came from elsewhere.
+    pub utilisation: Option<f64>,
+    /// Share of packets that waited at all.
+    pub waited_share: f64,
+    /// Delay at percentiles 50, 90, 99, 99.9 and 100, as (percentile, nanoseconds).
+    pub delay_percentiles: Vec<(f64, u64)>,
+    /// The longest delay.
+    pub peak_delay_ns: u64,
+    /// The deepest queue in bytes.
+    pub peak_depth_bytes: u64,
+    /// The deepest queue in packets.
+    pub peak_depth_packets: u64,
+    /// Mean number of distinct flows in the queue as seen by packets of bursts, first granularity.
+    pub flows_in_queue_mean: Option<f64>,
+    /// Packets larger than the MTU: segmentation offload merged them before they were captured.
+    pub super_packets: u64,
+}
+
+/// How many flows there were.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct FlowCount {
+    /// The granularity.
+    pub granularity: String,
+    /// How many.
+    pub flows: u64,
+    /// Whether that is exact, or an estimate good to half a percent.
+    pub exact: bool,
+}
+
+/// A stretch in which packets waited at least tau.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Burst {
+    /// Its number, from 1 in order of time.
+    pub number: u64,
+    /// When the first packet that waited at least tau came.
+    pub start_ns: u64,
+    /// From then until the last such packet left.
+    pub length_ns: u64,
+    /// The longest delay in it.
+    pub peak_delay_ns: u64,
+    /// When the packet with the longest delay came.
+    pub peak_at_ns: u64,
+    /// The deepest queue in it, bytes.
+    pub peak_depth_bytes: u64,
+    /// The deepest queue in it, packets.
+    pub peak_depth_packets: u64,
+    /// Packets that waited at least tau.
+    pub packets_hit: u64,
+    /// Packets that left during the burst.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets dropped during the burst.
+    pub drops: u64,
+    /// The culprits, for each granularity in the order of `setup.granularities`.
+    pub culprits: Vec<Culprits>,
+    /// Queue depth during the burst, finer than the whole series, where it was asked for.
+    pub series: Option<Series>,
+}
+
+/// Who filled the queue, at one granularity, heaviest first.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Culprits {
+    /// The granularity.
+    pub granularity: String,
+    /// Flows with the largest shares; those under alpha are left out unless there would be none.
+    pub flows: Vec<Culprit>,
+    /// How many flows left packets, altogether.
+    pub flows_total: u64,
+}
+
+/// One flow and its part in the queue.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Culprit {
+    /// The flow.
+    pub flow: String,
+    /// Its bytes that left during the burst.
+    pub bytes: u64,
+    /// Its packets that left during the burst.
+    pub packets: u64,
+    /// Its share of the bytes that left during the burst.
+    pub share: f64,
+    /// The most of the queue that it held as one of its own packets came, bytes.
+    pub peak_bytes: u64,
+}
+
+/// How right one estimator of the sketch was about which packets belong to contributing flows.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct SketchScore {
+    /// The granularity.
+    pub granularity: String,
+    /// `inner`, `outer` or `overlap`.
+    pub estimator: String,
+    /// Packets asked about: those that waited at least tau.
+    pub asked: u64,
+    /// Rightly reported.
+    pub true_positives: u64,
+    /// Wrongly reported.
+    pub false_positives: u64,
+    /// Wrongly passed over.
+    pub false_negatives: u64,
+    /// `tp / (tp + fp)`; none where nothing was reported.
+    pub precision: Option<f64>,
+    /// `tp / (tp + fn)`; none where nothing was to be found.
+    pub recall: Option<f64>,
+    /// Mean absolute error of the estimated size, bytes.
+    pub mean_error_bytes: Option<f64>,
+}
+
+/// Something that was skipped, cut short or put right.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Skipped {
+    /// A short stable name.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+    /// What it means for the result, in a sentence.
+    pub meaning: String,
+}
+
+/// Queue depth over time, stacked by flow.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Series {
+    /// When the first bucket starts.
+    pub start_ns: u64,
+    /// Length of a bucket.
+    pub bucket_ns: u64,
+    /// Mean depth in each bucket, bytes.
+    pub mean_bytes: Vec<f64>,
+    /// Longest delay of the packets that came in each bucket.
+    pub peak_delay_ns: Vec<u64>,
+    /// Drops in each bucket.
+    pub drops: Vec<u64>,
+    /// The largest flows (first granularity) and their mean part in each bucket; what is missing to `mean_bytes` is others'.
+    pub flows: Vec<SeriesFlow>,
+}
+
+/// One flow's part of a series.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct SeriesFlow {
+    /// The flow.
+    pub flow: String,
+    /// Mean bytes in the queue in each bucket.
+    pub mean_bytes: Vec<f64>,
+}

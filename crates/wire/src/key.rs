@@ -1,0 +1,440 @@
+//! Who a packet belongs to: [`FlowKey`], and the [`Granularity`] at which flows are told apart.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// The fields that can tell flows apart. What a granularity leaves out is zero, so that equal flows are equal keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowKey {
+    /// Source address; an IPv4 or MAC address stands in the low bits.
+    pub src: u128,
+    /// Destination address; an IPv4 or MAC address stands in the low bits.
+    pub dst: u128,
+    /// Source port, where the protocol has ports.
+    pub src_port: u16,
+    /// Destination port, where the protocol has ports.
+    pub dst_port: u16,
+    /// Outermost 802.1Q VLAN identifier; 0 without a tag.
+    pub vlan: u16,
+    /// What a frame without an IP header carries (EtherType); 0 for IP.
+    pub ethertype: u16,
+    /// IP protocol number of the transport.
+    pub protocol: u8,
+    /// Differentiated services codepoint.
+    pub dscp: u8,
+    /// What the addresses are.
+    pub family: Family,
+}
+
+/// What a key's addresses are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// No network header that is understood: the addresses are MAC addresses, or zero.
+    #[default]
+    Link,
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl FlowKey {
+    /// A 64-bit digest, the same in every run. Sketches and hash tables start from it.
+    pub fn digest(&self) -> u64 {
+        let words = [
+            self.src as u64,
+            (self.src >> 64) as u64,
+            self.dst as u64,
+            (self.dst >> 64) as u64,
+            u64::from(self.src_port)
+                | u64::from(self.dst_port) << 16
+                | u64::from(self.vlan) << 32
+                | u64::from(self.ethertype) << 48,
+            u64::from(self.protocol) | u64::from(self.dscp) << 8 | (self.family as u64) << 16,
+        ];
+        // Three independent folded products, joined by a fourth: each word meets a secret before it is multiplied.
+        let a = fold(words[0] ^ 0x243f_6a88_85a3_08d3, words[1] ^ 0x1319_8a2e_0370_7344);
+        let b = fold(words[2] ^ 0xa409_3822_299f_31d0, words[3] ^ 0x082e_fa98_ec4e_6c89);
+        let c = fold(words[4] ^ 0x4528_21e6_38d0_1377, words[5] ^ 0xbe54_66cf_34e9_0c6c);
+        fold(a ^ b.rotate_left(21) ^ 0xc0ac_29b7_c97c_50dd, c ^ b ^ 0x3f84_d5b5_b547_0917)
+    }
+}
+
+/// The folded product of two words: the high half of the 128-bit product meets the low half.
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// How finely flows are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Granularity {
+    /// Addresses, ports and protocol, each direction a flow of its own. Written `5tuple`.
+    FiveTuple,
+    /// Addresses, ports and protocol, both directions one flow. Written `conn`.
+    Connection,
+    /// Source and destination address. Written `src-dst`.
+    Pair,
+    /// Source address or its prefix. Written `src`, `src/24`, `src/24/56`.
+    Source(Prefixes),
+    /// Destination address or its prefix. Written `dst`, `dst/24`, `dst/24/56`.
+    Destination(Prefixes),
+    /// Differentiated services codepoint. Written `dscp`.
+    Dscp,
+    /// VLAN identifier. Written `vlan`.
+    Vlan,
+}
+
+/// How many leading bits of an address count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prefixes {
+    /// Of an IPv4 address, up to 32.
+    pub v4: u8,
+    /// Of an IPv6 address, up to 128.
+    pub v6: u8,
+}
+
+impl Prefixes {
+    /// Whole addresses.
+    pub const WHOLE: Self = Self { v4: 32, v6: 128 };
+
+    fn apply(self, address: u128, family: Family) -> u128 {
+        match family {
+            Family::Link => address,
+            Family::V4 => address & high_bits(self.v4) >> 96,
+            Family::V6 => address & high_bits(self.v6),
+        }
+    }
+}
+
+/// A mask of the `count` highest of 128 bits.
+fn high_bits(count: u8) -> u128 {
+    if count == 0 { 0 } else { u128::MAX << (128 - u32::from(count.min(128))) }
+}
+
+impl Granularity {
+    /// The key of the flow that `key` belongs to at this granularity. `key` carries all fields.
+    pub fn project(self, key: &FlowKey) -> FlowKey {
+        let FlowKey { src, dst, src_port, dst_port, ethertype, family, .. } = *key;
+        match self {
+            Self::FiveTuple => FlowKey { vlan: 0, dscp: 0, ..*key },
+            Self::Connection if (dst, dst_port) < (src, src_port) => {
+                FlowKey { src: dst, dst: src, src_port: dst_port, dst_port: src_port, vlan: 0, dscp: 0, ..*key }
+            }
+            Self::Connection => FlowKey { vlan: 0, dscp: 0, ..*key },
+            Self::Pair => FlowKey { src, dst, ethertype, family, ..FlowKey::default() },
+            Self::Source(bits) => FlowKey { src: bits.apply(src, family), ethertype, family, ..FlowKey::default() },
+            Self::Destination(bits) => {
+                FlowKey { dst: bits.apply(dst, family), ethertype, family, ..FlowKey::default() }
+            }
+            Self::Dscp => FlowKey { dscp: key.dscp, ethertype, protocol: 0, family, ..FlowKey::default() },
+            Self::Vlan => FlowKey { vlan: key.vlan, ..FlowKey::default() },
+        }
+    }
+
+    /// The coarsest key from which every one of `granularities` can still be projected.
+    pub fn finest(granularities: &[Self], key: &FlowKey) -> FlowKey {
+        let needs = |which: fn(&Self) -> bool| granularities.iter().any(which);
+        let tuple = needs(|g| matches!(g, Self::FiveTuple | Self::Connection));
+        let pair = tuple || needs(|g| matches!(g, Self::Pair));
+        let only_prefix = |end: fn(&Self) -> Option<Prefixes>| {
+            let wanted = granularities.iter().filter_map(end);
+            wanted.reduce(|a, b| Prefixes { v4: a.v4.max(b.v4), v6: a.v6.max(b.v6) })
+        };
+        let end = |whole: bool, bits: Option<Prefixes>, address: u128| match (whole, bits) {
+            (true, _) => address,
+            (false, Some(bits)) => bits.apply(address, key.family),
+            (false, None) => 0,
+        };
+        let src = only_prefix(|g| if let Self::Source(bits) = g { Some(*bits) } else { None });
+        let dst = only_prefix(|g| if let Self::Destination(bits) = g { Some(*bits) } else { None });
+        FlowKey {
+            src: end(pair, src, key.src),
+            dst: end(pair, dst, key.dst),
+            src_port: if tuple { key.src_port } else { 0 },
+            dst_port: if tuple { key.dst_port } else { 0 },
+            protocol: if tuple { key.protocol } else { 0 },
+            vlan: if needs(|g| matches!(g, Self::Vlan)) { key.vlan } else { 0 },
+            dscp: if needs(|g| matches!(g, Self::Dscp)) { key.dscp } else { 0 },
+            ethertype: key.ethertype,
+            family: key.family,
+        }
+    }
+
+    /// A key of this granularity as a person reads it: `10.0.0.1:443 > 10.0.0.2:50010 tcp`, `> 10.0.0.0/24`.
+    pub fn name(self, key: &FlowKey) -> String {
+        match self {
+            Self::Vlan if key.vlan == 0 => return "untagged".to_owned(),
+            Self::Vlan => return format!("vlan {}", key.vlan),
+            _ if key.family == Family::Link => return link_name(self, key),
+            _ => {}
+        }
+        let v6 = key.family == Family::V6;
+        let prefix = |bits: Prefixes| match if v6 { (bits.v6, 128) } else { (bits.v4, 32) } {
+            (count, whole) if count == whole => String::new(),
+            (count, _) => format!("/{count}"),
+        };
+        let (src, dst) = (Address(key.src, v6), Address(key.dst, v6));
+        match self {
+            Self::FiveTuple | Self::Connection => {
+                let arrow = if self == Self::FiveTuple { ">" } else { "<>" };
+                let protocol = protocol_name(key.protocol);
+                if key.src_port == 0 && key.dst_port == 0 {
+                    return format!("{src} {arrow} {dst} {protocol}");
+                }
+                let end = |address: Address, port: u16| {
+                    if v6 { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
+                };
+                format!("{} {arrow} {} {protocol}", end(src, key.src_port), end(dst, key.dst_port))
+            }
+            Self::Pair => format!("{src} > {dst}"),
+            Self::Source(bits) => format!("{src}{} >", prefix(bits)),
+            Self::Destination(bits) => format!("> {dst}{}", prefix(bits)),
+            Self::Dscp => format!("{} {}", if v6 { "ipv6" } else { "ipv4" }, dscp_name(key.dscp)),
+            Self::Vlan => unreachable!("named above"),
+        }
+    }
+}
+
+/// An address as its family writes it.
+#[derive(Clone, Copy)]
+struct Address(u128, bool);
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.1 { Ipv6Addr::from(self.0).fmt(f) } else { Ipv4Addr::from(self.0 as u32).fmt(f) }
+    }
+}
+
+/// A frame without a network header that is understood: what it carries, and between which stations.
+fn link_name(granularity: Granularity, key: &FlowKey) -> String {
+    let what = match key.ethertype {
+        0 => "not IP".to_owned(),
+        0x0806 => "ARP".to_owned(),
+        0x8100 | 0x88a8 => "VLAN tag".to_owned(),
+        0x8847 | 0x8848 => "MPLS".to_owned(),
+        0x8863 => "PPPoE discovery".to_owned(),
+        0x8864 => "PPPoE session".to_owned(),
+        0x888e => "EAPOL".to_owned(),
+        0x88cc => "LLDP".to_owned(),
+        other if other < 0x0600 => "LLC".to_owned(),
+        other => format!("EtherType {other:#06x}"),
+    };
+    let mac = |address: u128| {
+        let bytes = (address as u64).to_be_bytes();
+        bytes[2..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+    };
+    match (granularity, key.src, key.dst) {
+        (_, 0, 0) | (Granularity::Dscp, ..) => what,
+        (Granularity::Source(_), src, _) => format!("{} > {what}", mac(src)),
+        (Granularity::Destination(_), _, dst) => format!("> {} {what}", mac(dst)),
+        (_, src, dst) => format!("{} > {} {what}", mac(src), mac(dst)),
+    }
+}
+
+/// The usual name of an IP protocol number, or the number.
+fn protocol_name(number: u8) -> String {
+    let name = match number {
+        0 => "hopopt",
+        1 => "icmp",
+        2 => "igmp",
+        4 => "ipip",
+        6 => "tcp",
+        17 => "udp",
+        33 => "dccp",
+        41 => "ipv6",
+        47 => "gre",
+        50 => "esp",
+        51 => "ah",
+        58 => "icmp6",
+        89 => "ospf",
+        132 => "sctp",
+        136 => "udplite",
+        other => return format!("proto {other}"),
+    };
+    name.to_owned()
+}
+
+/// The usual name of a codepoint (RFC 2474, 2597, 3246, 8622), or the number.
+fn dscp_name(dscp: u8) -> String {
+    match dscp {
+        0 => "best effort".to_owned(),
+        1 => "le".to_owned(),
+        44 => "va".to_owned(),
+        46 => "ef".to_owned(),
+        n if n % 8 == 0 => format!("cs{}", n / 8),
+        n if n % 2 == 0 && (10..=38).contains(&n) => format!("af{}{}", n / 8, n % 8 / 2),
+        n => format!("dscp {n}"),
+    }
+}
+
+/// As the command line writes it; [`FromStr`] reads it back.
+impl fmt::Display for Granularity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (end, bits) = match self {
+            Self::FiveTuple => return f.pad("5tuple"),
+            Self::Connection => return f.pad("conn"),
+            Self::Pair => return f.pad("src-dst"),
+            Self::Dscp => return f.pad("dscp"),
+            Self::Vlan => return f.pad("vlan"),
+            Self::Source(bits) => ("src", *bits),
+            Self::Destination(bits) => ("dst", *bits),
+        };
+        if bits == Prefixes::WHOLE { f.pad(end) } else { f.pad(&format!("{end}/{}/{}", bits.v4, bits.v6)) }
+    }
+}
+
+impl FromStr for Granularity {
+    type Err = GranularityError;
+
+    fn from_str(text: &str) -> Result<Self, GranularityError> {
+        let unknown = || GranularityError::Unknown { text: text.to_owned() };
+        match text {
+            "5tuple" => return Ok(Self::FiveTuple),
+            "conn" => return Ok(Self::Connection),
+            "src-dst" => return Ok(Self::Pair),
+            "dscp" => return Ok(Self::Dscp),
+            "vlan" => return Ok(Self::Vlan),
+            _ => {}
+        }
+        let (end, bits) = text.split_once('/').map_or((text, None), |(end, bits)| (end, Some(bits)));
+        let bits = match bits {
+            None => Prefixes::WHOLE,
+            Some(bits) => {
+                let prefix = || GranularityError::Prefix { text: text.to_owned() };
+                let length = |text: &str, most: u8| {
+                    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                    text.parse().ok().filter(|&length| plain && length <= most).ok_or_else(prefix)
+                };
+                match bits.split_once('/') {
+                    Some((v4, v6)) => Prefixes { v4: length(v4, 32)?, v6: length(v6, 128)? },
+                    None => match length(bits, 128)? {
+                        v4 @ 0..=32 => Prefixes { v4, v6: v4 * 2 },
+                        v6 => Prefixes { v4: 32, v6 },
+                    },
+                }
+            }
+        };
+        match end {
+            "src" => Ok(Self::Source(bits)),
+            "dst" => Ok(Self::Destination(bits)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// A granularity that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GranularityError {
+    /// The name is none that is known.
+    #[error(
+        "'{text}' is not a flow key: use 5tuple, conn (both directions), src-dst, src, dst, dscp or vlan; \
+         src and dst take a prefix length, as in dst/24 or dst/24/56 (IPv4/IPv6)"
+    )]
+    Unknown {
+        /// What was written.
+        text: String,
+    },
+    /// The prefix length is none.
+    #[error(
+        "'{text}' has no such prefix length: IPv4 has 0 to 32 and IPv6 0 to 128, as in dst/24 or dst/24/56 (IPv4/IPv6)"
+    )]
+    Prefix {
+        /// What was written.
+        text: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn v4(src: [u8; 4], dst: [u8; 4], src_port: u16, dst_port: u16) -> FlowKey {
+        let [src, dst] = [src, dst].map(|octets| u128::from(u32::from_be_bytes(octets)));
+        FlowKey { src, dst, src_port, dst_port, protocol: 6, family: Family::V4, vlan: 7, dscp: 46, ethertype: 0 }
+    }
+
+    #[test]
+    fn names_are_what_an_operator_writes() {
+        let key = v4([10, 0, 0, 1], [10, 0, 1, 7], 443, 50010);
+        let name = |text: &str| {
+            let granularity: Granularity = text.parse().unwrap();
+            granularity.name(&granularity.project(&key))
+        };
+        assert_eq!(name("5tuple"), "10.0.0.1:443 > 10.0.1.7:50010 tcp");
+        assert_eq!(name("conn"), "10.0.0.1:443 <> 10.0.1.7:50010 tcp");
+        assert_eq!(name("src-dst"), "10.0.0.1 > 10.0.1.7");
+        assert_eq!(name("src"), "10.0.0.1 >");
+        assert_eq!(name("dst/24"), "> 10.0.1.0/24");
+        assert_eq!(name("dst/0"), "> 0.0.0.0/0");
+        assert_eq!(name("dscp"), "ipv4 ef");
+        assert_eq!(name("vlan"), "vlan 7");
+    }
+
+    #[test]
+    fn both_directions_are_one_connection() {
+        let key = v4([10, 0, 0, 1], [10, 0, 1, 7], 443, 50010);
+        let back = v4([10, 0, 1, 7], [10, 0, 0, 1], 50010, 443);
+        assert_eq!(Granularity::Connection.project(&key), Granularity::Connection.project(&back));
+        assert_ne!(Granularity::FiveTuple.project(&key), Granularity::FiveTuple.project(&back));
+    }
+
+    #[test]
+    fn what_is_no_granularity_is_refused() {
+        for text in ["", "tuple", "dst/33/0", "dst/129", "src/", "src/+4", "src/1/2/3", "vlan/3", "dst/256"] {
+            assert!(text.parse::<Granularity>().is_err(), "{text}");
+        }
+    }
+
+    fn granularity() -> impl Strategy<Value = Granularity> {
+        let prefixes = (0..=32u8, 0..=128u8).prop_map(|(v4, v6)| Prefixes { v4, v6 });
+        prop_oneof![
+            Just(Granularity::FiveTuple),
+            Just(Granularity::Connection),
+            Just(Granularity::Pair),
+            Just(Granularity::Dscp),
+            Just(Granularity::Vlan),
+            prefixes.clone().prop_map(Granularity::Source),
+            prefixes.prop_map(Granularity::Destination),
+        ]
+    }
+
+    fn key() -> impl Strategy<Value = FlowKey> {
+        let family = prop_oneof![Just(Family::V4), Just(Family::V6), Just(Family::Link)];
+        let numbers = (any::<u16>(), any::<u16>(), 0..4096u16, any::<u8>(), 0..64u8);
+        (any::<[u128; 2]>(), numbers, family).prop_map(
+            |(addresses, (src_port, dst_port, vlan, protocol, dscp), family)| {
+                let [src, dst] = addresses.map(|a| if family == Family::V6 { a } else { u128::from(a as u32) });
+                FlowKey { src, dst, src_port, dst_port, vlan, dscp, protocol, family, ethertype: 0 }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn display_reads_back(granularity in granularity()) {
+            prop_assert_eq!(granularity.to_string().parse(), Ok(granularity));
+        }
+
+        #[test]
+        fn projecting_through_the_finest_key_loses_nothing(
+            wanted in prop::collection::vec(granularity(), 1..4), key in key()
+        ) {
+            let finest = Granularity::finest(&wanted, &key);
+            for granularity in wanted {
+                prop_assert_eq!(granularity.project(&finest), granularity.project(&key));
+            }
+        }
+
+        #[test]
+        fn projection_is_idempotent_and_digest_follows_equality(
+            granularity in granularity(), key in key(), other in key()
+        ) {
+            let once = granularity.project(&key);
+            prop_assert_eq!(granularity.project(&once), once);
+            prop_assert_eq!(once.digest() == granularity.project(&other).digest(), once == granularity.project(&other));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Bytes to headers, and the records that every other part speaks.
+//!
+//! This is floor 0 of the house: it imports no other crate of the workspace and does no input or output.
+//!
+//! - [`Nanos`], [`Rate`], [`ByteCount`]: units, with exact integer arithmetic and one way to write each.
+//! - [`Packet`] and [`Departure`]: a packet as a queue sees it, and the record that it left one.
+//! - [`FlowKey`] and [`Granularity`]: who a packet belongs to, from a five-tuple to a prefix.
+//! - [`FlowTable`] and [`Flows`]: the door that hands out small [`FlowId`]s and takes them back.
+//! - [`parse`]: link, network and transport headers of a captured frame.
+
+mod flows;
+mod key;
+mod packet;
+pub mod parse;
+mod units;
+
+pub use flows::{FlowTable, Flows};
+pub use key::{Family, FlowKey, Granularity, GranularityError, Prefixes};
+pub use packet::{Backlog, Class, Departure, Ecn, FlowId, Packet, PacketId, QueueId};
+pub use units::{ByteCount, Nanos, Rate, UnitError};

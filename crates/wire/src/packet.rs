@@ -1,0 +1,100 @@
+//! The two records that everything speaks: a [`Packet`] and its [`Departure`].
+
+use crate::{ByteCount, Nanos};
+
+/// A packet as a queue sees it: who and how big, never its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// Its place in the stream it came from, from 0.
+    pub id: PacketId,
+    /// The flow it belongs to, at the finest granularity in use.
+    pub flow: FlowId,
+    /// What it occupies on the link and in the queue.
+    pub size: ByteCount,
+    /// The class of service it is queued in; 0 where there is only one.
+    pub class: Class,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+}
+
+/// A packet that left a queue: the record that everything downstream reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// The packet.
+    pub packet: Packet,
+    /// The queue it left.
+    pub queue: QueueId,
+    /// When it entered the queue.
+    pub enqueued: Nanos,
+    /// When it left the queue, which is when the link started to send it.
+    pub dequeued: Nanos,
+    /// What was in the queue when it entered, without itself.
+    pub backlog_in: Backlog,
+    /// What was in the queue when it left, without itself.
+    pub backlog_out: Backlog,
+}
+
+impl Departure {
+    /// The sojourn time: how long the packet waited in the queue.
+    pub fn sojourn(&self) -> Nanos {
+        self.dequeued.saturating_sub(self.enqueued)
+    }
+}
+
+/// How much a queue holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: ByteCount,
+}
+
+/// A packet's place in the stream it came from, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketId(pub u64);
+
+/// A small integer that stands for a flow while it is active; see [`crate::Flows`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+impl FlowId {
+    /// The id as an index into per-flow tables.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A queue, where there are several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId(pub u16);
+
+/// A class of service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(pub u8);
+
+/// The ECN field of an IP header (RFC 3168 section 5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ecn {
+    /// Not ECN-capable, or not an IP packet.
+    #[default]
+    NotEct,
+    /// ECT(1), which L4S uses (RFC 9331).
+    Ect1,
+    /// ECT(0).
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl Ecn {
+    /// From the two low bits of the traffic class.
+    pub fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotEct,
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Link, network and transport headers of a captured frame.

@@ -1,0 +1,317 @@
+//! Units: time in nanoseconds, rates in bits per second, sizes in bytes; how a person writes them, and how they are shown.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::str::FromStr;
+
+/// A point in time or a span, in nanoseconds. Points count from an origin that the source of packets chooses
+/// (for captures, the Unix epoch).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The latest time there is (584 years).
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `self - other`, or zero where that would be negative.
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// `self + other`, or the latest time there is.
+    pub fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// In seconds, for people and plots.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+/// Shown with three or four significant digits in the unit that suits: `0 s`, `640 ns`, `12.8 µs`, `1.25 ms`, `3.50 s`.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.pad("0 s"),
+            n @ 1..1_000 => f.pad(&format!("{n} ns")),
+            n => f.pad(&scaled(n as f64, &[(1e3, "µs"), (1e6, "ms"), (1e9, "s")])),
+        }
+    }
+}
+
+/// Written `250ms`, `1.5 s`, `10us`, `100ns`, `2min`.
+impl FromStr for Nanos {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const UNITS: &[(&str, u64)] = &[
+            ("ns", 1),
+            ("us", 1_000),
+            ("µs", 1_000),
+            ("μs", 1_000),
+            ("ms", 1_000_000),
+            ("s", 1_000_000_000),
+            ("sec", 1_000_000_000),
+            ("min", 60_000_000_000),
+        ];
+        quantity(text, UNITS, "a time", "250ms, 1.5s, 10us").map(Self)
+    }
+}
+
+/// A rate in bits per second; never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// A rate of so many bits per second, unless that is none.
+    pub fn from_bits_per_second(bits: u64) -> Option<Self> {
+        (bits > 0).then_some(Self(bits))
+    }
+
+    /// In bits per second.
+    pub fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long `size` takes at this rate, rounded down.
+    pub fn time_for(self, size: ByteCount) -> Nanos {
+        let nanos = u128::from(size.0) * 8 * 1_000_000_000 / u128::from(self.0);
+        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How many whole bytes pass in `time` at this rate.
+    pub fn bytes_in(self, time: Nanos) -> ByteCount {
+        let bytes = u128::from(time.0) * u128::from(self.0) / 8_000_000_000;
+        ByteCount(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+/// Shown with three or four significant digits: `10.0 Gb/s`, `250 kb/s`.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = &[(1.0, "b/s"), (1e3, "kb/s"), (1e6, "Mb/s"), (1e9, "Gb/s"), (1e12, "Tb/s")];
+        f.pad(&scaled(self.0 as f64, units))
+    }
+}
+
+/// Written `10gbps`, `1.5 Mbit/s`, `250kb/s`, `64000bps`; any case, since a lower-case b is a bit here in every spelling.
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const EXAMPLES: &str = "10gbps, 1.5Mbit/s, 64000bps";
+        const UNITS: &[(&str, u64)] =
+            &[("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000), ("t", 1_000_000_000_000)];
+        let trimmed = text.trim();
+        if trimmed.ends_with("B/s") || trimmed.ends_with("Bps") {
+            let why = "the unit is in bytes, and a rate is in bits".to_owned();
+            return Err(UnitError { what: "a rate", text: text.to_owned(), why, examples: EXAMPLES });
+        }
+        let lower = trimmed.to_ascii_lowercase();
+        let stem = ["bits/s", "bit/s", "b/s", "bps", "bit"].iter().find_map(|suffix| lower.strip_suffix(suffix));
+        let Some(stem) = stem else {
+            let why = "it has no unit of bits per second".to_owned();
+            return Err(UnitError { what: "a rate", text: text.to_owned(), why, examples: EXAMPLES });
+        };
+        let bits =
+            quantity(stem, UNITS, "a rate", EXAMPLES).map_err(|error| UnitError { text: text.to_owned(), ..error })?;
+        Self::from_bits_per_second(bits).ok_or_else(|| UnitError {
+            what: "a rate",
+            text: text.to_owned(),
+            why: "a link at zero bits per second sends nothing".to_owned(),
+            examples: EXAMPLES,
+        })
+    }
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteCount(pub u64);
+
+impl Add for ByteCount {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for ByteCount {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for ByteCount {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl SubAssign for ByteCount {
+    fn sub_assign(&mut self, other: Self) {
+        self.0 -= other.0;
+    }
+}
+
+/// Shown with three or four significant digits in decimal units: `64 B`, `1.50 kB`, `12.5 MB`.
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n @ 0..1_000 => f.pad(&format!("{n} B")),
+            n => f.pad(&scaled(n as f64, &[(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")])),
+        }
+    }
+}
+
+/// Written `65536`, `64KiB`, `1.5MB`, `10k`; a bare number is bytes.
+impl FromStr for ByteCount {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const UNITS: &[(&str, u64)] = &[
+            ("", 1),
+            ("b", 1),
+            ("k", 1_000),
+            ("m", 1_000_000),
+            ("g", 1_000_000_000),
+            ("kb", 1_000),
+            ("mb", 1_000_000),
+            ("gb", 1_000_000_000),
+            ("kib", 1 << 10),
+            ("mib", 1 << 20),
+            ("gib", 1 << 30),
+        ];
+        quantity(&text.to_ascii_lowercase(), UNITS, "a size", "64KiB, 1.5MB, 65536").map(Self)
+    }
+}
+
+/// A quantity that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not {what}: {why} (for example {examples})")]
+pub struct UnitError {
+    /// What was expected.
+    pub what: &'static str,
+    /// What was written.
+    pub text: String,
+    /// Why it does not read as that.
+    pub why: String,
+    /// How such quantities are written.
+    pub examples: &'static str,
+}
+
+/// A decimal number and a unit to a whole number of the smallest unit: exact, or an error.
+fn quantity(text: &str, units: &[(&str, u64)], what: &'static str, examples: &'static str) -> Result<u64, UnitError> {
+    let error = |why: String| UnitError { what, text: text.to_owned(), why, examples };
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
+    let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
+    let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        let known: Vec<_> =
+            units.iter().map(|(name, _)| *name).filter(|name| name.is_ascii() && !name.is_empty()).collect();
+        let why = if unit.is_empty() { "it has no unit".to_owned() } else { format!("the unit '{unit}' is unknown") };
+        return Err(error(format!("{why}; units are {}", known.join(", "))));
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(error("it has no number".to_owned()));
+    }
+    let too_large = || error("it is too large".to_owned());
+    let digits = |digits: &str| -> Result<u128, UnitError> {
+        if digits.len() > 30 {
+            return Err(too_large());
+        }
+        if digits.is_empty() { Ok(0) } else { digits.parse().map_err(|_| error("the number is malformed".to_owned())) }
+    };
+    // 10^18 * 2^30 fits in 128 bits, so neither product below can overflow.
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > 18 {
+        return Err(error("it has more digits than can be kept exactly".to_owned()));
+    }
+    let scale = 10u128.pow(fraction.len() as u32);
+    let (whole, fraction) = (digits(whole)?, digits(fraction)?);
+    let scaled = whole.checked_mul(scale).and_then(|whole| whole.checked_add(fraction));
+    let total = scaled.and_then(|scaled| scaled.checked_mul(u128::from(factor))).ok_or_else(too_large)?;
+    if total % scale != 0 {
+        return Err(error("it is finer than the smallest unit".to_owned()));
+    }
+    u64::try_from(total / scale).map_err(|_| too_large())
+}
+
+/// A value with three or four significant digits in the largest unit it reaches.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let index = units.iter().rposition(|(factor, _)| value >= *factor * 0.9995).unwrap_or(0);
+    let (factor, name) = units[index];
+    let value = value / factor;
+    let decimals = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_read_exactly() {
+        assert_eq!("10gbps".parse(), Ok(Rate(10_000_000_000)));
+        assert_eq!("1.5 Mbit/s".parse(), Ok(Rate(1_500_000)));
+        assert_eq!("0.000001gbps".parse(), Ok(Rate(1_000)));
+        assert_eq!("250ms".parse(), Ok(Nanos(250_000_000)));
+        assert_eq!("1.6us".parse(), Ok(Nanos(1_600)));
+        assert_eq!("64KiB".parse(), Ok(ByteCount(65_536)));
+        assert_eq!("1_000".parse(), Ok(ByteCount(1_000)));
+    }
+
+    #[test]
+    fn what_is_not_a_quantity_says_why() {
+        let why = |text: &str| text.parse::<Rate>().unwrap_err().why;
+        assert!(why("10").contains("no unit"));
+        assert!(why("10 GB/s").contains("bytes"));
+        assert!(why("0bps").contains("zero"));
+        assert!(why("10xbps").contains("'x' is unknown"));
+        assert!(why("gbps").contains("no number"));
+        assert!(why("1.2.3gbps").contains("malformed"));
+        assert!(why("99999999999999999999tbps").contains("too large"));
+        assert!("-1ms".parse::<Nanos>().is_err());
+        assert!("0.5ns".parse::<Nanos>().unwrap_err().why.contains("finer"));
+        assert!("5".parse::<Nanos>().unwrap_err().why.contains("no unit"));
+        assert!("".parse::<ByteCount>().is_err());
+    }
+
+    #[test]
+    fn quantities_are_shown_in_the_unit_that_suits() {
+        let times = [0, 640, 12_800, 1_250_000, 999_999, 3_500_000_000, 250_000_000_000];
+        let shown: Vec<_> = times.map(|n| Nanos(n).to_string()).into();
+        assert_eq!(shown, ["0 s", "640 ns", "12.8 µs", "1.25 ms", "1.00 ms", "3.50 s", "250 s"]);
+        assert_eq!(Rate(10_000_000_000).to_string(), "10.0 Gb/s");
+        assert_eq!(ByteCount(1_500).to_string(), "1.50 kB");
+    }
+
+    #[test]
+    fn time_and_bytes_at_a_rate() {
+        let rate = Rate(10_000_000_000);
+        assert_eq!(rate.time_for(ByteCount(1_500)), Nanos(1_200));
+        assert_eq!(rate.bytes_in(Nanos(1_200)), ByteCount(1_500));
+        assert_eq!(rate.time_for(ByteCount(u64::MAX)), Nanos(14_757_395_258_967_641_292));
+    }
+}
