@@ -1,0 +1,52 @@
+# queuescope. Two commands: `make demo` and `make test`; `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# rustup's cargo is found even in a shell that has not read ~/.cargo/env yet.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+CARGO ?= cargo
+
+.PHONY: help demo test setup setup-test fmt clippy floors unit doc fuzz-check fuzz skipped
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: setup ## Build, analyse the capture in data/, print the culprits, write the HTML report
+	@scripts/demo.sh
+
+test: setup-test ## Run every check: format, lints, floors, tests, documentation
+	@scripts/test.sh $(MAKE)
+
+setup: ## Install what is missing to build
+	@scripts/setup.sh build
+
+setup-test: ## Install what is missing to run the checks
+	@scripts/setup.sh test
+
+fmt: ## Check the format
+	$(CARGO) fmt --all --check
+
+clippy: ## Run the lints, warnings denied
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+floors: ## Check that no crate imports its own floor or a higher one
+	$(CARGO) xtask floors
+
+unit: ## Run unit, property, golden, documentation and command tests
+	scripts/unit.sh
+
+doc: ## Build the documentation, warnings denied
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --locked
+
+skipped: ## List what the last `make unit` skipped, and why
+	@scripts/skipped.sh
+
+fuzz-check: ## Check that the fuzz targets compile (needs a C++ compiler)
+	$(CARGO) check --manifest-path fuzz/Cargo.toml --bins
+
+fuzz: ## Fuzz every target for SECONDS_EACH=60 seconds (needs nightly Rust and cargo-fuzz)
+	scripts/fuzz.sh $(or $(SECONDS_EACH),60)

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds the command, analyses the capture in data/ and says where the HTML report is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+capture=data/demo.pcap.xz
+report=out/demo.html
+arguments=(analyze "$capture" --rate 10mbps --html "$report")
+
+"${CARGO:-cargo}" build --release --locked -p queuescope
+mkdir -p out
+printf '\n$ queuescope %s\n\n' "${arguments[*]}"
+"${CARGO_TARGET_DIR:-target}/release/queuescope" "${arguments[@]}"
+printf '\nThe report: file://%s/%s (open it in a browser; it needs no network)\n' "$PWD" "$report"

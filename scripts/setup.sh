@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Installs what is missing: a C compiler (for zstd and liblzma), a new enough Rust and, with `test`, rustfmt and clippy.
+# What is there is left alone. With NO_INSTALL=1 nothing is installed; what to install is said instead.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+need_rust=$(awk -F'"' '/^rust-version/ { print $2; exit }' Cargo.toml)
+wanted=${1:-build}
+
+main() {
+  command -v cc >/dev/null || install_packages 'a C compiler' build-essential
+  if ! new_enough_rust; then
+    install_rust
+    hash -r
+    new_enough_rust || fail "Rust was installed, but 'cargo' is still $(rust_version); look at 'rustup show'."
+  fi
+  if [[ $wanted == test ]]; then
+    cargo fmt --version >/dev/null 2>&1 || add_component rustfmt
+    cargo clippy --version >/dev/null 2>&1 || add_component clippy
+  fi
+}
+
+rust_version() {
+  cargo --version 2>/dev/null | awk '{ print $2 }'
+}
+
+new_enough_rust() {
+  local have
+  have=$(rust_version)
+  [[ -n $have && $(printf '%s\n' "$need_rust" "$have" | sort -V | head -n1) == "$need_rust" ]]
+}
+
+install_rust() {
+  local have
+  have=$(rust_version)
+  say "Rust $need_rust or newer is missing${have:+ (there is $have)}."
+  allowed || fail "Install it from https://rustup.rs, then run this again."
+  if ! command -v rustup >/dev/null; then
+    if [[ -n $(apt-cache policy rustup 2>/dev/null | grep -v '(none)' | grep Candidate) ]] && root true 2>/dev/null; then
+      install_packages 'rustup' rustup
+    else
+      command -v curl >/dev/null || install_packages 'curl' curl ca-certificates
+      say "Installing Rust for this user by https://sh.rustup.rs"
+      curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+        sh -s -- -y --no-modify-path --profile minimal --component rustfmt,clippy ||
+        fail "Rust could not be installed. Install Rust $need_rust or newer from https://rustup.rs, then run this again."
+      return
+    fi
+  fi
+  rustup toolchain install stable --profile minimal --component rustfmt,clippy ||
+    fail "rustup could not install the stable toolchain. Install Rust $need_rust or newer, then run this again."
+  rustup default stable
+}
+
+add_component() {
+  say "$1 is missing."
+  allowed && command -v rustup >/dev/null && rustup component add "$1" && return
+  fail "Install it by 'rustup component add $1' (or your system's package), then run this again."
+}
+
+install_packages() {
+  local what=$1
+  shift
+  say "$what is missing; it is in the packages: $*"
+  allowed && command -v apt-get >/dev/null && root true 2>/dev/null ||
+    fail "Install it, on Debian by 'sudo apt-get install $*', then run this again."
+  root apt-get update -q || say "The list of packages could not be brought up to date; trying the one that is there."
+  root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@" ||
+    fail "Install $*, then run this again."
+}
+
+# As root, without asking for a password.
+root() {
+  if [[ $(id -u) == 0 ]]; then "$@"; else sudo -n "$@"; fi
+}
+
+allowed() {
+  [[ -z ${NO_INSTALL:-} ]]
+}
+
+say() {
+  echo "setup: $*" >&2
+}
+
+fail() {
+  say "$*"
+  exit 2
+}
+
+main

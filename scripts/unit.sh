@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs all tests of the workspace and keeps their output in target/test.log. With --totals, counts the results in it.
+#
+# A test that cannot run here (a tool or the larger data is absent) says so by a line `skipped: <test>: <reason>` on
+# its standard error and passes; --show-output brings that line out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+log=target/test.log
+
+totals() {
+  awk '/^test result: / { for (i = 1; i < NF; i++) { if ($(i+1) ~ /^passed/) passed += $i; if ($(i+1) ~ /^failed/) failed += $i
+                                                   if ($(i+1) ~ /^ignored/) ignored += $i } }
+       END { printf "  tests: %d passed, %d failed, %d ignored\n", passed, failed, ignored }' "$log"
+}
+
+if [[ ${1:-} == --totals ]]; then
+  if [[ -e $log ]]; then totals; else echo "  tests: none ran"; fi
+  exit
+fi
+mkdir -p target
+rm -f "$log"
+# Colours would hide the lines that are looked for; the pipe keeps cargo's exit status.
+CARGO_TERM_COLOR=never "${CARGO:-cargo}" test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee "$log"
