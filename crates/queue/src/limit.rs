@@ -1,0 +1,117 @@
+//! How much a queue may hold, and how a person writes that.
+
+use queuescope_wire::{Backlog, ByteCount, Nanos, Rate, UnitError};
+use std::fmt;
+use std::str::FromStr;
+
+/// How much a queue may hold. The packet that the link is sending has left the queue and does not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// As much as comes.
+    #[default]
+    None,
+    /// So many bytes, with the new packet (as Linux's bfifo).
+    Bytes(ByteCount),
+    /// So many packets, with the new packet (as Linux's pfifo).
+    Packets(u64),
+    /// As much as the link sends in this time: a packet is dropped if what waits before it takes longer.
+    Time(Nanos),
+}
+
+impl Limit {
+    /// Whether a packet of `size` finds room behind `backlog` on a link of `rate`.
+    pub fn admits(self, backlog: Backlog, size: ByteCount, rate: Rate) -> bool {
+        match self {
+            Self::None => true,
+            Self::Bytes(most) => backlog.bytes.0.saturating_add(size.0) <= most.0,
+            Self::Packets(most) => backlog.packets < most,
+            Self::Time(most) => rate.time_for(backlog.bytes) <= most,
+        }
+    }
+}
+
+/// As a person writes it; [`FromStr`] reads it back.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.pad("none"),
+            Self::Bytes(bytes) => f.pad(&format!("{} bytes", bytes.0)),
+            Self::Packets(packets) => f.pad(&format!("{packets} packets")),
+            Self::Time(time) => f.pad(&format!("{} ns", time.0)),
+        }
+    }
+}
+
+/// Written `none`, `250ms`, `64KiB`, `1000 bytes`, `100 packets`.
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        let trimmed = text.trim();
+        if trimmed == "none" {
+            return Ok(Self::None);
+        }
+        let number = trimmed.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ').trim_end();
+        let digits = |what: &str| {
+            number
+                .parse()
+                .map_err(|_| LimitError { text: text.to_owned(), why: format!("'{number}' is no number of {what}") })
+        };
+        match trimmed[number.len()..].trim() {
+            "packet" | "packets" | "pkt" | "pkts" | "p" => digits("packets").map(Self::Packets),
+            "byte" | "bytes" => digits("bytes").map(|bytes| Self::Bytes(ByteCount(bytes))),
+            "" => Err(LimitError { text: text.to_owned(), why: "it has no unit".to_owned() }),
+            unit => {
+                let error = |error: UnitError| LimitError { text: text.to_owned(), why: error.why };
+                if unit.ends_with(['B', 'b']) {
+                    trimmed.parse().map(Self::Bytes).map_err(error)
+                } else {
+                    trimmed.parse().map(Self::Time).map_err(error)
+                }
+            }
+        }
+    }
+}
+
+/// A limit that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a queue limit: {why} (for example 250ms, 64KiB, 1000packets or none)")]
+pub struct LimitError {
+    text: String,
+    why: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_read_and_show() {
+        for (text, limit) in [
+            ("none", Limit::None),
+            ("250ms", Limit::Time(Nanos(250_000_000))),
+            ("1 s", Limit::Time(Nanos(1_000_000_000))),
+            ("10µs", Limit::Time(Nanos(10_000))),
+            ("64KiB", Limit::Bytes(ByteCount(65_536))),
+            ("1.5MB", Limit::Bytes(ByteCount(1_500_000))),
+            ("1000 bytes", Limit::Bytes(ByteCount(1000))),
+            ("100packets", Limit::Packets(100)),
+            ("0 packets", Limit::Packets(0)),
+        ] {
+            assert_eq!(text.parse(), Ok(limit), "{text}");
+            assert_eq!(limit.to_string().parse(), Ok(limit), "{text}");
+        }
+        for text in ["", "100", "-1packets", "1.5packets", "packets", "lots", "5 furlongs", "None", "é"] {
+            assert!(text.parse::<Limit>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_limit_counts_what_waits_before_the_packet() {
+        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
+        let backlog = |bytes| Backlog { packets: 1, bytes: ByteCount(bytes) };
+        let limit = Limit::Time(Nanos(1_000_000));
+        assert!(limit.admits(backlog(125), ByteCount(1500), rate));
+        assert!(!limit.admits(backlog(126), ByteCount(40), rate));
+    }
+}
