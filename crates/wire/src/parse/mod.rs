@@ -1,1 +1,306 @@
-//! Link, network and transport headers of a captured frame.
+//! Captured frames to flow keys: link, network and transport headers.
+//!
+//! A frame always occupied the queue, whatever it carries, so [`Parser::parse`] never fails: what is not understood gets
+//! the best key there is and is counted in [`ParseStats`]. Lengths come from the headers and the record, never from how
+//! much was captured.
+//!
+//! - `link`: Ethernet with VLAN tags, MPLS and PPPoE; raw IP; Linux cooked v1 and v2; BSD loopback.
+//! - `network`: IPv4 with options, IPv6 with extension headers, fragments (`fragments` remembers their flows).
+//! - `transport`: the ports of TCP, UDP, UDP-Lite, SCTP and DCCP.
+//! - `tunnel`: GRE, VXLAN and IP in IP, to the inner flow on request.
+//! - `offload`: super-packets of segmentation offload, and the packets they become.
+
+mod bytes;
+mod fragments;
+mod link;
+mod network;
+mod offload;
+mod stats;
+mod transport;
+mod tunnel;
+
+pub use link::LLC;
+pub use offload::Segments;
+pub use stats::ParseStats;
+
+use crate::{Ecn, FlowKey};
+use fragments::Fragments;
+use link::{Link, Payload};
+use network::{Chain, Fragment, Network, Trouble};
+use transport::{TCP, Transport, UDP};
+
+/// Tunnels within tunnels that are followed.
+const MOST_TUNNELS: usize = 4;
+
+/// Reads frames one after another; later fragments are given the flow of their first.
+#[derive(Debug)]
+pub struct Parser {
+    tunnel: Tunnel,
+    fragments: Fragments,
+    stats: ParseStats,
+}
+
+/// What a frame's first bytes are, as the capture says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkType {
+    /// Ethernet II or IEEE 802.3.
+    Ethernet,
+    /// IPv4 or IPv6, no link header.
+    RawIp,
+    /// Linux cooked capture, version 1.
+    LinuxSll,
+    /// Linux cooked capture, version 2.
+    LinuxSll2,
+    /// BSD loopback, address family in the byte order of the host.
+    Null,
+    /// OpenBSD loopback, address family in network byte order.
+    Loop,
+    /// Any other, by its number in capture files.
+    Other(u32),
+}
+
+/// Whose flow a tunnelled packet belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Tunnel {
+    /// The tunnel's: the outermost IP header is the key.
+    #[default]
+    Outer,
+    /// The innermost packet's that can be read. VLAN, DSCP and ECN stay the outermost's, since queues see those.
+    Inner,
+}
+
+/// What a frame is to a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// Who it belongs to; all fields that are known.
+    pub key: FlowKey,
+    /// The ECN field of the outermost IP header.
+    pub ecn: Ecn,
+    /// Bytes on the wire at layer 2, without preamble and frame check sequence: the record's original length, or what
+    /// the headers claim where that is more.
+    pub size: u32,
+    /// Bytes from the network header to its payload's end, as it says itself, without padding; where it does not say,
+    /// or there is none, the rest of the frame.
+    pub network_length: u32,
+    /// Bytes before the network header.
+    pub link_header: u16,
+    /// Bytes before the payload of the innermost transport header that was read (through tunnels too).
+    pub headers: u16,
+    /// Whether segmentation offload could have made it: TCP or UDP over IP, and not a fragment.
+    pub splittable: bool,
+}
+
+impl LinkType {
+    /// From the number in a capture file (<https://www.tcpdump.org/linktypes.html>); those of raw IP differ by system.
+    pub fn from_dlt(number: u32) -> Self {
+        match number {
+            0 => Self::Null,
+            1 => Self::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Self::RawIp,
+            108 => Self::Loop,
+            113 => Self::LinuxSll,
+            276 => Self::LinuxSll2,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl Parser {
+    /// A parser that has seen nothing.
+    pub fn new(tunnel: Tunnel) -> Self {
+        Self { tunnel, fragments: Fragments::new(), stats: ParseStats::default() }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &ParseStats {
+        &self.stats
+    }
+
+    /// Reads a frame of `original_len` bytes on the wire, of which `data` was captured.
+    #[inline]
+    pub fn parse(&mut self, link: LinkType, original_len: u32, data: &[u8]) -> Frame {
+        self.stats.frames += 1;
+        let link = Link::read(link, data);
+        if !matches!(link.payload, Payload::Ip | Payload::PerhapsIp) {
+            return self.without_network(&link, original_len, None);
+        }
+        let network = match Network::read(data, link.at) {
+            Ok(network) => network,
+            Err(trouble) => return self.without_network(&link, original_len, Some(trouble)),
+        };
+        let claimed = network.claimed.map_or(0, |length| length.saturating_add(link.at as u32));
+        if claimed > original_len {
+            if link.payload == Payload::PerhapsIp {
+                return self.without_network(&Link { payload: Payload::Other, ..link }, original_len, None);
+            }
+            self.stats.length_corrected += 1;
+        }
+        let size = original_len.max(claimed);
+        let network_length = network.claimed.unwrap_or_else(|| size.saturating_sub(link.at as u32));
+        self.stats.length_from_record += u64::from(network.claimed.is_none() && network.chain != Chain::Bad);
+        let payload = network.payload(data, link.at);
+        let (key, transport) = self.flow(&network, payload, size.min(network_length.saturating_add(link.at as u32)));
+        let mut frame = Frame {
+            key: FlowKey { vlan: link.vlan, ..key },
+            ecn: network.ecn,
+            size,
+            network_length,
+            link_header: short(link.at),
+            headers: short(transport.end),
+            splittable: is_splittable(&network),
+        };
+        if tunnel::is_tunnel(network.protocol, &transport) {
+            self.follow_tunnel(&mut frame, network, transport, payload);
+        }
+        if let Fragment::First(datagram) = network.fragment
+            && !transport.missing
+        {
+            self.fragments.remember(&network, datagram, frame.key);
+        }
+        frame
+    }
+
+    /// The flow of a network packet by itself, and its transport header. `end` is where the packet ends on the wire.
+    #[inline]
+    fn flow(&mut self, network: &Network, payload: &[u8], end: u32) -> (FlowKey, Transport) {
+        let transport = Transport::of(network, payload);
+        let key = FlowKey {
+            src: network.src,
+            dst: network.dst,
+            src_port: transport.src_port,
+            dst_port: transport.dst_port,
+            protocol: network.protocol,
+            dscp: network.dscp,
+            family: network.family,
+            ..FlowKey::default()
+        };
+        let plain = network.chain == Chain::Whole && network.fragment == Fragment::Whole && !transport.missing;
+        (
+            if plain { key } else { self.irregular(network, transport.missing, payload.len() >= end as usize, key) },
+            transport,
+        )
+    }
+
+    /// Counts what is irregular about a network packet, and finds the flow of a later fragment. `captured` is whether
+    /// all of it was captured.
+    #[cold]
+    fn irregular(&mut self, network: &Network, missing: bool, captured: bool, key: FlowKey) -> FlowKey {
+        self.stats.first_fragments += u64::from(matches!(network.fragment, Fragment::First(_)));
+        match (network.chain, network.fragment) {
+            (Chain::Bad, _) => self.stats.bad_ip_header += 1,
+            (Chain::TooLong, _) => self.stats.extensions_not_followed += 1,
+            (Chain::Whole, Fragment::Later(datagram)) => match self.fragments.recall(network, datagram) {
+                Some(known) => {
+                    self.stats.later_fragments_matched += 1;
+                    return FlowKey { dscp: network.dscp, ..known };
+                }
+                None => self.stats.later_fragments_unmatched += 1,
+            },
+            _ if missing && captured => self.stats.short_transport += 1,
+            _ if missing => self.stats.cut_before_ports += 1,
+            _ => {}
+        }
+        key
+    }
+
+    /// The frame that has no network header which can be read.
+    #[cold]
+    fn without_network(&mut self, link: &Link, original_len: u32, trouble: Option<Trouble>) -> Frame {
+        let claimed = match (link.payload, trouble) {
+            (Payload::Unsupported, _) => {
+                self.stats.unsupported_link += 1;
+                None
+            }
+            (_, Some(Trouble::Bad)) => {
+                self.stats.bad_ip_header += 1;
+                None
+            }
+            (_, Some(Trouble::Cut { claimed })) => {
+                self.stats.cut_before_network_header += 1;
+                claimed.filter(|_| link.payload == Payload::Ip).map(|length| length.saturating_add(link.at as u32))
+            }
+            (Payload::Cut, _) => {
+                self.stats.cut_before_network_header += 1;
+                None
+            }
+            _ => {
+                self.stats.non_ip += 1;
+                None
+            }
+        };
+        let size = original_len.max(claimed.unwrap_or(0));
+        self.stats.length_corrected += u64::from(size > original_len);
+        let key = FlowKey {
+            src: u128::from(link.src),
+            dst: u128::from(link.dst),
+            vlan: link.vlan,
+            ethertype: link.ethertype,
+            ..FlowKey::default()
+        };
+        Frame {
+            key,
+            ecn: Ecn::NotEct,
+            size,
+            network_length: size.saturating_sub(link.at as u32),
+            link_header: short(link.at),
+            headers: short(link.at),
+            splittable: false,
+        }
+    }
+
+    /// Reads what is inside a tunnel, for the headers that segmentation repeats, and on request for the key.
+    #[cold]
+    fn follow_tunnel(&mut self, frame: &mut Frame, outer: Network, transport: Transport, payload: &[u8]) {
+        let (mut outer, mut transport, mut payload) = (outer, transport, payload);
+        let mut fragment = false;
+        for depth in 0..=MOST_TUNNELS {
+            if !tunnel::is_tunnel(outer.protocol, &transport) || !outer.starts_payload() {
+                return;
+            }
+            let link = tunnel::inside(outer.protocol, payload, transport.end);
+            let inner = match link.payload {
+                Payload::Ip | Payload::PerhapsIp if depth < MOST_TUNNELS => Network::read(payload, link.at).ok(),
+                _ => None,
+            };
+            let Some(inner) = inner else {
+                self.stats.tunnels_not_followed += 1;
+                return;
+            };
+            self.stats.tunnels += u64::from(depth == 0);
+            fragment |= outer.fragment != Fragment::Whole;
+            payload = inner.payload(payload, link.at);
+            transport = match self.tunnel {
+                Tunnel::Outer => Transport::of(&inner, payload),
+                Tunnel::Inner => self.inner_flow(&mut frame.key, &inner, link.at, payload),
+            };
+            frame.headers = short(transport.end);
+            frame.splittable = is_splittable(&inner) && !fragment;
+            outer = inner;
+        }
+    }
+
+    /// Makes an inner packet's flow the key.
+    fn inner_flow(&mut self, key: &mut FlowKey, inner: &Network, at: usize, payload: &[u8]) -> Transport {
+        let end = inner.claimed.map_or(u32::MAX, |length| length.saturating_add(at as u32));
+        let (flow, transport) = self.flow(inner, payload, end);
+        *key = FlowKey { vlan: key.vlan, dscp: key.dscp, ..flow };
+        if let Fragment::First(datagram) = inner.fragment
+            && !transport.missing
+        {
+            self.fragments.remember(inner, datagram, *key);
+        }
+        transport
+    }
+}
+
+/// Whether offload could have merged what this header says is one packet.
+#[inline]
+fn is_splittable(network: &Network) -> bool {
+    matches!(network.protocol, TCP | UDP) && network.fragment == Fragment::Whole && network.chain == Chain::Whole
+}
+
+/// An offset within a frame, or the largest that fits.
+#[inline]
+fn short(at: usize) -> u16 {
+    u16::try_from(at).unwrap_or(u16::MAX)
+}
