@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 capture=data/demo.pcap.xz
 report=out/demo.html
-arguments=(analyze "$capture" --rate 10mbps --html "$report")
+arguments=(analyze "$capture" --rate 20mbps --html "$report")
 
 "${CARGO:-cargo}" build --release --locked -p queuescope
 mkdir -p out
