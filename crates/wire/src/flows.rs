@@ -4,6 +4,7 @@
 //! since the oldest packet that anyone still remembers is taken back. Nobody may keep an id longer than that; who wants
 //! to remember a flow beyond it keeps its key.
 
+use crate::key::KeyMask;
 use crate::{FlowId, FlowKey, Granularity, Nanos};
 use hashbrown::HashTable;
 
@@ -14,7 +15,6 @@ pub struct FlowTable<K> {
     slots: Vec<Slot<K>>,
     free: Vec<u32>,
     limit: usize,
-    expired: u64,
 }
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Slot<K> {
 impl<K: Eq + Clone> FlowTable<K> {
     /// A table that takes idle flows back before it holds more than `limit`.
     pub fn with_limit(limit: usize) -> Self {
-        Self { index: HashTable::new(), slots: Vec::new(), free: Vec::new(), limit: limit.max(1), expired: 0 }
+        Self { index: HashTable::new(), slots: Vec::new(), free: Vec::new(), limit: limit.max(1) }
     }
 
     /// The id of `key`, whose digest is `digest`, and whether it is new here.
@@ -77,7 +77,6 @@ impl<K: Eq + Clone> FlowTable<K> {
                     entry.remove();
                 }
                 self.free.push(id);
-                self.expired += 1;
             }
         }
         if self.index.len() > self.limit / 2 {
@@ -109,57 +108,69 @@ impl<K: Eq + Clone> FlowTable<K> {
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
-
-    /// How many ids were taken back so far.
-    pub fn expired(&self) -> u64 {
-        self.expired
-    }
 }
 
 /// Keys to ids at several granularities in one pass: packets carry the id of the finest key, and each granularity is a
 /// projection of it.
 #[derive(Debug)]
 pub struct Flows {
-    granularities: Vec<Granularity>,
+    mask: KeyMask,
     finest: FlowTable<FlowKey>,
+    granularities: Vec<Granularity>,
     levels: Vec<Level>,
 }
 
 #[derive(Debug)]
-struct Level {
-    granularity: Granularity,
-    flows: FlowTable<FlowKey>,
-    /// From finest ids to this level's.
-    projection: Vec<FlowId>,
+enum Level {
+    /// This granularity is the finest: its ids are the packets'.
+    Finest,
+    Coarser {
+        flows: FlowTable<FlowKey>,
+        /// From finest ids to this level's.
+        projection: Vec<FlowId>,
+    },
 }
 
 impl Flows {
     /// A door for these granularities, that takes idle flows back before it holds more than `limit` of them.
     pub fn new(granularities: &[Granularity], limit: usize) -> Self {
-        let level =
-            |&granularity| Level { granularity, flows: FlowTable::with_limit(usize::MAX), projection: Vec::new() };
+        let mask = KeyMask::covering(granularities);
+        let level = |granularity: &Granularity| {
+            if *granularity != Granularity::Connection && KeyMask::covering(&[*granularity]) == mask {
+                return Level::Finest;
+            }
+            Level::Coarser { flows: FlowTable::with_limit(usize::MAX), projection: Vec::new() }
+        };
         Self {
-            granularities: granularities.to_vec(),
+            mask,
             finest: FlowTable::with_limit(limit),
+            granularities: granularities.to_vec(),
             levels: granularities.iter().map(level).collect(),
         }
     }
 
-    /// The id of the finest flow that a packet with all of `key`'s fields belongs to; `fresh` hears each level's key
-    /// where that flow was not live before.
-    pub fn intern(&mut self, key: &FlowKey, now: Nanos, mut fresh: impl FnMut(usize, &FlowKey)) -> FlowId {
-        let key = Granularity::finest(&self.granularities, key);
-        let (id, new) = self.finest.intern(&key, key.digest(), now);
+    /// The id of the finest flow that a packet belongs to, whose `key` has all fields. `fresh` hears the number and the
+    /// key's digest of each granularity at which the flow was not live before.
+    pub fn intern(&mut self, key: &FlowKey, now: Nanos, mut fresh: impl FnMut(usize, u64)) -> FlowId {
+        let key = self.mask.apply(key);
+        let digest = key.digest();
+        let (id, new) = self.finest.intern(&key, digest, now);
         if new {
-            for (index, level) in self.levels.iter_mut().enumerate() {
-                let projected = level.granularity.project(&key);
-                let (own, own_new) = level.flows.intern(&projected, projected.digest(), now);
-                if level.projection.len() <= id.index() {
-                    level.projection.resize(id.index() + 1, own);
-                }
-                level.projection[id.index()] = own;
-                if own_new {
-                    fresh(index, &projected);
+            for (number, (level, granularity)) in self.levels.iter_mut().zip(&self.granularities).enumerate() {
+                match level {
+                    Level::Finest => fresh(number, digest),
+                    Level::Coarser { flows, projection } => {
+                        let projected = granularity.project(&key);
+                        let digest = projected.digest();
+                        let (own, own_new) = flows.intern(&projected, digest, now);
+                        if projection.len() <= id.index() {
+                            projection.resize(id.index() + 1, own);
+                        }
+                        projection[id.index()] = own;
+                        if own_new {
+                            fresh(number, digest);
+                        }
+                    }
                 }
             }
         }
@@ -171,29 +182,41 @@ impl Flows {
         self.finest.is_full()
     }
 
-    /// Takes back the flows last seen before `before`; `forget` hears level, id and key of each that no live flow
-    /// projects onto any longer.
+    /// Takes back the flows last seen before `before`; `forget` hears the granularity's number, the id and the key of
+    /// each that no live flow projects onto any longer.
     pub fn expire(&mut self, before: Nanos, mut forget: impl FnMut(usize, FlowId, &FlowKey)) {
-        self.finest.expire(before, |_, _| {});
-        for (index, level) in self.levels.iter_mut().enumerate() {
-            let mut used = vec![false; level.flows.capacity()];
-            for (slot, projected) in self.finest.slots.iter().zip(&level.projection) {
+        let finest = self.levels.iter().position(|level| matches!(level, Level::Finest));
+        self.finest.expire(before, |id, key| {
+            if let Some(number) = finest {
+                forget(number, id, key);
+            }
+        });
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            let Level::Coarser { flows, projection } = level else { continue };
+            let mut used = vec![false; flows.capacity()];
+            for (slot, projected) in self.finest.slots.iter().zip(projection) {
                 if slot.live {
                     used[projected.index()] = true;
                 }
             }
-            level.flows.expire_if(|position, _| !used[position], |id, key| forget(index, id, key));
+            flows.expire_if(|position, _| !used[position], |id, key| forget(number, id, key));
         }
     }
 
     /// The id at granularity number `level` of the flow with the finest id `flow`.
     pub fn project(&self, level: usize, flow: FlowId) -> FlowId {
-        self.levels[level].projection[flow.index()]
+        match &self.levels[level] {
+            Level::Finest => flow,
+            Level::Coarser { projection, .. } => projection[flow.index()],
+        }
     }
 
     /// The flows of granularity number `level`.
     pub fn level(&self, level: usize) -> &FlowTable<FlowKey> {
-        &self.levels[level].flows
+        match &self.levels[level] {
+            Level::Finest => &self.finest,
+            Level::Coarser { flows, .. } => flows,
+        }
     }
 
     /// The granularities, in the order of their numbers.
@@ -210,9 +233,74 @@ impl Flows {
     pub fn is_empty(&self) -> bool {
         self.finest.is_empty()
     }
+}
 
-    /// How many finest ids were taken back so far.
-    pub fn expired(&self) -> u64 {
-        self.finest.expired()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Family;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn key(n: u8) -> FlowKey {
+        let (src, dst) = (u128::from(n), u128::from(n % 4));
+        FlowKey { src, dst, src_port: 1, protocol: 17, family: Family::V4, dscp: n % 3, ..FlowKey::default() }
+    }
+
+    #[test]
+    fn a_table_of_active_flows_grows_and_one_of_idle_flows_does_not() {
+        let mut table = FlowTable::with_limit(4);
+        for n in 0..64u64 {
+            if table.is_full() {
+                table.expire(Nanos(n), |_, _| {});
+            }
+            table.intern(&n, n, Nanos(n));
+        }
+        assert!(table.len() <= 4 && table.capacity() <= 4);
+        for n in 0..64u64 {
+            if table.is_full() {
+                table.expire(Nanos::ZERO, |_, _| panic!("no flow was idle"));
+            }
+            table.intern(&n, n, Nanos(64 + n));
+        }
+        assert!(table.len() >= 64);
+    }
+
+    proptest! {
+        /// Against plain maps: equal keys have equal ids while they live, at every granularity, and nothing that is
+        /// younger than the bound is ever taken back.
+        #[test]
+        fn ids_are_names_for_keys(
+            steps in prop::collection::vec((0..40u8, 0..3u64, prop::option::of(0..20u64)), 1..200),
+            limit in 1..20usize
+        ) {
+            let granularities = ["5tuple", "dst", "conn"].map(|text| text.parse().unwrap());
+            let mut flows = Flows::new(&granularities, limit);
+            let mut live = BTreeMap::<u8, (FlowId, u64)>::new();
+            let (mut now, mut fresh) = (0, [0; 3]);
+            let mut gone = [0; 3];
+            for (n, gap, expire) in steps {
+                now += gap;
+                if let Some(age) = expire {
+                    let before = now.saturating_sub(age);
+                    flows.expire(Nanos(before), |level, _, _| gone[level] += 1);
+                    live.retain(|_, (_, seen)| *seen >= before);
+                }
+                let id = flows.intern(&key(n), Nanos(now), |level, _| fresh[level] += 1);
+                if let Some((known, _)) = live.get(&n) {
+                    prop_assert_eq!(id, *known);
+                }
+                live.insert(n, (id, now));
+                prop_assert_eq!(flows.len(), live.len());
+                for (number, granularity) in granularities.iter().enumerate() {
+                    for (n, (id, _)) in &live {
+                        let own = flows.project(number, *id);
+                        prop_assert_eq!(*flows.level(number).key(own), granularity.project(&key(*n)));
+                        prop_assert_eq!(flows.level(number).digest(own), granularity.project(&key(*n)).digest());
+                    }
+                    prop_assert_eq!(fresh[number] - gone[number], flows.level(number).len());
+                }
+            }
+        }
     }
 }

@@ -133,35 +133,6 @@ impl Granularity {
         }
     }
 
-    /// The coarsest key from which every one of `granularities` can still be projected.
-    pub fn finest(granularities: &[Self], key: &FlowKey) -> FlowKey {
-        let needs = |which: fn(&Self) -> bool| granularities.iter().any(which);
-        let tuple = needs(|g| matches!(g, Self::FiveTuple | Self::Connection));
-        let pair = tuple || needs(|g| matches!(g, Self::Pair));
-        let only_prefix = |end: fn(&Self) -> Option<Prefixes>| {
-            let wanted = granularities.iter().filter_map(end);
-            wanted.reduce(|a, b| Prefixes { v4: a.v4.max(b.v4), v6: a.v6.max(b.v6) })
-        };
-        let end = |whole: bool, bits: Option<Prefixes>, address: u128| match (whole, bits) {
-            (true, _) => address,
-            (false, Some(bits)) => bits.apply(address, key.family),
-            (false, None) => 0,
-        };
-        let src = only_prefix(|g| if let Self::Source(bits) = g { Some(*bits) } else { None });
-        let dst = only_prefix(|g| if let Self::Destination(bits) = g { Some(*bits) } else { None });
-        FlowKey {
-            src: end(pair, src, key.src),
-            dst: end(pair, dst, key.dst),
-            src_port: if tuple { key.src_port } else { 0 },
-            dst_port: if tuple { key.dst_port } else { 0 },
-            protocol: if tuple { key.protocol } else { 0 },
-            vlan: if needs(|g| matches!(g, Self::Vlan)) { key.vlan } else { 0 },
-            dscp: if needs(|g| matches!(g, Self::Dscp)) { key.dscp } else { 0 },
-            ethertype: key.ethertype,
-            family: key.family,
-        }
-    }
-
     /// A key of this granularity as a person reads it: `10.0.0.1:443 > 10.0.0.2:50010 tcp`, `> 10.0.0.0/24`.
     pub fn name(self, key: &FlowKey) -> String {
         match self {
@@ -194,6 +165,79 @@ impl Granularity {
             Self::Dscp => format!("{} {}", if v6 { "ipv6" } else { "ipv4" }, dscp_name(key.dscp)),
             Self::Vlan => unreachable!("named above"),
         }
+    }
+}
+
+/// Which bits of a key's fields count: the coarsest key from which several granularities can still be projected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyMask {
+    src: Ends,
+    dst: Ends,
+    ports: u16,
+    protocol: u8,
+    vlan: u16,
+    dscp: u8,
+}
+
+/// The bits of an address that count, by family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    link: u128,
+    v4: u128,
+    v6: u128,
+}
+
+impl KeyMask {
+    /// What is needed for every one of `granularities`.
+    pub(crate) fn covering(granularities: &[Granularity]) -> Self {
+        let none = Ends { link: 0, v4: 0, v6: 0 };
+        let mut mask = Self { src: none, dst: none, ports: 0, protocol: 0, vlan: 0, dscp: 0 };
+        for granularity in granularities {
+            match granularity {
+                Granularity::FiveTuple | Granularity::Connection => {
+                    mask.src.widen(Prefixes::WHOLE);
+                    mask.dst.widen(Prefixes::WHOLE);
+                    (mask.ports, mask.protocol) = (u16::MAX, u8::MAX);
+                }
+                Granularity::Pair => {
+                    mask.src.widen(Prefixes::WHOLE);
+                    mask.dst.widen(Prefixes::WHOLE);
+                }
+                Granularity::Source(bits) => mask.src.widen(*bits),
+                Granularity::Destination(bits) => mask.dst.widen(*bits),
+                Granularity::Dscp => mask.dscp = u8::MAX,
+                Granularity::Vlan => mask.vlan = u16::MAX,
+            }
+        }
+        mask
+    }
+
+    /// The part of `key` that counts.
+    pub(crate) fn apply(&self, key: &FlowKey) -> FlowKey {
+        let end = |ends: &Ends| match key.family {
+            Family::Link => ends.link,
+            Family::V4 => ends.v4,
+            Family::V6 => ends.v6,
+        };
+        FlowKey {
+            src: key.src & end(&self.src),
+            dst: key.dst & end(&self.dst),
+            src_port: key.src_port & self.ports,
+            dst_port: key.dst_port & self.ports,
+            vlan: key.vlan & self.vlan,
+            ethertype: key.ethertype,
+            protocol: key.protocol & self.protocol,
+            dscp: key.dscp & self.dscp,
+            family: key.family,
+        }
+    }
+}
+
+impl Ends {
+    fn widen(&mut self, bits: Prefixes) {
+        self.link = u128::MAX;
+        self.v4 |= high_bits(bits.v4) >> 96;
+        self.v6 |= high_bits(bits.v6);
     }
 }
 
@@ -422,7 +466,7 @@ mod tests {
         fn projecting_through_the_finest_key_loses_nothing(
             wanted in prop::collection::vec(granularity(), 1..4), key in key()
         ) {
-            let finest = Granularity::finest(&wanted, &key);
+            let finest = KeyMask::covering(&wanted).apply(&key);
             for granularity in wanted {
                 prop_assert_eq!(granularity.project(&finest), granularity.project(&key));
             }
