@@ -1,1 +1,25 @@
-//! .
+//! Departures as tables: CSV and Parquet in, Parquet out.
+//!
+//! A row is a packet that left a queue: flow, size, when it came, when it left, class. A switch's telemetry or a
+//! simulator's log has these under names and units of its own; [`Columns`] and [`TimeUnit`] say which.
+//!
+//! - [`DepartureReader`]: rows of a file or a stream, one at a time, in bounded memory.
+//! - [`DepartureWriter`]: departures to a Parquet file that DuckDB, pandas and polars open.
+//!
+//! A row that cannot be read is skipped, counted and described in [`TableStats`]; a file that is broken in its
+//! structure ends with a [`TableError`]. The heavy dependencies on Arrow and Parquet stay in this crate.
+
+mod columns;
+mod error;
+mod number;
+mod reader;
+mod source;
+mod stats;
+mod text;
+
+pub use columns::{Columns, ColumnsError, Field};
+pub use error::TableError;
+pub use number::{TimeUnit, TimeUnitError};
+pub use reader::{DepartureReader, Format, Row, TableOptions};
+pub use source::Compression;
+pub use stats::{MalformedRow, Problem, TableStats};

@@ -1,0 +1,265 @@
+//! Which columns of a table hold what: [`Columns`] as a person writes it, and its match against the names there are.
+
+use crate::TableError;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which column holds which field of a departure, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// Who the packet belongs to. Several columns joined by `+` are one flow name, their values with a space between.
+    pub flow: String,
+    /// The packet's size in bytes.
+    pub size: String,
+    /// When the packet entered the queue.
+    pub enqueued: String,
+    /// When the packet left the queue.
+    pub dequeued: String,
+    /// The class of service, from 0 to 255. Without a name, a column `class` is used if there is one, else all is 0.
+    pub class: Option<String>,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        let name = |field: Field| field.to_string();
+        Self {
+            flow: name(Field::Flow),
+            size: name(Field::Size),
+            enqueued: name(Field::Enqueued),
+            dequeued: name(Field::Dequeued),
+            class: None,
+        }
+    }
+}
+
+impl Columns {
+    /// The name of the column for `field`.
+    pub(crate) fn name(&self, field: Field) -> &str {
+        match field {
+            Field::Flow => &self.flow,
+            Field::Size => &self.size,
+            Field::Enqueued => &self.enqueued,
+            Field::Dequeued => &self.dequeued,
+            Field::Class => self.class.as_deref().unwrap_or(Field::Class.name()),
+        }
+    }
+}
+
+/// Written `flow=src_ip,size=bytes,enqueued=t_in,dequeued=t_out,class=prio`; what is left out keeps its default name.
+impl FromStr for Columns {
+    type Err = ColumnsError;
+    fn from_str(text: &str) -> Result<Self, ColumnsError> {
+        let error = |why: String| ColumnsError { text: text.to_owned(), why };
+        let mut columns = Self::default();
+        let mut seen = Vec::new();
+        for part in text.split(',') {
+            let Some((field, name)) = part.split_once('=') else {
+                return Err(error(format!("'{part}' has no '='")));
+            };
+            let (field, name) = (field.trim(), name.trim());
+            let Some(field) = Field::ALL.into_iter().find(|known| known.name() == field) else {
+                let known = Field::ALL.map(Field::name).join(", ");
+                return Err(error(format!("there is no field '{field}'; fields are {known}")));
+            };
+            if name.is_empty() {
+                return Err(error(format!("the name of the column for {field} is empty")));
+            }
+            if seen.contains(&field) {
+                return Err(error(format!("{field} is given twice")));
+            }
+            seen.push(field);
+            let name = name.to_owned();
+            match field {
+                Field::Flow => columns.flow = name,
+                Field::Size => columns.size = name,
+                Field::Enqueued => columns.enqueued = name,
+                Field::Dequeued => columns.dequeued = name,
+                Field::Class => columns.class = Some(name),
+            }
+        }
+        Ok(columns)
+    }
+}
+
+/// A column mapping that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' does not map columns: {why} (for example flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out)")]
+pub struct ColumnsError {
+    /// What was written.
+    pub text: String,
+    /// Why it does not read as a mapping.
+    pub why: String,
+}
+
+/// What a departure's row holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// Who the packet belongs to.
+    Flow,
+    /// Its size in bytes.
+    Size,
+    /// When it entered the queue.
+    Enqueued,
+    /// When it left the queue.
+    Dequeued,
+    /// Its class of service.
+    Class,
+}
+
+impl Field {
+    pub(crate) const ALL: [Self; 5] = [Self::Flow, Self::Size, Self::Enqueued, Self::Dequeued, Self::Class];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flow => "flow",
+            Self::Size => "size",
+            Self::Enqueued => "enqueued",
+            Self::Dequeued => "dequeued",
+            Self::Class => "class",
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where a table's columns stand: positions in the list of names it was matched against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub flow: Vec<usize>,
+    pub size: usize,
+    pub enqueued: usize,
+    pub dequeued: usize,
+    pub class: Option<usize>,
+}
+
+impl Places {
+    /// Matches the names that are wanted against those that `table` has.
+    pub fn find(columns: &Columns, there: &[String], table: &str) -> Result<Self, TableError> {
+        let find = |field, wanted: &str| {
+            place(wanted, there).map_err(|trouble| match trouble {
+                Trouble::Missing => TableError::MissingColumn {
+                    table: table.to_owned(),
+                    field,
+                    wanted: wanted.to_owned(),
+                    there: there.to_vec(),
+                },
+                Trouble::Twice => {
+                    TableError::AmbiguousColumn { table: table.to_owned(), field, wanted: wanted.to_owned() }
+                }
+            })
+        };
+        // A column that is really called 'a+b' is itself, not a sum.
+        let flow = match place(&columns.flow, there) {
+            Ok(whole) => vec![whole],
+            Err(_) => columns.flow.split('+').map(|part| find(Field::Flow, part.trim())).collect::<Result<_, _>>()?,
+        };
+        let class = match &columns.class {
+            Some(name) => Some(find(Field::Class, name)?),
+            None => match place(Field::Class.name(), there) {
+                Err(Trouble::Missing) => None,
+                _ => Some(find(Field::Class, Field::Class.name())?),
+            },
+        };
+        Ok(Self {
+            flow,
+            size: find(Field::Size, &columns.size)?,
+            enqueued: find(Field::Enqueued, &columns.enqueued)?,
+            dequeued: find(Field::Dequeued, &columns.dequeued)?,
+            class,
+        })
+    }
+
+    /// How many of the wanted columns `there` has: what tells a right separator from a wrong one.
+    pub fn matches(columns: &Columns, there: &[String]) -> usize {
+        let flow = columns.flow.split('+').map(str::trim);
+        let others = [columns.size.as_str(), &columns.enqueued, &columns.dequeued];
+        flow.chain(others).chain(columns.class.as_deref()).filter(|wanted| place(wanted, there).is_ok()).count()
+    }
+}
+
+enum Trouble {
+    Missing,
+    Twice,
+}
+
+/// The one column called `wanted`: exactly, or else but for case.
+fn place(wanted: &str, there: &[String]) -> Result<usize, Trouble> {
+    let only = |same: &dyn Fn(&str) -> bool| {
+        let mut found = there.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index);
+        match (found.next(), found.next()) {
+            (Some(index), None) => Ok(index),
+            (Some(_), Some(_)) => Err(Trouble::Twice),
+            (None, _) => Err(Trouble::Missing),
+        }
+    };
+    match only(&|name| name == wanted) {
+        Err(Trouble::Missing) => only(&|name| name.eq_ignore_ascii_case(wanted)),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_partial_mapping_keeps_the_other_names() {
+        let columns: Columns = "flow=src+dst, size = bytes,class=prio".parse().unwrap();
+        assert_eq!(columns.flow, "src+dst");
+        assert_eq!(columns.size, "bytes");
+        assert_eq!(columns.enqueued, "enqueued");
+        assert_eq!(columns.dequeued, "dequeued");
+        assert_eq!(columns.class.as_deref(), Some("prio"));
+    }
+
+    #[test]
+    fn what_is_not_a_mapping_says_why() {
+        let why = |text: &str| text.parse::<Columns>().unwrap_err().to_string();
+        assert!(why("src_ip").contains("'src_ip' has no '='"));
+        assert!(why("").contains("no '='"));
+        assert!(why("flow=a,bytes=b").contains("no field 'bytes'; fields are flow, size, enqueued, dequeued, class"));
+        assert!(why("flow=").contains("empty"));
+        assert!(why("flow=a,flow=b").contains("twice"));
+    }
+
+    #[test]
+    fn columns_are_found_in_any_order_and_case() {
+        let there = names("Dequeued x ENQUEUED size flow");
+        let places = Places::find(&Columns::default(), &there, "t").unwrap();
+        assert_eq!(places, Places { flow: vec![4], size: 3, enqueued: 2, dequeued: 0, class: None });
+        let there = names("flow size Size enqueued dequeued class");
+        let places = Places::find(&Columns::default(), &there, "t").unwrap();
+        assert_eq!((places.size, places.class), (1, Some(5)));
+    }
+
+    #[test]
+    fn several_columns_make_a_flow_unless_one_has_that_very_name() {
+        let columns = Columns { flow: "a+b".to_owned(), ..Columns::default() };
+        let there = names("a b size enqueued dequeued");
+        assert_eq!(Places::find(&columns, &there, "t").unwrap().flow, [0, 1]);
+        let there = names("a b size enqueued dequeued a+b");
+        assert_eq!(Places::find(&columns, &there, "t").unwrap().flow, [5]);
+    }
+
+    #[test]
+    fn missing_and_ambiguous_columns_are_errors() {
+        let error = |columns: &str, there: &str| {
+            Places::find(&columns.parse().unwrap(), &names(there), "t.csv").unwrap_err().to_string()
+        };
+        assert_eq!(
+            error("size=bytes", "flow len enqueued dequeued"),
+            "t.csv: there is no column 'bytes' for size; the columns are 'flow', 'len', 'enqueued', 'dequeued' \
+             (map names with --columns size=NAME,...)"
+        );
+        assert!(error("size=size", "flow size size enqueued dequeued").contains("more than one column 'size'"));
+        assert!(error("class=prio", "flow size enqueued dequeued").contains("no column 'prio' for class"));
+    }
+}

@@ -1,0 +1,166 @@
+//! What can go wrong with a table as a whole.
+
+use crate::Field;
+use std::io;
+
+/// A table that could not be read or written. Each message says what failed, where, why, and what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The file could not be opened.
+    #[error("{table}: cannot open: {source}")]
+    Open {
+        /// The file.
+        table: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The path names a directory.
+    #[error("{table}: is a directory; name a CSV or Parquet file in it")]
+    Directory {
+        /// The directory.
+        table: String,
+    },
+    /// There is nothing in the file.
+    #[error("{table}: is empty; departures need a header line that names the columns, or a Parquet file")]
+    Empty {
+        /// The file.
+        table: String,
+    },
+    /// There are columns but no rows.
+    #[error("{table}: has a header but no rows; was it cut short, or is it still being written?")]
+    NoRows {
+        /// The file.
+        table: String,
+    },
+    /// The first line cannot be a header.
+    #[error("{table}: line 1 is not a header: {why}")]
+    Header {
+        /// The file.
+        table: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A column is not there.
+    #[error(
+        "{table}: there is no column '{wanted}' for {field}; the columns are {} (map names with --columns {field}=NAME,...)",
+        listed(.there)
+    )]
+    MissingColumn {
+        /// The file.
+        table: String,
+        /// What the column would hold.
+        field: Field,
+        /// The name it should have.
+        wanted: String,
+        /// The names there are.
+        there: Vec<String>,
+    },
+    /// A name stands for several columns.
+    #[error(
+        "{table}: there is more than one column '{wanted}' for {field} \
+         (rename one, or map another with --columns {field}=NAME,...)"
+    )]
+    AmbiguousColumn {
+        /// The file.
+        table: String,
+        /// What the column would hold.
+        field: Field,
+        /// The name they share.
+        wanted: String,
+    },
+    /// A column's type cannot hold what it should.
+    #[error("{table}: column '{column}' is of type {kind}, which cannot be {field}; {field} is {}", expected(*.field))]
+    ColumnType {
+        /// The file.
+        table: String,
+        /// The column.
+        column: String,
+        /// Its type, as Arrow calls it.
+        kind: String,
+        /// What it should hold.
+        field: Field,
+    },
+    /// A row goes on and on.
+    #[error("{table}: the row that starts at line {line} is longer than {limit} bytes; is a quote left open?")]
+    RowTooLong {
+        /// The file.
+        table: String,
+        /// Where the row starts.
+        line: u64,
+        /// The longest row that is read, in bytes.
+        limit: u64,
+    },
+    /// The input broke: a read failed, or a compressed stream is damaged or cut short.
+    #[error("{table}: reading stopped after line {line}, at or before byte {offset} of the input: {source}{}", hint(.source))]
+    Read {
+        /// The file.
+        table: String,
+        /// The last line that was read.
+        line: u64,
+        /// How many bytes of the input were read so far, before decompression.
+        offset: u64,
+        /// What the system or the decompressor says.
+        source: io::Error,
+    },
+    /// A Parquet file inside a compressed stream, or from a pipe.
+    #[error("{table}: is Parquet {how}; Parquet is read from its end, so {cure}")]
+    ParquetStream {
+        /// The file.
+        table: String,
+        /// How it came.
+        how: String,
+        /// What to do.
+        cure: &'static str,
+    },
+    /// A Parquet file is damaged, or of a kind that is not understood.
+    #[error("{table}: cannot read Parquet: {place}: {why}")]
+    Parquet {
+        /// The file.
+        table: String,
+        /// Where: the footer, or a row group and a row.
+        place: String,
+        /// What the decoder says.
+        why: String,
+    },
+    /// A Parquet file could not be written.
+    #[error("cannot write Parquet after {rows} rows: {why}")]
+    Write {
+        /// How many rows were handed over.
+        rows: u64,
+        /// What the encoder or the system says.
+        why: String,
+    },
+    /// A time that a Parquet timestamp cannot hold.
+    #[error(
+        "cannot write Parquet: packet {packet} has the time {nanos} ns, and timestamps end at 2^63 - 1 ns (year 2262)"
+    )]
+    WriteTime {
+        /// The packet.
+        packet: u64,
+        /// Its time, in nanoseconds.
+        nanos: u64,
+    },
+}
+
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 40;
+    let mut shown: Vec<_> =
+        names.iter().take(MOST).map(|name| format!("'{}'", crate::stats::shown(name.as_bytes()))).collect();
+    if names.len() > MOST {
+        shown.push(format!("and {} more", names.len() - MOST));
+    }
+    shown.join(", ")
+}
+
+fn expected(field: Field) -> &'static str {
+    match field {
+        Field::Flow => "text, bytes or a whole number",
+        Field::Size => "a number of bytes",
+        Field::Enqueued | Field::Dequeued => "a number in the unit of --time-unit, a timestamp or a duration",
+        Field::Class => "a number from 0 to 255",
+    }
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::UnexpectedEof { " (the file is cut short)" } else { "" }
+}

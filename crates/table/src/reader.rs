@@ -1,0 +1,219 @@
+//! [`DepartureReader`]: rows of a table, whatever its format, one at a time.
+
+use crate::number::Whole;
+use crate::stats::{Fault, shown};
+use crate::text::TextRows;
+use crate::{Columns, Compression, Field, MalformedRow, Problem, TableError, TableStats, TimeUnit};
+use queuescope_wire::Nanos;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// How a table is to be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// Which columns hold what.
+    pub columns: Columns,
+    /// What times count, where their column does not say so itself.
+    pub time_unit: TimeUnit,
+}
+
+/// A packet that left a queue, as a table tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// Who the packet belongs to.
+    pub flow: &'a str,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it entered the queue.
+    pub enqueued: Nanos,
+    /// When it left the queue; never before it entered.
+    pub dequeued: Nanos,
+    /// Its class of service; 0 where the table has none.
+    pub class: u8,
+}
+
+/// The rows of a CSV or Parquet table, in the order they stand in and in bounded memory.
+pub struct DepartureReader {
+    table: String,
+    columns: Columns,
+    format: Format,
+    body: Body,
+    flow: String,
+    latest: u64,
+    stats: TableStats,
+}
+
+enum Body {
+    Text(Box<TextRows>),
+    Ended { input_read: u64 },
+}
+
+impl DepartureReader {
+    /// Opens a file: Parquet if it begins with `PAR1`, else text, decompressed if it is gzip, zstd or xz.
+    #[expect(clippy::disallowed_methods, reason = "this crate is a door: it opens files")]
+    pub fn open(path: &Path, options: TableOptions) -> Result<Self, TableError> {
+        let table = path.display().to_string();
+        let open = |source| TableError::Open { table: table.clone(), source };
+        let file = File::open(path).map_err(open)?;
+        if file.metadata().map_err(open)?.is_dir() {
+            return Err(TableError::Directory { table });
+        }
+        Self::from_csv(file, &table, options)
+    }
+
+    /// Reads text from a stream, such as standard input; `name` stands for it in messages.
+    pub fn from_csv(source: impl Read + Send + 'static, name: &str, options: TableOptions) -> Result<Self, TableError> {
+        let TableOptions { columns, time_unit } = options;
+        let (rows, separator, compression) = TextRows::open(source, name, &columns, time_unit)?;
+        Ok(Self::new(name, columns, Format::Text { separator, compression }, Body::Text(Box::new(rows))))
+    }
+
+    fn new(table: &str, columns: Columns, format: Format, body: Body) -> Self {
+        let stats = TableStats::default();
+        Self { table: table.to_owned(), columns, format, body, flow: String::new(), latest: 0, stats }
+    }
+
+    /// The next row that can be read; those that cannot are skipped and counted. After an error there are none.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, TableError> {
+        loop {
+            let step = match &mut self.body {
+                Body::Text(rows) => rows.next(&mut self.flow),
+                Body::Ended { .. } => return Ok(None),
+            };
+            match step {
+                Ok(Step::Row(values)) => return Ok(Some(self.row(values))),
+                Ok(Step::Bad(fault)) => self.skip(fault),
+                Ok(Step::End) => {
+                    self.end();
+                    let TableStats { rows, malformed, .. } = self.stats;
+                    return if rows + malformed > 0 {
+                        Ok(None)
+                    } else {
+                        Err(TableError::NoRows { table: self.table.clone() })
+                    };
+                }
+                Err(error) => {
+                    self.end();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// What the table is: `CSV`, `CSV separated by ';' (gzip)`, `Parquet`.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Bytes of the input that were read so far, before decompression; for Parquet, in proportion to the rows.
+    pub fn input_read(&self) -> u64 {
+        match &self.body {
+            Body::Text(rows) => rows.input_read(),
+            Body::Ended { input_read } => *input_read,
+        }
+    }
+
+    /// What was read and skipped so far.
+    pub fn stats(&self) -> &TableStats {
+        &self.stats
+    }
+
+    /// What stands for the table in messages.
+    pub fn name(&self) -> &str {
+        &self.table
+    }
+
+    fn row(&mut self, values: Values) -> Row<'_> {
+        let Values { size, enqueued, dequeued, class, rounded } = values;
+        self.stats.rows += 1;
+        self.stats.rounded += u64::from(rounded);
+        self.stats.out_of_order += u64::from(dequeued < self.latest);
+        self.latest = self.latest.max(dequeued);
+        Row { flow: &self.flow, size, enqueued: Nanos(enqueued), dequeued: Nanos(dequeued), class }
+    }
+
+    fn skip(&mut self, fault: Fault) {
+        let Fault { number, field, text, problem } = fault;
+        let (table, columns, format) = (&self.table, &self.columns, self.format);
+        self.stats.skip(|| MalformedRow {
+            table: table.clone(),
+            unit: format.row_unit(),
+            number,
+            column: field.map(|field| columns.name(field).to_owned()),
+            text: shown(&text),
+            problem,
+        });
+    }
+
+    fn end(&mut self) {
+        self.body = Body::Ended { input_read: self.input_read() };
+    }
+}
+
+/// What a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines with fields between separators.
+    Text {
+        /// What stands between the fields.
+        separator: u8,
+        /// How the text is packed.
+        compression: Compression,
+    },
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl Format {
+    fn row_unit(self) -> &'static str {
+        match self {
+            Self::Text { .. } => "line",
+            Self::Parquet => "row",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Text { separator, compression } = self else { return f.write_str("Parquet") };
+        match separator {
+            b',' => f.write_str("CSV")?,
+            b'\t' => f.write_str("TSV")?,
+            other => write!(f, "CSV separated by '{}'", char::from(*other))?,
+        }
+        match compression {
+            Compression::None => Ok(()),
+            packed => write!(f, " ({packed})"),
+        }
+    }
+}
+
+/// What comes next in a table.
+pub(crate) enum Step {
+    Row(Values),
+    Bad(Fault),
+    End,
+}
+
+/// A row's numbers: bytes, nanoseconds.
+pub(crate) struct Values {
+    size: u64,
+    enqueued: u64,
+    dequeued: u64,
+    class: u8,
+    rounded: bool,
+}
+
+impl Values {
+    /// Numbers that make sense together.
+    pub fn checked(size: u64, enqueued: Whole, dequeued: Whole, class: u8) -> Result<Self, (Option<Field>, Problem)> {
+        let rounded = enqueued.rounded || dequeued.rounded;
+        let (enqueued, dequeued) = (enqueued.value, dequeued.value);
+        if dequeued < enqueued {
+            return Err((Some(Field::Dequeued), Problem::Backwards { enqueued, dequeued }));
+        }
+        Ok(Self { size, enqueued, dequeued, class, rounded })
+    }
+}
