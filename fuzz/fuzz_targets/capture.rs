@@ -1,5 +1,44 @@
+//! Arbitrary bytes as a capture file: the reader must come to an end, keep its books and stay small.
+
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use std::io::Cursor;
 
-fuzz_target!(|_bytes: &[u8]| {});
+use libfuzzer_sys::fuzz_target;
+use queuescope_pcap::CaptureReader;
+
+/// Decompressed bytes after which an input is given up: a small input can hold gigabytes of zeros.
+const ENOUGH: u64 = 1 << 20;
+
+fuzz_target!(|data: Vec<u8>| {
+    let length = data.len() as u64;
+    let Ok(mut reader) = CaptureReader::new(Cursor::new(data), "fuzz") else { return };
+    let (mut packets, mut bytes, mut cut, mut untimed) = (0, 0, 0, 0);
+    let error = loop {
+        match reader.next_record() {
+            Ok(Some(record)) => {
+                packets += 1;
+                bytes += 16 + record.data.len() as u64;
+                cut += u64::from(record.data.len() < record.original_len as usize);
+                untimed += u64::from(record.time.is_none());
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+        if bytes > ENOUGH {
+            return;
+        }
+    };
+    let stats = *reader.stats();
+    assert_eq!(stats.packets, packets);
+    assert_eq!(stats.cut, cut);
+    assert_eq!(stats.untimed + stats.time_out_of_range, untimed);
+    assert!(reader.input_read() <= length);
+    if let Some(error) = error {
+        assert_eq!(error.record, packets + 1);
+        assert!(!error.to_string().is_empty());
+        assert!(matches!(reader.next_record(), Ok(None)), "there is nothing after damage");
+    } else {
+        assert_eq!(reader.input_read(), length, "a proper end is the end of the input");
+    }
+});

@@ -1,0 +1,77 @@
+//! The one buffer of a reader: filled in large chunks, lent out in slices, grown only by bytes that really came.
+
+use std::io;
+
+use crate::source::Source;
+
+/// What is asked for at once. Large enough that a system call costs nothing per packet, small enough to stay in a
+/// second-level cache between the kernel's copy and our reading of it.
+const CHUNK: usize = 256 << 10;
+
+/// Bytes of the decompressed stream that are read and not yet consumed.
+pub(crate) struct Buffer {
+    source: Source,
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Offset in the stream of the first byte of `bytes`.
+    base: u64,
+}
+
+impl Buffer {
+    pub(crate) fn new(source: Source) -> Self {
+        Self { source, bytes: vec![0; CHUNK], start: 0, end: 0, base: 0 }
+    }
+
+    /// Where the unconsumed bytes begin, in the decompressed stream.
+    pub(crate) fn offset(&self) -> u64 {
+        self.base + self.start as u64
+    }
+
+    /// Bytes of the (compressed) source consumed so far.
+    pub(crate) fn input_read(&self) -> u64 {
+        self.source.consumed()
+    }
+
+    /// The bytes read and not yet consumed.
+    #[inline]
+    pub(crate) fn available(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Makes at least `count` bytes available, unless the stream ends before: then false.
+    #[inline]
+    pub(crate) fn need(&mut self, count: usize) -> io::Result<bool> {
+        if self.end - self.start >= count { Ok(true) } else { self.refill(count) }
+    }
+
+    /// Consumes `count` bytes, which must be available, and lends the `length` of them that begin at `from`.
+    ///
+    /// They stay where they are until the next [`need`](Self::need).
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize, from: usize, length: usize) -> &[u8] {
+        let start = self.start;
+        self.start += count;
+        debug_assert!(self.start <= self.end && from + length <= count);
+        &self.bytes[start + from..start + from + length]
+    }
+
+    #[cold]
+    fn refill(&mut self, count: usize) -> io::Result<bool> {
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.base += self.start as u64;
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < count {
+            if self.end == self.bytes.len() {
+                // Doubling as the bytes come, so that a length that lies about a short file costs no memory.
+                self.bytes.resize(count.min(self.bytes.len() * 2), 0);
+            }
+            match self.source.read(&mut self.bytes[self.end..])? {
+                0 => return Ok(false),
+                read => self.end += read,
+            }
+        }
+        Ok(true)
+    }
+}

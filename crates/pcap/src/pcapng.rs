@@ -1,0 +1,332 @@
+//! pcapng (draft-ietf-opsawg-pcapng): sections of blocks, of which some describe interfaces and some hold packets.
+
+use queuescope_wire::Nanos;
+
+use crate::buffer::Buffer;
+use crate::error::Damage;
+use crate::reader::{Found, ReadStats};
+
+/// Bytes of a section header block without options.
+pub(crate) const SMALLEST_SECTION_HEADER: usize = 28;
+/// The longest block that is believed, bytes: far over any packet with its comments, and no burden to hold, so that four
+/// wrong bytes cannot make us hold gigabytes.
+const LONGEST_BLOCK: u32 = 64 << 20;
+/// The most interfaces in a section: obsolete packet blocks can name no more, and no machine has as many.
+const MOST_INTERFACES: usize = 1 << 16;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+/// Name resolution, interface statistics, systemd journal, decryption secrets, custom (copied or not).
+const OTHERS: [u32; 6] = [4, 5, 9, 10, 0xbad, 0x4000_0bad];
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+/// Type, length, and at the end length again.
+const FRAME: u32 = 12;
+
+const OPTION_END: u16 = 0;
+const OPTION_TSRESOL: u16 = 9;
+const OPTION_TSOFFSET: u16 = 14;
+
+/// Whether a file that begins so is a pcapng file.
+pub(crate) fn is_pcapng(bytes: &[u8]) -> bool {
+    bytes.starts_with(&SECTION_HEADER.to_be_bytes())
+}
+
+/// The state of a pcapng file: the section that is being read.
+pub(crate) struct Pcapng {
+    order: Order,
+    interfaces: Vec<Interface>,
+    /// How many interfaces the sections before have described.
+    first_interface: u32,
+}
+
+impl Pcapng {
+    /// Takes the first section header.
+    pub(crate) fn new(buffer: &mut Buffer, stats: &mut ReadStats) -> Result<Self, Damage> {
+        let mut pcapng = Self { order: Order { big_endian: false }, interfaces: Vec::new(), first_interface: 0 };
+        let kind = SECTION_HEADER;
+        pcapng.order = section_order(buffer)?;
+        let length = pcapng.block(buffer, kind)?;
+        pcapng.section(buffer, length, stats)?;
+        Ok(pcapng)
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self, buffer: &mut Buffer, stats: &mut ReadStats) -> Result<Option<Found>, Damage> {
+        loop {
+            if !buffer.need(8).map_err(Damage::Io)? {
+                return match buffer.available().len() as u64 {
+                    0 => Ok(None),
+                    found => Err(Damage::Cut { what: "a block header", needed: 8, found }),
+                };
+            }
+            let kind = self.order.word(buffer.available(), 0);
+            if kind == SECTION_HEADER {
+                // Its number reads the same in both orders, and its length only in its own.
+                self.order = section_order(buffer)?;
+            }
+            let length = self.block(buffer, kind)?;
+            match kind {
+                ENHANCED_PACKET | PACKET => return self.packet(buffer, kind, length, stats).map(Some),
+                SIMPLE_PACKET => return self.simple_packet(buffer, length, stats).map(Some),
+                SECTION_HEADER => self.section(buffer, length, stats)?,
+                INTERFACE_DESCRIPTION => self.interface(buffer, length, stats)?,
+                kind => {
+                    let counter =
+                        if OTHERS.contains(&kind) { &mut stats.other_blocks } else { &mut stats.unknown_blocks };
+                    *counter += 1;
+                    buffer.take(length as usize, 0, 0);
+                }
+            }
+        }
+    }
+
+    /// Makes a whole block available and checks its frame; gives its length.
+    #[inline]
+    fn block(&self, buffer: &mut Buffer, kind: u32) -> Result<u32, Damage> {
+        let length = self.order.word(buffer.available(), 4);
+        let smallest = match kind {
+            SECTION_HEADER => SMALLEST_SECTION_HEADER as u32,
+            INTERFACE_DESCRIPTION => FRAME + 8,
+            ENHANCED_PACKET | PACKET => FRAME + 20,
+            SIMPLE_PACKET => FRAME + 4,
+            _ => FRAME,
+        };
+        if length < smallest || !length.is_multiple_of(4) {
+            let why = if length < smallest { "the least is more" } else { "it must be a multiple of 4" };
+            return Err(Damage::BlockLength { kind, claimed: length, why });
+        }
+        if length > LONGEST_BLOCK {
+            return Err(Damage::TooLong { what: "a block", claimed: length.into(), limit: LONGEST_BLOCK.into() });
+        }
+        if !buffer.need(length as usize).map_err(Damage::Io)? {
+            let found = buffer.available().len() as u64;
+            return Err(Damage::Cut { what: "a block", needed: length.into(), found });
+        }
+        let tail = self.order.word(buffer.available(), length as usize - 4);
+        if tail != length {
+            return Err(Damage::LengthsDiffer { kind, head: length, tail });
+        }
+        Ok(length)
+    }
+
+    /// A section header: interfaces are numbered anew. The length of the section is not needed, and often not known.
+    #[cold]
+    fn section(&mut self, buffer: &mut Buffer, length: u32, stats: &mut ReadStats) -> Result<(), Damage> {
+        let body = buffer.available();
+        let (major, minor) = (self.order.half(body, 12), self.order.half(body, 14));
+        if major != 1 {
+            return Err(Damage::Version { major, minor, known: "1.x" });
+        }
+        self.first_interface = self.first_interface.saturating_add(self.interfaces.len() as u32);
+        self.interfaces.clear();
+        stats.sections += 1;
+        buffer.take(length as usize, 0, 0);
+        Ok(())
+    }
+
+    #[cold]
+    fn interface(&mut self, buffer: &mut Buffer, length: u32, stats: &mut ReadStats) -> Result<(), Damage> {
+        if self.interfaces.len() >= MOST_INTERFACES {
+            return Err(Damage::TooManyInterfaces { limit: MOST_INTERFACES as u32 });
+        }
+        let body = buffer.available();
+        let mut interface = Interface {
+            link: self.order.half(body, 8).into(),
+            snaplen: self.order.word(body, 12),
+            resolution: Resolution::MICROSECONDS,
+            offset: 0,
+        };
+        self.options(body, 16..length as usize - 4, &mut interface)?;
+        self.interfaces.push(interface);
+        stats.interfaces += 1;
+        buffer.take(length as usize, 0, 0);
+        Ok(())
+    }
+
+    /// The options of an interface that say what its times mean.
+    fn options(&self, body: &[u8], range: std::ops::Range<usize>, interface: &mut Interface) -> Result<(), Damage> {
+        let (mut at, end) = (range.start, range.end);
+        while end - at >= 4 {
+            let (code, length) = (self.order.half(body, at), self.order.half(body, at + 2));
+            if code == OPTION_END {
+                break;
+            }
+            let wrong = |why| Err(Damage::Option { code, length, why });
+            let value = at + 4;
+            let padded = usize::from(length).next_multiple_of(4);
+            if padded > end - value {
+                return wrong("its block ends before");
+            }
+            match code {
+                OPTION_TSRESOL if length != 1 => return wrong("a time resolution has 1"),
+                OPTION_TSOFFSET if length != 8 => return wrong("a time offset has 8"),
+                OPTION_TSRESOL => interface.resolution = Resolution::of(body.get(value).copied().unwrap_or(6)),
+                OPTION_TSOFFSET => interface.offset = self.order.double(body, value).cast_signed(),
+                _ => {}
+            }
+            at = value + padded;
+        }
+        Ok(())
+    }
+
+    /// An enhanced packet block, or the obsolete packet block, which differs in how it names the interface.
+    #[inline]
+    fn packet(&self, buffer: &Buffer, kind: u32, length: u32, stats: &mut ReadStats) -> Result<Found, Damage> {
+        const DATA: u32 = 28;
+        let body = buffer.available();
+        let number = if kind == PACKET { self.order.half(body, 8).into() } else { self.order.word(body, 8) };
+        let interface = self.interface_of(number)?;
+        let ticks = u64::from(self.order.word(body, 12)) << 32 | u64::from(self.order.word(body, 16));
+        let (captured, original_len) = (self.order.word(body, 20), self.order.word(body, 24));
+        let room = length - DATA - 4;
+        if captured > room {
+            return Err(Damage::PacketPastBlock { captured, room });
+        }
+        let time = interface.time(ticks);
+        stats.time_out_of_range += u64::from(time.is_none());
+        Ok(Found {
+            time,
+            link: interface.link,
+            interface: self.first_interface.saturating_add(number),
+            original_len,
+            captured,
+            from: DATA as usize,
+            length: length as usize,
+        })
+    }
+
+    /// A simple packet block: of the section's first interface, without a time, and captured up to its snapshot length.
+    fn simple_packet(&self, buffer: &Buffer, length: u32, stats: &mut ReadStats) -> Result<Found, Damage> {
+        const DATA: u32 = 12;
+        let interface = self.interface_of(0)?;
+        let original_len = self.order.word(buffer.available(), 8);
+        let captured = if interface.snaplen == 0 { original_len } else { original_len.min(interface.snaplen) };
+        let room = length - DATA - 4;
+        if captured > room {
+            return Err(Damage::PacketPastBlock { captured, room });
+        }
+        stats.untimed += 1;
+        Ok(Found {
+            time: None,
+            link: interface.link,
+            interface: self.first_interface,
+            original_len,
+            captured,
+            from: DATA as usize,
+            length: length as usize,
+        })
+    }
+
+    #[inline]
+    fn interface_of(&self, number: u32) -> Result<&Interface, Damage> {
+        let known = self.interfaces.len() as u32;
+        self.interfaces.get(number as usize).ok_or(Damage::NoInterface { interface: number, known })
+    }
+}
+
+/// The byte order of the section whose header comes next, by its magic number.
+#[cold]
+fn section_order(buffer: &mut Buffer) -> Result<Order, Damage> {
+    if !buffer.need(FRAME as usize).map_err(Damage::Io)? {
+        let (needed, found) = (SMALLEST_SECTION_HEADER as u64, buffer.available().len() as u64);
+        return Err(Damage::Cut { what: "a section header", needed, found });
+    }
+    let orders = [Order { big_endian: false }, Order { big_endian: true }];
+    let order = orders.into_iter().find(|order| order.word(buffer.available(), 8) == BYTE_ORDER_MAGIC);
+    order.ok_or_else(|| Damage::ByteOrder { found: orders[1].word(buffer.available(), 8) })
+}
+
+/// What a section has said of an interface.
+struct Interface {
+    link: u32,
+    snaplen: u32,
+    resolution: Resolution,
+    /// Seconds to add to every time.
+    offset: i64,
+}
+
+impl Interface {
+    /// The time of so many ticks, unless it cannot be told as nanoseconds since 1970.
+    #[inline]
+    fn time(&self, ticks: u64) -> Option<Nanos> {
+        let nanos = self.resolution.nanos(ticks)?;
+        if self.offset == 0 {
+            return Some(Nanos(nanos));
+        }
+        let shifted = i128::from(nanos) + i128::from(self.offset) * 1_000_000_000;
+        u64::try_from(shifted).ok().map(Nanos)
+    }
+}
+
+/// How long a tick is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resolution {
+    /// So many nanoseconds.
+    Times(u64),
+    /// One of so many parts of a nanosecond.
+    Parts(u64),
+    /// So many halvings of a second.
+    Halvings(u8),
+    /// Too short for 64 bits of them to reach a nanosecond.
+    Vanishing,
+}
+
+impl Resolution {
+    /// What holds where nothing is said.
+    const MICROSECONDS: Self = Self::Times(1_000);
+
+    /// From the value of the option: a negative power of 10 or, with the highest bit, of 2.
+    fn of(value: u8) -> Self {
+        match value {
+            0..=9 => Self::Times(10u64.pow(9 - u32::from(value))),
+            10..=28 => Self::Parts(10u64.pow(u32::from(value) - 9)),
+            29..=127 => Self::Vanishing,
+            128.. => Self::Halvings(value & 0x7f),
+        }
+    }
+
+    #[inline]
+    fn nanos(self, ticks: u64) -> Option<u64> {
+        match self {
+            Self::Times(nanos) => ticks.checked_mul(nanos),
+            Self::Parts(parts) => Some(ticks / parts),
+            // 64 bits by 30 bits.
+            Self::Halvings(halvings) => u64::try_from((u128::from(ticks) * 1_000_000_000) >> halvings).ok(),
+            Self::Vanishing => Some(0),
+        }
+    }
+}
+
+/// The byte order of a section. Fields are read where the length of the block was checked; past it they are zero.
+#[derive(Clone, Copy)]
+struct Order {
+    big_endian: bool,
+}
+
+impl Order {
+    #[inline]
+    fn half(self, bytes: &[u8], at: usize) -> u16 {
+        let field = field::<2>(bytes, at);
+        if self.big_endian { u16::from_be_bytes(field) } else { u16::from_le_bytes(field) }
+    }
+
+    #[inline]
+    fn word(self, bytes: &[u8], at: usize) -> u32 {
+        let field = field::<4>(bytes, at);
+        if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
+    }
+
+    fn double(self, bytes: &[u8], at: usize) -> u64 {
+        let field = field::<8>(bytes, at);
+        if self.big_endian { u64::from_be_bytes(field) } else { u64::from_le_bytes(field) }
+    }
+}
+
+#[inline]
+fn field<const SIZE: usize>(bytes: &[u8], at: usize) -> [u8; SIZE] {
+    bytes.get(at..).and_then(|rest| rest.first_chunk::<SIZE>()).copied().unwrap_or([0; SIZE])
+}

@@ -1,0 +1,238 @@
+//! The reader: opens a capture, tells its format, and streams its packets.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use queuescope_wire::Nanos;
+
+use crate::buffer::Buffer;
+use crate::error::{Damage, OpenError, ReadError, describe_magic};
+use crate::legacy::{self, Legacy};
+use crate::pcapng::{self, Pcapng};
+use crate::source::{Compression, Source};
+
+/// A capture, read packet by packet in constant memory.
+///
+/// Records and blocks are taken apart by hand rather than with `pcap-parser`: their fixed fields are few, a large file is
+/// read at some twenty nanoseconds a packet, and that crate collects the options of each packet into a vector, knows no
+/// offsets, and reads no Kuznetzov headers. The tests hold this reader against it.
+pub struct CaptureReader {
+    name: Box<str>,
+    format: Format,
+    buffer: Buffer,
+    parser: Parser,
+    stats: ReadStats,
+    ended: bool,
+}
+
+enum Parser {
+    Legacy(Legacy),
+    Pcapng(Pcapng),
+}
+
+impl CaptureReader {
+    /// Opens the file at `path`; whoever calls decides what `-` means.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let name = || path.display().to_string();
+        let unreadable = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => OpenError::Missing { name: name() },
+            io::ErrorKind::IsADirectory => OpenError::Directory { name: name() },
+            _ => OpenError::Unreadable { name: name(), source },
+        };
+        #[expect(clippy::disallowed_methods, reason = "this crate is a door: it is where capture files are opened")]
+        let file = File::open(path).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.is_dir() {
+            return Err(OpenError::Directory { name: name() });
+        }
+        Self::new(file, &name())
+    }
+
+    /// Reads from any source, which errors will call `name`; how it is compressed, and which kind of capture it is, is
+    /// told by its first bytes.
+    pub fn new(source: impl Read + Send + 'static, name: &str) -> Result<Self, OpenError> {
+        let unreadable = |source| OpenError::Unreadable { name: name.to_owned(), source };
+        let source = Source::new(Box::new(source)).map_err(unreadable)?;
+        let compression = source.compression();
+        let mut buffer = Buffer::new(source);
+        // A source that ends sooner is told by what it has.
+        buffer.need(4).map_err(unreadable)?;
+        let found = buffer.available();
+        if found.is_empty() {
+            return Err(OpenError::Empty { name: name.to_owned(), compression });
+        }
+        let (container, header) = if legacy::is_legacy(found) {
+            (Container::Pcap, legacy::FILE_HEADER)
+        } else if pcapng::is_pcapng(found) {
+            (Container::Pcapng, pcapng::SMALLEST_SECTION_HEADER)
+        } else {
+            let found = describe_magic(&found[..found.len().min(8)]);
+            return Err(OpenError::NotCapture { name: name.to_owned(), compression, found });
+        };
+        let format = Format { container, compression };
+        if !buffer.need(header).map_err(unreadable)? {
+            let (found, needed) = (buffer.available().len() as u64, header as u64);
+            return Err(OpenError::TruncatedHeader { name: name.to_owned(), format, found, needed });
+        }
+        let mut stats = ReadStats::default();
+        let parser = match container {
+            Container::Pcap => Legacy::new(&mut buffer, &mut stats).map(Parser::Legacy),
+            Container::Pcapng => Pcapng::new(&mut buffer, &mut stats).map(Parser::Pcapng),
+        };
+        let damaged = |damage| ReadError { name: name.into(), format, offset: 0, record: 1, damage };
+        let parser = parser.map_err(damaged)?;
+        Ok(Self { name: name.into(), format, buffer, parser, stats, ended: false })
+    }
+
+    /// The next packet, or none at the end of the file. After an error there is nothing more.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let next = match &mut self.parser {
+            Parser::Legacy(legacy) => legacy.next(&mut self.buffer, &mut self.stats),
+            Parser::Pcapng(pcapng) => pcapng.next(&mut self.buffer, &mut self.stats),
+        };
+        match next {
+            Ok(Some(found)) => {
+                self.stats.packets += 1;
+                self.stats.cut += u64::from(found.captured < found.original_len);
+                self.stats.captured_over_original += u64::from(found.captured > found.original_len);
+                let data = self.buffer.take(found.length, found.from, found.captured as usize);
+                let Found { time, link, interface, original_len, .. } = found;
+                Ok(Some(Record { time, link, interface, original_len, data }))
+            }
+            Ok(None) => {
+                self.ended = true;
+                Ok(None)
+            }
+            Err(damage) => {
+                self.ended = true;
+                Err(self.damaged(damage))
+            }
+        }
+    }
+
+    /// What kind of file it is, and how it is compressed.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Bytes of the source, as it is compressed, that were consumed so far.
+    pub fn input_read(&self) -> u64 {
+        self.buffer.input_read()
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &ReadStats {
+        &self.stats
+    }
+
+    #[cold]
+    fn damaged(&self, damage: Damage) -> ReadError {
+        let (offset, record) = (self.buffer.offset(), self.stats.packets + 1);
+        ReadError { name: self.name.clone(), format: self.format, offset, record, damage }
+    }
+}
+
+impl fmt::Debug for CaptureReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, format, buffer, stats, .. } = self;
+        let mut shown = f.debug_struct("CaptureReader");
+        shown.field("name", name).field("format", format).field("offset", &buffer.offset()).field("stats", stats);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// One captured packet, lent until the next is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// When it was captured, since the Unix epoch; simple packet blocks carry no time. Finer resolutions are rounded down.
+    pub time: Option<Nanos>,
+    /// Its link-layer header type, a number of the LINKTYPE_ registry.
+    pub link: u32,
+    /// The interface it was captured on. Interfaces are numbered from 0 through the whole file, in the order of their
+    /// descriptions: where a file has several sections, their own numbers all begin at 0 and would be confused.
+    pub interface: u32,
+    /// Its length on the wire, bytes.
+    pub original_len: u32,
+    /// As much of it as was captured.
+    pub data: &'a [u8],
+}
+
+/// A packet in the buffer, not yet lent.
+pub(crate) struct Found {
+    pub time: Option<Nanos>,
+    pub link: u32,
+    pub interface: u32,
+    pub original_len: u32,
+    /// Captured bytes.
+    pub captured: u32,
+    /// Where they begin in the record.
+    pub from: usize,
+    /// The whole record or block, bytes.
+    pub length: usize,
+}
+
+/// The kind of a capture file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// The format of libpcap (draft-ietf-opsawg-pcap).
+    Pcap,
+    /// Its successor (draft-ietf-opsawg-pcapng).
+    Pcapng,
+}
+
+/// `pcap` or `pcapng`.
+impl fmt::Display for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pcap => "pcap",
+            Self::Pcapng => "pcapng",
+        })
+    }
+}
+
+/// What a source turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    /// The kind of capture.
+    pub container: Container,
+    /// What it is wrapped in.
+    pub compression: Compression,
+}
+
+/// `pcap`, or `pcapng, gzip`.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.compression {
+            Compression::None => write!(f, "{}", self.container),
+            compression => write!(f, "{}, {compression}", self.container),
+        }
+    }
+}
+
+/// What a reader counted: every packet, and everything that was not quite one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadStats {
+    /// Packets delivered.
+    pub packets: u64,
+    /// Packets of which less was captured than was on the wire.
+    pub cut: u64,
+    /// Packets that claim more captured bytes than they had on the wire.
+    pub captured_over_original: u64,
+    /// Packets without a time (simple packet blocks).
+    pub untimed: u64,
+    /// Packets whose time is before 1970 or after 2554, delivered without one.
+    pub time_out_of_range: u64,
+    /// Sections (pcapng).
+    pub sections: u64,
+    /// Interfaces described, in all sections.
+    pub interfaces: u64,
+    /// Blocks that are known and hold no packet: names, statistics, keys, journals, custom blocks.
+    pub other_blocks: u64,
+    /// Blocks of a type that is not known, skipped.
+    pub unknown_blocks: u64,
+}

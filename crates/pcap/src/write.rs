@@ -1,0 +1,160 @@
+//! The writers: pcapng with comments, as Wireshark opens it, and plain pcap.
+
+use std::io::{self, Write};
+
+use queuescope_wire::Nanos;
+
+/// Writes pcapng (draft-ietf-opsawg-pcapng), little-endian and in nanoseconds.
+pub struct PcapngWriter<W: Write> {
+    out: W,
+    /// The snapshot lengths of the interfaces described so far.
+    snaplens: Vec<u32>,
+    /// The block that is being put together.
+    block: Vec<u8>,
+}
+
+impl<W: Write> PcapngWriter<W> {
+    /// Begins a file: a section that names `application` as its writer. Writes are small, so `out` should be buffered.
+    pub fn new(out: W, application: &str) -> io::Result<Self> {
+        let mut writer = Self { out, snaplens: Vec::new(), block: Vec::new() };
+        writer.begin(0x0a0d_0d0a);
+        writer.words(&[0x1a2b_3c4d, 0x0000_0001, u32::MAX, u32::MAX]);
+        writer.option(4, application.as_bytes());
+        writer.option(0, &[]);
+        writer.end()?;
+        Ok(writer)
+    }
+
+    /// Describes an interface of a LINKTYPE_ and a snapshot length (bytes, 0 for no limit); gives its number.
+    pub fn interface(&mut self, link: u32, snaplen: u32) -> io::Result<u32> {
+        if link > u32::from(u16::MAX) {
+            return Err(invalid(format!("the link type {link} is larger than pcapng can say")));
+        }
+        let number = u32::try_from(self.snaplens.len()).map_err(|_| invalid("too many interfaces".to_owned()))?;
+        self.begin(1);
+        self.words(&[link, snaplen]);
+        self.option(9, &[9]);
+        self.option(0, &[]);
+        self.end()?;
+        self.snaplens.push(snaplen);
+        Ok(number)
+    }
+
+    /// Writes a packet, cut to the interface's snapshot length; a comment of more than 65,535 bytes is cut too.
+    pub fn packet(
+        &mut self,
+        interface: u32,
+        time: Nanos,
+        original_len: u32,
+        data: &[u8],
+        comment: Option<&str>,
+    ) -> io::Result<()> {
+        let Some(&snaplen) = self.snaplens.get(interface as usize) else {
+            return Err(invalid(format!("interface {interface} was not described before its packet")));
+        };
+        let (data, captured) = cut(data, snaplen)?;
+        self.begin(6);
+        self.words(&[interface, (time.0 >> 32) as u32, time.0 as u32, captured, original_len]);
+        self.block.extend_from_slice(data);
+        self.pad();
+        if let Some(comment) = comment {
+            self.option(1, whole_characters(comment, usize::from(u16::MAX)));
+            self.option(0, &[]);
+        }
+        self.end()
+    }
+
+    /// Flushes, and gives the writer back.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn begin(&mut self, kind: u32) {
+        self.block.clear();
+        self.words(&[kind, 0]);
+    }
+
+    fn words(&mut self, words: &[u32]) {
+        for word in words {
+            self.block.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let value = &value[..value.len().min(usize::from(u16::MAX))];
+        self.block.extend_from_slice(&code.to_le_bytes());
+        self.block.extend_from_slice(&(value.len() as u16).to_le_bytes());
+        self.block.extend_from_slice(value);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let length = u32::try_from(self.block.len() + 4).map_err(|_| invalid("a block over 4 GiB".to_owned()))?;
+        self.block[4..8].copy_from_slice(&length.to_le_bytes());
+        self.words(&[length]);
+        self.out.write_all(&self.block)
+    }
+}
+
+/// Writes pcap (draft-ietf-opsawg-pcap), little-endian and in nanoseconds.
+pub struct PcapWriter<W: Write> {
+    out: W,
+    snaplen: u32,
+}
+
+impl<W: Write> PcapWriter<W> {
+    /// Begins a file of a LINKTYPE_ and a snapshot length (bytes, 0 for no limit).
+    pub fn new(mut out: W, link: u32, snaplen: u32) -> io::Result<Self> {
+        if link > u32::from(u16::MAX) {
+            return Err(invalid(format!("the link type {link} is larger than pcap can say")));
+        }
+        // Readers take the snapshot length at its word, and 0 for none at all; this is what tcpdump writes for "all".
+        let said = if snaplen == 0 { 262_144 } else { snaplen };
+        for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, said, link] {
+            out.write_all(&u32::to_le_bytes(word))?;
+        }
+        Ok(Self { out, snaplen })
+    }
+
+    /// Writes a packet, cut to the snapshot length.
+    pub fn packet(&mut self, time: Nanos, original_len: u32, data: &[u8]) -> io::Result<()> {
+        let (data, captured) = cut(data, self.snaplen)?;
+        let seconds = u32::try_from(time.0 / 1_000_000_000)
+            .map_err(|_| invalid(format!("{} ns is after 2106, the last year that pcap can say", time.0)))?;
+        let mut header = [0; 16];
+        let words = [seconds, (time.0 % 1_000_000_000) as u32, captured, original_len];
+        for (field, word) in header.chunks_exact_mut(4).zip(words) {
+            field.copy_from_slice(&word.to_le_bytes());
+        }
+        self.out.write_all(&header)?;
+        self.out.write_all(data)
+    }
+
+    /// Flushes, and gives the writer back.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+/// As much of a packet as is kept, and how much that is.
+fn cut(data: &[u8], snaplen: u32) -> io::Result<(&[u8], u32)> {
+    let kept = if snaplen == 0 { data } else { &data[..data.len().min(snaplen as usize)] };
+    let length = u32::try_from(kept.len()).map_err(|_| invalid("a packet over 4 GiB".to_owned()))?;
+    Ok((kept, length))
+}
+
+/// As many of a text's first bytes as `most` allows without breaking a character.
+fn whole_characters(text: &str, most: usize) -> &[u8] {
+    let end = (0..=text.len().min(most)).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    &text.as_bytes()[..end]
+}
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
