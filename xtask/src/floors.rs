@@ -1,0 +1,126 @@
+//! The house has floors: a crate may import only crates on lower floors, never its own floor.
+
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+use std::process::Command;
+
+/// Every crate of the workspace and its floor. Chores stand outside the house.
+const FLOORS: &[(&str, u8)] = &[
+    ("queuescope-wire", 0),
+    ("queuescope-pcap", 1),
+    ("queuescope-sketch", 1),
+    ("queuescope-table", 1),
+    ("queuescope-queue", 2),
+    ("queuescope-meter", 2),
+    ("queuescope-sim", 3),
+    ("queuescope-report", 3),
+    ("queuescope", 5),
+];
+
+/// Crates that are no part of the product.
+const OUTSIDE: &[&str] = &["xtask"];
+
+/// Asks cargo for the workspace's crates and checks them.
+pub fn run(arguments: &[String]) -> anyhow::Result<()> {
+    ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .context("cargo metadata could not be started")?;
+    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    let metadata = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
+    let problems = problems(&metadata)?;
+    if !problems.is_empty() {
+        bail!("the floors are broken:\n  {}", problems.join("\n  "));
+    }
+    println!("floors: {} crates import only lower floors", FLOORS.len());
+    Ok(())
+}
+
+/// What breaks the rule, one sentence each.
+fn problems(metadata: &Value) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for package in list(metadata, "packages")? {
+        let name = text(package, "name")?;
+        if OUTSIDE.contains(&name) {
+            continue;
+        }
+        let Some(floor) = floor(name) else {
+            problems.push(format!("{name} has no floor; give it one in xtask/src/floors.rs and in ARCHITECTURE.md"));
+            continue;
+        };
+        for dependency in list(package, "dependencies")? {
+            let imported = text(dependency, "name")?;
+            // Only a path makes it a crate of ours; the registry may have a crate of any name.
+            if dependency.get("path").is_none_or(Value::is_null) {
+                continue;
+            }
+            match self::floor(imported) {
+                Some(lower) if lower < floor => {}
+                Some(other) => problems.push(format!("{name} (floor {floor}) imports {imported} (floor {other})")),
+                None => problems.push(format!("{name} (floor {floor}) imports {imported}, which has no floor")),
+            }
+        }
+    }
+    Ok(problems)
+}
+
+fn floor(name: &str) -> Option<u8> {
+    FLOORS.iter().find(|(crate_name, _)| *crate_name == name).map(|(_, floor)| *floor)
+}
+
+fn list<'a>(value: &'a Value, field: &str) -> anyhow::Result<&'a Vec<Value>> {
+    value.get(field).and_then(Value::as_array).with_context(|| format!("cargo metadata has no list '{field}'"))
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> anyhow::Result<&'a str> {
+    value.get(field).and_then(Value::as_str).with_context(|| format!("cargo metadata has no text '{field}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(name: &str, imports: &[&str]) -> Vec<String> {
+        let dependencies: Vec<_> = imports.iter().map(|name| json!({ "name": name, "path": "/somewhere" })).collect();
+        problems(&json!({ "packages": [{ "name": name, "dependencies": dependencies }] })).unwrap()
+    }
+
+    #[test]
+    fn lower_floors_may_be_imported() {
+        assert_eq!(of("queuescope-sim", &["queuescope-wire", "queuescope-queue"]), [""; 0]);
+        assert_eq!(of("xtask", &["queuescope"]), [""; 0]);
+    }
+
+    #[test]
+    fn the_own_floor_and_higher_ones_may_not() {
+        assert_eq!(
+            of("queuescope-meter", &["queuescope-queue", "queuescope-report"]),
+            [
+                "queuescope-meter (floor 2) imports queuescope-queue (floor 2)",
+                "queuescope-meter (floor 2) imports queuescope-report (floor 3)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_crate_needs_a_floor() {
+        assert!(of("queuescope-new", &[])[0].contains("has no floor"));
+        assert!(of("queuescope", &["xtask"])[0].contains("has no floor"));
+    }
+
+    #[test]
+    fn a_registry_crate_is_not_ours() {
+        let metadata = json!({ "packages": [{ "name": "queuescope-wire", "dependencies": [
+            { "name": "queuescope-sim", "path": null }, { "name": "hashbrown" },
+        ] }] });
+        assert_eq!(problems(&metadata).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn what_cargo_did_not_say_is_an_error() {
+        assert!(problems(&json!({})).is_err());
+    }
+}

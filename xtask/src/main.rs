@@ -1,0 +1,41 @@
+//! The project's own chores: `cargo xtask floors`, `cargo xtask repeat`.
+
+#![allow(clippy::disallowed_methods, reason = "chores open files and start programs; the rule is for the core crates")]
+
+mod floors;
+mod repeat;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The project's own chores.
+
+cargo xtask floors
+    Check that no crate of the workspace imports a crate of its own floor or a higher one.
+
+cargo xtask repeat IN.pcap OUT.pcap (--times N | --packets N | --bytes N)
+    Make a large capture by repeating a small one: N times, or as often as it takes to reach N packets or N bytes.
+    Every repetition comes after the one before, with IPv4 and IPv6 addresses of its own, so that its flows are new.
+    Checksums are not put right. IN is a pcap file (not pcapng, not compressed); `-` is standard input or output.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (chore, rest) = arguments.split_first().map_or(("--help", &[][..]), |(chore, rest)| (chore.as_str(), rest));
+    let outcome = match chore {
+        "floors" => floors::run(rest),
+        "repeat" => repeat::run(rest),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(anyhow::anyhow!("'{other}' is no chore; see cargo xtask --help")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {chore}: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
