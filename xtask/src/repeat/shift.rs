@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// What an address word moves by at each repetition: odd in its upper 24 bits, so that 2^24 repetitions are distinct,
 /// and far from the small differences that real addresses have.
-const STEP: u32 = 0x9e37_79 << 8;
+const STEP: u32 = 0x009e_3779 << 8;
 
 /// Repetitions that can be told apart.
 const MOST: u64 = 1 << 24;
