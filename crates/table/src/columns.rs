@@ -173,6 +173,25 @@ impl Places {
         })
     }
 
+    /// Each field and the place of its column; a flow may have several.
+    pub fn all(&self) -> impl Iterator<Item = (Field, usize)> + '_ {
+        let flow = self.flow.iter().map(|&index| (Field::Flow, index));
+        let others = [(Field::Size, self.size), (Field::Enqueued, self.enqueued), (Field::Dequeued, self.dequeued)];
+        flow.chain(others).chain(self.class.map(|index| (Field::Class, index)))
+    }
+
+    /// The same columns by their positions in `chosen`, which has all of them in ascending order.
+    pub fn among(self, chosen: &[usize]) -> Self {
+        let position = |index: usize| chosen.partition_point(|&other| other < index);
+        Self {
+            flow: self.flow.into_iter().map(position).collect(),
+            size: position(self.size),
+            enqueued: position(self.enqueued),
+            dequeued: position(self.dequeued),
+            class: self.class.map(position),
+        }
+    }
+
     /// How many of the wanted columns `there` has: what tells a right separator from a wrong one.
     pub fn matches(columns: &Columns, there: &[String]) -> usize {
         let flow = columns.flow.split('+').map(str::trim);

@@ -12,10 +12,13 @@
 mod columns;
 mod error;
 mod number;
+mod parquet;
 mod reader;
 mod source;
 mod stats;
 mod text;
+mod values;
+mod writer;
 
 pub use columns::{Columns, ColumnsError, Field};
 pub use error::TableError;
@@ -23,3 +26,4 @@ pub use number::{TimeUnit, TimeUnitError};
 pub use reader::{DepartureReader, Format, Row, TableOptions};
 pub use source::Compression;
 pub use stats::{MalformedRow, Problem, TableStats};
+pub use writer::{DepartureRow, DepartureWriter};

@@ -1,13 +1,15 @@
 //! [`DepartureReader`]: rows of a table, whatever its format, one at a time.
 
 use crate::number::Whole;
+use crate::parquet::{MAGIC, ParquetRows};
+use crate::source::first_bytes;
 use crate::stats::{Fault, shown};
 use crate::text::TextRows;
 use crate::{Columns, Compression, Field, MalformedRow, Problem, TableError, TableStats, TimeUnit};
 use queuescope_wire::Nanos;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How a table is to be read.
@@ -47,6 +49,7 @@ pub struct DepartureReader {
 
 enum Body {
     Text(Box<TextRows>),
+    Parquet(Box<ParquetRows>),
     Ended { input_read: u64 },
 }
 
@@ -56,11 +59,30 @@ impl DepartureReader {
     pub fn open(path: &Path, options: TableOptions) -> Result<Self, TableError> {
         let table = path.display().to_string();
         let open = |source| TableError::Open { table: table.clone(), source };
-        let file = File::open(path).map_err(open)?;
-        if file.metadata().map_err(open)?.is_dir() {
+        let mut file = File::open(path).map_err(open)?;
+        let kind = file.metadata().map_err(open)?;
+        if kind.is_dir() {
             return Err(TableError::Directory { table });
         }
+        // Only what can be read again can be looked at first; a named pipe is text, or says that it should not be.
+        if kind.is_file() {
+            let start = first_bytes(&mut file, MAGIC.len()).map_err(open)?;
+            file.seek(SeekFrom::Start(0)).map_err(open)?;
+            if start == MAGIC {
+                let rows = ParquetRows::open(file, &table, &options.columns, options.time_unit)?;
+                return Ok(Self::new(&table, options.columns, Format::Parquet, Body::Parquet(Box::new(rows))));
+            }
+        }
         Self::from_csv(file, &table, options)
+    }
+
+    /// Reads a Parquet file that is in memory.
+    pub fn from_parquet(bytes: Vec<u8>, name: &str, options: TableOptions) -> Result<Self, TableError> {
+        if bytes.is_empty() {
+            return Err(TableError::Empty { table: name.to_owned() });
+        }
+        let rows = ParquetRows::open(bytes::Bytes::from(bytes), name, &options.columns, options.time_unit)?;
+        Ok(Self::new(name, options.columns, Format::Parquet, Body::Parquet(Box::new(rows))))
     }
 
     /// Reads text from a stream, such as standard input; `name` stands for it in messages.
@@ -80,6 +102,7 @@ impl DepartureReader {
         loop {
             let step = match &mut self.body {
                 Body::Text(rows) => rows.next(&mut self.flow),
+                Body::Parquet(rows) => rows.next(&mut self.flow),
                 Body::Ended { .. } => return Ok(None),
             };
             match step {
@@ -111,6 +134,7 @@ impl DepartureReader {
     pub fn input_read(&self) -> u64 {
         match &self.body {
             Body::Text(rows) => rows.input_read(),
+            Body::Parquet(rows) => rows.input_read(),
             Body::Ended { input_read } => *input_read,
         }
     }
@@ -208,11 +232,11 @@ pub(crate) struct Values {
 
 impl Values {
     /// Numbers that make sense together.
-    pub fn checked(size: u64, enqueued: Whole, dequeued: Whole, class: u8) -> Result<Self, (Option<Field>, Problem)> {
+    pub fn checked(size: u64, enqueued: Whole, dequeued: Whole, class: u8) -> Result<Self, (Field, Problem)> {
         let rounded = enqueued.rounded || dequeued.rounded;
         let (enqueued, dequeued) = (enqueued.value, dequeued.value);
         if dequeued < enqueued {
-            return Err((Some(Field::Dequeued), Problem::Backwards { enqueued, dequeued }));
+            return Err((Field::Dequeued, Problem::Backwards { enqueued, dequeued }));
         }
         Ok(Self { size, enqueued, dequeued, class, rounded })
     }

@@ -110,7 +110,7 @@ impl TextRows {
             }
             None => 0,
         };
-        Values::checked(size, enqueued, dequeued, class)
+        Values::checked(size, enqueued, dequeued, class).map_err(|(field, problem)| (Some(field), problem))
     }
 
     /// The value that a fault is about.

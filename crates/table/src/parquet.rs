@@ -1,0 +1,238 @@
+//! Parquet: the columns that are wanted, batch by batch.
+
+use crate::columns::Places;
+use crate::number::Whole;
+use crate::reader::{Step, Values};
+use crate::stats::{Fault, Problem};
+use crate::values::{Names, Numbers, fits, numbers, value_text};
+use crate::{Columns, Field, TableError, TimeUnit};
+use arrow_array::{ArrayRef, RecordBatch};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::ChunkReader;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What every Parquet file begins and ends with.
+pub(crate) const MAGIC: &[u8] = b"PAR1";
+
+/// Rows that are decoded at once.
+const BATCH: usize = 4096;
+
+/// The rows of a Parquet table.
+pub(crate) struct ParquetRows {
+    table: String,
+    reader: ParquetRecordBatchReader,
+    /// Among the columns that are read.
+    places: Places,
+    unit: TimeUnit,
+    batch: Option<Batch>,
+    /// The next row in the batch.
+    at: usize,
+    /// Rows before the batch.
+    before: u64,
+    /// For each row group, the rows up to its end.
+    group_ends: Vec<u64>,
+    bytes: u64,
+}
+
+impl ParquetRows {
+    /// Reads the footer and checks that the columns are there and of types that can be read.
+    pub fn open(
+        source: impl ChunkReader + 'static,
+        table: &str,
+        columns: &Columns,
+        unit: TimeUnit,
+    ) -> Result<Self, TableError> {
+        let broken = |why: String| TableError::Parquet { table: table.to_owned(), place: "footer".to_owned(), why };
+        let bytes = source.len();
+        check_end(&source, bytes).map_err(broken)?;
+        let builder =
+            guarded(|| ParquetRecordBatchReaderBuilder::try_new_with_options(source, ArrowReaderOptions::new()))
+                .map_err(broken)?;
+        let schema = builder.schema().clone();
+        let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let places = Places::find(columns, &names, table)?;
+        for (field, index) in places.all() {
+            let column = schema.field(index);
+            if !fits(field, column.data_type()) {
+                return Err(TableError::ColumnType {
+                    table: table.to_owned(),
+                    column: column.name().clone(),
+                    kind: column.data_type().to_string(),
+                    field,
+                });
+            }
+        }
+        let group_ends = check_groups(builder.metadata(), bytes).map_err(broken)?;
+        let mut wanted: Vec<usize> = places.all().map(|(_, index)| index).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let reader = guarded(|| {
+            let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
+            builder.with_projection(mask).with_batch_size(BATCH).build()
+        })
+        .map_err(broken)?;
+        let places = places.among(&wanted);
+        let table = table.to_owned();
+        Ok(Self { table, reader, places, unit, batch: None, at: 0, before: 0, group_ends, bytes })
+    }
+
+    /// The next row, its flow's name into `flow`.
+    pub fn next(&mut self, flow: &mut String) -> Result<Step, TableError> {
+        loop {
+            if let Some(batch) = &self.batch {
+                if self.at < batch.rows {
+                    let row = self.at;
+                    self.at += 1;
+                    return Ok(match batch.values(row, flow) {
+                        Ok(values) => Step::Row(values),
+                        Err((field, problem)) => {
+                            let number = self.before + row as u64 + 1;
+                            let text = batch.text(field, row).into_bytes();
+                            Step::Bad(Fault { number, field: Some(field), text, problem })
+                        }
+                    });
+                }
+                self.before += batch.rows as u64;
+                self.at = 0;
+                self.batch = None;
+            }
+            let reader = &mut self.reader;
+            match guarded(|| reader.next().transpose()) {
+                Ok(Some(batch)) => self.batch = Some(Batch::new(&batch, &self.places, self.unit)),
+                // Fewer rows than the footer promised: pages are missing, and the decoder does not mind.
+                Ok(None) if self.before < self.rows() => {
+                    return Err(self.broken(format!("the footer promises {} rows, and here they end", self.rows())));
+                }
+                Ok(None) => return Ok(Step::End),
+                Err(why) => return Err(self.broken(why)),
+            }
+        }
+    }
+
+    /// Bytes of the file up to here, were all rows of one length.
+    pub fn input_read(&self) -> u64 {
+        let done = u128::from(self.before) + self.at as u128;
+        let share = u128::from(self.bytes) * done / u128::from(self.rows().max(1));
+        u64::try_from(share).unwrap_or(u64::MAX).min(self.bytes)
+    }
+
+    fn rows(&self) -> u64 {
+        self.group_ends.last().copied().unwrap_or(0)
+    }
+
+    fn broken(&self, why: String) -> TableError {
+        let group = self.group_ends.iter().take_while(|&&end| end <= self.before).count();
+        let place = format!("row group {group} of {}, after row {}", self.group_ends.len(), self.before);
+        TableError::Parquet { table: self.table.clone(), place, why }
+    }
+}
+
+/// Some rows, decoded.
+struct Batch {
+    rows: usize,
+    flow: Vec<Names>,
+    size: Numbers,
+    enqueued: Numbers,
+    dequeued: Numbers,
+    class: Option<Numbers>,
+    columns: Vec<(Field, ArrayRef)>,
+}
+
+impl Batch {
+    fn new(batch: &RecordBatch, places: &Places, unit: TimeUnit) -> Self {
+        let numbers = |index, power| numbers(batch.column(index).as_ref(), power);
+        Self {
+            rows: batch.num_rows(),
+            flow: places.flow.iter().map(|&index| Names::of(batch.column(index))).collect(),
+            size: numbers(places.size, 0),
+            enqueued: numbers(places.enqueued, unit.power()),
+            dequeued: numbers(places.dequeued, unit.power()),
+            class: places.class.map(|index| numbers(index, 0)),
+            columns: places.all().map(|(field, index)| (field, batch.column(index).clone())).collect(),
+        }
+    }
+
+    fn values(&self, row: usize, flow: &mut String) -> Result<Values, (Field, Problem)> {
+        let number = |field, numbers: &Numbers| -> Result<Whole, (Field, Problem)> {
+            numbers.get(row).copied().unwrap_or(Err(Problem::Missing)).map_err(|problem| (field, problem))
+        };
+        let whole = |field, numbers: &Numbers| match number(field, numbers)? {
+            Whole { rounded: true, .. } => Err((field, Problem::NotWhole)),
+            Whole { value, .. } => Ok(value),
+        };
+        flow.clear();
+        for (part, names) in self.flow.iter().enumerate() {
+            if part > 0 {
+                flow.push(' ');
+            }
+            names.append(row, flow).map_err(|problem| (Field::Flow, problem))?;
+        }
+        if flow.trim().is_empty() {
+            return Err((Field::Flow, Problem::Missing));
+        }
+        let size = whole(Field::Size, &self.size)?;
+        let enqueued = number(Field::Enqueued, &self.enqueued)?;
+        let dequeued = number(Field::Dequeued, &self.dequeued)?;
+        let class = self.class.as_ref().map_or(Ok(0), |class| whole(Field::Class, class))?;
+        let class = u8::try_from(class).map_err(|_| (Field::Class, Problem::TooLarge))?;
+        Values::checked(size, enqueued, dequeued, class)
+    }
+
+    /// The value that a fault is about.
+    fn text(&self, field: Field, row: usize) -> String {
+        let columns = self.columns.iter().filter(|(of, _)| *of == field);
+        let parts: Vec<_> = columns.map(|(_, column)| value_text(column.as_ref(), row)).collect();
+        parts.join(" ")
+    }
+}
+
+/// Runs a part of the decoder. It is made for files that are well-formed, and on some that are not it panics (an index
+/// or an assertion in a page decoder) where it should return an error. No state of ours is touched meanwhile, and the
+/// decoder is not used again after a failure, so a panic there is one more way to say that the file is damaged.
+fn guarded<T, E: ToString>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(payload) => Err(format!("the decoder gave up: {}", panic_text(payload.as_ref()))),
+    }
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it does not say why")
+}
+
+/// A file that is still being written, or was cut short, does not end as Parquet does.
+fn check_end(source: &impl ChunkReader, bytes: u64) -> Result<(), String> {
+    let cut = "it does not end with PAR1: it is cut short, or still being written";
+    let start = bytes.checked_sub(4).ok_or(cut)?;
+    let end = source.get_bytes(start, 4).map_err(|error| error.to_string())?;
+    match end.as_ref() {
+        MAGIC => Ok(()),
+        b"PARE" => Err("it is encrypted; write it without encryption".to_owned()),
+        _ => Err(cut.to_owned()),
+    }
+}
+
+/// Where each row group ends, in rows; an error if the footer points outside of the file.
+fn check_groups(metadata: &ParquetMetaData, bytes: u64) -> Result<Vec<u64>, String> {
+    let mut rows = 0u64;
+    let mut ends = Vec::with_capacity(metadata.num_row_groups());
+    for (number, group) in metadata.row_groups().iter().enumerate() {
+        let count = u64::try_from(group.num_rows()).ok().and_then(|count| rows.checked_add(count));
+        rows = count.ok_or_else(|| format!("row group {number} has an impossible number of rows"))?;
+        ends.push(rows);
+        for column in group.columns() {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let inside = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
+            let end = inside.and_then(|(start, length)| start.checked_add(length));
+            if end.is_none_or(|end| end > bytes) {
+                let name = column.column_path().string();
+                return Err(format!("column '{name}' of row group {number} lies outside of the file"));
+            }
+        }
+    }
+    Ok(ends)
+}
