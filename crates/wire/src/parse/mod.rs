@@ -8,6 +8,7 @@
 //! - `network`: IPv4 with options, IPv6 with extension headers, fragments (`fragments` remembers their flows).
 //! - `transport`: the ports of TCP, UDP, UDP-Lite, SCTP and DCCP.
 //! - `tunnel`: GRE, VXLAN and IP in IP, to the inner flow on request.
+//! - `plain`: a short cut through all of these for the frames that nearly all frames are.
 //! - `offload`: super-packets of segmentation offload, and the packets they become.
 
 mod bytes;
@@ -15,6 +16,7 @@ mod fragments;
 mod link;
 mod network;
 mod offload;
+mod plain;
 mod stats;
 mod transport;
 mod tunnel;
@@ -120,18 +122,35 @@ impl Parser {
     #[inline]
     pub fn parse(&mut self, link: LinkType, original_len: u32, data: &[u8]) -> Frame {
         self.stats.frames += 1;
+        match plain::read(link, original_len, data) {
+            Some(frame) => frame,
+            None => self.parse_any(link, original_len, data),
+        }
+    }
+
+    /// Reads a frame step by step, whatever it holds.
+    #[inline(never)]
+    fn parse_any(&mut self, link: LinkType, original_len: u32, data: &[u8]) -> Frame {
         let link = Link::read(link, data);
         if !matches!(link.payload, Payload::Ip | Payload::PerhapsIp) {
             return self.without_network(&link, original_len, None);
         }
+        if let Some(frame) = plain::packet(original_len, data, link.at, link.vlan) {
+            return frame;
+        }
+        self.parse_packet(&link, original_len, data)
+    }
+
+    /// Reads a frame from its network header on, step by step, whatever it holds.
+    fn parse_packet(&mut self, link: &Link, original_len: u32, data: &[u8]) -> Frame {
         let network = match Network::read(data, link.at) {
             Ok(network) => network,
-            Err(trouble) => return self.without_network(&link, original_len, Some(trouble)),
+            Err(trouble) => return self.without_network(link, original_len, Some(trouble)),
         };
         let claimed = network.claimed.map_or(0, |length| length.saturating_add(link.at as u32));
         if claimed > original_len {
             if link.payload == Payload::PerhapsIp {
-                return self.without_network(&Link { payload: Payload::Other, ..link }, original_len, None);
+                return self.without_network(&Link { payload: Payload::Other, ..*link }, original_len, None);
             }
             self.stats.length_corrected += 1;
         }
@@ -206,6 +225,8 @@ impl Parser {
     /// The frame that has no network header which can be read.
     #[cold]
     fn without_network(&mut self, link: &Link, original_len: u32, trouble: Option<Trouble>) -> Frame {
+        // What was only guessed to be IP is not called a bad header.
+        let trouble = trouble.filter(|trouble| *trouble != Trouble::Bad || link.payload == Payload::Ip);
         let claimed = match (link.payload, trouble) {
             (Payload::Unsupported, _) => {
                 self.stats.unsupported_link += 1;

@@ -1,6 +1,6 @@
 //! Ports, and where the payload starts.
 
-use super::bytes::{be16, chunk};
+use super::bytes::chunk;
 use super::network::{Chain, Network};
 
 pub(super) const TCP: u8 = 6;
@@ -43,7 +43,7 @@ impl Transport {
             return Self { src_port: 0, dst_port: 0, end: at + length, missing: true };
         };
         let length = match protocol {
-            TCP => be16(data, at + 12).map_or(length, |word| (usize::from(word >> 12) * 4).max(length)),
+            TCP => data.get(at + 12).map_or(length, |byte| (usize::from(byte >> 4) * 4).max(length)),
             _ => length,
         };
         let (src_port, dst_port) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));

@@ -8,7 +8,7 @@ const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
 /// RFC 7348 section 5.
-const VXLAN_PORT: u16 = 4789;
+pub(super) const VXLAN_PORT: u16 = 4789;
 
 /// Whether a packet of this protocol, to this port, carries another.
 #[inline]
