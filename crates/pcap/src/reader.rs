@@ -15,9 +15,10 @@ use crate::source::{Compression, Source};
 
 /// A capture, read packet by packet in constant memory.
 ///
-/// Records and blocks are taken apart by hand rather than with `pcap-parser`: their fixed fields are few, a large file is
-/// read at some twenty nanoseconds a packet, and that crate collects the options of each packet into a vector, knows no
-/// offsets, and reads no Kuznetzov headers. The tests hold this reader against it.
+/// Records and blocks are taken apart by hand rather than with `pcap-parser`: their fixed fields are few, and a packet
+/// took 15 ns against 24 (10 million packets of 86 captured bytes, from the page cache, before that crate has told
+/// times in nanoseconds). It also collects the options of each packet into a vector, and reads no Kuznetzov headers.
+/// The tests hold this reader against it.
 pub struct CaptureReader {
     name: Box<str>,
     format: Format,

@@ -1,0 +1,157 @@
+//! What the writers write, the reader and an independent parser read back.
+
+mod common;
+
+use common::{Fields, Owned, read_all};
+use pcap_parser::{Block, PcapBlockOwned, PcapError};
+use proptest::prelude::*;
+use queuescope_pcap::{PcapWriter, PcapngWriter};
+use queuescope_wire::Nanos;
+
+#[derive(Debug, Clone)]
+struct Packet {
+    interface: prop::sample::Index,
+    time: u64,
+    longer_by: u32,
+    data: Vec<u8>,
+    comment: Option<String>,
+}
+
+fn packets(latest: u64) -> impl Strategy<Value = Vec<Packet>> {
+    let data = prop::collection::vec(any::<u8>(), 0..200);
+    let comment = prop::option::of(".{0,40}");
+    let packet = (any::<prop::sample::Index>(), 0..=latest, 0..3_000_u32, data, comment)
+        .prop_map(|(interface, time, longer_by, data, comment)| Packet { interface, time, longer_by, data, comment });
+    prop::collection::vec(packet, 0..40)
+}
+
+/// Original length, data, options.
+type Parsed = (u32, Vec<u8>, Vec<(u16, Vec<u8>)>);
+
+/// What an independent parser makes of the packets of a capture.
+fn parsed(bytes: &[u8]) -> Vec<Parsed> {
+    let mut reader = pcap_parser::create_reader(1 << 20, bytes).unwrap();
+    let mut packets = Vec::new();
+    loop {
+        match reader.next() {
+            Ok((offset, block)) => {
+                match block {
+                    PcapBlockOwned::Legacy(packet) => {
+                        packets.push((packet.origlen, packet.data.to_vec(), Vec::new()));
+                    }
+                    PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                        let data = packet.data[..packet.caplen as usize].to_vec();
+                        let options = packet
+                            .options
+                            .iter()
+                            .map(|option| (option.code.0, option.value[..usize::from(option.len)].to_vec()));
+                        packets.push((packet.origlen, data, options.collect()));
+                    }
+                    _ => {}
+                }
+                reader.consume(offset);
+            }
+            Err(PcapError::Eof) => return packets,
+            Err(PcapError::Incomplete(_)) => reader.refill().unwrap(),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn pcapng_comes_back(
+        interfaces in prop::collection::vec((0..=u32::from(u16::MAX), prop_oneof![Just(0), 1..250_u32]), 1..5),
+        packets in packets(u64::MAX),
+    ) {
+        let mut writer = PcapngWriter::new(Vec::new(), "queuescope test").unwrap();
+        for (index, (link, snaplen)) in interfaces.iter().enumerate() {
+            prop_assert_eq!(writer.interface(*link, *snaplen).unwrap(), index as u32);
+        }
+        let mut expected = Vec::new();
+        for packet in &packets {
+            let interface = packet.interface.index(interfaces.len());
+            let (link, snaplen) = interfaces[interface];
+            let original_len = packet.data.len() as u32 + packet.longer_by;
+            let comment = packet.comment.as_deref();
+            writer.packet(interface as u32, Nanos(packet.time), original_len, &packet.data, comment).unwrap();
+            let kept = if snaplen == 0 { packet.data.len() } else { packet.data.len().min(snaplen as usize) };
+            let (time, interface) = (Some(packet.time), interface as u32);
+            expected.push(Owned { time, link, interface, original_len, data: packet.data[..kept].to_vec() });
+        }
+        let bytes = writer.finish().unwrap();
+        prop_assert_eq!(read_all(&bytes), expected.clone());
+        let parsed = parsed(&bytes);
+        prop_assert_eq!(parsed.len(), expected.len());
+        for ((length, data, options), (packet, expected)) in parsed.iter().zip(packets.iter().zip(&expected)) {
+            prop_assert_eq!((length, data), (&expected.original_len, &expected.data));
+            let comment = options.iter().find(|(code, _)| *code == 1).map(|(_, value)| value.as_slice());
+            prop_assert_eq!(comment, packet.comment.as_deref().map(str::as_bytes));
+        }
+    }
+
+    #[test]
+    fn pcap_comes_back(link in 0..=u32::from(u16::MAX), snaplen in 0..250_u32, packets in packets(4_294_967_295_999_999_999)) {
+        let mut writer = PcapWriter::new(Vec::new(), link, snaplen).unwrap();
+        let mut expected = Vec::new();
+        for packet in &packets {
+            let original_len = packet.data.len() as u32 + packet.longer_by;
+            writer.packet(Nanos(packet.time), original_len, &packet.data).unwrap();
+            let kept = if snaplen == 0 { packet.data.len() } else { packet.data.len().min(snaplen as usize) };
+            let data = packet.data[..kept].to_vec();
+            expected.push(Owned { time: Some(packet.time), link, interface: 0, original_len, data });
+        }
+        let bytes = writer.finish().unwrap();
+        prop_assert_eq!(read_all(&bytes), expected.clone());
+        let parsed: Vec<_> = parsed(&bytes).into_iter().map(|(length, data, _)| (length, data)).collect();
+        let expected: Vec<_> = expected.into_iter().map(|record| (record.original_len, record.data)).collect();
+        prop_assert_eq!(parsed, expected);
+    }
+
+    /// Captures made by hand, in either order and any of the usual resolutions.
+    #[test]
+    fn foreign_captures_are_read(big_endian: bool, nanos: bool, ng: bool, packets in packets(4_294_967_295_999_999)) {
+        let tick = if nanos { 1 } else { 1_000 };
+        let mut capture = Fields::new(big_endian);
+        capture = if ng {
+            let resolution: &[u8] = if nanos { &[9] } else { &[6] };
+            capture.section().interface(1, 0, |options| options.option(9, resolution).option(0, &[]))
+        } else {
+            capture.pcap_header(if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 }, 65_535, 1)
+        };
+        let mut expected = Vec::new();
+        for Packet { time, longer_by, data, .. } in packets {
+            let (time, original_len) = (time / tick * tick, data.len() as u32 + longer_by);
+            capture = if ng {
+                capture.enhanced(0, time / tick, original_len, &data)
+            } else {
+                let (seconds, rest) = ((time / 1_000_000_000) as u32, (time % 1_000_000_000 / tick) as u32);
+                capture.word(seconds).word(rest).word(data.len() as u32).word(original_len).raw(&data)
+            };
+            expected.push(Owned { time: Some(time), link: 1, interface: 0, original_len, data });
+        }
+        prop_assert_eq!(read_all(&capture.bytes), expected);
+    }
+}
+
+#[test]
+fn what_a_format_cannot_say_is_refused() {
+    let mut writer = PcapngWriter::new(Vec::new(), "test").unwrap();
+    assert!(writer.packet(0, Nanos(0), 0, b"", None).is_err());
+    assert!(writer.interface(65_536, 0).is_err());
+    assert!(PcapWriter::new(Vec::new(), 65_536, 0).is_err());
+    let mut writer = PcapWriter::new(Vec::new(), 1, 0).unwrap();
+    assert!(writer.packet(Nanos(4_294_967_296_000_000_000), 0, b"").is_err());
+}
+
+#[test]
+fn a_comment_too_long_is_cut_between_characters() {
+    let mut writer = PcapngWriter::new(Vec::new(), "test").unwrap();
+    writer.interface(1, 0).unwrap();
+    writer.packet(0, Nanos(1), 4, b"data", Some(&"µ".repeat(40_000))).unwrap();
+    let bytes = writer.finish().unwrap();
+    assert_eq!(read_all(&bytes).len(), 1);
+    let (_, _, options) = &parsed(&bytes)[0];
+    let comment = std::str::from_utf8(&options[0].1).unwrap();
+    assert_eq!(comment.len(), 65_534);
+}
