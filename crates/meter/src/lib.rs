@@ -1,1 +1,32 @@
-//! .
+//! What departures tell: exact ground truth, bursts and their culprits, and how right a sketch was.
+//!
+//! Everything here reads the one stream of [`queuescope_wire::Departure`]s, in order of departure, and keeps memory
+//! bounded by what is in the queue, not by what passes.
+//!
+//! - [`ExactMeter`]: how much of the queue a packet's own flow was, exactly (ConQuest definition 3.1).
+//! - [`Tau`] and [`BurstTracker`]: when a queue is congested, from when to when, and who filled it then.
+//! - [`Blame`] and [`Heavy`]: bytes per flow over a burst and over all bursts, in bounded memory.
+//! - [`Score`]: precision and recall of an estimator against the exact meter.
+//! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
+//! - [`DepthSeries`]: queue depth over time by flow, for a picture.
+//! - [`DistinctFlows`]: how many flows there were, exactly while they are few.
+
+mod blame;
+mod bursts;
+mod distinct;
+mod exact;
+mod heavy;
+mod max_delay;
+mod score;
+mod series;
+mod tau;
+
+pub use blame::{Blame, Blamed};
+pub use bursts::{Burst, BurstTracker};
+pub use distinct::DistinctFlows;
+pub use exact::{Contribution, ExactMeter, History, Past};
+pub use heavy::{Heavy, Share};
+pub use max_delay::MaxDelay;
+pub use score::Score;
+pub use series::{DepthSeries, Part, Picture};
+pub use tau::Tau;

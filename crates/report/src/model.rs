@@ -2,11 +2,11 @@
 //!
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything that an analysis found.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
     /// What was read.
     pub input: Input,
@@ -16,6 +16,8 @@ pub struct Report {
     pub totals: Totals,
     /// The bursts, in order of time.
     pub bursts: Vec<Burst>,
+    /// Smaller bursts than any of these, that were not kept.
+    pub bursts_left_out: u64,
     /// The culprits over all bursts, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
     /// How right the sketch was, for each granularity and estimator.
@@ -27,7 +29,7 @@ pub struct Report {
 }
 
 /// What was read.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Input {
     /// The file as the user named it; `-` is standard input.
     pub name: String,
@@ -40,7 +42,7 @@ pub struct Input {
 }
 
 /// How the input was analysed.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Setup {
     /// Drain rate of the queue in bits per second; none where departures came from elsewhere.
     pub rate_bps: Option<u64>,
@@ -63,7 +65,7 @@ pub struct Setup {
 }
 
 /// The dimensions of the sketch and where they came from.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SketchSetup {
     /// Snapshots (h).
     pub snapshots: usize,
@@ -82,7 +84,7 @@ pub struct SketchSetup {
 }
 
 /// Counts and extremes over the whole input.
-#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Totals {
     /// Packets read.
     pub packets: u64,
@@ -119,7 +121,7 @@ pub struct Totals {
 }
 
 /// How many flows there were.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FlowCount {
     /// The granularity.
     pub granularity: String,
@@ -130,13 +132,13 @@ pub struct FlowCount {
 }
 
 /// A stretch in which packets waited at least tau.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Burst {
     /// Its number, from 1 in order of time.
     pub number: u64,
     /// When the first packet that waited at least tau came.
     pub start_ns: u64,
-    /// From then until the last such packet left.
+    /// From then until packets waited less than half of tau again.
     pub length_ns: u64,
     /// The longest delay in it.
     pub peak_delay_ns: u64,
@@ -161,7 +163,7 @@ pub struct Burst {
 }
 
 /// Who filled the queue, at one granularity, heaviest first.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Culprits {
     /// The granularity.
     pub granularity: String,
@@ -172,7 +174,7 @@ pub struct Culprits {
 }
 
 /// One flow and its part in the queue.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Culprit {
     /// The flow.
     pub flow: String,
@@ -187,7 +189,7 @@ pub struct Culprit {
 }
 
 /// How right one estimator of the sketch was about which packets belong to contributing flows.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SketchScore {
     /// The granularity.
     pub granularity: String,
@@ -210,7 +212,7 @@ pub struct SketchScore {
 }
 
 /// Something that was skipped, cut short or put right.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Skipped {
     /// A short stable name.
     pub reason: String,
@@ -221,7 +223,7 @@ pub struct Skipped {
 }
 
 /// Queue depth over time, stacked by flow.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Series {
     /// When the first bucket starts.
     pub start_ns: u64,
@@ -229,7 +231,7 @@ pub struct Series {
     pub bucket_ns: u64,
     /// Mean depth in each bucket, bytes.
     pub mean_bytes: Vec<f64>,
-    /// Longest delay of the packets that came in each bucket.
+    /// Longest delay of the packets that left in each bucket.
     pub peak_delay_ns: Vec<u64>,
     /// Drops in each bucket.
     pub drops: Vec<u64>,
@@ -238,7 +240,7 @@ pub struct Series {
 }
 
 /// One flow's part of a series.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SeriesFlow {
     /// The flow.
     pub flow: String,

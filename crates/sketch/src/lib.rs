@@ -1,1 +1,18 @@
-//! .
+//! The ConQuest snapshots (Chen et al., CoNEXT 2019, section 3): how much of a key passed in any recent stretch of
+//! time, in a few kilobytes.
+//!
+//! Time is divided in windows. Each of the last few windows has a Count-Min Sketch of what passed in it; a question
+//! about `[from, to)` is answered from the windows that it touches. There is no notion of a queue here: a key is a
+//! digest, a weight is bytes or packets, and time comes in.
+//!
+//! - [`ConQuest`]: the snapshots; [`ConQuestParams`] its dimensions, which can be fitted to a delay and a memory.
+//! - [`Estimator`]: which windows count for a question, and how much.
+//! - [`Expiry`]: how old counts go away.
+
+mod conquest;
+mod estimator;
+mod params;
+
+pub use conquest::{ConQuest, ConQuestStats};
+pub use estimator::{Estimator, EstimatorError};
+pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};

@@ -1,0 +1,162 @@
+//! When the queue was congested, and who filled it then.
+//!
+//! A burst starts as the first packet that waits at least tau comes, and ends as packets wait less than half of tau
+//! again: with one threshold, a delay that hovers about it would be many bursts. Its culprits are the flows whose
+//! packets left in between.
+
+use crate::{Blame, Blamed, Contribution, DepthSeries, ExactMeter, Picture};
+use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
+use std::hash::Hash;
+
+/// Follows one queue and tells its bursts.
+#[derive(Debug)]
+pub struct BurstTracker<K> {
+    open: Option<Open<K>>,
+    blame: Vec<Blame<K>>,
+    /// Culprits to tell of each burst and granularity.
+    most_culprits: usize,
+    /// Buckets of a burst's picture; none where no picture is wanted.
+    buckets: Option<usize>,
+}
+
+/// A stretch of congestion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Burst<K> {
+    /// When the first packet that waited at least tau came.
+    pub start: Nanos,
+    /// When the last packet that waited at least half of tau left.
+    pub end: Nanos,
+    /// The longest delay.
+    pub peak_delay: Nanos,
+    /// When the packet with the longest delay came.
+    pub peak_at: Nanos,
+    /// The deepest queue that a packet met.
+    pub peak_backlog: Backlog,
+    /// Packets that waited at least tau.
+    pub hit: u64,
+    /// Packets that left.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that were dropped.
+    pub drops: u64,
+    /// Who filled the queue, for each granularity.
+    pub blamed: Vec<Blamed<K>>,
+    /// Queue depth by flow of the first granularity, where it was asked for.
+    pub picture: Option<Picture<K>>,
+}
+
+#[derive(Debug)]
+struct Open<K> {
+    burst: Burst<K>,
+    series: Option<DepthSeries<K>>,
+}
+
+impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
+    /// A tracker for so many granularities, with so many culprits each.
+    pub fn new(levels: usize, most_culprits: usize, buckets: Option<usize>) -> Self {
+        Self { open: None, blame: (0..levels).map(|_| Blame::new()).collect(), most_culprits, buckets }
+    }
+
+    /// Whether a packet that waited so long is the first after the burst.
+    pub fn ends_with(&self, waited: Nanos, tau: Nanos) -> bool {
+        self.open.is_some() && waited.0 < tau.0.div_ceil(2)
+    }
+
+    /// A packet left that had waited since `from`. For each granularity: its flow and what that held as the packet
+    /// came, and the exact meter, which has not recorded the packet yet. `key` is that of a flow of the first.
+    #[expect(clippy::too_many_arguments, reason = "one departure as three views of it, and two ways to ask back")]
+    pub fn departed<'a>(
+        &mut self,
+        departure: &Departure,
+        from: Nanos,
+        tau: Nanos,
+        flows: &[FlowId],
+        parts: &[Contribution],
+        exact: impl Fn(usize) -> &'a ExactMeter,
+        key: impl Fn(FlowId) -> K,
+    ) {
+        let waited = departure.dequeued.saturating_sub(from);
+        if self.open.is_none() {
+            if waited < tau {
+                return;
+            }
+            self.start(from, exact, &key);
+        }
+        let Some(Open { burst, series }) = &mut self.open else { return };
+        burst.end = departure.dequeued;
+        burst.hit += u64::from(waited >= tau);
+        burst.packets += 1;
+        burst.bytes += departure.packet.size.0;
+        if departure.sojourn() > burst.peak_delay || burst.hit == 1 {
+            (burst.peak_delay, burst.peak_at) = (departure.sojourn(), departure.enqueued);
+        }
+        burst.peak_backlog.bytes = burst.peak_backlog.bytes.max(departure.backlog_in.bytes);
+        burst.peak_backlog.packets = burst.peak_backlog.packets.max(departure.backlog_in.packets);
+        let size = departure.packet.size.0 as u32;
+        for (blame, (flow, part)) in self.blame.iter_mut().zip(flows.iter().zip(parts)) {
+            blame.add(*flow, size, part.own);
+        }
+        if let (Some(series), Some(flow)) = (series, flows.first()) {
+            series.departed(&key(*flow), size, departure.enqueued, departure.dequeued);
+        }
+    }
+
+    /// A packet was dropped.
+    pub fn dropped(&mut self, now: Nanos) {
+        if let Some(Open { burst, series }) = &mut self.open {
+            burst.drops += 1;
+            if let Some(series) = series {
+                series.dropped(now);
+            }
+        }
+    }
+
+    /// The id of a flow at granularity number `level` is taken back.
+    pub fn forget(&mut self, level: usize, flow: FlowId, key: &K) {
+        if self.open.is_some() {
+            self.blame[level].forget(flow, key);
+        }
+    }
+
+    /// The burst that is going on, if any, ends. `key` tells the key of a flow at a granularity.
+    pub fn close(&mut self, key: impl Fn(usize, FlowId) -> K) -> Option<Burst<K>> {
+        let Open { mut burst, series } = self.open.take()?;
+        let most = self.most_culprits;
+        let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most, |flow| key(level, flow));
+        burst.blamed = self.blame.iter_mut().enumerate().map(close).collect();
+        burst.picture = series.map(|series| series.finish(most));
+        Some(burst)
+    }
+
+    fn start<'a>(&mut self, from: Nanos, exact: impl Fn(usize) -> &'a ExactMeter, key: &impl Fn(FlowId) -> K) {
+        let mut burst = Burst {
+            start: from,
+            end: from,
+            peak_delay: Nanos::ZERO,
+            peak_at: from,
+            peak_backlog: Backlog::default(),
+            hit: 0,
+            packets: 0,
+            bytes: 0,
+            drops: 0,
+            blamed: Vec::new(),
+            picture: None,
+        };
+        let mut series = self.buckets.map(|buckets| DepthSeries::new(from, buckets));
+        for (number, blame) in self.blame.iter_mut().enumerate() {
+            blame.open();
+            for past in exact(number).since(from) {
+                blame.add(past.flow, past.size, 0);
+                if number == 0 {
+                    burst.packets += 1;
+                    burst.bytes += u64::from(past.size);
+                    if let Some(series) = &mut series {
+                        series.departed(&key(past.flow), past.size, past.enqueued, past.dequeued);
+                    }
+                }
+            }
+        }
+        self.open = Some(Open { burst, series });
+    }
+}

@@ -1,0 +1,85 @@
+//! How right an estimator is about which packets belong to contributing flows (ConQuest section 5.1).
+
+use crate::Contribution;
+use queuescope_sketch::Estimator;
+
+/// Precision and recall of one estimator at one alpha, over the packets it was asked about.
+#[derive(Debug, Clone)]
+pub struct Score {
+    /// The estimator.
+    pub estimator: Estimator,
+    /// A flow contributes if it is at least this share of the queue.
+    pub alpha: f64,
+    /// Packets asked about.
+    pub asked: u64,
+    /// Packets of contributing flows that were reported.
+    pub true_positives: u64,
+    /// Packets of other flows that were reported.
+    pub false_positives: u64,
+    /// Packets of contributing flows that were not reported.
+    pub false_negatives: u64,
+    error_sum: u128,
+}
+
+impl Score {
+    /// Nothing asked yet.
+    pub fn new(estimator: Estimator, alpha: f64) -> Self {
+        Self { estimator, alpha, asked: 0, true_positives: 0, false_positives: 0, false_negatives: 0, error_sum: 0 }
+    }
+
+    /// The sketch said `estimate` bytes where `truth` holds. A flow is reported if its estimate is at least alpha of
+    /// the queue's length, which a switch knows.
+    pub fn judge(&mut self, truth: Contribution, estimate: u64) {
+        self.asked += 1;
+        self.error_sum += u128::from(estimate.abs_diff(truth.own));
+        let reported = Contribution { own: estimate, ..truth }.is_at_least(self.alpha);
+        match (truth.is_at_least(self.alpha), reported) {
+            (true, true) => self.true_positives += 1,
+            (false, true) => self.false_positives += 1,
+            (true, false) => self.false_negatives += 1,
+            (false, false) => {}
+        }
+    }
+
+    /// The share of reported packets that were rightly reported; none where none was.
+    pub fn precision(&self) -> Option<f64> {
+        ratio(self.true_positives, self.true_positives + self.false_positives)
+    }
+
+    /// The share of contributing flows' packets that was reported; none where there were none.
+    pub fn recall(&self) -> Option<f64> {
+        ratio(self.true_positives, self.true_positives + self.false_negatives)
+    }
+
+    /// Mean absolute error of the estimated size, bytes.
+    pub fn mean_error(&self) -> Option<f64> {
+        (self.asked > 0).then(|| self.error_sum as f64 / self.asked as f64)
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_packet_is_one_of_four_cases() {
+        let mut score = Score::new(Estimator::Overlap, 0.1);
+        for (own, estimate) in [(10, 10), (10, 9), (9, 10), (9, 0), (50, 80)] {
+            score.judge(Contribution { own, total: 100 }, estimate);
+        }
+        assert_eq!((score.asked, score.true_positives, score.false_positives, score.false_negatives), (5, 2, 1, 1));
+        assert_eq!(score.precision(), Some(2.0 / 3.0));
+        assert_eq!(score.recall(), Some(2.0 / 3.0));
+        assert_eq!(score.mean_error(), Some((1 + 1 + 9 + 30) as f64 / 5.0));
+    }
+
+    #[test]
+    fn nothing_asked_is_nothing_said() {
+        let score = Score::new(Estimator::Inner, 0.01);
+        assert_eq!((score.precision(), score.recall(), score.mean_error()), (None, None, None));
+    }
+}

@@ -1,0 +1,48 @@
+//! Numbers as people read them.
+
+use queuescope_wire::{ByteCount, Nanos, Rate};
+
+/// `12.8 µs`, `1.25 ms`, `3.50 s`.
+pub fn duration(nanos: u64) -> String {
+    Nanos(nanos).to_string()
+}
+
+/// `64 B`, `1.50 kB`, `12.5 MB`.
+pub fn bytes(bytes: u64) -> String {
+    ByteCount(bytes).to_string()
+}
+
+/// `10.0 Gb/s`.
+pub fn rate(bits_per_second: f64) -> String {
+    Rate::from_bits_per_second(bits_per_second.round() as u64).map_or("0 b/s".to_owned(), |rate| rate.to_string())
+}
+
+/// `63.1 %`; what is above zero and rounds to it is `<0.1 %`.
+pub fn percent(share: f64) -> String {
+    if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
+}
+
+/// `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_rounded() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0.0, 0.0001, 0.631, 1.0].map(percent), ["0.0 %", "<0.1 %", "63.1 %", "100.0 %"]);
+        assert_eq!(rate(0.2), "0 b/s");
+    }
+}

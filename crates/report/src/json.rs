@@ -1,0 +1,98 @@
+//! The report as JSON Lines: one object a line, each with its `kind`; the last is the `summary`.
+//!
+//! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
+
+use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, SketchScore, Totals};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[schemars(title = "queuescope report line")]
+pub enum Line {
+    /// First: what was read, and how it was analysed.
+    Analysis {
+        /// Version of the program.
+        version: String,
+        /// What was read.
+        input: Input,
+        /// How it was analysed.
+        setup: Box<Setup>,
+    },
+    /// A burst, in order of time.
+    Burst(Burst),
+    /// Last: counts and extremes over the whole input.
+    Summary(Box<Summary>),
+}
+
+/// Counts and extremes over the whole input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Summary {
+    /// Packets read.
+    pub packets: u64,
+    /// Their bytes on the link, with the overhead that was asked for.
+    pub bytes: u64,
+    /// Flows seen at the first granularity.
+    pub flows: u64,
+    /// Bursts found.
+    pub bursts: u64,
+    /// Packets or events that were skipped, cut short or put right, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// The damage that ended the input early, if any.
+    pub damage: Option<String>,
+    /// Flows seen, for each granularity.
+    pub flows_by_granularity: Vec<FlowCount>,
+    /// The other counts and extremes.
+    pub totals: Totals,
+    /// The culprits over all bursts, for each granularity.
+    pub culprits: Vec<Culprits>,
+    /// How right the sketch was.
+    pub sketch: Vec<SketchScore>,
+}
+
+/// Writes the report as JSON Lines.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let first = Line::Analysis {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        input: report.input.clone(),
+        setup: Box::new(report.setup.clone()),
+    };
+    line(&first, out)?;
+    for burst in &report.bursts {
+        line(&Line::Burst(Burst { series: None, ..burst.clone() }), out)?;
+    }
+    line(&Line::Summary(Box::new(summary(report))), out)
+}
+
+/// The JSON schema of a line, as text.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Line);
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    text.push('\n');
+    text
+}
+
+fn summary(report: &Report) -> Summary {
+    Summary {
+        packets: report.totals.packets,
+        bytes: report.totals.bytes,
+        flows: report.totals.flows.first().map_or(0, |count| count.flows),
+        bursts: report.bursts.len() as u64 + report.bursts_left_out,
+        skipped: report.skipped.iter().map(|skipped| (skipped.reason.clone(), skipped.count)).collect(),
+        damage: report.input.damage.clone(),
+        flows_by_granularity: report.totals.flows.clone(),
+        totals: report.totals.clone(),
+        culprits: report.culprits.clone(),
+        sketch: report.sketch.clone(),
+    }
+}
+
+fn line(line: &Line, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}

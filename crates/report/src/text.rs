@@ -1,0 +1,251 @@
+//! The report as text for a terminal: the verdict first, then the bursts with their culprits, then what to know.
+//!
+//! Flow names stand last on their lines, so that no width of terminal cuts a number. Styles are ANSI; the caller's
+//! stream strips them where they do not belong.
+
+use crate::format::{bytes, count, duration, percent, rate};
+use crate::model::{Burst, Culprits, Report, Skipped};
+use anstyle::{AnsiColor, Style};
+use std::io::{self, Write};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const HOT: Style = AnsiColor::Red.on_default().bold();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// Bursts and culprits that the text shows; JSON and HTML show all that were kept.
+const MOST_BURSTS: usize = 10;
+const MOST_CULPRITS: usize = 3;
+const MOST_OVERALL: usize = 5;
+
+/// Writes the report as text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    head(report, out)?;
+    bursts(report, out)?;
+    overall(report, out)?;
+    foot(report, out)
+}
+
+fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let (input, setup, totals) = (&report.input, &report.setup, &report.totals);
+    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    let flows: Vec<_> = totals
+        .flows
+        .iter()
+        .map(|flows| {
+            let about = if flows.exact { "" } else { "about " };
+            format!("{about}{} {}", count(flows.flows), plural_granularity(&flows.granularity, flows.flows))
+        })
+        .collect();
+    field(
+        out,
+        "input",
+        &format!(
+            "{} packets, {} in {}; {}",
+            count(totals.packets),
+            bytes(totals.bytes),
+            duration(totals.duration_ns),
+            flows.join(", ")
+        ),
+    )?;
+    match (setup.rate_bps, totals.utilisation) {
+        (Some(rate_bps), Some(utilisation)) => {
+            let limit =
+                if setup.limit == "none" { "without a limit".to_owned() } else { format!("of {}", setup.limit) };
+            let speedup =
+                if setup.speedup == "1" { String::new() } else { format!(", sent {}x faster", setup.speedup) };
+            field(
+                out,
+                "queue",
+                &format!(
+                    "FIFO {limit} at {}; {} offered{speedup}, link {} busy",
+                    rate(rate_bps as f64),
+                    rate(totals.offered_bps),
+                    percent(utilisation)
+                ),
+            )?;
+        }
+        _ => field(out, "queue", "departures from elsewhere")?,
+    }
+    let percentiles: Vec<_> = totals
+        .delay_percentiles
+        .iter()
+        .map(
+            |(p, delay)| {
+                if *p >= 100.0 { format!("max {}", duration(*delay)) } else { format!("p{p} {}", duration(*delay)) }
+            },
+        )
+        .collect();
+    field(out, "delay", &percentiles.join("   "))?;
+    field(
+        out,
+        "depth",
+        &format!(
+            "up to {} in {} packets; {} of packets waited",
+            bytes(totals.peak_depth_bytes),
+            count(totals.peak_depth_packets),
+            percent(totals.waited_share)
+        ),
+    )?;
+    let dropped: u64 = totals.drops.values().sum();
+    if dropped > 0 {
+        let by_reason: Vec<_> = totals.drops.iter().map(|(reason, n)| format!("{} {reason}", count(*n))).collect();
+        let share = percent(dropped as f64 / totals.packets.max(1) as f64);
+        field(out, "drops", &format!("{HOT}{}{HOT:#} ({share} of packets)", by_reason.join(", ")))?;
+    }
+    Ok(())
+}
+
+fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let tau = duration(report.setup.tau_ns);
+    if report.bursts.is_empty() {
+        return writeln!(out, "\n{BOLD}No bursts:{BOLD:#} no packet waited {tau} ({}).", report.setup.tau_source);
+    }
+    let all = report.bursts.len() as u64 + report.bursts_left_out;
+    let shown = longest(&report.bursts, MOST_BURSTS);
+    let which = if (shown.len() as u64) < all {
+        format!("; the {} with the longest delay", shown.len())
+    } else {
+        String::new()
+    };
+    let plural = if all == 1 { "" } else { "s" };
+    writeln!(
+        out,
+        "\n{BOLD}{} burst{plural}{BOLD:#} in which packets waited {tau} or more ({}){which}:\n",
+        count(all),
+        report.setup.tau_source
+    )?;
+    writeln!(
+        out,
+        "{DIM}{:>5}  {:>10}  {:>9}  {:>10}  {:>9}  {:>9}  {:>7}  {:>7}  culprit{DIM:#}",
+        "burst", "start", "length", "peak delay", "depth", "hit", "drops", "share"
+    )?;
+    for burst in shown {
+        write!(
+            out,
+            "{:>5}  {:>10}  {:>9}  {HOT}{:>10}{HOT:#}  {:>9}  {:>9}  {:>7}",
+            burst.number,
+            duration(burst.start_ns),
+            duration(burst.length_ns),
+            duration(burst.peak_delay_ns),
+            bytes(burst.peak_depth_bytes),
+            count(burst.packets_hit),
+            count(burst.drops)
+        )?;
+        let mut indent = "  ".to_owned();
+        for culprits in &burst.culprits {
+            for culprit in culprits.flows.iter().take(MOST_CULPRITS) {
+                writeln!(out, "{indent}{:>7}  {}", percent(culprit.share), culprit.flow)?;
+                indent = " ".repeat(80);
+            }
+            more(culprits, MOST_CULPRITS, &indent, out)?;
+        }
+        if burst.culprits.iter().all(|culprits| culprits.flows.is_empty()) {
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    if report.bursts.len() < 2 {
+        return Ok(());
+    }
+    for culprits in &report.culprits {
+        writeln!(out, "\n{BOLD}Who filled the queue over all bursts{BOLD:#}, by {}:\n", culprits.granularity)?;
+        writeln!(out, "{DIM}{:>7}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
+        for culprit in culprits.flows.iter().take(MOST_OVERALL) {
+            writeln!(
+                out,
+                "{:>7}  {:>9}  {:>9}  {:>12}  {}",
+                percent(culprit.share),
+                bytes(culprit.bytes),
+                count(culprit.packets),
+                bytes(culprit.peak_bytes),
+                culprit.flow
+            )?;
+        }
+        more(culprits, MOST_OVERALL, "", out)?;
+    }
+    Ok(())
+}
+
+fn foot(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let sketch = &report.setup.sketch;
+    writeln!(out)?;
+    for score in report.sketch.iter().filter(|score| score.asked > 0) {
+        let share = |value: Option<f64>| value.map_or("none".to_owned(), percent);
+        field(
+            out,
+            "sketch",
+            &format!(
+                "{} by {}: precision {}, recall {} at {} of the queue; mean error {}",
+                score.estimator,
+                score.granularity,
+                share(score.precision),
+                share(score.recall),
+                percent(report.setup.alpha),
+                bytes(score.mean_error_bytes.unwrap_or(0.0).round() as u64)
+            ),
+        )?;
+    }
+    field(
+        out,
+        "",
+        &format!(
+            "{DIM}{} snapshots of {} ({}), {} rows x {} columns, {}, {}{DIM:#}",
+            sketch.snapshots,
+            duration(sketch.window_ns),
+            sketch.window_source,
+            sketch.rows,
+            sketch.columns,
+            sketch.expiry,
+            bytes(sketch.bytes)
+        ),
+    )?;
+    for Skipped { reason, count: times, meaning } in &report.skipped {
+        field(out, "note", &format!("{NOTE}{} {reason}{NOTE:#}: {meaning}", count(*times)))?;
+    }
+    if let Some(damage) = &report.input.damage {
+        field(out, "damage", &format!("{HOT}{damage}{HOT:#}"))?;
+    }
+    Ok(())
+}
+
+fn field(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "{DIM}{name:>8}{DIM:#}  {value}")
+}
+
+/// The bursts with the longest delays, in order of time.
+fn longest(bursts: &[Burst], most: usize) -> Vec<&Burst> {
+    let mut shown: Vec<_> = bursts.iter().collect();
+    shown.sort_by_key(|burst| std::cmp::Reverse(burst.peak_delay_ns));
+    shown.truncate(most);
+    shown.sort_by_key(|burst| burst.number);
+    shown
+}
+
+fn more(culprits: &Culprits, shown: usize, indent: &str, out: &mut impl Write) -> io::Result<()> {
+    let shown = culprits.flows.iter().take(shown);
+    let rest = culprits.flows_total.saturating_sub(shown.len() as u64);
+    let share = 1.0 - shown.map(|culprit| culprit.share).sum::<f64>();
+    if rest == 0 {
+        return Ok(());
+    }
+    let plural = if rest == 1 { "flow" } else { "flows" };
+    writeln!(
+        out,
+        "{indent}{DIM}{:>7}  {} other {plural} by {}{DIM:#}",
+        percent(share.max(0.0)),
+        count(rest),
+        culprits.granularity
+    )
+}
+
+fn plural_granularity(granularity: &str, flows: u64) -> String {
+    let plural = if flows == 1 { "flow" } else { "flows" };
+    format!("{plural} by {granularity}")
+}

@@ -1,0 +1,46 @@
+//! Which windows count for a question about `[from, to)`, and how much.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Which windows count for a question about `[from, to)`, and how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Estimator {
+    /// Windows that lie within: `ceil(from / T)` to `floor(to / T) - 1` (section 3.3). Misses both ends.
+    Inner,
+    /// Windows that are touched, whole. Takes in what passed just before `from` (the error that section 5.1 describes).
+    Outer,
+    /// Windows that are touched, each weighed by the part of it that lies within.
+    Overlap,
+}
+
+impl Estimator {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Inner, Self::Outer, Self::Overlap];
+}
+
+impl fmt::Display for Estimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Inner => "inner",
+            Self::Outer => "outer",
+            Self::Overlap => "overlap",
+        })
+    }
+}
+
+impl FromStr for Estimator {
+    type Err = EstimatorError;
+
+    fn from_str(text: &str) -> Result<Self, EstimatorError> {
+        let found = Self::ALL.into_iter().find(|estimator| estimator.to_string() == text);
+        found.ok_or_else(|| EstimatorError { text: text.to_owned() })
+    }
+}
+
+/// An estimator that there is none of.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no estimator: use inner, outer or overlap")]
+pub struct EstimatorError {
+    text: String,
+}
