@@ -222,6 +222,7 @@ pub(crate) enum Step {
 }
 
 /// A row's numbers: bytes, nanoseconds.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Values {
     size: u64,
     enqueued: u64,

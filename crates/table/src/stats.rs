@@ -124,33 +124,14 @@ pub(crate) fn shown(value: &[u8]) -> String {
     // A character is at most four bytes long, so the rest need not be looked at.
     let start = &value[..value.len().min(TEXT * 4 + 4)];
     let text = String::from_utf8_lossy(start);
-    let mut shown: String = text.chars().take(TEXT).flat_map(|c| Shown::of(c)).collect();
+    let mut shown = String::new();
+    for c in text.chars().take(TEXT) {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
     if text.chars().nth(TEXT).is_some() {
         shown.push('…');
     }
     shown
-}
-
-/// A character, or its escape where it would disturb a terminal.
-enum Shown {
-    Plain(std::iter::Once<char>),
-    Escaped(std::char::EscapeDefault),
-}
-
-impl Shown {
-    fn of(c: char) -> Self {
-        if c.is_control() { Self::Escaped(c.escape_default()) } else { Self::Plain(std::iter::once(c)) }
-    }
-}
-
-impl Iterator for Shown {
-    type Item = char;
-    fn next(&mut self) -> Option<char> {
-        match self {
-            Self::Plain(one) => one.next(),
-            Self::Escaped(escape) => escape.next(),
-        }
-    }
 }
 
 /// A row's fault, before the reader adds the names of file and column.

@@ -57,10 +57,11 @@ impl TextRows {
     /// The next row, its flow's name into `flow`.
     pub fn next(&mut self, flow: &mut String) -> Result<Step, TableError> {
         self.reader.get_mut().allow_row();
+        let start = self.reader.position().line();
         match self.reader.read_byte_record(&mut self.record) {
             Ok(false) => return Ok(Step::End),
             Ok(true) => {}
-            Err(error) => return Err(self.broken(error)),
+            Err(error) => return Err(self.broken(error, start)),
         }
         self.line = self.record.position().map_or(self.line, csv::Position::line);
         Ok(match self.values(flow) {
@@ -129,8 +130,7 @@ impl TextRows {
         index.and_then(|index| self.record.get(index)).unwrap_or_default().to_vec()
     }
 
-    fn broken(&self, error: csv::Error) -> TableError {
-        let line = self.reader.position().line();
+    fn broken(&self, error: csv::Error, line: u64) -> TableError {
         let table = self.table.clone();
         if self.reader.get_ref().overrun() {
             return TableError::RowTooLong { table, line, limit: LONGEST_ROW };
@@ -180,7 +180,7 @@ fn header(start: &[u8], table: &str, columns: &Columns) -> Result<(u8, Vec<Strin
     if matches!(start, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(error("it is UTF-16; save the table as UTF-8"));
     }
-    if start.contains(&0) {
+    if start.iter().take_while(|&&byte| byte != b'\n').any(|&byte| byte == 0) {
         return Err(error("it has zero bytes, so this is neither CSV nor Parquet"));
     }
     let mut best: Option<((usize, usize), u8, Vec<String>)> = None;
