@@ -46,9 +46,8 @@ fn captures_hold_the_flows_that_tshark_counts() {
         let mut parser = Parser::new(Tunnel::Outer);
         let (mut flows, mut bytes, mut corrected, mut non_ip, mut later) = (BTreeSet::new(), 0, 0, 0, 0);
         for record in &records {
-            let fragments = |parser: &Parser| {
-                parser.stats().later_fragments_matched + parser.stats().later_fragments_unmatched
-            };
+            let fragments =
+                |parser: &Parser| parser.stats().later_fragments_matched + parser.stats().later_fragments_unmatched;
             let before = fragments(&parser);
             let frame = parser.parse(LinkType::from_dlt(link), record.original_len, &record.data);
             bytes += u64::from(record.original_len);
