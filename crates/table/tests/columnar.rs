@@ -3,6 +3,7 @@
 use arrow_array::types::Int8Type;
 use arrow_array::*;
 use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use queuescope_table::{
@@ -89,7 +90,7 @@ fn with(name: &'static str, column: ArrayRef) -> Vec<u8> {
 fn what_is_written_reads_back() {
     let bytes = written(300_000);
     let groups = SerializedFileReader::new(bytes::Bytes::from(bytes.clone())).unwrap();
-    let groups: Vec<_> = groups.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+    let groups: Vec<_> = groups.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).collect();
     assert_eq!(groups, [131_072, 131_072, 37_856]);
     let mut reader = open(&bytes, TableOptions::default()).unwrap();
     assert_eq!((reader.format(), reader.format().to_string().as_str()), (Format::Parquet, "Parquet"));
