@@ -176,6 +176,17 @@ impl DepartureReader {
     }
 }
 
+impl fmt::Debug for DepartureReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, format, stats, .. } = self;
+        f.debug_struct("DepartureReader")
+            .field("table", table)
+            .field("format", format)
+            .field("stats", stats)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What a table is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

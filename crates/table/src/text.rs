@@ -153,8 +153,6 @@ fn beginning(source: &mut Source) -> io::Result<Vec<u8>> {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // What was read before the stream broke is worth reading; it breaks again afterwards.
-            Err(_) if ends_header(&start) => break,
             Err(error) => return Err(error),
         };
         start.extend_from_slice(&buffer[..count]);

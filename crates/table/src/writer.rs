@@ -12,6 +12,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use queuescope_wire::{Ecn, Nanos};
+use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -99,6 +100,13 @@ impl<W: Write + Send> DepartureWriter<W> {
         let batch = RecordBatch::try_new(self.schema.clone(), self.pending.take());
         let batch = batch.map_err(|error| broken(error.to_string()))?;
         self.writer.write(&batch).map_err(|error| broken(error.to_string()))
+    }
+}
+
+impl<W: Write + Send> fmt::Debug for DepartureWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { origin, rows, .. } = self;
+        f.debug_struct("DepartureWriter").field("origin", origin).field("rows", rows).finish_non_exhaustive()
     }
 }
 
