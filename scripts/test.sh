@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 make=${1:-make}
-checks=(fmt clippy floors unit doc)
+checks=(fmt floors licences clippy unit doc)
 summary=()
 failed=0
 
@@ -13,7 +13,7 @@ for check in "${checks[@]}"; do
   printf '\n== %s\n' "$check"
   SECONDS=0
   if "$make" --no-print-directory "$check"; then result=ok; else result=FAILED failed=1; fi
-  summary+=("$(printf '  %-7s %-6s %4d s' "$check" "$result" "$SECONDS")")
+  summary+=("$(printf '  %-8s %-6s %4d s' "$check" "$result" "$SECONDS")")
 done
 
 printf '\n== skipped\n'

@@ -1,8 +1,8 @@
 //! The house has floors: a crate may import only crates on lower floors, never its own floor.
 
-use anyhow::{Context, bail, ensure};
+use crate::metadata::{self, list, text};
+use anyhow::{bail, ensure};
 use serde_json::Value;
-use std::process::Command;
 
 /// Every crate of the workspace and its floor. Chores stand outside the house.
 const FLOORS: &[(&str, u8)] = &[
@@ -23,13 +23,7 @@ const OUTSIDE: &[&str] = &["xtask"];
 /// Asks cargo for the workspace's crates and checks them.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "'{}' is not expected here", arguments.join(" "));
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .output()
-        .context("cargo metadata could not be started")?;
-    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    let metadata = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
+    let metadata = metadata::read(&["--no-deps"])?;
     let problems = problems(&metadata)?;
     if !problems.is_empty() {
         bail!("the floors are broken:\n  {}", problems.join("\n  "));
@@ -68,14 +62,6 @@ fn problems(metadata: &Value) -> anyhow::Result<Vec<String>> {
 
 fn floor(name: &str) -> Option<u8> {
     FLOORS.iter().find(|(crate_name, _)| *crate_name == name).map(|(_, floor)| *floor)
-}
-
-fn list<'a>(value: &'a Value, field: &str) -> anyhow::Result<&'a Vec<Value>> {
-    value.get(field).and_then(Value::as_array).with_context(|| format!("cargo metadata has no list '{field}'"))
-}
-
-fn text<'a>(value: &'a Value, field: &str) -> anyhow::Result<&'a str> {
-    value.get(field).and_then(Value::as_str).with_context(|| format!("cargo metadata has no text '{field}'"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! The project's own chores: `cargo xtask floors`, `cargo xtask repeat`.
+//! The project's own chores; `cargo xtask --help` lists them.
 
 #![allow(clippy::disallowed_methods, reason = "chores open files and start programs; the rule is for the core crates")]
 
 mod floors;
+mod licences;
+mod metadata;
 mod repeat;
 
 use std::process::ExitCode;
@@ -12,6 +14,9 @@ The project's own chores.
 
 cargo xtask floors
     Check that no crate of the workspace imports a crate of its own floor or a higher one.
+
+cargo xtask licences
+    Check that every dependency is under a licence that allows its use here.
 
 cargo xtask repeat IN.pcap OUT.pcap (--times N | --packets N | --bytes N)
     Make a large capture by repeating a small one: N times, or as often as it takes to reach N packets or N bytes.
@@ -24,6 +29,7 @@ fn main() -> ExitCode {
     let (chore, rest) = arguments.split_first().map_or(("--help", &[][..]), |(chore, rest)| (chore.as_str(), rest));
     let outcome = match chore {
         "floors" => floors::run(rest),
+        "licences" => licences::run(rest),
         "repeat" => repeat::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
