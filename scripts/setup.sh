@@ -21,7 +21,7 @@ main() {
 }
 
 rust_version() {
-  cargo --version 2>/dev/null | awk '{ print $2 }'
+  { cargo --version 2>/dev/null || true; } | awk '{ print $2 }'
 }
 
 new_enough_rust() {
