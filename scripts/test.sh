@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 make=${1:-make}
-checks=(fmt floors licences clippy unit doc)
+checks=(fmt floors licences clippy doc unit)
 summary=()
 failed=0
 
