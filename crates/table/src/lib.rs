@@ -15,6 +15,7 @@ mod number;
 mod parquet;
 mod reader;
 mod source;
+mod stamp;
 mod stats;
 mod text;
 mod values;

@@ -1,8 +1,9 @@
 //! Parquet: the columns that are wanted, batch by batch.
 
 use crate::columns::Places;
-use crate::number::Whole;
+use crate::number::{Whole, decimal};
 use crate::reader::{Step, Values};
+use crate::stamp::time;
 use crate::stats::{Fault, Problem};
 use crate::values::{Names, Numbers, fits, numbers, value_text};
 use crate::{Columns, Field, TableError, TimeUnit};
@@ -143,14 +144,15 @@ struct Batch {
 
 impl Batch {
     fn new(batch: &RecordBatch, places: &Places, unit: TimeUnit) -> Self {
-        let numbers = |index, power| numbers(batch.column(index).as_ref(), power);
+        let whole = |index| numbers(batch.column(index).as_ref(), 0, decimal);
+        let moment = |index| numbers(batch.column(index).as_ref(), unit.power(), time);
         Self {
             rows: batch.num_rows(),
             flow: places.flow.iter().map(|&index| Names::of(batch.column(index))).collect(),
-            size: numbers(places.size, 0),
-            enqueued: numbers(places.enqueued, unit.power()),
-            dequeued: numbers(places.dequeued, unit.power()),
-            class: places.class.map(|index| numbers(index, 0)),
+            size: whole(places.size),
+            enqueued: moment(places.enqueued),
+            dequeued: moment(places.dequeued),
+            class: places.class.map(whole),
             columns: places.all().map(|(field, index)| (field, batch.column(index).clone())).collect(),
         }
     }

@@ -72,6 +72,8 @@ pub enum Problem {
     Missing,
     /// The value is not a number.
     NotANumber,
+    /// The value begins as a date and does not go on as one, or has no time of day.
+    NotATime,
     /// The value is not UTF-8 text.
     NotText,
     /// The number is below zero.
@@ -101,6 +103,7 @@ impl fmt::Display for Problem {
         match self {
             Self::Missing => f.write_str("there is no value"),
             Self::NotANumber => f.write_str("is not a number"),
+            Self::NotATime => f.write_str("is not a date with a time of day, like 2024-05-06T07:08:09.123Z"),
             Self::NotText => f.write_str("is not UTF-8 text"),
             Self::Negative => f.write_str("is negative"),
             Self::NotWhole => f.write_str("is not a whole number"),

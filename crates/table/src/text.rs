@@ -1,9 +1,10 @@
 //! CSV and its kin: a header line, then rows, with the separator told by the header.
 
 use crate::columns::Places;
-use crate::number::{TimeUnit, Whole, decimal, whole};
+use crate::number::{TimeUnit, Whole, whole};
 use crate::reader::{Step, Values};
 use crate::source::{Compression, LONGEST_ROW, Progress, Source};
+use crate::stamp::time;
 use crate::stats::{Fault, Problem};
 use crate::{Columns, Field, TableError};
 use csv::{ByteRecord, Reader, ReaderBuilder};
@@ -85,8 +86,8 @@ impl TextRows {
             return Err((None, Problem::Fields { row: record.len(), header: self.fields }));
         }
         let value = |field, index: usize| record.get(index).ok_or((Some(field), Problem::Missing));
-        let number = |field, index, power| -> Result<Whole, _> {
-            decimal(value(field, index)?, power).map_err(|problem| (Some(field), problem))
+        let moment = |field, index| -> Result<Whole, _> {
+            time(value(field, index)?, self.unit.power()).map_err(|problem| (Some(field), problem))
         };
         flow.clear();
         for (number, &index) in self.places.flow.iter().enumerate() {
@@ -102,8 +103,8 @@ impl TextRows {
         }
         let size = value(Field::Size, self.places.size)?;
         let size = whole(size).map_err(|problem| (Some(Field::Size), problem))?;
-        let enqueued = number(Field::Enqueued, self.places.enqueued, self.unit.power())?;
-        let dequeued = number(Field::Dequeued, self.places.dequeued, self.unit.power())?;
+        let enqueued = moment(Field::Enqueued, self.places.enqueued)?;
+        let dequeued = moment(Field::Dequeued, self.places.dequeued)?;
         let class = match self.places.class {
             Some(index) => {
                 let class = whole(value(Field::Class, index)?).map_err(|problem| (Some(Field::Class), problem))?;

@@ -17,6 +17,9 @@ use std::fmt::Write;
 /// A column of numbers, each read or with what is wrong with it.
 pub(crate) type Numbers = Vec<Result<Whole, Problem>>;
 
+/// How a number is read that is text, in units of ten to a power.
+type ReadText = fn(&[u8], u32) -> Result<Whole, Problem>;
+
 /// Whether a column of this type can hold `field`.
 pub(crate) fn fits(field: Field, kind: &DataType) -> bool {
     use DataType::{
@@ -36,7 +39,8 @@ pub(crate) fn fits(field: Field, kind: &DataType) -> bool {
 }
 
 /// Reads a column of a type that [`fits`] a number, in units of ten to the `power`; a time's type overrides that.
-pub(crate) fn numbers(column: &dyn Array, power: u32) -> Numbers {
+/// `read` is for columns of text.
+pub(crate) fn numbers(column: &dyn Array, power: u32, read: ReadText) -> Numbers {
     use DataType::{Duration, Timestamp};
     let shift = power as i32;
     let of = |unit: &ArrowUnit| power_of(*unit) as i32;
@@ -78,13 +82,13 @@ pub(crate) fn numbers(column: &dyn Array, power: u32) -> Numbers {
         DataType::Float32 => each::<Float32Type>(column, |value| float(f64::from(value), || value, power)),
         DataType::Float64 => each::<Float64Type>(column, |value| float(value, || value, power)),
         DataType::Dictionary(..) => {
-            let entries = numbers(column.as_any_dictionary().values().as_ref(), power);
+            let entries = numbers(column.as_any_dictionary().values().as_ref(), power, read);
             keys(column)
                 .into_iter()
                 .map(|key| key.and_then(|key| entries.get(key).copied()).unwrap_or(missing()))
                 .collect()
         }
-        _ => text(column, |value| decimal(value.as_bytes(), power)),
+        _ => text(column, |value| read(value.as_bytes(), power)),
     }
 }
 

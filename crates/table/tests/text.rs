@@ -119,6 +119,17 @@ fn malformed_rows_are_skipped_counted_and_described() {
 }
 
 #[test]
+fn dates_read_whatever_the_unit() {
+    let text = format!("{HEADER}a,1,2024-05-06 07:08:09.000001+00,2024-05-06T07:08:09.000002Z\na,1,2024-05-06,7\n");
+    let (rows, stats, _) = drain(open(text, options("flow=flow", TimeUnit::Seconds)).unwrap());
+    assert_eq!(rows, [row("a", 1, 1_714_979_289_000_001_000, 1_714_979_289_000_002_000, 0)]);
+    assert_eq!(
+        stats.first_malformed[0].to_string(),
+        "t.csv: line 3: column 'enqueued': '2024-05-06' is not a date with a time of day, like 2024-05-06T07:08:09.123Z"
+    );
+}
+
+#[test]
 fn a_value_that_is_not_utf8_is_a_malformed_row() {
     let text = [HEADER.as_bytes(), b"caf\xe9,1,2,3\nok,1,2,3\n"].concat();
     let (rows, stats, _) = read(text);
