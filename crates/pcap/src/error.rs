@@ -22,12 +22,12 @@ pub enum OpenError {
         name: String,
     },
     /// The system refused to open or read it, or its compressed data is damaged before the first packet.
-    #[error("cannot read {name}: {source}")]
+    #[error("cannot read {name}: {why}")]
     Unreadable {
         /// The file.
         name: String,
         /// What the system or the decoder said.
-        source: io::Error,
+        why: io::Error,
     },
     /// There is not one byte in it.
     #[error("{name} is empty{}: was the capture ever written?", inside(*compression))]
@@ -82,8 +82,7 @@ pub struct ReadError {
     pub offset: u64,
     /// The packet that could not be read, counted from 1.
     pub record: u64,
-    /// What is wrong there.
-    #[source]
+    /// What is wrong there; the message has it already, so it is no source.
     pub damage: Damage,
 }
 

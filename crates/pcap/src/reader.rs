@@ -37,10 +37,10 @@ impl CaptureReader {
     /// Opens the file at `path`; whoever calls decides what `-` means.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let name = || path.display().to_string();
-        let unreadable = |source: io::Error| match source.kind() {
+        let unreadable = |why: io::Error| match why.kind() {
             io::ErrorKind::NotFound => OpenError::Missing { name: name() },
             io::ErrorKind::IsADirectory => OpenError::Directory { name: name() },
-            _ => OpenError::Unreadable { name: name(), source },
+            _ => OpenError::Unreadable { name: name(), why },
         };
         #[expect(clippy::disallowed_methods, reason = "this crate is a door: it is where capture files are opened")]
         let file = File::open(path).map_err(unreadable)?;
@@ -53,7 +53,7 @@ impl CaptureReader {
     /// Reads from any source, which errors will call `name`; how it is compressed, and which kind of capture it is, is
     /// told by its first bytes.
     pub fn new(source: impl Read + Send + 'static, name: &str) -> Result<Self, OpenError> {
-        let unreadable = |source| OpenError::Unreadable { name: name.to_owned(), source };
+        let unreadable = |why| OpenError::Unreadable { name: name.to_owned(), why };
         let source = Source::new(Box::new(source)).map_err(unreadable)?;
         let compression = source.compression();
         let mut buffer = Buffer::new(source);
