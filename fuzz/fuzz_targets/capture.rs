@@ -10,9 +10,10 @@ use queuescope_pcap::CaptureReader;
 /// Decompressed bytes after which an input is given up: a small input can hold gigabytes of zeros.
 const ENOUGH: u64 = 1 << 20;
 
-fuzz_target!(|data: Vec<u8>| {
+// A slice and not a vector, which `arbitrary` would decode: seeds are capture files as they are.
+fuzz_target!(|data: &[u8]| {
     let length = data.len() as u64;
-    let Ok(mut reader) = CaptureReader::new(Cursor::new(data), "fuzz") else { return };
+    let Ok(mut reader) = CaptureReader::new(Cursor::new(data.to_vec()), "fuzz") else { return };
     let (mut packets, mut bytes, mut cut, mut untimed) = (0, 0, 0, 0);
     let error = loop {
         match reader.next_record() {
