@@ -1,1 +1,19 @@
-//! .
+//! The parts of the command, for those who embed it: an analysis of whatever departs from a queue, and its report.
+//!
+//! - [`analysis::Analysis`] learns from departures and drops; [`findings::Findings`] makes a report of that.
+//! - [`capture`] and [`departures`] are the two ways in: a capture through a replayed queue, or a table.
+//! - [`outputs`] are what is written for each packet.
+//! - [`args`], [`analyze`] and [`generate`] are the command itself.
+
+pub mod analysis;
+pub mod analyze;
+mod annotate;
+pub mod args;
+pub mod capture;
+mod clock;
+pub mod departures;
+pub mod door;
+pub mod findings;
+pub mod generate;
+pub mod outputs;
+pub mod progress;

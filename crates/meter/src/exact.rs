@@ -3,7 +3,7 @@
 //! For a packet that came at `a` and left at `d`: which packets, and which bytes, left in `[a, d)`, and how many of
 //! them were its own flow's (ConQuest definition 3.1). This is the truth that the sketch is held against.
 
-use queuescope_wire::{FlowId, Nanos};
+use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
 use std::collections::VecDeque;
 
 /// A sliding window over departures whose start differs from packet to packet.
@@ -137,6 +137,13 @@ impl ExactMeter {
     /// What left since `from`, oldest first.
     pub fn since(&self, from: Nanos) -> impl Iterator<Item = Past> {
         self.ring.range(self.position(from)..).map(Left::past)
+    }
+
+    /// All that left since `from`: in a FIFO, what the packet that came then met in the queue.
+    pub fn backlog_since(&self, from: Nanos) -> Backlog {
+        let position = self.position(from);
+        let bytes = self.ring.get(position).map_or(0, |left| self.total - left.before);
+        Backlog { packets: (self.ring.len() - position) as u64, bytes: ByteCount(bytes) }
     }
 
     /// The oldest departure that is still remembered.

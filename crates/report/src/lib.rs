@@ -1,3 +1,9 @@
-//! One report, many views: text for a terminal, JSON Lines for programs, HTML for people, pcapng for Wireshark.
+//! One report, many views: text for a terminal, JSON Lines for programs, HTML for people.
+//!
+//! [`model::Report`] holds everything that an analysis found; [`text`], [`json`] and [`html`] only show it.
 
+mod format;
+pub mod html;
+pub mod json;
 pub mod model;
+pub mod text;

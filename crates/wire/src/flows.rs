@@ -7,6 +7,7 @@
 use crate::key::KeyMask;
 use crate::{FlowId, FlowKey, Granularity, Nanos};
 use hashbrown::HashTable;
+use std::borrow::Borrow;
 
 /// Keys to ids and back, for one granularity.
 #[derive(Debug)]
@@ -25,23 +26,27 @@ struct Slot<K> {
     live: bool,
 }
 
-impl<K: Eq + Clone> FlowTable<K> {
+impl<K: Eq> FlowTable<K> {
     /// A table that takes idle flows back before it holds more than `limit`.
     pub fn with_limit(limit: usize) -> Self {
         Self { index: HashTable::new(), slots: Vec::new(), free: Vec::new(), limit: limit.max(1) }
     }
 
     /// The id of `key`, whose digest is `digest`, and whether it is new here.
-    pub fn intern(&mut self, key: &K, digest: u64, now: Nanos) -> (FlowId, bool) {
+    pub fn intern<Q>(&mut self, key: &Q, digest: u64, now: Nanos) -> (FlowId, bool)
+    where
+        K: Borrow<Q>,
+        Q: Eq + ToOwned<Owned: Into<K>> + ?Sized,
+    {
         let slots = &mut self.slots;
         if let Some(&id) = self.index.find(digest, |&id| {
             let slot = &slots[id as usize];
-            slot.digest == digest && slot.key == *key
+            slot.digest == digest && slot.key.borrow() == key
         }) {
             slots[id as usize].last_seen = now;
             return (FlowId(id), false);
         }
-        let slot = Slot { key: key.clone(), digest, last_seen: now, live: true };
+        let slot = Slot { key: key.to_owned().into(), digest, last_seen: now, live: true };
         let id = match self.free.pop() {
             Some(id) => {
                 slots[id as usize] = slot;
@@ -252,7 +257,7 @@ mod tests {
         let mut table = FlowTable::with_limit(4);
         for n in 0..64u64 {
             if table.is_full() {
-                table.expire(Nanos(n), |_, _| {});
+                table.expire(Nanos(n), |_, _: &u64| {});
             }
             table.intern(&n, n, Nanos(n));
         }

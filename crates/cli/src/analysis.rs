@@ -1,0 +1,335 @@
+//! The analysis: what it makes of departures and drops, whoever they come from.
+
+use crate::door::Door;
+use crate::findings::Findings;
+use hdrhistogram::Histogram;
+use queuescope_meter::{
+    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Heavy, History, MaxDelay, Score, Tau,
+};
+use queuescope_queue::{DropReason, Sink};
+use queuescope_sim::Output;
+use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
+use queuescope_wire::{Backlog, Departure, FlowId, FlowKey, FlowTable, Flows, Nanos, Packet};
+use std::collections::BTreeMap;
+
+/// How departures are analysed.
+#[derive(Debug, Clone)]
+pub struct AnalysisParams {
+    /// Whether packets leave in the order in which they came.
+    pub history: History,
+    /// When the queue counts as congested.
+    pub tau: Tau,
+    /// A flow contributes if it is at least this share of the queue.
+    pub alpha: f64,
+    /// The estimators to judge.
+    pub estimators: Vec<Estimator>,
+    /// The sketch's dimensions; its window is where it starts if it may grow.
+    pub sketch: ConQuestParams,
+    /// Whether the window doubles whenever a delay is longer than the snapshots cover.
+    pub window_grows: bool,
+    /// Asks about the longest recent delay instead of each packet's own, with this half-life (section 3.6).
+    pub across_classes: Option<Nanos>,
+    /// Whether pictures of queue depth are wanted.
+    pub pictures: bool,
+    /// Bursts to keep, those with the longest delays.
+    pub most_bursts: usize,
+}
+
+/// Everything that is learnt from one stream of departures.
+#[derive(Debug)]
+pub struct Analysis<D: Door, W> {
+    door: D,
+    params: AnalysisParams,
+    levels: Vec<Meters<D::Key>>,
+    bursts: BurstTracker<D::Key>,
+    kept: Vec<Burst<D::Key>>,
+    left_out: Vec<Nanos>,
+    series: Option<DepthSeries<D::Key>>,
+    max_delay: Option<MaxDelay>,
+    watcher: W,
+    counts: Counts,
+    delays: Histogram<u64>,
+    /// Of the packet at hand, for each granularity: its flow and that flow's part.
+    flows: Vec<FlowId>,
+    parts: Vec<Contribution>,
+    last_enqueued: Nanos,
+}
+
+impl<W: Watcher> Analysis<Flows, W> {
+    /// The id of a packet's flow.
+    #[inline]
+    pub fn intern(&mut self, key: &FlowKey, now: Nanos) -> FlowId {
+        self.make_room();
+        let levels = &mut self.levels;
+        self.door.intern(key, now, |level, digest| levels[level].distinct.insert(digest))
+    }
+}
+
+impl<W: Watcher> Analysis<FlowTable<Box<str>>, W> {
+    /// The id of the flow of that name.
+    pub fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
+        self.make_room();
+        let digest = crate::door::name_digest(name);
+        let (flow, new) = self.door.intern(name, digest, now);
+        if new {
+            self.levels[0].distinct.insert(digest);
+        }
+        flow
+    }
+}
+
+/// What is measured at one granularity.
+#[derive(Debug)]
+pub(crate) struct Meters<K> {
+    pub exact: ExactMeter,
+    pub sketch: ConQuest,
+    pub scores: Vec<Score>,
+    pub distinct: DistinctFlows,
+    pub culprits: Heavy<K>,
+}
+
+/// Counts and extremes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub departed: Backlog,
+    pub waited: u64,
+    pub longest: Nanos,
+    pub hit: u64,
+    pub flows_met: u64,
+    pub drops: BTreeMap<DropReason, u64>,
+    pub peak: Backlog,
+    pub first: Option<Nanos>,
+    pub last: Nanos,
+}
+
+/// Hears what becomes of each packet, with its flow's part of the queue: writers of per-packet outputs.
+pub trait Watcher {
+    /// A packet left the queue; `flow`, its `part` and its name are those of the first granularity.
+    fn departed(&mut self, departure: &Departure, flow: FlowId, part: Contribution, name: impl FnOnce() -> String);
+    /// A packet was dropped.
+    fn dropped(&mut self, packet: Packet, reason: DropReason);
+    /// The id of a flow of the first granularity is taken back.
+    fn forget(&mut self, flow: FlowId);
+}
+
+/// Buckets of the picture of the whole input and of a burst's, and bursts that get one.
+const BUCKETS: usize = 1_200;
+const BURST_BUCKETS: usize = 240;
+const BURST_PICTURES: usize = 60;
+/// Culprits told of a burst.
+pub(crate) const MOST_CULPRITS: usize = 12;
+/// Flows that the culprits over all bursts are chosen from.
+const CULPRITS_KEPT: usize = 4_096;
+/// The longest delay that percentiles tell apart from longer ones: an hour.
+const LONGEST_DELAY: u64 = 3_600_000_000_000;
+/// Flows that are counted exactly.
+const DISTINCT_EXACTLY: usize = 1 << 20;
+
+impl<D: Door, W: Watcher> Analysis<D, W> {
+    /// An analysis of nothing yet.
+    ///
+    /// # Errors
+    /// If the sketch cannot have its dimensions.
+    pub fn new(door: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
+        let count = door.granularities().len();
+        let meters = || {
+            Ok(Meters {
+                exact: ExactMeter::new(params.history),
+                sketch: ConQuest::new(params.sketch.clone())?,
+                scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
+                distinct: DistinctFlows::new(DISTINCT_EXACTLY),
+                culprits: Heavy::with_capacity(CULPRITS_KEPT),
+            })
+        };
+        Ok(Self {
+            door,
+            levels: (0..count).map(|_| meters()).collect::<Result<_, _>>()?,
+            bursts: BurstTracker::new(count, MOST_CULPRITS, params.pictures.then_some(BURST_BUCKETS)),
+            kept: Vec::new(),
+            left_out: Vec::new(),
+            series: None,
+            max_delay: params.across_classes.map(MaxDelay::new),
+            watcher,
+            counts: Counts::default(),
+            delays: Histogram::new_with_max(LONGEST_DELAY, 3).expect("three significant digits are allowed"),
+            flows: vec![FlowId(0); count],
+            parts: vec![Contribution::default(); count],
+            last_enqueued: Nanos::ZERO,
+            params,
+        })
+    }
+
+    /// Takes idle flows back if there are many.
+    fn make_room(&mut self) {
+        if !self.door.is_full() {
+            return;
+        }
+        // Ids are used by what waits and by what the exact meters remember; a FIFO's packets came in that order, so none
+        // of those came before the oldest that is remembered. Elsewhere flows are interned as their packets leave.
+        let before = match (self.params.history, self.levels[0].exact.oldest()) {
+            (History::Fifo, Some(oldest)) => oldest.enqueued.min(self.last_enqueued),
+            (History::Fifo, None) => self.last_enqueued,
+            (History::Departures(_), Some(oldest)) => oldest.dequeued,
+            (History::Departures(_), None) => Nanos::ZERO,
+        };
+        let (bursts, watcher) = (&mut self.bursts, &mut self.watcher);
+        self.door.expire(before, |level, flow, key| {
+            bursts.forget(level, flow, key);
+            if level == 0 {
+                watcher.forget(flow);
+            }
+        });
+    }
+
+    /// Whoever writes per-packet outputs.
+    pub fn watcher(&mut self) -> &mut W {
+        &mut self.watcher
+    }
+
+    /// The stream has ended: what was found.
+    pub fn finish(mut self) -> (Findings<D>, W) {
+        self.close_burst();
+        let tau = self.params.tau.value();
+        self.kept.retain(|burst| burst.peak_delay >= tau);
+        self.kept.sort_unstable_by_key(|burst| burst.start);
+        let findings = Findings {
+            left_out: self.left_out.iter().filter(|peak| **peak >= tau).count() as u64,
+            picture: self.series.map(|series| series.finish(MOST_CULPRITS)),
+            bursts: self.kept,
+            door: self.door,
+            levels: self.levels,
+            counts: self.counts,
+            delays: self.delays,
+            tau: self.params.tau,
+        };
+        (findings, self.watcher)
+    }
+
+    /// Departures from elsewhere do not say what they met in the queue; what left while they waited stands for it.
+    fn with_backlog(&self, departure: &Departure) -> Departure {
+        match self.params.history {
+            History::Fifo => *departure,
+            History::Departures(_) => {
+                Departure { backlog_in: self.levels[0].exact.backlog_since(departure.enqueued), ..*departure }
+            }
+        }
+    }
+
+    /// Everything about a departure that does not depend on how its flow is told apart.
+    fn count(&mut self, departure: &Departure) {
+        let counts = &mut self.counts;
+        counts.departed.packets += 1;
+        counts.departed.bytes += departure.packet.size;
+        counts.longest = counts.longest.max(departure.sojourn());
+        counts.waited += u64::from(departure.sojourn() > Nanos::ZERO);
+        counts.peak.packets = counts.peak.packets.max(departure.backlog_in.packets);
+        counts.peak.bytes = counts.peak.bytes.max(departure.backlog_in.bytes);
+        counts.first.get_or_insert(departure.enqueued);
+        counts.last = counts.last.max(departure.dequeued);
+        self.delays.saturating_record(departure.sojourn().0);
+        self.last_enqueued = departure.enqueued;
+    }
+
+    /// How long a packet waited as far as its questions go, and tau with it.
+    fn waited(&mut self, departure: &Departure) -> (Nanos, Nanos) {
+        let waited = match &mut self.max_delay {
+            Some(register) => register.update(departure.sojourn(), departure.dequeued),
+            None => departure.sojourn(),
+        };
+        if self.params.window_grows {
+            // All levels' sketches have the same windows.
+            while waited > self.levels[0].sketch.params().span() {
+                self.levels.iter_mut().for_each(|level| level.sketch.widen());
+            }
+        }
+        (waited, self.params.tau.update(waited))
+    }
+
+    /// Asks exact meter and sketch about a packet that came or asks since `from`; the sketch records it.
+    fn measure(&mut self, departure: &Departure, from: Nanos, hit: bool) {
+        let size = departure.packet.size.0 as u32;
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            let flow = self.door.project(number, departure.packet.flow);
+            level.exact.advance(from);
+            let part = level.exact.contribution(flow, from);
+            let digest = self.door.digest(number, flow);
+            if hit {
+                for score in &mut level.scores {
+                    score.judge(part, level.sketch.estimate(digest, from, departure.dequeued, score.estimator));
+                }
+            }
+            level.sketch.record(digest, size, departure.dequeued);
+            (self.flows[number], self.parts[number]) = (flow, part);
+        }
+        if hit {
+            self.counts.hit += 1;
+            self.counts.flows_met += self.levels[0].exact.flows_in_window();
+        }
+    }
+
+    fn follow_burst(&mut self, departure: &Departure, from: Nanos, tau: Nanos) {
+        if self.bursts.ends_with(departure.dequeued.saturating_sub(from), tau) {
+            self.close_burst();
+        }
+        let (door, levels) = (&self.door, &self.levels);
+        let key = |flow| door.key(0, flow).clone();
+        self.bursts.departed(departure, from, tau, &self.flows, &self.parts, |level| &levels[level].exact, key);
+    }
+
+    fn close_burst(&mut self) {
+        let door = &self.door;
+        let Some(burst) = self.bursts.close(|level, flow| door.key(level, flow).clone()) else { return };
+        for (level, blamed) in self.levels.iter_mut().zip(&burst.blamed) {
+            for (key, share) in &blamed.top {
+                level.culprits.add(key, *share);
+            }
+        }
+        self.kept.push(burst);
+        if self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES) {
+            self.thin_out(self.params.most_bursts);
+        } else if self.params.pictures && self.kept.len() % BURST_PICTURES == 0 {
+            self.thin_out(self.params.most_bursts);
+        }
+    }
+
+    /// Keeps the bursts with the longest delays, and the pictures of the longest of those.
+    fn thin_out(&mut self, most: usize) {
+        self.kept.sort_unstable_by_key(|burst| (std::cmp::Reverse(burst.peak_delay), burst.start));
+        self.left_out.extend(self.kept.drain(most.min(self.kept.len())..).map(|burst| burst.peak_delay));
+        for burst in self.kept.iter_mut().skip(BURST_PICTURES) {
+            burst.picture = None;
+        }
+    }
+}
+
+impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
+    fn dropped(&mut self, packet: Packet, reason: DropReason, now: Nanos) {
+        *self.counts.drops.entry(reason).or_default() += 1;
+        self.bursts.dropped(now);
+        if let Some(series) = &mut self.series {
+            series.dropped(now);
+        }
+        self.watcher.dropped(packet, reason);
+    }
+}
+
+impl<D: Door, W: Watcher> Output for Analysis<D, W> {
+    fn departed(&mut self, departure: &Departure) {
+        let departure = &self.with_backlog(departure);
+        self.count(departure);
+        let (waited, tau) = self.waited(departure);
+        let from = departure.dequeued.saturating_sub(waited);
+        self.measure(departure, from, waited >= tau);
+        self.follow_burst(departure, from, tau);
+        let (size, flow) = (departure.packet.size.0 as u32, self.flows[0]);
+        if self.params.pictures {
+            let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));
+            series.departed(self.door.key(0, flow), size, departure.enqueued, departure.dequeued);
+        }
+        for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
+            level.exact.record(*flow, size, departure.enqueued, departure.dequeued);
+        }
+        let door = &self.door;
+        self.watcher.departed(departure, flow, self.parts[0], || door.name(0, door.key(0, flow)));
+    }
+}

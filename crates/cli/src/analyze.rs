@@ -1,0 +1,220 @@
+//! `queuescope analyze`: from arguments to a report.
+
+use crate::analysis::{Analysis, AnalysisParams};
+use crate::args::{Analyze, ExpiryName};
+use crate::capture::{self, Reading};
+use crate::departures;
+use crate::door::Door;
+use crate::findings::{Findings, Source};
+use crate::outputs::{Outputs, cannot_write, create};
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use queuescope_meter::{History, Tau};
+use queuescope_pcap::CaptureReader;
+use queuescope_queue::{Limit, TailDrop, TailDropParams};
+use queuescope_report::model::{Input, Report};
+use queuescope_report::{html, json, text};
+use queuescope_sim::Replay;
+use queuescope_sketch::{ConQuestParams, Expiry, Passes, Weights};
+use queuescope_table::{DepartureReader, TableOptions};
+use queuescope_wire::parse::Tunnel;
+use queuescope_wire::{ByteCount, FlowTable, Flows, Nanos, QueueId, Rate};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Whether the input was whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was.
+    Whole,
+    /// It ended early, or parts of it could not be read; what could be is in the report.
+    Damaged,
+}
+
+/// Live flows from which on idle ones are taken back.
+const FLOWS: usize = 1 << 17;
+/// Departures that are remembered where packets leave in any order.
+const DEPARTURES: usize = 1 << 20;
+/// A full Ethernet frame.
+const FULL_FRAME: ByteCount = ByteCount(1514);
+/// Full frames in a row that are no congestion.
+const NO_CONGESTION: u64 = 10;
+/// Snapshots, unless told otherwise.
+const SNAPSHOTS: usize = 8;
+
+/// Runs `analyze`.
+///
+/// # Errors
+/// If nothing could be done: no input, impossible arguments, or an output that cannot be written.
+pub fn run(args: &Analyze) -> Result<Outcome> {
+    let html = args.output.html.as_deref().map(|path| anyhow::Ok((path, create(path)?))).transpose()?;
+    let outputs = Outputs::create(args.output.pcapng.as_deref(), args.output.parquet.as_deref())?;
+    let (report, outputs) = match args.rate {
+        Some(rate) if !args.table.departures => from_capture(args, rate, outputs)?,
+        _ => from_departures(args, outputs)?,
+    };
+    outputs.finish()?;
+    if let Some((path, file)) = html {
+        let mut out = BufWriter::new(file);
+        html::write(&report, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(path))?;
+    }
+    print(&report, args.output.json)?;
+    Ok(if report.input.damage.is_some() { Outcome::Damaged } else { Outcome::Whole })
+}
+
+fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
+    let mut reader = if is_standard_input(&args.file) {
+        CaptureReader::new(io::stdin(), "standard input")?
+    } else {
+        CaptureReader::open(&args.file)?
+    };
+    let door = Flows::new(&args.question.by, FLOWS);
+    let floor = rate.time_for(ByteCount(NO_CONGESTION * FULL_FRAME.0));
+    let params = params(args, History::Fifo, floor, rate.time_for(FULL_FRAME))?;
+    let mut analysis = Analysis::new(door, params, outputs)?;
+    let limit = args.queue.limit;
+    let queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(0) });
+    let reading = Reading {
+        tunnel: if args.question.inner { Tunnel::Inner } else { Tunnel::Outer },
+        overhead: args.queue.overhead,
+        speedup: args.queue.speedup,
+        mtu: args.queue.mtu,
+        split: args.queue.split_gso,
+    };
+    let progress = Progress::new(length(&args.file));
+    let read = capture::replay(&mut reader, reading, Replay::new(queue, rate), &mut analysis, &progress)?;
+    progress.finish();
+    let source = Source {
+        input: Input {
+            name: args.file.display().to_string(),
+            format: reader.format().to_string(),
+            first_ns: read.first.0,
+            damage: read.damage.as_ref().map(ToString::to_string),
+        },
+        packets: read.packets,
+        bytes: read.bytes,
+        span: read.span,
+        super_packets: read.super_packets,
+        rate: Some(rate),
+        limit: limit_name(limit),
+        speedup: args.queue.speedup.to_string(),
+        overhead: args.queue.overhead.to_string(),
+        window_source: window_source(args),
+        skipped: read.skipped,
+    };
+    Ok(finish(analysis, source, args))
+}
+
+fn from_departures(args: &Analyze, outputs: Outputs) -> Result<(Report, Outputs)> {
+    let options = TableOptions { columns: args.table.map.clone().unwrap_or_default(), time_unit: args.table.time_unit };
+    let mut reader = if is_standard_input(&args.file) {
+        DepartureReader::from_csv(io::stdin(), "standard input", options)?
+    } else {
+        DepartureReader::open(&args.file, options)?
+    };
+    let params = params(args, History::Departures(DEPARTURES), Nanos(1_000), Nanos(1_000))?;
+    let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
+    let progress = Progress::new(length(&args.file));
+    let read = departures::read(&mut reader, &mut analysis, &progress)?;
+    progress.finish();
+    let malformed =
+        || format!("rows that could not be read were skipped; the first is {}", reader.stats().first_malformed[0]);
+    let source = Source {
+        input: Input {
+            name: args.file.display().to_string(),
+            format: reader.format().to_string(),
+            first_ns: read.span.0.0,
+            damage: read.damage.as_ref().map(ToString::to_string).or_else(|| read.malformed.then(malformed)),
+        },
+        packets: read.packets,
+        bytes: read.bytes,
+        span: read.span,
+        super_packets: 0,
+        rate: None,
+        limit: "as it was".to_owned(),
+        speedup: "1".to_owned(),
+        overhead: "none".to_owned(),
+        window_source: window_source(args),
+        skipped: read.skipped,
+    };
+    Ok(finish(analysis, source, args))
+}
+
+fn finish<D: Door>(analysis: Analysis<D, Outputs>, source: Source, args: &Analyze) -> (Report, Outputs) {
+    let (findings, outputs): (Findings<D>, _) = analysis.finish();
+    (findings.report(source, args.question.alpha.0), outputs)
+}
+
+fn params(args: &Analyze, history: History, floor: Nanos, shortest_window: Nanos) -> Result<AnalysisParams> {
+    let (question, sketch) = (&args.question, &args.sketch);
+    let expiry = match sketch.expiry {
+        ExpiryName::Tag => Expiry::Tag,
+        ExpiryName::Clean => Expiry::Clean { passes: Passes::Generated },
+        ExpiryName::CleanPlain => Expiry::Clean { passes: Passes::None },
+    };
+    let snapshots = sketch.snapshots.unwrap_or(SNAPSHOTS);
+    let mut params = match sketch.columns {
+        Some(columns) => ConQuestParams {
+            snapshots,
+            rows: sketch.rows.unwrap_or(2),
+            columns,
+            window: Nanos(1),
+            expiry,
+            weights: Weights::default(),
+            seed: 0,
+        },
+        None => ConQuestParams::fit(Nanos(1), sketch.memory, snapshots, sketch.rows, expiry)?,
+    };
+    // A window that is a power of two needs no division, here as on a switch (section 4.1).
+    params.window = sketch.window.unwrap_or(Nanos(shortest_window.0.max(64).next_power_of_two()));
+    let mut estimators = sketch.estimator.clone();
+    estimators.sort_unstable();
+    estimators.dedup();
+    Ok(AnalysisParams {
+        history,
+        tau: question.tau.map_or_else(|| Tau::adaptive(floor), Tau::Given),
+        alpha: question.alpha.0,
+        estimators,
+        sketch: params,
+        window_grows: sketch.window.is_none(),
+        across_classes: question.across_classes,
+        pictures: args.output.html.is_some(),
+        most_bursts: question.most_bursts as usize,
+    })
+}
+
+fn print(report: &Report, as_json: bool) -> Result<()> {
+    let result = if as_json {
+        let mut out = BufWriter::new(io::stdout().lock());
+        json::write(report, &mut out).and_then(|()| out.flush())
+    } else {
+        let mut out = anstream::stdout().lock();
+        text::write(report, &mut out).and_then(|()| out.flush())
+    };
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+fn window_source(args: &Analyze) -> String {
+    if args.sketch.window.is_some() { "given".to_owned() } else { "to cover the longest delay".to_owned() }
+}
+
+/// A limit as the report shows it.
+fn limit_name(limit: Limit) -> String {
+    match limit {
+        Limit::None => "none".to_owned(),
+        Limit::Bytes(bytes) => bytes.to_string(),
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Time(time) => time.to_string(),
+    }
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn length(path: &PathBuf) -> Option<u64> {
+    std::fs::metadata(path).ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len())
+}

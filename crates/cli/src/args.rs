@@ -1,0 +1,329 @@
+//! The command line: one definition, from which parser, help, man page and completions are made.
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use queuescope_queue::Limit;
+use queuescope_sim::Speedup;
+use queuescope_sketch::Estimator;
+use queuescope_table::{Columns, TimeUnit};
+use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Which flows are filling a queue, and what to do about them.
+#[derive(Debug, Parser)]
+#[command(name = "queuescope", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find the bursts that filled a queue, and the flows to blame, in a capture file.
+    ///
+    /// The packets of the capture are sent through a FIFO queue that is drained at --rate, as if the link after the
+    /// point of capture had that rate. A burst is a stretch in which packets wait at least --tau. Its culprits are the
+    /// flows whose packets left the queue meanwhile.
+    Analyze(Box<Analyze>),
+    /// Print the man page or a shell's completions.
+    Generate {
+        /// What to print.
+        what: Generated,
+    },
+}
+
+/// What `generate` prints.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Generated {
+    /// The man page, in roff.
+    Man,
+    /// Completions for bash.
+    Bash,
+    /// Completions for fish.
+    Fish,
+    /// Completions for zsh.
+    Zsh,
+    /// The JSON schema of the lines that --json prints.
+    Schema,
+}
+
+/// Arguments of `analyze`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if all went well, 1 if the input is damaged (what came before the damage is \
+                        reported), 2 if nothing could be done.\n\n\
+                        Example: queuescope analyze trace.pcap.gz --rate 100mbps --by 5tuple,dst/24 --html report.html")]
+pub struct Analyze {
+    /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Rate at which the link drains the queue, such as 10gbps, 1.5Mbit/s or 64000bps
+    #[arg(short, long, required_unless_present = "departures")]
+    pub rate: Option<Rate>,
+
+    /// The queue.
+    #[command(flatten)]
+    pub queue: Queue,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: Question,
+    /// The sketch.
+    #[command(flatten)]
+    pub sketch: Sketch,
+    /// Where the answer goes.
+    #[command(flatten)]
+    pub output: Output,
+    /// A table in place of a capture.
+    #[command(flatten)]
+    pub table: Table,
+}
+
+/// How packets come to the queue, and what it holds.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Queue")]
+pub struct Queue {
+    /// What the queue holds at most: a time at the link's rate, bytes, packets, or none
+    #[arg(long, default_value = "1s", value_name = "LIMIT", conflicts_with = "departures")]
+    pub limit: Limit,
+
+    /// Send the packets so many times faster than they were captured
+    #[arg(long, default_value = "1", value_name = "FACTOR", conflicts_with = "departures")]
+    pub speedup: Speedup,
+
+    /// What a packet occupies beyond its captured size: none; ethernet (preamble, frame check sequence, gap, minimum
+    /// size); or a number of bytes
+    #[arg(long, default_value = "none", value_name = "WHAT", conflicts_with = "departures")]
+    pub overhead: Overhead,
+
+    /// Split super-packets of segmentation offload into the packets that the wire carries
+    #[arg(long, conflicts_with = "departures")]
+    pub split_gso: bool,
+
+    /// Largest packet of the network in bytes: what is larger is a super-packet
+    #[arg(long, default_value_t = 1500, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65535))]
+    pub mtu: u32,
+}
+
+/// What is asked of the queue.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Question")]
+pub struct Question {
+    /// What a flow is; several at once, separated by commas: 5tuple, conn (both directions), src-dst, src, dst, dscp,
+    /// vlan; src and dst with a prefix length if wanted: dst/24, dst/24/56 (IPv4/IPv6)
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "5tuple,dst",
+        value_name = "KEYS",
+        conflicts_with = "departures"
+    )]
+    pub by: Vec<Granularity>,
+
+    /// Tell flows inside of tunnels (GRE, VXLAN, IP in IP) apart
+    #[arg(long, conflicts_with = "departures")]
+    pub inner: bool,
+
+    /// Delay from which on the queue is congested [default: an eighth of the longest delay so far, at least the time of
+    /// 10 full packets]
+    #[arg(long, value_name = "TIME")]
+    pub tau: Option<Nanos>,
+
+    /// Share of the queue from which on a flow is a culprit, such as 1% or 0.01
+    #[arg(long, default_value = "1%", value_name = "SHARE")]
+    pub alpha: Alpha,
+
+    /// Bursts to keep, those with the longest delays
+    #[arg(long, default_value_t = 1000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub most_bursts: u32,
+
+    /// Ask about the longest recent delay of any packet, halving in this time, instead of each packet's own: shows who
+    /// holds up others where there are several classes of traffic
+    #[arg(long, value_name = "TIME")]
+    pub across_classes: Option<Nanos>,
+}
+
+/// The sketch, as a switch would run it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sketch")]
+pub struct Sketch {
+    /// Snapshots [default: 8]
+    #[arg(long, value_name = "H")]
+    pub snapshots: Option<usize>,
+
+    /// Rows of each snapshot [default: 2]
+    #[arg(long, value_name = "R")]
+    pub rows: Option<usize>,
+
+    /// Columns of each snapshot [default: what fits in --memory]
+    #[arg(long, value_name = "C", conflicts_with = "memory")]
+    pub columns: Option<usize>,
+
+    /// Time window of a snapshot [default: doubles from the time of a full packet until the snapshots cover the longest
+    /// delay]
+    #[arg(long, value_name = "TIME")]
+    pub window: Option<Nanos>,
+
+    /// Memory of one sketch
+    #[arg(long, default_value = "64KiB", value_name = "BYTES")]
+    pub memory: ByteCount,
+
+    /// Which windows count for a packet's wait; several separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "overlap", value_name = "NAMES")]
+    pub estimator: Vec<Estimator>,
+
+    /// How old counts go away: tagged by window, or cleaned an entry a packet
+    #[arg(long, value_enum, default_value = "tag")]
+    pub expiry: ExpiryName,
+}
+
+/// How old counts go away.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ExpiryName {
+    /// Every counter knows its window.
+    Tag,
+    /// One entry is cleaned with each packet, and what is left over as a packet generator would.
+    Clean,
+    /// One entry is cleaned with each packet, and nothing else, as the paper's text has it.
+    CleanPlain,
+}
+
+/// Where the answer goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Output {
+    /// Print JSON Lines in place of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a report to look at in a browser; one file that needs nothing else
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    /// Write the capture again with a comment on each packet: how long it waited, and its flow's share of the queue
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "departures")]
+    pub pcapng: Option<PathBuf>,
+
+    /// Write each packet that left the queue to a Parquet file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub parquet: Option<PathBuf>,
+}
+
+/// A table of departures in place of a capture.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Departures from elsewhere")]
+pub struct Table {
+    /// FILE is a table (CSV or Parquet) of packets that left a queue: flow, size, enqueued, dequeued, class
+    #[arg(long, conflicts_with = "rate")]
+    pub departures: bool,
+
+    /// Names of the table's columns, where they differ: flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out,class=prio
+    #[arg(long, value_name = "NAMES", requires = "departures")]
+    pub map: Option<Columns>,
+
+    /// Unit of times in the table: s, ms, us or ns
+    #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures")]
+    pub time_unit: TimeUnit,
+}
+
+/// What a packet occupies on the link beyond its captured size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overhead {
+    /// Nothing.
+    None,
+    /// Preamble (8), frame check sequence (4), gap (12), and at least 60 bytes of frame; 14 bytes of header where the
+    /// capture has none.
+    Ethernet,
+    /// So many bytes.
+    Bytes(u32),
+}
+
+impl Overhead {
+    /// What a frame of `size` bytes, of which `link_header` stand before the network header, occupies.
+    pub fn apply(self, size: u32, link_header: u16, has_ethernet_header: bool) -> u32 {
+        match self {
+            Self::None => size,
+            Self::Bytes(bytes) => size.saturating_add(bytes),
+            Self::Ethernet => {
+                let frame = if has_ethernet_header {
+                    size
+                } else {
+                    size.saturating_sub(u32::from(link_header)).saturating_add(14)
+                };
+                frame.max(60).saturating_add(4 + 8 + 12)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Overhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.pad("none"),
+            Self::Ethernet => f.pad("ethernet"),
+            Self::Bytes(bytes) => f.pad(&format!("{bytes} bytes")),
+        }
+    }
+}
+
+impl FromStr for Overhead {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "ethernet" => Ok(Self::Ethernet),
+            _ => match text.parse::<ByteCount>().ok().and_then(|bytes| u32::try_from(bytes.0).ok()) {
+                Some(bytes) if bytes <= 65_535 => Ok(Self::Bytes(bytes)),
+                _ => Err(format!("'{text}' is no overhead: use none, ethernet or a number of bytes up to 65535")),
+            },
+        }
+    }
+}
+
+/// A share of the queue, above 0 and at most 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Alpha(pub f64);
+
+impl FromStr for Alpha {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+        match number.parse::<f64>().map(|number| number / scale) {
+            Ok(share) if share > 0.0 && share <= 1.0 => Ok(Self(share)),
+            _ => Err(format!("'{text}' is no share of a queue: use one above 0 and up to 100%, such as 1% or 0.01")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn ethernet_overhead_is_that_of_the_wire() {
+        assert_eq!(Overhead::Ethernet.apply(1514, 14, true), 1538);
+        assert_eq!(Overhead::Ethernet.apply(42, 14, true), 84);
+        assert_eq!(Overhead::Ethernet.apply(1500, 0, false), 1538);
+        assert_eq!(Overhead::Bytes(24).apply(100, 14, true), 124);
+        assert!("-1".parse::<Overhead>().is_err() && "70000".parse::<Overhead>().is_err());
+    }
+
+    #[test]
+    fn shares_are_above_nothing_and_at_most_everything() {
+        assert_eq!("1%".parse(), Ok(Alpha(0.01)));
+        assert_eq!("0.3".parse(), Ok(Alpha(0.3)));
+        for text in ["0", "101%", "-1%", "NaN", "inf", "", "%"] {
+            assert!(text.parse::<Alpha>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Who hands out flow ids: packets' keys at several granularities, or the names that a table gives.
+
+use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
+use std::hash::{BuildHasher, Hash, Hasher};
+
+/// Ids for flows, at one granularity or several.
+pub trait Door {
+    /// What a flow is known by outside.
+    type Key: Eq + Hash + Ord + Clone;
+
+    /// How many granularities there are, and what they are called.
+    fn granularities(&self) -> Vec<String>;
+    /// The id at a granularity of the flow with the finest id `flow`.
+    fn project(&self, level: usize, flow: FlowId) -> FlowId;
+    /// The key of an id at a granularity.
+    fn key(&self, level: usize, flow: FlowId) -> &Self::Key;
+    /// The digest of that key.
+    fn digest(&self, level: usize, flow: FlowId) -> u64;
+    /// A key of a granularity as a person reads it.
+    fn name(&self, level: usize, key: &Self::Key) -> String;
+    /// Whether flows should be taken back before the next new one.
+    fn is_full(&self) -> bool;
+    /// Takes back the flows last seen before `before`; `forget` hears granularity, id and key of each.
+    fn expire(&mut self, before: Nanos, forget: impl FnMut(usize, FlowId, &Self::Key));
+}
+
+impl Door for Flows {
+    type Key = FlowKey;
+
+    fn granularities(&self) -> Vec<String> {
+        Self::granularities(self).iter().map(ToString::to_string).collect()
+    }
+
+    fn project(&self, level: usize, flow: FlowId) -> FlowId {
+        Self::project(self, level, flow)
+    }
+
+    fn key(&self, level: usize, flow: FlowId) -> &FlowKey {
+        self.level(level).key(flow)
+    }
+
+    fn digest(&self, level: usize, flow: FlowId) -> u64 {
+        self.level(level).digest(flow)
+    }
+
+    fn name(&self, level: usize, key: &FlowKey) -> String {
+        Self::granularities(self)[level].name(key)
+    }
+
+    fn is_full(&self) -> bool {
+        Self::is_full(self)
+    }
+
+    fn expire(&mut self, before: Nanos, forget: impl FnMut(usize, FlowId, &FlowKey)) {
+        Self::expire(self, before, forget);
+    }
+}
+
+/// One granularity: the flow column of a table.
+impl Door for FlowTable<Box<str>> {
+    type Key = Box<str>;
+
+    fn granularities(&self) -> Vec<String> {
+        vec!["flow".to_owned()]
+    }
+
+    fn project(&self, _level: usize, flow: FlowId) -> FlowId {
+        flow
+    }
+
+    fn key(&self, _level: usize, flow: FlowId) -> &Box<str> {
+        Self::key(self, flow)
+    }
+
+    fn digest(&self, _level: usize, flow: FlowId) -> u64 {
+        Self::digest(self, flow)
+    }
+
+    fn name(&self, _level: usize, key: &Box<str>) -> String {
+        key.to_string()
+    }
+
+    fn is_full(&self) -> bool {
+        Self::is_full(self)
+    }
+
+    fn expire(&mut self, before: Nanos, mut forget: impl FnMut(usize, FlowId, &Box<str>)) {
+        Self::expire(self, before, |flow, key| forget(0, flow, key));
+    }
+}
+
+/// A digest of a flow's name, the same in every run.
+pub fn name_digest(name: &str) -> u64 {
+    let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
+    name.hash(&mut hasher);
+    hasher.finish()
+}

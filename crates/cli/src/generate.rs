@@ -1,0 +1,51 @@
+//! `queuescope generate`: man page, completions and schema, from the definitions that the program itself uses.
+
+use crate::args::{Cli, Generated};
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::io::{self, Write};
+
+/// Prints what was asked for.
+///
+/// # Errors
+/// Those of standard output, except that nobody reads it any more.
+pub fn run(what: Generated) -> Result<()> {
+    let text = match what {
+        Generated::Man => man()?,
+        Generated::Bash => completions(Shell::Bash),
+        Generated::Fish => completions(Shell::Fish),
+        Generated::Zsh => completions(Shell::Zsh),
+        Generated::Schema => queuescope_report::json::schema().into_bytes(),
+    };
+    match io::stdout().lock().write_all(&text) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+/// One page: the program, then each of its commands.
+fn man() -> Result<Vec<u8>> {
+    let mut page = Vec::new();
+    let mut cli = Cli::command();
+    cli.build();
+    clap_mangen::Man::new(cli.clone()).render(&mut page)?;
+    for command in cli.get_subcommands().filter(|command| command.get_name() != "help") {
+        let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
+        writeln!(page, ".SH \"{}\"", name.to_uppercase())?;
+        let man = clap_mangen::Man::new(command.clone());
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+        if command.get_after_help().is_some() {
+            man.render_extra_section(&mut page)?;
+        }
+    }
+    Ok(page)
+}
+
+fn completions(shell: Shell) -> Vec<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "queuescope", &mut text);
+    text
+}

@@ -1,0 +1,36 @@
+//! Progress on a terminal; nothing on a pipe.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on standard error with rate and time left; a count where the length is not known.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Starts one for an input of `length` bytes, if that is known.
+    pub fn new(length: Option<u64>) -> Self {
+        let (bar, template) = match length {
+            Some(length) => {
+                (ProgressBar::new(length), "{bar:32} {percent:>3} %  {binary_bytes_per_sec}  {msg} packets  {eta} left")
+            }
+            None => (ProgressBar::new_spinner(), "{spinner} {bytes} read  {binary_bytes_per_sec}  {msg} packets"),
+        };
+        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar }
+    }
+
+    /// So much of the input was read, so many packets were in it.
+    pub fn update(&self, read: u64, packets: u64) {
+        if !self.bar.is_hidden() {
+            self.bar.set_message(packets.to_string());
+            self.bar.set_position(read);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
