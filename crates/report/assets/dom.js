@@ -1,0 +1,35 @@
+// Elements. Text only ever becomes text: names in the data may hold anything.
+
+/** An element with attributes and children; strings become text nodes, null is left out, `on…` are listeners. */
+function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'style') for (const [key, entry] of Object.entries(value)) element.style.setProperty(key, entry);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** A section with its heading. */
+function section(id, title, ...children) {
+  return el('section', { id, 'aria-labelledby': `${id}-title` }, el('h2', { id: `${id}-title` }, title), ...children);
+}
+
+function button(text, onclick, attributes = {}) {
+  return el('button', { type: 'button', onclick, ...attributes }, text);
+}
+
+/** The name of a flow, which may break after its separators, and is whole in the tooltip. */
+function flowName(flow) {
+  const name = el('span', { class: 'flow', title: flow.length > 40 ? flow : null });
+  for (const part of flow.split(/(?<=[:>/.\]])/)) name.append(part, el('wbr'));
+  return name;
+}
+
+/** A line for screen readers. */
+function announce(text) {
+  document.getElementById('live').textContent = text;
+}

@@ -1,0 +1,89 @@
+// Numbers as people read them. Times come in nanoseconds, sizes in bytes, rates in bits per second, shares as fractions.
+
+const THIN = '\u202f'; // narrow no-break space, between a number and its unit
+const DASH = '–';
+
+/** `value` to about `digits` significant digits, never in exponents, without trailing zeros after the point. */
+function number(value, digits = 3) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return DASH;
+  const size = Math.abs(value);
+  const decimals = size >= 10 ** (digits - 1) || size === 0 ? 0 : digits - 1 - Math.floor(Math.log10(size));
+  const text = value.toFixed(Math.min(decimals, 9));
+  return decimals > 0 ? text.replace(/\.?0+$/, '') : text;
+}
+
+/** A whole number with its thousands apart. */
+function count(value) {
+  if (value === null || value === undefined) return DASH;
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** `3 bursts`, `1 burst`. */
+function plural(value, one, many = one + 's') {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+function withUnit(value, units, base) {
+  let at = 0;
+  // 999.6 would be written as 1000 of the smaller unit.
+  while (at < units.length - 1 && Math.abs(value) >= base * 0.9995) {
+    value /= base;
+    at += 1;
+  }
+  return `${number(value)}${THIN}${units[at]}`;
+}
+
+const bytes = (value) => (value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], 1000));
+const rate = (value) => (value === null ? DASH : withUnit(value, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], 1000));
+
+/** A length of time. */
+function duration(ns) {
+  if (ns === null || ns === undefined) return DASH;
+  if (ns === 0) return `0${THIN}s`;
+  if (ns < 120e9) return withUnit(ns, ['ns', 'µs', 'ms', 's'], 1000);
+  const seconds = Math.round(ns / 1e9);
+  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return h > 0 ? `${count(h)}${THIN}h ${m}${THIN}min` : `${m}${THIN}min ${s}${THIN}s`;
+}
+
+/**
+ * A point in time, counted from the first packet, fine enough to tell points `step` nanoseconds apart; points that are
+ * shown together pass the largest of them as `reach`, so that all have one unit.
+ */
+function moment(ns, step, reach = ns) {
+  const [unit, name] = reach >= 1e9 || reach === 0 ? [1e9, 's'] : reach >= 1e6 ? [1e6, 'ms'] : [1e3, 'µs'];
+  const decimals = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit) - 1e-9)));
+  return `${(ns / unit).toFixed(decimals)}${THIN}${name}`;
+}
+
+/** A share as a percentage; what is not nothing never reads as `0 %`, nor what is not all as `100 %`. */
+function percent(share) {
+  if (share === null || share === undefined) return DASH;
+  const value = share * 100;
+  if (value > 0 && value < 0.1) return `<${THIN}0.1${THIN}%`;
+  if (value > 99.9 && value < 100) return `>${THIN}99.9${THIN}%`;
+  return `${value < 9.95 || value > 99 ? number(value, 2 + (value > 99)) : value.toFixed(0)}${THIN}%`;
+}
+
+/** The date of `ns` after the Unix epoch; a time that is no date (a count from some start) is said as such. */
+function date(ns) {
+  if (ns < 86400e9 * 365) return `${duration(ns)} on the clock of the input (not a date)`;
+  const iso = new Date(ns / 1e6).toISOString();
+  return `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`;
+}
+
+/** What a granularity tells apart, in words. */
+function granularityWords(name) {
+  const [kind, v4, v6] = name.split('/');
+  const of = v4 ? ` (IPv4 /${v4}, IPv6 /${v6 ?? v4 * 2})` : '';
+  const words = {
+    '5tuple': 'by 5-tuple: addresses, ports and protocol, each direction apart',
+    conn: 'by connection: both directions as one',
+    'src-dst': 'by pair of source and destination',
+    src: v4 ? 'by source network' : 'by source',
+    dst: v4 ? 'by destination network' : 'by destination',
+    dscp: 'by DSCP: the class a packet was marked with',
+    vlan: 'by VLAN',
+  };
+  return (words[kind] ?? `by ${name}`) + of;
+}

@@ -1,0 +1,103 @@
+// The page itself: reads the data, puts the parts together, and keeps chart, table, panel and address in step.
+
+/** Errors are left where a test, or a person reporting one, finds them. */
+addEventListener('error', (event) => {
+  const root = document.documentElement;
+  root.dataset.errors = `${root.dataset.errors ?? ''}${event.message}; `;
+});
+
+const report = JSON.parse(document.getElementById('report-data').textContent);
+const colours = new Colours(report);
+const timeline = new Timeline(report, colours);
+const main = document.getElementById('main');
+const root = document.documentElement;
+
+document.getElementById('file').textContent = report.input.name === '-' ? 'standard input' : report.input.name;
+document.getElementById('footer').append(
+  el('p', {}, `Made with queuescope ${VERSION}. This page is one file: it loads nothing and sends nothing.`));
+
+const somethingToDraw = report.totals.packets > 0 && (report.series?.mean_bytes.length > 0 || report.bursts.length > 0);
+const chart = somethingToDraw ? new Chart(report, timeline, pick) : null;
+const bursts = report.bursts.length ? new BurstTable(report.bursts, pick) : null;
+const panel = el('div', { id: 'panel' });
+
+const parts = [
+  headline(report), ...notices(report), keyNumbers(report),
+  chart && section('depth', 'Queue depth over time', chart.element, panel),
+  overall(report, colours),
+  bursts && burstsSection(report, bursts.element),
+  sketchSection(report), skippedSection(report), setupSection(report),
+];
+main.append(...parts.filter(Boolean));
+if (!bursts) document.querySelector('.skip').remove();
+
+// A chosen burst stands in the address, so that it can be linked to and gone back from.
+
+function pick(burst) {
+  location.hash = burst ? `#burst-${burst.number}` : '#all';
+}
+
+let chosen = null;
+function follow(first) {
+  const number = /^#burst-(\d+)$/.exec(location.hash)?.[1];
+  const burst = report.bursts.find((entry) => String(entry.number) === number) ?? null;
+  if (burst === chosen) return;
+  const before = chosen;
+  chosen = burst;
+  panel.replaceChildren(...(burst ? [burstPanel(report, burst, timeline, colours, pick)] : []));
+  bursts?.choose(burst);
+  chart?.choose(burst);
+  if (!burst && before) chart?.reset();
+  root.dataset.burst = burst ? burst.number : '';
+  if (!burst) return announce('No burst chosen.');
+  const [top] = burst.culprits[0]?.flows ?? [];
+  announce(`Burst ${burst.number}: longest delay ${duration(burst.peak_delay_ns)}.${top ? ` ${top.flow} filled ${percent(top.share)}.` : ''}`);
+  const section = document.getElementById('depth');
+  const { top: y } = section.getBoundingClientRect();
+  if (first || y < -80 || y > innerHeight * 0.5) section.scrollIntoView({ behavior: first || matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+}
+
+addEventListener('hashchange', () => follow(false));
+addEventListener('keydown', (event) => {
+  if (event.key === 'Escape' && chosen) pick(null);
+});
+follow(true);
+
+// Light, dark, or as the system has it.
+
+const themes = ['auto', 'light', 'dark'];
+const themeButton = document.getElementById('theme');
+
+function theme(name) {
+  if (name === 'auto') delete root.dataset.theme;
+  else root.dataset.theme = name;
+  themeButton.textContent = { auto: '◐ Auto', light: '☀ Light', dark: '☾ Dark' }[name];
+  themeButton.setAttribute('aria-label', `Colours: ${name}. Press to change.`);
+  themeButton.onclick = () => {
+    const next = themes[(themes.indexOf(name) + 1) % themes.length];
+    try { localStorage.setItem('queuescope-theme', next); } catch { /* a file without storage forgets */ }
+    theme(next);
+  };
+  chart?.refresh();
+}
+
+let kept = null;
+try { kept = localStorage.getItem('queuescope-theme'); } catch { /* as above */ }
+theme(themes.includes(kept) ? kept : 'auto');
+themeButton.hidden = false;
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.refresh());
+
+// On paper: light, everything open, the chart as wide as the sheet.
+
+addEventListener('beforeprint', () => {
+  root.dataset.print = '';
+  for (const details of document.querySelectorAll('details')) details.open = true;
+  bursts?.showAll();
+  chart?.refresh(680);
+});
+addEventListener('afterprint', () => {
+  delete root.dataset.print;
+  chart?.refresh();
+});
+
+root.dataset.ready = 'true';

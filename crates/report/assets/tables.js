@@ -1,0 +1,126 @@
+// Tables: culprits, bursts, and how right the sketch was. Roles are written out because on a phone the rows become
+// blocks, and browsers forget a table's meaning when it is not laid out as one.
+
+function table(label, head, rows, attributes = {}) {
+  return el('table', { role: 'table', 'aria-label': label, ...attributes },
+    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, head)), el('tbody', { role: 'rowgroup' }, rows));
+}
+
+const th = (text, attributes = {}) => el('th', { role: 'columnheader', scope: 'col', ...attributes }, text);
+
+/** A cell; `label` stands before the value where rows are blocks. */
+const td = (label, content, attributes = {}) => el('td', { role: 'cell', 'data-label': label, ...attributes }, content);
+
+/** A share as a bar with its number. */
+function shareBar(share, slot) {
+  const bar = el('span', { class: 'fill', style: { width: `${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%` } });
+  if (slot !== undefined) bar.style.setProperty('background', `var(--flow-${slot})`);
+  return el('span', { class: 'share' }, el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('b', {}, percent(share)));
+}
+
+/** The culprits at one granularity. `slots` gives flows the colour that they have in the chart. */
+function culpritsTable(culprits, slots, alpha) {
+  const { granularity, flows, flows_total: total } = culprits;
+  const title = el('h3', {}, granularity, el('small', {}, granularityWords(granularity)));
+  if (flows.length === 0) return el('div', { class: 'culprits' }, title, el('p', { class: 'hint' }, 'No packets left.'));
+  const rows = flows.map((culprit) => el('tr', { role: 'row' },
+    td('', [slots.size ? swatch(slots.get(culprit.flow)) : null, flowName(culprit.flow)], { class: 'who' }),
+    td('', shareBar(culprit.share, slots.get(culprit.flow)), { class: 'part' }),
+    td('sent', bytes(culprit.bytes), { class: 'figure' }),
+    td('packets', count(culprit.packets), { class: 'figure' }),
+    td('held at most', bytes(culprit.peak_bytes), { class: 'figure' })));
+  const rest = total - flows.length;
+  const restShare = Math.max(0, 1 - flows.reduce((sum, culprit) => sum + culprit.share, 0));
+  const under = flows.every((culprit) => culprit.share >= alpha) ? `, each under ${percent(alpha)}` : '';
+  return el('div', { class: 'culprits' }, title,
+    table(`Culprits, ${granularityWords(granularity)}`,
+      [th('Flow'), th('Share'), th('Sent', { class: 'figure' }), th('Packets', { class: 'figure' }), th('Held at most', { class: 'figure', title: 'The most of the queue that the flow held at once' })], rows),
+    rest > 0 ? el('p', { class: 'hint' }, `and ${plural(rest, 'more flow')}${rest > 1 ? under : ''}: ${percent(restShare)} together`) : null);
+}
+
+/** Culprits at every granularity, side by side where there is room. */
+function culpritsTables(list, firstSlots, alpha) {
+  return el('div', { class: 'side-by-side' }, list.map((culprits, at) => culpritsTable(culprits, at === 0 ? firstSlots : new Map(), alpha)));
+}
+
+const FIRST_ROWS = 200; // of bursts that are shown without being asked for
+
+/** The bursts, sortable by every column; a row chooses its burst. */
+class BurstTable {
+  #sort = { key: 'number', up: true };
+  #rows = new Map();
+  #limit = FIRST_ROWS;
+  #chosen = null;
+
+  constructor(bursts, onpick) {
+    this.bursts = bursts;
+    this.onpick = onpick;
+    const top = (burst) => burst.culprits[0]?.flows[0];
+    this.columns = [
+      { key: 'number', title: '#', value: (burst) => burst.number, up: true },
+      { key: 'start', title: 'Start', value: (burst) => burst.start_ns, up: true, show: (burst) => moment(burst.start_ns, 1e6) },
+      { key: 'length', title: 'Length', value: (burst) => burst.length_ns, show: (burst) => duration(burst.length_ns) },
+      { key: 'delay', title: 'Longest delay', value: (burst) => burst.peak_delay_ns, show: (burst) => duration(burst.peak_delay_ns), bar: true },
+      { key: 'depth', title: 'Deepest queue', value: (burst) => burst.peak_depth_bytes, show: (burst) => bytes(burst.peak_depth_bytes) },
+      { key: 'hit', title: 'Packets hit', value: (burst) => burst.packets_hit, show: (burst) => count(burst.packets_hit) },
+      { key: 'drops', title: 'Drops', value: (burst) => burst.drops, show: (burst) => count(burst.drops) },
+      { key: 'culprit', title: 'Top culprit', value: (burst) => top(burst)?.share ?? 0, who: top },
+    ];
+    this.longest = Math.max(1, ...bursts.map((burst) => burst.peak_delay_ns));
+    this.heads = new Map(this.columns.map((column) => [column.key, th(button(column.title, () => this.#by(column)), { class: column.who ? null : 'figure' })]));
+    this.table = table('Bursts', [...this.heads.values()], [], { class: 'bursts' });
+    this.more = button('', () => { this.#limit = Infinity; this.#fill(); }, { class: 'quiet' });
+    this.element = el('div', {}, el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of bursts' }, this.table), this.more);
+    this.#fill();
+  }
+
+  /** Marks a burst's row. */
+  choose(burst) {
+    this.#chosen = burst;
+    for (const [entry, row] of this.#rows) row.setAttribute('aria-current', String(entry === burst));
+  }
+
+  /** All rows, as for printing. */
+  showAll() {
+    this.#limit = Infinity;
+    this.#fill();
+  }
+
+  #by(column) {
+    const same = this.#sort.key === column.key;
+    this.#sort = { key: column.key, up: same ? !this.#sort.up : Boolean(column.up) };
+    this.#fill();
+  }
+
+  #fill() {
+    const column = this.columns.find((entry) => entry.key === this.#sort.key);
+    const sign = this.#sort.up ? 1 : -1;
+    const sorted = [...this.bursts].sort((a, b) => sign * (column.value(a) - column.value(b)) || a.number - b.number);
+    for (const [key, head] of this.heads) {
+      head.setAttribute('aria-sort', key !== column.key ? 'none' : this.#sort.up ? 'ascending' : 'descending');
+    }
+    this.table.tBodies[0].replaceChildren(...sorted.slice(0, this.#limit).map((burst) => this.#row(burst)));
+    this.more.hidden = sorted.length <= this.#limit;
+    this.more.textContent = `Show all ${count(sorted.length)} bursts`;
+  }
+
+  #row(burst) {
+    if (!this.#rows.has(burst)) {
+      const cells = this.columns.map((column) => {
+        if (column.key === 'number') {
+          return td('', el('a', { href: `#burst-${burst.number}`, 'aria-label': `Burst ${burst.number}: show its culprits` }, String(burst.number)), { class: 'figure number' });
+        }
+        if (column.who) {
+          const who = column.who(burst);
+          return td('', who ? [flowName(who.flow), ' ', el('b', {}, percent(who.share))] : DASH, { class: 'who' });
+        }
+        const cell = td(column.title.toLowerCase(), column.show(burst), { class: column.bar ? 'figure barred' : 'figure' });
+        if (column.bar) cell.style.setProperty('--part', (column.value(burst) / this.longest).toFixed(3));
+        return cell;
+      });
+      const row = el('tr', { role: 'row', 'aria-current': String(burst === this.#chosen), onclick: (event) => { if (!event.target.closest('a') && !String(getSelection())) this.onpick(burst); } }, cells);
+      this.#rows.set(burst, row);
+    }
+    return this.#rows.get(burst);
+  }
+}

@@ -1,0 +1,135 @@
+// Queue depth over time as the chart needs it: which series covers a range best, and its layers stacked.
+
+/** One series ready to draw. `edges` has one entry more than there are buckets. */
+class Source {
+  constructor(series, colours) {
+    const buckets = series.mean_bytes.length;
+    this.start = series.start_ns;
+    this.bucket = series.bucket_ns;
+    this.end = series.start_ns + buckets * series.bucket_ns;
+    this.edges = Float64Array.from({ length: buckets + 1 }, (_, at) => series.start_ns + at * series.bucket_ns);
+    this.total = series.mean_bytes;
+    this.delay = series.peak_delay_ns;
+    this.drops = series.drops;
+    const slots = colours.assign(series.flows.map((flow) => flow.flow));
+    // Flows without a colour of their own are among the others.
+    this.flows = series.flows
+      .filter((flow) => slots.has(flow.flow))
+      .map((flow) => ({ flow: flow.flow, slot: slots.get(flow.flow), mean: flow.mean_bytes }));
+    this.outline = false;
+  }
+
+  /** Bursts alone, where the depth over time was not kept: each a block as long and as deep as it was. */
+  static outline(bursts, end) {
+    const source = Object.create(Source.prototype);
+    const [edges, total, delay, drops] = [[0], [], [], []];
+    const push = (until, depth, longest, dropped) => {
+      if (until <= edges.at(-1)) return;
+      edges.push(until);
+      total.push(depth);
+      delay.push(longest);
+      drops.push(dropped);
+    };
+    for (const burst of bursts) {
+      push(burst.start_ns, 0, 0, 0);
+      push(burst.start_ns + Math.max(burst.length_ns, 1), burst.peak_depth_bytes, burst.peak_delay_ns, burst.drops);
+    }
+    push(end, 0, 0, 0);
+    return Object.assign(source, { start: 0, end, bucket: end / 1e4, edges, total, delay, drops, flows: [], outline: true });
+  }
+
+  /** The bucket that `ns` falls in, or -1. */
+  at(ns) {
+    if (!(ns >= this.edges[0] && ns < this.end)) return -1;
+    let [low, high] = [0, this.edges.length - 1];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.edges[middle] <= ns) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** What the flows of this source do not account for in a bucket. */
+  others(at) {
+    let rest = this.total[at] ?? 0;
+    for (const flow of this.flows) rest -= flow.mean[at] ?? 0;
+    // A rest of rounding is no flow.
+    return rest > (this.total[at] ?? 0) * 1e-3 ? rest : 0;
+  }
+
+  /**
+   * The layers from the top of the stack down: each is the sum of itself and all below, so that drawing them in this
+   * order, filled to the ground, shows each flow's part. `hidden` holds the names left out (null: the others).
+   */
+  layers(hidden) {
+    const buckets = this.total.length;
+    const below = new Float64Array(buckets);
+    const layers = [];
+    const push = (slot, part) => {
+      const top = new Float64Array(buckets + 1);
+      for (let at = 0; at < buckets; at += 1) top[at] = below[at] += part(at);
+      if (buckets > 0) top[buckets] = top[buckets - 1];
+      layers.unshift({ slot, top });
+    };
+    for (const flow of this.flows) if (!hidden.has(flow.flow)) push(flow.slot, (at) => flow.mean[at] ?? 0);
+    if (!hidden.has(null)) push(undefined, (at) => this.others(at));
+    return layers;
+  }
+}
+
+/** All series of a report. */
+class Timeline {
+  constructor(report, colours) {
+    const lastBurst = report.bursts.at(-1);
+    const ends = [report.totals.duration_ns, lastBurst ? lastBurst.start_ns + lastBurst.length_ns : 0];
+    const series = report.series?.mean_bytes.length > 0 ? report.series : null;
+    if (series) ends.push(series.start_ns + series.mean_bytes.length * series.bucket_ns);
+    this.start = Math.min(0, series?.start_ns ?? 0);
+    this.end = Math.max(...ends, 1);
+    this.bursts = report.bursts;
+    this.colours = colours;
+    this.whole = series ? new Source(series, colours) : Source.outline(report.bursts, this.end);
+    this.fine = new Map(); // number of a burst to its own series, made when first needed
+  }
+
+  /** The finer series of a burst, if it has one. */
+  ofBurst(burst) {
+    if (!(burst.series?.mean_bytes.length > 0)) return null;
+    if (!this.fine.has(burst.number)) this.fine.set(burst.number, new Source(burst.series, this.colours));
+    return this.fine.get(burst.number);
+  }
+
+  /** The series that shows a range best: the finest that covers it. */
+  best(from, to) {
+    const slack = (to - from) * 0.02;
+    let best = this.whole;
+    for (const burst of this.bursts) {
+      const series = burst.series;
+      if (!(series?.mean_bytes.length > 0) || series.start_ns > from + slack) continue;
+      if (series.start_ns + series.mean_bytes.length * series.bucket_ns < to - slack) continue;
+      if (series.bucket_ns < best.bucket || best.outline) best = this.ofBurst(burst);
+    }
+    return best;
+  }
+
+  /** The range in which a burst is looked at: its own series, or itself and some room. */
+  around(burst) {
+    const series = this.ofBurst(burst);
+    if (series) return [series.start, series.end];
+    const room = Math.max(burst.length_ns * 0.2, this.whole.bucket * 2, 1000);
+    return [Math.max(this.start, burst.start_ns - room), Math.min(this.end, burst.start_ns + burst.length_ns + room)];
+  }
+
+  /** The burst at `ns`, or the nearest within `reach`. */
+  burstAt(ns, reach) {
+    let best = null;
+    let nearest = reach;
+    for (const burst of this.bursts) {
+      const away = Math.max(burst.start_ns - ns, ns - burst.start_ns - burst.length_ns, 0);
+      if (away <= nearest) [best, nearest] = [burst, away];
+      if (away === 0) break;
+    }
+    return best;
+  }
+}

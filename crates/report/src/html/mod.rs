@@ -1,0 +1,102 @@
+//! The report as one HTML file that works offline: style, scripts and data are inside, and a content security policy
+//! forbids the page to load anything.
+//!
+//! The page is put together here from `assets/`; what it shows and how is the business of the scripts there. The data
+//! stands in a block of JSON that no flow name can end ([`embed`]), and the scripts only ever show it as text.
+
+mod embed;
+
+use crate::model::Report;
+use std::io::{self, Write};
+
+/// The style sheets, in order of the cascade.
+const STYLES: [&str; 3] = [
+    include_str!("../../assets/uplot/uPlot.min.css"),
+    include_str!("../../assets/page.css"),
+    include_str!("../../assets/parts.css"),
+];
+
+/// The chart library, with the licence that goes wherever it goes.
+const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
+const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
+
+/// Our scripts; they share one scope, and each uses only what stands before it.
+const SCRIPTS: [&str; 8] = [
+    include_str!("../../assets/format.js"),
+    include_str!("../../assets/dom.js"),
+    include_str!("../../assets/colours.js"),
+    include_str!("../../assets/timeline.js"),
+    include_str!("../../assets/chart.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/sections.js"),
+    include_str!("../../assets/page.js"),
+];
+
+/// The skeleton of the page: everything that is there without a script.
+const BODY: &str = include_str!("../../assets/body.html");
+
+/// What the page may load: nothing. Style and script are inline.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// Writes `report` as one self-contained page.
+pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let name = escape(&report.input.name);
+    writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
+    writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">")?;
+    writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
+    writeln!(out, "<meta name=\"color-scheme\" content=\"light dark\">")?;
+    writeln!(out, "<meta name=\"generator\" content=\"queuescope {}\">", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "<link rel=\"icon\" href=\"data:,\">\n<title>{name} – queuescope</title>")?;
+    for style in STYLES {
+        writeln!(out, "<style>\n{style}\n</style>")?;
+    }
+    writeln!(out, "</head>\n{BODY}")?;
+    write!(out, "<script type=\"application/json\" id=\"report-data\">")?;
+    embed::json(report, out)?;
+    writeln!(out, "</script>\n<script>\n/*\n{LIBRARY_LICENCE}\n*/\n{LIBRARY}\n</script>")?;
+    writeln!(out, "<script>\n(() => {{\n'use strict';")?;
+    writeln!(out, "const VERSION = '{}';", env!("CARGO_PKG_VERSION"))?;
+    for script in SCRIPTS {
+        writeln!(out, "{script}")?;
+    }
+    writeln!(out, "}})();\n</script>\n</body>\n</html>")
+}
+
+/// `text` with what HTML would take for markup written as entities.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_html_takes_for_markup_is_escaped() {
+        assert_eq!(escape("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&#39;");
+    }
+
+    #[test]
+    fn no_script_can_end_its_block_early() {
+        for script in SCRIPTS.iter().chain([&LIBRARY, &LIBRARY_LICENCE]) {
+            let script = script.to_ascii_lowercase();
+            assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains("<script"));
+        }
+        for style in STYLES {
+            assert!(!style.to_ascii_lowercase().contains("</style"));
+        }
+        assert!(!LIBRARY_LICENCE.contains("*/"));
+    }
+}
