@@ -4,7 +4,8 @@ use crate::door::Door;
 use crate::findings::Findings;
 use hdrhistogram::Histogram;
 use queuescope_meter::{
-    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Heavy, History, MaxDelay, Score, Tau,
+    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, MaxDelay, Past, Recent, Score,
+    Tau,
 };
 use queuescope_queue::{DropReason, Sink};
 use queuescope_sim::Output;
@@ -40,7 +41,12 @@ pub struct AnalysisParams {
 pub struct Analysis<D: Door, W> {
     door: D,
     params: AnalysisParams,
-    levels: Vec<Meters<D::Key>>,
+    recent: Recent,
+    levels: Vec<Meters>,
+    /// Whether the exact meters are kept up: only while somebody asks them.
+    exact: bool,
+    /// The longest delay that the sketches' windows cover.
+    covered: Nanos,
     bursts: BurstTracker<D::Key>,
     kept: Vec<Burst<D::Key>>,
     left_out: Vec<Nanos>,
@@ -80,12 +86,11 @@ impl<W: Watcher> Analysis<FlowTable<Box<str>>, W> {
 
 /// What is measured at one granularity.
 #[derive(Debug)]
-pub(crate) struct Meters<K> {
+pub(crate) struct Meters {
     pub exact: ExactMeter,
     pub sketch: ConQuest,
     pub scores: Vec<Score>,
     pub distinct: DistinctFlows,
-    pub culprits: Heavy<K>,
 }
 
 /// Counts and extremes.
@@ -96,14 +101,17 @@ pub(crate) struct Counts {
     pub longest: Nanos,
     pub hit: u64,
     pub flows_met: u64,
+    /// Questions about more than was remembered.
+    pub history_too_short: u64,
     pub drops: BTreeMap<DropReason, u64>,
     pub peak: Backlog,
-    pub first: Option<Nanos>,
     pub last: Nanos,
 }
 
 /// Hears what becomes of each packet, with its flow's part of the queue: writers of per-packet outputs.
 pub trait Watcher {
+    /// Whether it wants to know each packet's part of the queue, also where there is no congestion.
+    fn wants_parts(&self) -> bool;
     /// A packet left the queue; `flow`, its `part` and its name are those of the first granularity.
     fn departed(&mut self, departure: &Departure, flow: FlowId, part: Contribution, name: impl FnOnce() -> String);
     /// A packet was dropped.
@@ -116,12 +124,12 @@ pub trait Watcher {
 const BUCKETS: usize = 1_200;
 const BURST_BUCKETS: usize = 240;
 const BURST_PICTURES: usize = 60;
-/// Culprits told of a burst.
-pub(crate) const MOST_CULPRITS: usize = 12;
-/// Flows that the culprits over all bursts are chosen from.
-const CULPRITS_KEPT: usize = 4_096;
+/// Culprits remembered of a burst; those over all bursts are chosen from them. The report tells fewer.
+const MOST_CULPRITS: usize = 40;
 /// The longest delay that percentiles tell apart from longer ones: an hour.
 const LONGEST_DELAY: u64 = 3_600_000_000_000;
+/// Flows drawn in a picture.
+const FLOWS_DRAWN: usize = 12;
 /// Flows that are counted exactly.
 const DISTINCT_EXACTLY: usize = 1 << 20;
 
@@ -134,17 +142,19 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let count = door.granularities().len();
         let meters = || {
             Ok(Meters {
-                exact: ExactMeter::new(params.history),
+                exact: ExactMeter::new(),
                 sketch: ConQuest::new(params.sketch.clone())?,
                 scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
                 distinct: DistinctFlows::new(DISTINCT_EXACTLY),
-                culprits: Heavy::with_capacity(CULPRITS_KEPT),
             })
         };
         Ok(Self {
             door,
+            recent: Recent::new(params.history),
+            exact: false,
+            covered: params.sketch.span(),
             levels: (0..count).map(|_| meters()).collect::<Result<_, _>>()?,
-            bursts: BurstTracker::new(count, MOST_CULPRITS, params.pictures.then_some(BURST_BUCKETS)),
+            bursts: BurstTracker::new(count, MOST_CULPRITS, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
             kept: Vec::new(),
             left_out: Vec::new(),
             series: None,
@@ -164,9 +174,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         if !self.door.is_full() {
             return;
         }
-        // Ids are used by what waits and by what the exact meters remember; a FIFO's packets came in that order, so none
+        // Ids are used by what waits and by what is remembered; a FIFO's packets came in that order, so none
         // of those came before the oldest that is remembered. Elsewhere flows are interned as their packets leave.
-        let before = match (self.params.history, self.levels[0].exact.oldest()) {
+        let before = match (self.params.history, self.recent.oldest()) {
             (History::Fifo, Some(oldest)) => oldest.enqueued.min(self.last_enqueued),
             (History::Fifo, None) => self.last_enqueued,
             (History::Departures(_), Some(oldest)) => oldest.dequeued,
@@ -192,9 +202,12 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let tau = self.params.tau.value();
         self.kept.retain(|burst| burst.peak_delay >= tau);
         self.kept.sort_unstable_by_key(|burst| burst.start);
+        // Most packets wait for nothing, and were only counted.
+        let idle = self.counts.departed.packets - self.counts.waited;
+        self.delays.saturating_record_n(0, idle);
         let findings = Findings {
             left_out: self.left_out.iter().filter(|peak| **peak >= tau).count() as u64,
-            picture: self.series.map(|series| series.finish(MOST_CULPRITS)),
+            picture: self.series.map(|series| series.finish(FLOWS_DRAWN)),
             bursts: self.kept,
             door: self.door,
             levels: self.levels,
@@ -205,28 +218,20 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         (findings, self.watcher)
     }
 
-    /// Departures from elsewhere do not say what they met in the queue; what left while they waited stands for it.
-    fn with_backlog(&self, departure: &Departure) -> Departure {
-        match self.params.history {
-            History::Fifo => *departure,
-            History::Departures(_) => {
-                Departure { backlog_in: self.levels[0].exact.backlog_since(departure.enqueued), ..*departure }
-            }
-        }
-    }
-
     /// Everything about a departure that does not depend on how its flow is told apart.
     fn count(&mut self, departure: &Departure) {
         let counts = &mut self.counts;
+        let sojourn = departure.sojourn();
         counts.departed.packets += 1;
         counts.departed.bytes += departure.packet.size;
-        counts.longest = counts.longest.max(departure.sojourn());
-        counts.waited += u64::from(departure.sojourn() > Nanos::ZERO);
         counts.peak.packets = counts.peak.packets.max(departure.backlog_in.packets);
         counts.peak.bytes = counts.peak.bytes.max(departure.backlog_in.bytes);
-        counts.first.get_or_insert(departure.enqueued);
         counts.last = counts.last.max(departure.dequeued);
-        self.delays.saturating_record(departure.sojourn().0);
+        if sojourn > Nanos::ZERO {
+            counts.waited += 1;
+            counts.longest = counts.longest.max(sojourn);
+            self.delays.saturating_record(sojourn.0);
+        }
         self.last_enqueued = departure.enqueued;
     }
 
@@ -236,54 +241,63 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             Some(register) => register.update(departure.sojourn(), departure.dequeued),
             None => departure.sojourn(),
         };
-        if self.params.window_grows {
-            // All levels' sketches have the same windows.
-            while waited > self.levels[0].sketch.params().span() {
-                self.levels.iter_mut().for_each(|level| level.sketch.widen());
-            }
+        if waited > self.covered && self.params.window_grows {
+            self.widen(waited);
         }
         (waited, self.params.tau.update(waited))
     }
 
-    /// Asks exact meter and sketch about a packet that came or asks since `from`; the sketch records it.
-    fn measure(&mut self, departure: &Departure, from: Nanos, hit: bool) {
-        let size = departure.packet.size.0 as u32;
-        for (number, level) in self.levels.iter_mut().enumerate() {
-            let flow = self.door.project(number, departure.packet.flow);
-            level.exact.advance(from);
-            let part = level.exact.contribution(flow, from);
-            let digest = self.door.digest(number, flow);
-            if hit {
-                for score in &mut level.scores {
-                    score.judge(part, level.sketch.estimate(digest, from, departure.dequeued, score.estimator));
+    #[cold]
+    fn widen(&mut self, waited: Nanos) {
+        // All granularities' sketches have the same windows.
+        while waited > self.levels[0].sketch.params().span() {
+            self.levels.iter_mut().for_each(|level| level.sketch.widen());
+        }
+        self.covered = self.levels[0].sketch.params().span();
+    }
+
+    /// What the packet's flow was of the queue since `from`, exactly, for each granularity.
+    fn ask(&mut self, departure: &Departure, from: Nanos) {
+        if !self.exact {
+            self.exact = true;
+            for (number, level) in self.levels.iter_mut().enumerate() {
+                for past in self.recent.since(Nanos::ZERO) {
+                    level.exact.record(self.door.project(number, past.flow), past.size, past.dequeued);
                 }
             }
-            level.sketch.record(digest, size, departure.dequeued);
-            (self.flows[number], self.parts[number]) = (flow, part);
         }
-        if hit {
-            self.counts.hit += 1;
-            self.counts.flows_met += self.levels[0].exact.flows_in_window();
+        self.counts.history_too_short += u64::from(self.recent.is_too_short_for(from));
+        let total = self.recent.backlog_since(from).bytes.0;
+        let oldest = self.recent.oldest().map_or(departure.dequeued, |past| past.dequeued);
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            level.exact.forget_before(oldest);
+            self.parts[number] = Contribution { own: level.exact.own(self.flows[number], from), total };
         }
     }
 
-    fn follow_burst(&mut self, departure: &Departure, from: Nanos, tau: Nanos) {
-        if self.bursts.ends_with(departure.dequeued.saturating_sub(from), tau) {
-            self.close_burst();
+    /// Nobody asks the exact meters any more.
+    fn stop_asking(&mut self) {
+        if std::mem::take(&mut self.exact) {
+            self.levels.iter_mut().for_each(|level| level.exact.clear());
         }
-        let (door, levels) = (&self.door, &self.levels);
-        let key = |flow| door.key(0, flow).clone();
-        self.bursts.departed(departure, from, tau, &self.flows, &self.parts, |level| &levels[level].exact, key);
+    }
+
+    /// Holds the sketch's answers against the exact ones.
+    fn judge(&mut self, departure: &Departure, from: Nanos) {
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            let digest = self.door.digest(number, self.flows[number]);
+            for score in &mut level.scores {
+                let estimate = level.sketch.estimate(digest, from, departure.dequeued, score.estimator);
+                score.judge(self.parts[number], estimate);
+            }
+        }
+        self.counts.hit += 1;
+        self.counts.flows_met += self.levels[0].exact.flows_in_window();
     }
 
     fn close_burst(&mut self) {
         let door = &self.door;
         let Some(burst) = self.bursts.close(|level, flow| door.key(level, flow).clone()) else { return };
-        for (level, blamed) in self.levels.iter_mut().zip(&burst.blamed) {
-            for (key, share) in &blamed.top {
-                level.culprits.add(key, *share);
-            }
-        }
         self.kept.push(burst);
         if self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES) {
             self.thin_out(self.params.most_bursts);
@@ -315,21 +329,54 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
 
 impl<D: Door, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
-        let departure = &self.with_backlog(departure);
-        self.count(departure);
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
-        self.measure(departure, from, waited >= tau);
-        self.follow_burst(departure, from, tau);
-        let (size, flow) = (departure.packet.size.0 as u32, self.flows[0]);
+        self.recent.advance(from);
+        let filled;
+        let departure = if self.params.history == History::Fifo {
+            departure
+        } else {
+            // Departures from elsewhere do not say what they met; what left while they waited stands for it.
+            filled = Departure { backlog_in: self.recent.backlog_since(departure.enqueued), ..*departure };
+            &filled
+        };
+        self.count(departure);
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            *flow = self.door.project(number, departure.packet.flow);
+        }
+        if self.bursts.ends_with(waited, tau) {
+            self.close_burst();
+        }
+        let hit = waited >= tau;
+        let congested = hit || self.bursts.is_open();
+        if congested || self.watcher.wants_parts() {
+            self.ask(departure, from);
+        } else {
+            self.stop_asking();
+        }
+        if hit {
+            self.judge(departure, from);
+        }
+        let (door, size) = (&self.door, departure.packet.size.0 as u32);
+        if congested {
+            let key = |flow| door.key(0, flow).clone();
+            if !self.bursts.is_open() {
+                self.bursts.start(from, &self.recent, |level, flow| door.project(level, flow), key);
+            }
+            self.bursts.departed(departure, from, tau, &self.flows, &self.parts, key);
+        }
         if self.params.pictures {
             let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));
-            series.departed(self.door.key(0, flow), size, departure.enqueued, departure.dequeued);
+            series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
-        for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
-            level.exact.record(*flow, size, departure.enqueued, departure.dequeued);
+        for (number, (level, flow)) in self.levels.iter_mut().zip(&self.flows).enumerate() {
+            level.sketch.record(door.digest(number, *flow), size, departure.dequeued);
+            if self.exact {
+                level.exact.record(*flow, size, departure.dequeued);
+            }
         }
-        let door = &self.door;
-        self.watcher.departed(departure, flow, self.parts[0], || door.name(0, door.key(0, flow)));
+        let (flow, enqueued, dequeued) = (departure.packet.flow, departure.enqueued, departure.dequeued);
+        self.recent.record(Past { flow, size, enqueued, dequeued });
+        self.watcher.departed(departure, self.flows[0], self.parts[0], || door.name(0, door.key(0, self.flows[0])));
     }
 }

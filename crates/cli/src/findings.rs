@@ -3,15 +3,16 @@
 use crate::analysis::{Counts, Meters};
 use crate::door::Door;
 use hdrhistogram::Histogram;
-use queuescope_meter::{Blamed, Burst, Picture, Tau};
+use queuescope_meter::{Blamed, Burst, Picture, Share, Tau};
 use queuescope_report::model;
 use queuescope_wire::{Nanos, Rate};
+use std::collections::BTreeMap;
 
 /// What an analysis found.
 #[derive(Debug)]
 pub struct Findings<D: Door> {
     pub(crate) door: D,
-    pub(crate) levels: Vec<Meters<D::Key>>,
+    pub(crate) levels: Vec<Meters>,
     pub(crate) bursts: Vec<Burst<D::Key>>,
     pub(crate) left_out: u64,
     pub(crate) picture: Option<Picture<D::Key>>,
@@ -58,7 +59,7 @@ impl<D: Door> Findings<D> {
         let bursts =
             self.bursts.iter().enumerate().map(|(index, burst)| namer.burst(index as u64 + 1, burst)).collect();
         let mut skipped = source.skipped;
-        let truncated = self.levels.iter().map(|level| level.exact.truncated()).sum::<u64>();
+        let truncated = self.counts.history_too_short;
         skipped.extend(
             (truncated > 0).then(|| model::Skipped {
                 reason: "history_too_short".to_owned(),
@@ -76,18 +77,7 @@ impl<D: Door> Findings<D> {
                 (source.limit, source.speedup, source.overhead),
                 source.window_source,
             ),
-            culprits: self
-                .levels
-                .iter()
-                .zip(&names)
-                .enumerate()
-                .map(|(number, (level, granularity))| {
-                    let total: u64 = self.bursts.iter().map(|burst| burst.bytes).sum();
-                    let top = level.culprits.sorted();
-                    let flows_total = top.len() as u64;
-                    namer.culprits(number, granularity, &Blamed { top, flows: flows_total }, total)
-                })
-                .collect(),
+            culprits: namer.overall(&self.bursts),
             sketch: self.scores(&names),
             series: self.picture.as_ref().map(|picture| namer.series(picture)),
             bursts_left_out: self.left_out,
@@ -216,6 +206,9 @@ struct Namer<'a, D> {
 /// Flows that are told although they are below alpha, where none is above it.
 const AT_LEAST: usize = 3;
 
+/// Flows that are told, however many are above alpha.
+const AT_MOST: usize = 12;
+
 impl<D: Door> Namer<'_, D> {
     fn burst(&self, number: u64, burst: &Burst<D::Key>) -> model::Burst {
         let blamed = burst.blamed.iter().zip(self.names).enumerate();
@@ -236,10 +229,28 @@ impl<D: Door> Namer<'_, D> {
         }
     }
 
+    /// The culprits over all bursts, from those of each.
+    fn overall(&self, bursts: &[Burst<D::Key>]) -> Vec<model::Culprits> {
+        let total: u64 = bursts.iter().map(|burst| burst.bytes).sum();
+        let level = |(level, granularity): (usize, &String)| {
+            let mut sums = BTreeMap::<&D::Key, Share>::new();
+            for (key, share) in bursts.iter().flat_map(|burst| &burst.blamed[level].top) {
+                let sum = sums.entry(key).or_default();
+                *sum = sum.and(*share);
+            }
+            let flows = sums.len() as u64;
+            let mut top: Vec<_> = sums.into_iter().map(|(key, share)| (key.clone(), share)).collect();
+            // Stable: ties stay in the order of their keys.
+            top.sort_by_key(|(_, share)| std::cmp::Reverse(share.bytes));
+            self.culprits(level, granularity, &Blamed { top, flows }, total)
+        };
+        self.names.iter().enumerate().map(level).collect()
+    }
+
     fn culprits(&self, level: usize, granularity: &str, blamed: &Blamed<D::Key>, total: u64) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
         let heavy = blamed.top.iter().take_while(|(_, part)| share(part.bytes) >= self.alpha).count();
-        let flows = blamed.top.iter().take(heavy.max(AT_LEAST).min(crate::analysis::MOST_CULPRITS));
+        let flows = blamed.top.iter().take(heavy.clamp(AT_LEAST, AT_MOST));
         model::Culprits {
             granularity: granularity.to_owned(),
             flows: flows

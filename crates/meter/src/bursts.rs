@@ -4,7 +4,7 @@
 //! again: with one threshold, a delay that hovers about it would be many bursts. Its culprits are the flows whose
 //! packets left in between.
 
-use crate::{Blame, Blamed, Contribution, DepthSeries, ExactMeter, Picture};
+use crate::{Blame, Blamed, Contribution, DepthSeries, Past, Picture, Recent};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
 use std::hash::Hash;
 
@@ -15,8 +15,8 @@ pub struct BurstTracker<K> {
     blame: Vec<Blame<K>>,
     /// Culprits to tell of each burst and granularity.
     most_culprits: usize,
-    /// Buckets of a burst's picture; none where no picture is wanted.
-    buckets: Option<usize>,
+    /// Buckets of a burst's picture, and flows drawn in it; none where no picture is wanted.
+    picture: Option<(usize, usize)>,
 }
 
 /// A stretch of congestion.
@@ -53,9 +53,9 @@ struct Open<K> {
 }
 
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
-    /// A tracker for so many granularities, with so many culprits each.
-    pub fn new(levels: usize, most_culprits: usize, buckets: Option<usize>) -> Self {
-        Self { open: None, blame: (0..levels).map(|_| Blame::new()).collect(), most_culprits, buckets }
+    /// A tracker for so many granularities, with so many culprits each, and pictures of so many buckets and flows.
+    pub fn new(levels: usize, most_culprits: usize, picture: Option<(usize, usize)>) -> Self {
+        Self { open: None, blame: (0..levels).map(|_| Blame::new()).collect(), most_culprits, picture }
     }
 
     /// Whether a packet that waited so long is the first after the burst.
@@ -63,26 +63,60 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         self.open.is_some() && waited.0 < tau.0.div_ceil(2)
     }
 
-    /// A packet left that had waited since `from`. For each granularity: its flow and what that held as the packet
-    /// came, and the exact meter, which has not recorded the packet yet. `key` is that of a flow of the first.
-    #[expect(clippy::too_many_arguments, reason = "one departure as three views of it, and two ways to ask back")]
-    pub fn departed<'a>(
+    /// Whether a burst is going on.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// A packet left that had waited at least tau since `from`, and no burst is going on: one starts. `recent` has what
+    /// left before the packet; `project` tells a flow's id at a granularity, and `key` the key of one at the first.
+    pub fn start(
+        &mut self,
+        from: Nanos,
+        recent: &Recent,
+        project: impl Fn(usize, FlowId) -> FlowId,
+        key: impl Fn(FlowId) -> K,
+    ) {
+        let mut burst = Burst {
+            start: from,
+            end: from,
+            peak_delay: Nanos::ZERO,
+            peak_at: from,
+            peak_backlog: Backlog::default(),
+            hit: 0,
+            packets: 0,
+            bytes: 0,
+            drops: 0,
+            blamed: Vec::new(),
+            picture: None,
+        };
+        let mut series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
+        self.blame.iter_mut().for_each(Blame::open);
+        for Past { flow, size, enqueued, dequeued } in recent.since(from) {
+            burst.packets += 1;
+            burst.bytes += u64::from(size);
+            for (level, blame) in self.blame.iter_mut().enumerate() {
+                blame.add(project(level, flow), size, 0);
+            }
+            if let Some(series) = &mut series {
+                series.departed(&key(project(0, flow)), size, enqueued, dequeued);
+            }
+        }
+        self.open = Some(Open { burst, series });
+    }
+
+    /// A packet left that had waited since `from`, while a burst is going on. For each granularity: its flow, and what
+    /// that held as the packet came; `key` is that of a flow of the first.
+    pub fn departed(
         &mut self,
         departure: &Departure,
         from: Nanos,
         tau: Nanos,
         flows: &[FlowId],
         parts: &[Contribution],
-        exact: impl Fn(usize) -> &'a ExactMeter,
         key: impl Fn(FlowId) -> K,
     ) {
         let waited = departure.dequeued.saturating_sub(from);
-        if self.open.is_none() {
-            if waited < tau {
-                return;
-            }
-            self.start(from, exact, &key);
-        }
         let Some(Open { burst, series }) = &mut self.open else { return };
         burst.end = departure.dequeued;
         burst.hit += u64::from(waited >= tau);
@@ -125,38 +159,8 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         let most = self.most_culprits;
         let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most, |flow| key(level, flow));
         burst.blamed = self.blame.iter_mut().enumerate().map(close).collect();
-        burst.picture = series.map(|series| series.finish(most));
+        let drawn = self.picture.map_or(0, |(_, flows)| flows);
+        burst.picture = series.map(|series| series.finish(drawn));
         Some(burst)
-    }
-
-    fn start<'a>(&mut self, from: Nanos, exact: impl Fn(usize) -> &'a ExactMeter, key: &impl Fn(FlowId) -> K) {
-        let mut burst = Burst {
-            start: from,
-            end: from,
-            peak_delay: Nanos::ZERO,
-            peak_at: from,
-            peak_backlog: Backlog::default(),
-            hit: 0,
-            packets: 0,
-            bytes: 0,
-            drops: 0,
-            blamed: Vec::new(),
-            picture: None,
-        };
-        let mut series = self.buckets.map(|buckets| DepthSeries::new(from, buckets));
-        for (number, blame) in self.blame.iter_mut().enumerate() {
-            blame.open();
-            for past in exact(number).since(from) {
-                blame.add(past.flow, past.size, 0);
-                if number == 0 {
-                    burst.packets += 1;
-                    burst.bytes += u64::from(past.size);
-                    if let Some(series) = &mut series {
-                        series.departed(&key(past.flow), past.size, past.enqueued, past.dequeued);
-                    }
-                }
-            }
-        }
-        self.open = Some(Open { burst, series });
     }
 }

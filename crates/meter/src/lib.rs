@@ -3,6 +3,7 @@
 //! Everything here reads the one stream of [`queuescope_wire::Departure`]s, in order of departure, and keeps memory
 //! bounded by what is in the queue, not by what passes.
 //!
+//! - [`Recent`]: the departures that a question can still be about.
 //! - [`ExactMeter`]: how much of the queue a packet's own flow was, exactly (ConQuest definition 3.1).
 //! - [`Tau`] and [`BurstTracker`]: when a queue is congested, from when to when, and who filled it then.
 //! - [`Blame`] and [`Heavy`]: bytes per flow over a burst and over all bursts, in bounded memory.
@@ -17,6 +18,7 @@ mod distinct;
 mod exact;
 mod heavy;
 mod max_delay;
+mod recent;
 mod score;
 mod series;
 mod tau;
@@ -24,9 +26,10 @@ mod tau;
 pub use blame::{Blame, Blamed};
 pub use bursts::{Burst, BurstTracker};
 pub use distinct::DistinctFlows;
-pub use exact::{Contribution, ExactMeter, History, Past};
+pub use exact::{Contribution, ExactMeter};
 pub use heavy::{Heavy, Share};
 pub use max_delay::MaxDelay;
+pub use recent::{History, Past, Recent};
 pub use score::Score;
 pub use series::{DepthSeries, Part, Picture};
 pub use tau::Tau;

@@ -1,0 +1,138 @@
+//! The departures that a question can still be about.
+
+use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
+use std::collections::VecDeque;
+
+/// The departures that a question can still be about, with nothing known of their flows: cheap enough to keep for every
+/// packet. [`crate::ExactMeter`]s are made from it when a question comes.
+#[derive(Debug)]
+pub struct Recent {
+    history: History,
+    ring: VecDeque<Kept>,
+    /// Bytes of everything that ever left.
+    total: u64,
+    forgotten: bool,
+}
+
+/// What is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// One FIFO queue: packets leave in the order in which they came, so what left before the last packet came is
+    /// never asked about again.
+    Fifo,
+    /// Any order: so many departures.
+    Departures(usize),
+}
+
+/// A departure that is still remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Past {
+    /// The flow, at the finest granularity.
+    pub flow: FlowId,
+    /// Bytes.
+    pub size: u32,
+    /// When the packet came.
+    pub enqueued: Nanos,
+    /// When it left.
+    pub dequeued: Nanos,
+}
+
+#[derive(Debug)]
+struct Kept {
+    past: Past,
+    /// Bytes of everything that left before.
+    before: u64,
+}
+
+impl Recent {
+    /// Nothing has left yet.
+    pub fn new(history: History) -> Self {
+        Self { history, ring: VecDeque::new(), total: 0, forgotten: false }
+    }
+
+    /// Forgets what no later question can be about, now that a packet leaves whose question starts at `from`. In a FIFO
+    /// whose questions are about more than a packet's own wait, that must not be after any later question's start.
+    #[inline]
+    pub fn advance(&mut self, from: Nanos) {
+        match self.history {
+            History::Fifo => {
+                while self.ring.front().is_some_and(|kept| kept.past.dequeued < from) {
+                    self.ring.pop_front();
+                }
+            }
+            History::Departures(most) => {
+                while self.ring.len() > most {
+                    self.ring.pop_front();
+                    self.forgotten = true;
+                }
+            }
+        }
+    }
+
+    /// A packet left.
+    #[inline]
+    pub fn record(&mut self, past: Past) {
+        self.ring.push_back(Kept { past, before: self.total });
+        self.total += u64::from(past.size);
+    }
+
+    /// What left since `from`, oldest first.
+    pub fn since(&self, from: Nanos) -> impl Iterator<Item = Past> {
+        self.ring.range(self.position(from)..).map(|kept| kept.past)
+    }
+
+    /// All that left since `from`: in a FIFO, what the packet that came then met in the queue.
+    pub fn backlog_since(&self, from: Nanos) -> Backlog {
+        let position = self.position(from);
+        let bytes = self.ring.get(position).map_or(0, |kept| self.total - kept.before);
+        Backlog { packets: (self.ring.len() - position) as u64, bytes: ByteCount(bytes) }
+    }
+
+    /// Whether a question from `from` on is about more than is remembered.
+    pub fn is_too_short_for(&self, from: Nanos) -> bool {
+        self.forgotten && self.ring.front().is_none_or(|kept| kept.past.dequeued >= from)
+    }
+
+    /// The oldest departure that is remembered.
+    pub fn oldest(&self) -> Option<Past> {
+        self.ring.front().map(|kept| kept.past)
+    }
+
+    /// Where in the ring the departures since `from` start.
+    fn position(&self, from: Nanos) -> usize {
+        if self.ring.front().is_none_or(|kept| kept.past.dequeued >= from) {
+            return 0;
+        }
+        self.ring.partition_point(|kept| kept.past.dequeued < from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn past(dequeued: u64) -> Past {
+        Past { flow: FlowId(0), size: 10, enqueued: Nanos(0), dequeued: Nanos(dequeued) }
+    }
+
+    #[test]
+    fn a_fifo_forgets_what_left_before_the_last_packet_came() {
+        let mut recent = Recent::new(History::Fifo);
+        (0..10).for_each(|n| recent.record(past(n)));
+        recent.advance(Nanos(4));
+        assert_eq!(recent.oldest(), Some(past(4)));
+        assert_eq!(recent.backlog_since(Nanos(7)), Backlog { packets: 3, bytes: ByteCount(30) });
+        assert_eq!(recent.since(Nanos(8)).count(), 2);
+        assert!(!recent.is_too_short_for(Nanos(0)), "in a FIFO nothing is missed");
+    }
+
+    #[test]
+    fn a_question_before_what_is_remembered_is_known_to_be() {
+        let mut recent = Recent::new(History::Departures(2));
+        (0..4).for_each(|n| recent.record(past(n)));
+        recent.advance(Nanos(0));
+        assert!(recent.is_too_short_for(Nanos(1)));
+        assert!(!recent.is_too_short_for(Nanos(3)));
+        assert_eq!(recent.backlog_since(Nanos(0)).packets, 2);
+    }
+}
