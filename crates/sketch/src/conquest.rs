@@ -1,26 +1,40 @@
-//! The snapshots.
+//! The snapshots: what a question is about, and the windows' turns.
 //!
 //! All counters of one (row, column), one for each window, stand next to each other in a *cell*, so that writing the
 //! current window and reading all of them touches one place in memory for each row. Window `w` has counter `w mod h`.
-//! Under [`Expiry::Tag`] a cell starts with the window in which it was last written: a counter whose window came after
-//! that holds a count from h windows before, and is read as zero.
+//! How long ago a counter's window was is its *age*; the current one is 0 windows old.
 
-use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Passes, Weights};
+mod turn;
+mod visit;
+
+use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Weights};
 use queuescope_wire::Nanos;
+use turn::{Cleaner, Reciprocal};
+use visit::{NARROW, Shape};
 
 /// Count-Min snapshots of the last few time windows.
 #[derive(Debug, Clone)]
 pub struct ConQuest {
     params: ConQuestParams,
-    cells: Vec<u32>,
+    /// Row by row, column by column, h to a cell.
+    counters: Vec<u32>,
+    /// In which window, modulo 2^32, each cell was last written ([`Expiry::Tag`]; otherwise there are none).
+    tags: Vec<u32>,
     /// The current window, counted from time zero, and when it starts and ends.
     window: u64,
     start: u64,
     end: u64,
-    /// How many windows back each counter's window lies.
-    ages: [u32; MOST],
-    /// 2^48 / T, rounded up: good for windows up to 2^32 ns.
-    reciprocal: u64,
+    /// Since when everything that passed is kept.
+    oldest: u64,
+    /// Before this nothing is kept, whatever the windows say: the window was shorter then.
+    horizon: u64,
+    started: bool,
+    turn: Turn,
+    reciprocal: Reciprocal,
+    /// No counter of the current window is higher.
+    highest: u64,
+    /// What visits cells: code for any counts once some counter may be above [`NARROW`].
+    shape: Shape,
     cleaner: Cleaner,
     stats: ConQuestStats,
 }
@@ -32,37 +46,40 @@ pub struct ConQuestStats {
     pub late: u64,
     /// Questions about a time before what is kept: the answer is clipped, and extrapolated by the overlap estimator.
     pub clipped: u64,
-    /// Entries that were not cleaned before they were written again ([`Passes::None`]).
+    /// Counts of old windows that were still there as their entry's next window began
+    /// ([`Passes::None`](crate::Passes::None)): they are taken for counts of that window.
     pub dirty: u64,
-    /// Entries that extra passes cleaned ([`Passes::Generated`]).
+    /// Entries that extra passes cleaned ([`Passes::Generated`](crate::Passes::Generated)).
     pub extra_passes: u64,
-    /// Times that a counter could not count any higher.
+    /// Additions to a counter that could not count so high: it stays at `u32::MAX`.
     pub saturated: u64,
-}
-
-/// The role of cleaning: which entry is next, and how many were cleaned in this window.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cleaner {
-    next: usize,
-    done: usize,
-}
-
-/// Which windows count: those less than `whole` windows back fully, the one at `whole` by `part`, older ones not; of
-/// the current one, `current`.
-#[derive(Debug, Clone, Copy)]
-struct Wanted {
-    current: u32,
-    whole: u32,
-    part: u32,
-    /// Multiplies the sum, where part of the range is no longer kept: (range, covered).
-    scale: Option<(u64, u64)>,
 }
 
 /// Snapshots at most.
 const MOST: usize = 64;
 
-/// A window that counts fully.
-const FULL: u32 = 1 << 16;
+/// A window that counts fully; windows are counted in fixed point, with 16 bits behind the point.
+const FULL: i32 = 1 << POINT;
+const POINT: u32 = 16;
+
+/// Which snapshot has which role in the current window.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    /// Age of each counter's window.
+    ages: [i32; MOST],
+    /// The same, where the current window does not count: older than any.
+    past_ages: [i32; MOST],
+}
+
+/// How far back a question reaches: the window of age `a` counts by what remains of `windows` after `a` whole ones, at
+/// most fully.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    /// In fixed point.
+    windows: i32,
+    with_current: bool,
+    clipped: bool,
+}
 
 impl ConQuest {
     /// Empty snapshots.
@@ -71,18 +88,27 @@ impl ConQuest {
     /// If there can be no sketch of these dimensions.
     pub fn new(params: ConQuestParams) -> Result<Self, ParamsError> {
         params.check()?;
+        let cells = params.rows * params.columns;
         let mut sketch = Self {
-            cells: vec![0; params.rows * params.columns * params.stride()],
-            params,
+            counters: vec![0; cells * params.snapshots],
+            tags: vec![0; if params.expiry == Expiry::Tag { cells } else { 0 }],
             window: 0,
             start: 0,
             end: 0,
-            ages: [0; MOST],
-            reciprocal: 0,
+            oldest: 0,
+            horizon: 0,
+            started: false,
+            turn: Turn { ages: [0; MOST], past_ages: [0; MOST] },
+            reciprocal: Reciprocal::of(params.window.0),
+            highest: 0,
+            shape: Shape::of(&params),
             cleaner: Cleaner::default(),
             stats: ConQuestStats::default(),
+            params,
         };
         sketch.place(0);
+        // The first time that comes begins a window, whichever it is.
+        sketch.end = 0;
         Ok(sketch)
     }
 
@@ -97,278 +123,112 @@ impl ConQuest {
     }
 
     /// `weight` of `key` passes at `now`.
+    #[inline]
     pub fn record(&mut self, key: u64, weight: u32, now: Nanos) {
-        self.advance(now);
-        self.visit(key, Some(weight), None);
+        self.pass(weight, now);
+        self.visit::<true>(key, weight, Reach::NONE);
     }
 
-    /// How much of `key` passed in `[from, to)`, `to` being no earlier than anything recorded.
+    /// How much of `key` passed in `[from, to)`, `to` being no earlier than anything recorded. Asking about a time in a
+    /// later window begins that window.
+    #[inline]
     pub fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64 {
-        self.advance(to);
-        let wanted = self.wanted(from, to, estimator);
-        self.visit(key, None, Some(wanted))
+        if to.0 >= self.end {
+            self.rotate(to);
+        }
+        let reach = self.reach(from, to, estimator);
+        let sum = self.visit::<false>(key, 0, reach);
+        self.extrapolated(sum, reach, from, to, estimator)
     }
 
     /// How much of `key` passed in `[from, now)`; then `weight` of it passes at `now`. What a switch does with each
     /// packet: it hashes once.
     #[inline]
     pub fn observe(&mut self, key: u64, weight: u32, from: Nanos, now: Nanos, estimator: Estimator) -> u64 {
-        self.advance(now);
-        let wanted = self.wanted(from, now, estimator);
-        self.visit(key, Some(weight), Some(wanted))
+        self.pass(weight, now);
+        let reach = self.reach(from, now, estimator);
+        let sum = self.visit::<true>(key, weight, reach);
+        self.extrapolated(sum, reach, from, now, estimator)
     }
 
-    /// Doubles the window. What was counted in two windows is counted in the one that they become; windows of which the
-    /// first half is no longer kept hold their second half.
-    pub fn widen(&mut self) {
-        let (stride, tag) = (self.params.stride(), usize::from(self.params.expiry == Expiry::Tag));
-        let h = self.params.snapshots as u64;
-        for cell in self.cells.chunks_exact_mut(stride) {
-            let age = if tag == 1 { (self.window as u32).wrapping_sub(cell[0]) } else { 0 };
-            let mut joined = [0u32; MOST];
-            let kept = if tag == 1 { h } else { h - 1 };
-            for back in u64::from(age)..kept.min(self.window + 1) {
-                let window = self.window - back;
-                let counter = &mut joined[(window / 2 % h) as usize];
-                *counter = counter.saturating_add(cell[tag + (window % h) as usize]);
-            }
-            if tag == 1 {
-                cell[0] = (self.window / 2) as u32;
-            }
-            cell[tag..].copy_from_slice(&joined[..h as usize]);
-        }
-        self.params.window = Nanos(self.params.window.0.saturating_mul(2));
-        self.cleaner.done = 0;
-        self.place(self.window / 2);
-    }
-
-    /// Rotates the roles until `now` falls in the current window.
+    /// Comes to `now`, when `weight` passes.
     #[inline]
-    fn advance(&mut self, now: Nanos) {
+    fn pass(&mut self, weight: u32, now: Nanos) {
         if now.0 >= self.end {
             self.rotate(now);
         } else if now.0 < self.start {
             self.stats.late += 1;
         }
-    }
-
-    #[cold]
-    fn rotate(&mut self, now: Nanos) {
-        let (before, window) = (self.window, now.0 / self.params.window.0);
-        match self.params.expiry {
-            // Tags are 32 bits of a window's number. Before they can come round again, all are brought up to date.
-            Expiry::Tag if window >> 31 != before >> 31 => self.refresh(window),
-            Expiry::Tag => {}
-            Expiry::Clean { passes } => self.finish_cleaning(passes, before, window),
-        }
-        self.place(window);
-    }
-
-    /// Makes `window` the current one.
-    fn place(&mut self, window: u64) {
-        let (h, length) = (self.params.snapshots as u64, self.params.window.0);
-        self.window = window;
-        self.start = window.saturating_mul(length);
-        self.end = self.start.saturating_add(length);
-        for counter in 0..h {
-            self.ages[counter as usize] = ((window + h - counter) % h) as u32;
-        }
-        self.reciprocal = (1u64 << 48).div_ceil(length);
-    }
-
-    fn refresh(&mut self, window: u64) {
-        let (h, before) = (self.params.snapshots, self.window);
-        for cell in self.cells.chunks_exact_mut(h + 1) {
-            let written = before - u64::from((before as u32).wrapping_sub(cell[0]));
-            for counter in 0..h as u64 {
-                // The last window up to `written` that this counter was for.
-                let back = (written + h as u64 - counter) % h as u64;
-                if written < back || written - back + (h as u64) <= window {
-                    cell[1 + counter as usize] = 0;
-                }
-            }
-            cell[0] = window as u32;
+        self.highest += u64::from(weight);
+        if self.highest > u64::from(NARROW) {
+            self.shape = Shape::Any;
         }
     }
 
-    fn finish_cleaning(&mut self, passes: Passes, before: u64, window: u64) {
-        let (h, columns) = (self.params.snapshots as u64, self.params.columns);
-        let left = columns - self.cleaner.done.min(columns);
-        let idle = (window - before - 1).min(h - 1);
-        let entries = (left as u64 + idle * columns as u64) * self.params.rows as u64;
-        match passes {
-            Passes::None => self.stats.dirty += entries,
-            Passes::Generated => {
-                self.stats.extra_passes += entries;
-                for step in 1..=(window - before).min(h) {
-                    let counter = ((before + step) % h) as usize;
-                    self.cells.iter_mut().skip(counter).step_by(h as usize).for_each(|count| *count = 0);
-                }
-            }
-        }
-        self.cleaner.done = 0;
-    }
-
-    /// Zeroes the next entry in each row of the snapshot that is written next.
+    /// How far back `[from, to)` reaches, `to` lying in the current window.
     #[inline]
-    fn clean_one(&mut self) {
-        let (h, columns) = (self.params.snapshots, self.params.columns);
-        let counter = ((self.window + 1) % h as u64) as usize;
-        for row in 0..self.params.rows {
-            self.cells[(row * columns + self.cleaner.next) * h + counter] = 0;
+    fn reach(&mut self, from: Nanos, to: Nanos, estimator: Estimator) -> Reach {
+        let with_current = estimator != Estimator::Inner;
+        if from >= to {
+            return Reach::NONE;
         }
-        self.cleaner.next = if self.cleaner.next + 1 == columns { 0 } else { self.cleaner.next + 1 };
-        self.cleaner.done += 1;
-    }
-
-    /// Which windows count for `[from, to)`, `to` lying in the current one.
-    #[inline]
-    fn wanted(&mut self, from: Nanos, to: Nanos, estimator: Estimator) -> Wanted {
-        let oldest = self.params.kept() as u32 - 1;
-        if from.0 >= self.start {
-            let (range, passed) = (to.0.saturating_sub(from.0), to.0.saturating_sub(self.start));
-            let current = match estimator {
-                Estimator::Inner => 0,
-                Estimator::Outer => {
-                    if range > 0 {
-                        FULL
-                    } else {
-                        0
-                    }
-                }
-                Estimator::Overlap if range >= passed => {
-                    if range > 0 {
-                        FULL
-                    } else {
-                        0
-                    }
-                }
-                Estimator::Overlap => self.quantised(((u128::from(range) << 16) / u128::from(passed)) as u32),
-            };
-            return Wanted { current, whole: 0, part: 0, scale: None };
+        if from.0 < self.oldest {
+            self.stats.clipped += 1;
+            return Reach { windows: self.params.kept() as i32 * FULL, with_current, clipped: true };
         }
-        let (before, length) = (self.start - from.0, self.params.window.0);
-        let (whole, rest) = if length.is_power_of_two() {
-            (before >> length.trailing_zeros(), before & (length - 1))
+        let windows = if from.0 < self.start {
+            let before = self.start - from.0;
+            match estimator {
+                Estimator::Inner => FULL + (self.reciprocal.windows(before) & !(FULL - 1)),
+                // The window in which the range starts is touched even if by a single nanosecond.
+                Estimator::Outer => FULL + (self.reciprocal.windows(before + self.params.window.0 - 1) & !(FULL - 1)),
+                Estimator::Overlap => self.quantised(FULL + self.reciprocal.windows(before)),
+            }
         } else {
-            (before / length, before % length)
-        };
-        // Before the current window lie `whole` whole windows and, one further back, a part of `rest`.
-        let touched = whole + u64::from(rest > 0);
-        if touched > u64::from(oldest) {
-            return self.clipped(from, to, estimator);
-        }
-        let whole = whole as u32 + 1;
-        match estimator {
-            Estimator::Inner => Wanted { current: 0, whole, part: 0, scale: None },
-            Estimator::Outer => Wanted { current: FULL, whole, part: if rest > 0 { FULL } else { 0 }, scale: None },
-            Estimator::Overlap => {
-                let part = if length <= 1 << 32 {
-                    ((u128::from(rest) * u128::from(self.reciprocal)) >> 32) as u32
-                } else {
-                    ((u128::from(rest) << 16) / u128::from(length)) as u32
-                };
-                Wanted { current: FULL, whole, part: self.quantised(part), scale: None }
+            match estimator {
+                Estimator::Inner => 0,
+                Estimator::Outer => FULL,
+                // What the current window holds passed in [start, to).
+                Estimator::Overlap => self.quantised(part(to.0 - from.0, to.0 - self.start)),
             }
-        }
-    }
-
-    /// The range starts before the windows that are kept.
-    #[cold]
-    fn clipped(&mut self, from: Nanos, to: Nanos, estimator: Estimator) -> Wanted {
-        self.stats.clipped += 1;
-        let kept = self.params.kept() as u32;
-        let covered = to.0 - self.start.saturating_sub(u64::from(kept - 1) * self.params.window.0);
-        let current = if estimator == Estimator::Inner { 0 } else { FULL };
-        let scale = (estimator == Estimator::Overlap && covered > 0).then_some((to.0 - from.0, covered));
-        Wanted { current, whole: kept, part: 0, scale }
+        };
+        Reach { windows, with_current, clipped: false }
     }
 
     #[inline]
-    fn quantised(&self, part: u32) -> u32 {
+    fn quantised(&self, windows: i32) -> i32 {
         match self.params.weights {
-            Weights::Fine => part,
-            Weights::Eighths => (part + FULL / 16) & !(FULL / 8 - 1),
+            Weights::Fine => windows,
+            Weights::Eighths => (windows + FULL / 16) & !(FULL / 8 - 1),
         }
     }
 
-    /// Reads what is wanted of `key`, then writes.
+    /// Where only the end of the range is kept, the overlap estimator takes its beginning to be like it.
     #[inline]
-    fn visit(&mut self, key: u64, weight: Option<u32>, wanted: Option<Wanted>) -> u64 {
-        let clean = matches!(self.params.expiry, Expiry::Clean { .. });
-        let sum = match (self.params.snapshots, self.params.rows, clean) {
-            (4, 2, false) => self.visit_cells::<4, 2, false>(key, weight, wanted),
-            (8, 2, false) => self.visit_cells::<8, 2, false>(key, weight, wanted),
-            (4, 2, true) => self.visit_cells::<4, 2, true>(key, weight, wanted),
-            (8, 2, true) => self.visit_cells::<8, 2, true>(key, weight, wanted),
-            (.., false) => self.visit_cells::<0, 0, false>(key, weight, wanted),
-            (.., true) => self.visit_cells::<0, 0, true>(key, weight, wanted),
-        };
-        if clean && weight.is_some() {
-            self.clean_one();
-        }
-        match wanted.and_then(|wanted| wanted.scale) {
-            Some((range, covered)) => (u128::from(sum) * u128::from(range) / u128::from(covered)) as u64,
-            None => sum,
-        }
+    fn extrapolated(&self, sum: u64, reach: Reach, from: Nanos, to: Nanos, estimator: Estimator) -> u64 {
+        if reach.clipped && estimator == Estimator::Overlap { self.extrapolate(sum, from, to) } else { sum }
     }
 
-    /// `H` and `R` are the dimensions where they are known at compile time, or 0.
-    #[inline]
-    fn visit_cells<const H: usize, const R: usize, const CLEAN: bool>(
-        &mut self,
-        key: u64,
-        weight: Option<u32>,
-        wanted: Option<Wanted>,
-    ) -> u64 {
-        let h = if H > 0 { H } else { self.params.snapshots };
-        let rows = if R > 0 { R } else { self.params.rows };
-        let (tag, now) = (usize::from(!CLEAN), self.window as u32);
-        let stride = h + tag;
-        let ages = &self.ages[..h];
-        let mut least = [u32::MAX; MOST];
-        let least = &mut least[..h];
-        let mut hash = mix(key ^ self.params.seed, 0x9e37_79b9_7f4a_7c15);
-        for row in 0..rows {
-            if row > 0 && row % 2 == 0 {
-                hash = mix(hash, 0xd1b5_4a32_d192_ed03);
-            }
-            let bits = if row % 2 == 0 { hash as u32 } else { (hash >> 32) as u32 };
-            let column = (u64::from(bits) * self.params.columns as u64 >> 32) as usize;
-            let at = (row * self.params.columns + column) * stride;
-            let cell = &mut self.cells[at..at + stride];
-            let stale = if CLEAN { 0 } else { now.wrapping_sub(cell[0]) };
-            let counters = &mut cell[tag..];
-            for (counter, (least, age)) in counters.iter_mut().zip(least.iter_mut().zip(ages)) {
-                let count = if CLEAN || *age >= stale { *counter } else { 0 };
-                *least = count.min(*least);
-                if let Some(weight) = weight {
-                    let added = if *age == 0 { weight } else { 0 };
-                    *counter = count.saturating_add(added);
-                }
-            }
-            if !CLEAN && weight.is_some() {
-                cell[0] = now;
-            }
+    #[cold]
+    fn extrapolate(&self, sum: u64, from: Nanos, to: Nanos) -> u64 {
+        let (range, covered) = (to.0 - from.0, to.0.saturating_sub(self.oldest).max(1));
+        match sum.checked_mul(range) {
+            Some(product) => product / covered,
+            None => u64::try_from(u128::from(sum) * u128::from(range) / u128::from(covered)).unwrap_or(u64::MAX),
         }
-        let Some(Wanted { current, whole, part, .. }) = wanted else { return 0 };
-        let mut sum = 0;
-        for (count, age) in least.iter().zip(ages) {
-            let weight = match *age {
-                0 => current,
-                age if age < whole => FULL,
-                age if age == whole => part,
-                _ => 0,
-            };
-            sum += u64::from(*count) * u64::from(weight);
-        }
-        (sum + u64::from(FULL / 2)) >> 16
     }
 }
 
-/// A folded product: the high half of the 128-bit product meets the low half.
+impl Reach {
+    const NONE: Self = Self { windows: 0, with_current: true, clipped: false };
+}
+
+/// `part / whole` in fixed point; `part` is no more than `whole`.
 #[inline]
-fn mix(value: u64, secret: u64) -> u64 {
-    let product = u128::from(value ^ 0x243f_6a88_85a3_08d3) * u128::from(secret);
-    product as u64 ^ (product >> 64) as u64
+fn part(part: u64, whole: u64) -> i32 {
+    if part >> (64 - POINT) == 0 {
+        ((part << POINT) / whole) as i32
+    } else {
+        ((u128::from(part) << POINT) / u128::from(whole)) as i32
+    }
 }

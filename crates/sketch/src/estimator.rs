@@ -44,3 +44,17 @@ impl FromStr for Estimator {
 pub struct EstimatorError {
     text: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for estimator in Estimator::ALL {
+            assert_eq!(estimator.to_string().parse(), Ok(estimator));
+        }
+        let error = "outter".parse::<Estimator>().unwrap_err();
+        assert_eq!(error.to_string(), "'outter' is no estimator: use inner, outer or overlap");
+    }
+}

@@ -10,9 +10,12 @@
 //! - [`Expiry`]: how old counts go away.
 
 mod conquest;
+mod count_min;
 mod estimator;
+mod hash;
 mod params;
 
 pub use conquest::{ConQuest, ConQuestStats};
+pub use count_min::CountMin;
 pub use estimator::{Estimator, EstimatorError};
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};

@@ -54,7 +54,10 @@ pub enum Weights {
     Eighths,
 }
 
-/// The sketch without tags needs a word a counter.
+/// Windows must be shorter, for time to be divided by them exactly: 2.3 years.
+pub(crate) const LONGEST_WINDOW: u64 = 1 << 56;
+
+/// Bytes of a counter, and of a tag.
 const WORD: u64 = 4;
 
 /// Rows that [`ConQuestParams::fit`] chooses; two suffice in the paper's section 5.
@@ -112,7 +115,7 @@ impl ConQuestParams {
     }
 
     /// Words of one cell: its counters, and its tag.
-    pub(crate) fn stride(&self) -> usize {
+    fn stride(&self) -> usize {
         self.snapshots + usize::from(self.expiry == Expiry::Tag)
     }
 
@@ -127,8 +130,8 @@ impl ConQuestParams {
         if !(1..=1 << 24).contains(&self.columns) {
             return Err(ParamsError::Columns { columns: self.columns });
         }
-        if self.window == Nanos::ZERO {
-            return Err(ParamsError::Window);
+        if !(1..LONGEST_WINDOW).contains(&self.window.0) {
+            return Err(ParamsError::Window { window: self.window });
         }
         Ok(())
     }
@@ -171,9 +174,12 @@ pub enum ParamsError {
         /// As asked.
         columns: usize,
     },
-    /// No window.
-    #[error("a sketch cannot have a time window of zero: use 1ns or more")]
-    Window,
+    /// No window, or one that never ends.
+    #[error("a sketch cannot have a time window of {window}: use 1ns to two years")]
+    Window {
+        /// As asked.
+        window: Nanos,
+    },
     /// Too little memory.
     #[error("{memory} bytes do not hold a sketch: one column of these snapshots and rows needs {least}")]
     Memory {
@@ -182,4 +188,64 @@ pub enum ParamsError {
         /// What one column needs.
         least: u64,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn dimensions_that_fit_the_papers_memory() {
+        let longest = Nanos(6_400_000);
+        let params = ConQuestParams::fit(longest, ByteCount(65_536), 4, None, Expiry::Tag).unwrap();
+        assert_eq!((params.rows, params.columns, params.memory().0), (2, 1_638, 65_520));
+        assert_eq!(params.window, Nanos(2_133_334));
+        let clean = Expiry::Clean { passes: Passes::Generated };
+        let params = ConQuestParams::fit(longest, ByteCount(65_536), 4, None, clean).unwrap();
+        assert_eq!((params.columns, params.memory().0, params.window), (2_048, 65_536, Nanos(3_200_000)));
+    }
+
+    /// The paper's figures at the end of section 3.5.
+    #[test]
+    fn the_papers_bound() {
+        let params =
+            ConQuestParams::fit(Nanos(1), ByteCount(65_536), 4, Some(2), Expiry::Clean { passes: Passes::None });
+        let (epsilon, delta) = params.unwrap().error_bound();
+        assert!((epsilon - 0.0013).abs() < 0.00005 && (delta - 0.27).abs() < 0.005, "{epsilon} {delta}");
+    }
+
+    #[test]
+    fn impossible_dimensions_say_what_is_possible() {
+        let good = ConQuestParams::fit(Nanos(100), ByteCount(1_000), 4, None, Expiry::Tag).unwrap();
+        let message = |params: ConQuestParams| params.check().unwrap_err().to_string();
+        assert_eq!(
+            message(ConQuestParams { snapshots: 1, ..good.clone() }),
+            "a sketch cannot have 1 snapshots: use 2 to 64"
+        );
+        assert_eq!(message(ConQuestParams { rows: 9, ..good.clone() }), "a sketch cannot have 9 rows: use 1 to 8");
+        assert_eq!(
+            message(ConQuestParams { columns: 0, ..good.clone() }),
+            "a sketch cannot have 0 columns: use 1 to 16777216"
+        );
+        let message = message(ConQuestParams { window: Nanos(0), ..good });
+        assert_eq!(message, "a sketch cannot have a time window of 0 s: use 1ns to two years");
+        let message = ConQuestParams::fit(Nanos(1), ByteCount(39), 4, None, Expiry::Tag).unwrap_err().to_string();
+        assert_eq!(message, "39 bytes do not hold a sketch: one column of these snapshots and rows needs 40");
+    }
+
+    proptest! {
+        #[test]
+        fn fitted_dimensions_fit(
+            longest in any::<u64>(), memory in any::<u64>(), snapshots in 0..70usize, rows in prop::option::of(0..10usize),
+            clean in any::<bool>()
+        ) {
+            let expiry = if clean { Expiry::Clean { passes: Passes::Generated } } else { Expiry::Tag };
+            if let Ok(params) = ConQuestParams::fit(Nanos(longest), ByteCount(memory), snapshots, rows, expiry) {
+                prop_assert!(params.memory().0 <= memory);
+                prop_assert!(params.check().is_ok() || longest > LONGEST_WINDOW);
+                prop_assert!(params.span().0 >= longest);
+            }
+        }
+    }
 }
