@@ -4,6 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use queuescope_queue::Limit;
+use queuescope_sim::Speedup;
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
 
 fuzz_target!(|text: &str| {
@@ -33,5 +35,16 @@ fuzz_target!(|text: &str| {
             assert!(!size.to_string().is_empty());
         }
         Err(error) => assert_eq!(error.text.to_ascii_lowercase(), text.to_ascii_lowercase()),
+    }
+    match text.parse::<Limit>() {
+        Ok(limit) => assert_eq!(limit.to_string().parse(), Ok(limit), "{text}"),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    if let Ok(speedup) = text.parse::<Speedup>() {
+        // What is shown is the same ratio, perhaps with fewer digits.
+        let again: Speedup = speedup.to_string().parse().expect("what is shown reads back");
+        for span in [0, 1, 999_999_937, u64::MAX / 1_000_000_000] {
+            assert_eq!(again.apply(Nanos(span)), speedup.apply(Nanos(span)), "{text}");
+        }
     }
 });
