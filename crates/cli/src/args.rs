@@ -154,11 +154,11 @@ pub struct Sketch {
     pub snapshots: Option<usize>,
 
     /// Rows of each snapshot [default: 2]
-    #[arg(long, value_name = "R")]
+    #[arg(long = "sketch-rows", value_name = "R")]
     pub rows: Option<usize>,
 
     /// Columns of each snapshot [default: what fits in --memory]
-    #[arg(long, value_name = "C", conflicts_with = "memory")]
+    #[arg(long = "sketch-columns", value_name = "C", conflicts_with = "memory")]
     pub columns: Option<usize>,
 
     /// Time window of a snapshot [default: doubles from the time of a full packet until the snapshots cover the longest
@@ -220,7 +220,7 @@ pub struct Table {
     pub departures: bool,
 
     /// Names of the table's columns, where they differ: flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out,class=prio
-    #[arg(long, value_name = "NAMES", requires = "departures")]
+    #[arg(long = "columns", value_name = "NAMES", requires = "departures")]
     pub map: Option<Columns>,
 
     /// Unit of times in the table: s, ms, us or ns
