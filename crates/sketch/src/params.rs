@@ -109,6 +109,9 @@ impl ConQuestParams {
 
     /// The bound of section 3.5 (which swaps the letters): a question overestimates by more than `epsilon` times all
     /// that the windows hold with a probability of at most `delta`; `epsilon = e / C`, `delta = (h - 2) e^-R`.
+    ///
+    /// It is for the h - 2 past windows that the paper reads. Outer and overlap read the current one too, and tags keep
+    /// one more: each adds `e^-R` to `delta`.
     pub fn error_bound(&self) -> (f64, f64) {
         let epsilon = std::f64::consts::E / self.columns as f64;
         (epsilon, (self.snapshots.saturating_sub(2) as f64 * (-(self.rows as f64)).exp()).min(1.0))
