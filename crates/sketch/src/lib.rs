@@ -8,6 +8,7 @@
 //! - [`ConQuest`]: the snapshots; [`ConQuestParams`] its dimensions, which can be fitted to a delay and a memory.
 //! - [`Estimator`]: which windows count for a question, and how much.
 //! - [`Expiry`]: how old counts go away.
+//! - [`CountMin`]: a snapshot by itself.
 
 mod conquest;
 mod count_min;
