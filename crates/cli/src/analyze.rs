@@ -8,7 +8,7 @@ use crate::door::Door;
 use crate::findings::{Findings, Source};
 use crate::outputs::{Outputs, cannot_write, create};
 use crate::progress::Progress;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use queuescope_meter::{History, Tau};
 use queuescope_pcap::CaptureReader;
 use queuescope_queue::{Limit, TailDrop, TailDropParams};
@@ -23,12 +23,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Whether the input was whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It was.
     Whole,
-    /// It ended early, or parts of it could not be read; what could be is in the report.
-    Damaged,
+    /// It ended early, or parts of it could not be read, for this reason; what could be is in the report.
+    Damaged(String),
 }
 
 /// Live flows from which on idle ones are taken back.
@@ -47,6 +47,7 @@ const SNAPSHOTS: usize = 8;
 /// # Errors
 /// If nothing could be done: no input, impossible arguments, or an output that cannot be written.
 pub fn run(args: &Analyze) -> Result<Outcome> {
+    check_outputs(args)?;
     let html = args.output.html.as_deref().map(|path| anyhow::Ok((path, create(path)?))).transpose()?;
     let outputs = Outputs::create(args.output.pcapng.as_deref(), args.output.parquet.as_deref())?;
     let (report, outputs) = match args.rate {
@@ -59,7 +60,38 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
         html::write(&report, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(path))?;
     }
     print(&report, args.output.json)?;
-    Ok(if report.input.damage.is_some() { Outcome::Damaged } else { Outcome::Whole })
+    Ok(match report.input.damage {
+        Some(damage) => Outcome::Damaged(damage),
+        None => Outcome::Whole,
+    })
+}
+
+/// Refuses outputs that would overwrite the input or each other.
+fn check_outputs(args: &Analyze) -> Result<()> {
+    let output = &args.output;
+    let outputs = [&output.html, &output.pcapng, &output.parquet].into_iter().flatten();
+    let mut taken = vec![(place(&args.file), "the input")];
+    for path in outputs {
+        let place = place(path);
+        // Devices, such as /dev/null, take any number of outputs.
+        if path.exists() && !path.is_file() {
+            continue;
+        }
+        if let Some((_, what)) = taken.iter().find(|(other, _)| *other == place) {
+            bail!("{}: it is {what}, which would be overwritten; name another file", cannot_write(path));
+        }
+        taken.push((place, "another output"));
+    }
+    Ok(())
+}
+
+/// Where a file is or would be, whatever path leads there.
+fn place(path: &Path) -> PathBuf {
+    let parent = || {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(parent.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(parent).unwrap_or_else(|| path.to_owned())
 }
 
 fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {

@@ -219,12 +219,13 @@ pub struct Table {
     #[arg(long, conflicts_with = "rate")]
     pub departures: bool,
 
+    // Clap waives a requirement that something else forbids, so what forbids it is forbidden here too.
     /// Names of the table's columns, where they differ: flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out,class=prio
-    #[arg(long = "columns", value_name = "NAMES", requires = "departures")]
+    #[arg(long = "columns", value_name = "NAMES", requires = "departures", conflicts_with = "rate")]
     pub map: Option<Columns>,
 
     /// Unit of times in the table: s, ms, us or ns
-    #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures")]
+    #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures", conflicts_with = "rate")]
     pub time_unit: TimeUnit,
 }
 

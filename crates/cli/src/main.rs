@@ -10,12 +10,19 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
         Ok(Outcome::Whole) => ExitCode::SUCCESS,
-        Ok(Outcome::Damaged) => ExitCode::from(1),
+        Ok(Outcome::Damaged(damage)) => {
+            complain(&damage);
+            ExitCode::from(1)
+        }
         Err(error) => {
-            anstream::eprintln!("{}error:{} {error:#}", ERROR.render(), ERROR.render_reset());
+            complain(&format!("{error:#}"));
             ExitCode::from(2)
         }
     }
+}
+
+fn complain(error: &str) {
+    anstream::eprintln!("{}error:{} {error}", ERROR.render(), ERROR.render_reset());
 }
 
 const ERROR: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
