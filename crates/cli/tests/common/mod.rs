@@ -1,0 +1,117 @@
+//! Running the command, and the captures to run it on.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The workspace.
+pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A file of the repository.
+pub fn file(path: &str) -> PathBuf {
+    Path::new(ROOT).join(path)
+}
+
+/// A file of the captures beside the repository, if they are there.
+pub fn shared(test: &str, path: &str) -> Option<PathBuf> {
+    let found = Path::new(ROOT).join("../shared/data").join(path);
+    if !found.exists() {
+        println!("skipped: {test}: there is no {path} in the captures beside the repository");
+        return None;
+    }
+    Some(found)
+}
+
+/// Runs the command with words, split at spaces, and then paths.
+pub fn run(words: &str, paths: &[&Path]) -> Output {
+    command(words, paths).output().expect("the command runs")
+}
+
+/// Runs the command with bytes as standard input.
+pub fn run_with_input(words: &str, input: &[u8]) -> Output {
+    use std::io::Write;
+    let mut command = command(words, &[]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs");
+    // It may stop reading early.
+    _ = child.stdin.take().expect("standard input is piped").write_all(input);
+    child.wait_with_output().expect("the command ends")
+}
+
+fn command(words: &str, paths: &[&Path]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+    command.current_dir(ROOT).args(words.split_whitespace()).args(paths);
+    command
+}
+
+/// What a run printed, that must end with a status.
+pub fn printed(output: Output, status: i32) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{errors}");
+    String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
+/// A report as JSON lines.
+pub struct Report {
+    pub first: Value,
+    pub bursts: Vec<Value>,
+    pub summary: Value,
+}
+
+impl Report {
+    /// Of `analyze --json` with words and paths.
+    pub fn of(words: &str, paths: &[&Path]) -> Self {
+        Self::parse(&printed(run(&format!("analyze --json {words}"), paths), 0))
+    }
+
+    /// Of what was printed.
+    pub fn parse(text: &str) -> Self {
+        let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+        let summary = lines.pop().expect("there is a last line");
+        assert_eq!(summary["kind"], "summary");
+        let mut lines = lines.into_iter();
+        let first = lines.next().expect("there is a first line");
+        assert_eq!(first["kind"], "analysis");
+        let bursts: Vec<_> = lines.collect();
+        assert!(bursts.iter().all(|burst| burst["kind"] == "burst"));
+        Self { first, bursts, summary }
+    }
+
+    /// A number of the summary, by its path.
+    pub fn total(&self, pointer: &str) -> u64 {
+        number(&self.summary, pointer)
+    }
+}
+
+/// A whole number in a value, by its path.
+pub fn number(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} is no whole number: {value}"))
+}
+
+/// The elements of a list in a value, by its path.
+pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).unwrap_or_else(|| panic!("{pointer} is no list: {value}"))
+}
+
+/// The captures that every clone has.
+pub fn captures() -> Vec<PathBuf> {
+    let mut found: Vec<_> =
+        std::fs::read_dir(file("data/formats")).expect("data/formats is there").map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "pcap" || extension == "pcapng"));
+    found.sort();
+    assert!(found.len() >= 9, "{found:?}");
+    found
+}
+
+/// What is in a capture: interface, link type, time, original length and bytes of each packet.
+pub fn packets(path: &Path) -> Vec<(u32, u32, Option<u64>, u32, Vec<u8>)> {
+    let mut reader = queuescope_pcap::CaptureReader::open(path).expect("it is a capture");
+    let mut found = Vec::new();
+    while let Some(record) = reader.next_record().expect("it is whole") {
+        let time = record.time.map(|time| time.0);
+        found.push((record.interface, record.link, time, record.original_len, record.data.to_vec()));
+    }
+    found
+}
