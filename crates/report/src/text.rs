@@ -84,10 +84,13 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
         out,
         "depth",
         &format!(
-            "up to {} in {} packets; {} of packets waited",
+            "up to {} in {} packets; {} of packets waited{}",
             bytes(totals.peak_depth_bytes),
             count(totals.peak_depth_packets),
-            percent(totals.waited_share)
+            percent(totals.waited_share),
+            totals.flows_in_queue_mean.map_or(String::new(), |flows| format!(
+                "; packets of bursts met {flows:.1} flows in the queue on average"
+            ))
         ),
     )?;
     let dropped: u64 = totals.drops.values().sum();
@@ -120,13 +123,13 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "{DIM}{:>5}  {:>10}  {:>9}  {:>10}  {:>9}  {:>9}  {:>7}  {:>7}  culprit{DIM:#}",
-        "burst", "start", "length", "peak delay", "depth", "hit", "drops", "share"
+        "{DIM}{:>7}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}{DIM:#}",
+        "burst", "start", "length", "peak delay", "depth", "hit", "drops"
     )?;
     for burst in shown {
-        write!(
+        writeln!(
             out,
-            "{:>5}  {:>10}  {:>9}  {HOT}{:>10}{HOT:#}  {:>9}  {:>9}  {:>7}",
+            "{BOLD}{:>7}{BOLD:#}  {:>9}  {:>9}  {HOT}{:>10}{HOT:#}  {:>9}  {:>9}  {:>9}",
             burst.number,
             duration(burst.start_ns),
             duration(burst.length_ns),
@@ -135,16 +138,13 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
             count(burst.packets_hit),
             count(burst.drops)
         )?;
-        let mut indent = "  ".to_owned();
         for culprits in &burst.culprits {
+            let mut granularity = culprits.granularity.as_str();
             for culprit in culprits.flows.iter().take(MOST_CULPRITS) {
-                writeln!(out, "{indent}{:>7}  {}", percent(culprit.share), culprit.flow)?;
-                indent = " ".repeat(80);
+                writeln!(out, "{DIM}{granularity:>16}{DIM:#}  {:>9}  {}", percent(culprit.share), culprit.flow)?;
+                granularity = "";
             }
-            more(culprits, MOST_CULPRITS, &indent, out)?;
-        }
-        if burst.culprits.iter().all(|culprits| culprits.flows.is_empty()) {
-            writeln!(out)?;
+            more(culprits, MOST_CULPRITS, &" ".repeat(18), out)?;
         }
     }
     Ok(())
@@ -156,11 +156,11 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
     }
     for culprits in &report.culprits {
         writeln!(out, "\n{BOLD}Who filled the queue over all bursts{BOLD:#}, by {}:\n", culprits.granularity)?;
-        writeln!(out, "{DIM}{:>7}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
+        writeln!(out, "{DIM}{:>9}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
         for culprit in culprits.flows.iter().take(MOST_OVERALL) {
             writeln!(
                 out,
-                "{:>7}  {:>9}  {:>9}  {:>12}  {}",
+                "{:>9}  {:>9}  {:>9}  {:>12}  {}",
                 percent(culprit.share),
                 bytes(culprit.bytes),
                 count(culprit.packets),
@@ -235,14 +235,8 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, out: &mut impl Write) -
     if rest == 0 {
         return Ok(());
     }
-    let plural = if rest == 1 { "flow" } else { "flows" };
-    writeln!(
-        out,
-        "{indent}{DIM}{:>7}  {} other {plural} by {}{DIM:#}",
-        percent(share.max(0.0)),
-        count(rest),
-        culprits.granularity
-    )
+    let plural = if rest == 1 { "other" } else { "others" };
+    writeln!(out, "{indent}{DIM}{:>9}  {} {plural}{DIM:#}", percent(share.max(0.0)), count(rest))
 }
 
 fn plural_granularity(granularity: &str, flows: u64) -> String {
