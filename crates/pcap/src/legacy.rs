@@ -72,7 +72,10 @@ impl Legacy {
         let Some(header) = buffer.available().first_chunk::<RECORD_HEADER>() else {
             return self.ends(buffer);
         };
-        let [seconds, ticks, captured, original_len] = [0, 4, 8, 12].map(|at| word(header, at, self.big_endian));
+        let seconds = word(header, 0, self.big_endian);
+        let ticks = word(header, 4, self.big_endian);
+        let captured = word(header, 8, self.big_endian);
+        let original_len = word(header, 12, self.big_endian);
         if captured > self.most_captured {
             let (claimed, limit) = (u64::from(captured), u64::from(self.most_captured));
             return Err(Damage::TooLong { what: "a packet", claimed, limit });
@@ -114,7 +117,7 @@ impl Magic {
 }
 
 /// The 32-bit field at `at`, which lies inside the header of known size.
-#[inline]
+#[inline(always)]
 fn word<const SIZE: usize>(header: &[u8; SIZE], at: usize, big_endian: bool) -> u32 {
     let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
     if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }

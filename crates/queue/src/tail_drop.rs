@@ -4,11 +4,11 @@
 //! section 5.1.
 
 use crate::{Discipline, DropReason, Limit, Sink};
-use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId, Rate};
+use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, QueueId, Rate};
 use std::collections::VecDeque;
 
 /// What a tail-drop queue is made of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TailDropParams {
     /// How much it holds.
     pub limit: Limit,
@@ -21,7 +21,8 @@ pub struct TailDropParams {
 /// A tail-drop queue.
 #[derive(Debug)]
 pub struct TailDrop {
-    params: TailDropParams,
+    queue: QueueId,
+    room: Room,
     waiting: VecDeque<Waiting>,
     backlog: Backlog,
     stats: TailDropStats,
@@ -38,6 +39,41 @@ pub struct TailDropStats {
     pub overlimit: u64,
 }
 
+/// A limit in whole numbers, so that no packet costs a division. [`Limit::admits`] says the same in plain words.
+#[derive(Debug)]
+struct Room {
+    /// Packets, with the new one.
+    packets: u64,
+    /// Bytes, with the new packet's.
+    bytes: u64,
+    /// Bytes before the new packet.
+    bytes_before: u64,
+}
+
+impl Room {
+    fn new(limit: Limit, rate: Rate) -> Self {
+        let mut room = Self { packets: u64::MAX, bytes: u64::MAX, bytes_before: u64::MAX };
+        match limit {
+            Limit::None => {}
+            Limit::Packets(packets) => room.packets = packets,
+            Limit::Bytes(bytes) => room.bytes = bytes.0,
+            Limit::Time(time) => {
+                // The most bytes whose time, rounded down, is no longer than that.
+                let work = (u128::from(time.0) + 1) * u128::from(rate.bits_per_second());
+                room.bytes_before = u64::try_from((work - 1) / 8_000_000_000).unwrap_or(u64::MAX);
+            }
+        }
+        room
+    }
+
+    #[inline]
+    fn admits(&self, backlog: Backlog, size: ByteCount) -> bool {
+        backlog.packets < self.packets
+            && backlog.bytes.0 <= self.bytes_before
+            && backlog.bytes.0.saturating_add(size.0) <= self.bytes
+    }
+}
+
 #[derive(Debug)]
 struct Waiting {
     packet: Packet,
@@ -48,7 +84,8 @@ struct Waiting {
 impl TailDrop {
     /// An empty queue.
     pub fn new(params: TailDropParams) -> Self {
-        Self { params, waiting: VecDeque::new(), backlog: Backlog::default(), stats: TailDropStats::default() }
+        let (queue, room) = (params.queue, Room::new(params.limit, params.rate));
+        Self { queue, room, waiting: VecDeque::new(), backlog: Backlog::default(), stats: TailDropStats::default() }
     }
 
     /// What was counted so far.
@@ -60,7 +97,7 @@ impl TailDrop {
 impl Discipline for TailDrop {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
-        if !self.params.limit.admits(self.backlog, packet.size, self.params.rate) {
+        if !self.room.admits(self.backlog, packet.size) {
             self.stats.overlimit += 1;
             sink.dropped(packet, DropReason::Overlimit, now);
             return;
@@ -75,7 +112,7 @@ impl Discipline for TailDrop {
         self.backlog.packets -= 1;
         self.backlog.bytes -= packet.size;
         self.stats.departed += 1;
-        let (queue, backlog_out) = (self.params.queue, self.backlog);
+        let (queue, backlog_out) = (self.queue, self.backlog);
         Some(Departure { packet, queue, enqueued, dequeued: now, backlog_in, backlog_out })
     }
 
@@ -88,7 +125,7 @@ impl Discipline for TailDrop {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use queuescope_wire::{ByteCount, Class, Ecn, FlowId, PacketId};
+    use queuescope_wire::{Class, Ecn, FlowId, PacketId};
 
     #[derive(Default)]
     struct Dropped(Vec<u64>);
@@ -118,9 +155,10 @@ mod tests {
         /// of what waits.
         #[test]
         fn every_packet_leaves_in_order_or_is_counted(
-            limit in limit(), steps in prop::collection::vec(prop::option::of(40..1500u64), 0..60)
+            limit in limit(), steps in prop::collection::vec(prop::option::of(40..1500u64), 0..60),
+            rate in 5_000_000_000..12_000_000_000u64
         ) {
-            let rate = Rate::from_bits_per_second(8_000_000_000).unwrap();
+            let rate = Rate::from_bits_per_second(rate).unwrap();
             let mut queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(3) });
             let (mut dropped, mut left, mut model) = (Dropped::default(), Vec::new(), VecDeque::new());
             let mut offered = 0;

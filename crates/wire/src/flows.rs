@@ -18,12 +18,24 @@ pub struct FlowTable<K> {
     limit: usize,
 }
 
+/// Sixty-four bytes for a [`FlowKey`], in one line of the cache.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Slot<K> {
     key: K,
     digest: u64,
+    /// [`FREE`] while the id is not handed out.
     last_seen: Nanos,
-    live: bool,
+}
+
+/// A time at which no flow is seen: the last there is. One that is seen then is taken to be seen just before.
+const FREE: Nanos = Nanos::MAX;
+const LATEST: Nanos = Nanos(u64::MAX - 1);
+
+impl<K> Slot<K> {
+    fn is_live(&self) -> bool {
+        self.last_seen != FREE
+    }
 }
 
 impl<K: Eq> FlowTable<K> {
@@ -43,10 +55,10 @@ impl<K: Eq> FlowTable<K> {
             let slot = &slots[id as usize];
             slot.digest == digest && slot.key.borrow() == key
         }) {
-            slots[id as usize].last_seen = now;
+            slots[id as usize].last_seen = now.min(LATEST);
             return (FlowId(id), false);
         }
-        let slot = Slot { key: key.to_owned().into(), digest, last_seen: now, live: true };
+        let slot = Slot { key: key.to_owned().into(), digest, last_seen: now.min(LATEST) };
         let id = match self.free.pop() {
             Some(id) => {
                 slots[id as usize] = slot;
@@ -74,10 +86,10 @@ impl<K: Eq> FlowTable<K> {
 
     fn expire_if(&mut self, idle: impl Fn(usize, Nanos) -> bool, mut forget: impl FnMut(FlowId, &K)) {
         for (position, slot) in self.slots.iter_mut().enumerate() {
-            if slot.live && idle(position, slot.last_seen) {
+            if slot.is_live() && idle(position, slot.last_seen) {
                 let id = position as u32;
                 forget(FlowId(id), &slot.key);
-                slot.live = false;
+                slot.last_seen = FREE;
                 if let Ok(entry) = self.index.find_entry(slot.digest, |&other| other == id) {
                     entry.remove();
                 }
@@ -200,7 +212,7 @@ impl Flows {
             let Level::Coarser { flows, projection } = level else { continue };
             let mut used = vec![false; flows.capacity()];
             for (slot, projected) in self.finest.slots.iter().zip(projection) {
-                if slot.live {
+                if slot.is_live() {
                     used[projected.index()] = true;
                 }
             }

@@ -183,7 +183,9 @@ mod tests {
             let mut parser = Parser::new(Tunnel::Outer);
             let frame = parser.parse(link, original_len, &data);
             let remarkable = parser.stats().iter().any(|(name, count, _)| name != "frames" && count > 0);
-            if unchanged && frame.splittable && !remarkable && frame.network_length == 60 {
+            // A changed byte may make a tag of the kinds that are rare (0x88a8, 0x9100), which are read step by step.
+            let usual = link == LinkType::RawIp || matches!(be16(&data, 12), Some(0x0800 | 0x86dd | 0x8100));
+            if usual && unchanged && frame.splittable && !remarkable && frame.network_length == 60 {
                 prop_assert_eq!(read(link, original_len, &data), Some(frame));
             }
         }
