@@ -42,7 +42,8 @@ fn an_error_is_one_line() {
 
 #[test]
 fn damage_on_standard_input_is_told_after_the_report() {
-    for (file, place) in [("cut.pcap", "byte 814"), ("cut.pcap.gz", "byte 814 of the decompressed"), ("corrupt.pcapng", "byte 752")]
+    for (file, place) in
+        [("cut.pcap", "byte 814"), ("cut.pcap.gz", "byte 814 of the decompressed"), ("corrupt.pcapng", "byte 752")]
     {
         let input = std::fs::read(common::file("crates/cli/tests/data").join(file)).unwrap();
         let output = run_with_input("analyze - --rate 10mbps --json", &input);

@@ -68,7 +68,8 @@ impl Report {
 
     /// Of what was printed.
     pub fn parse(text: &str) -> Self {
-        let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+        let mut lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
         let summary = lines.pop().expect("there is a last line");
         assert_eq!(summary["kind"], "summary");
         let mut lines = lines.into_iter();
@@ -97,8 +98,10 @@ pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 
 /// The captures that every clone has.
 pub fn captures() -> Vec<PathBuf> {
-    let mut found: Vec<_> =
-        std::fs::read_dir(file("data/formats")).expect("data/formats is there").map(|entry| entry.unwrap().path()).collect();
+    let mut found: Vec<_> = std::fs::read_dir(file("data/formats"))
+        .expect("data/formats is there")
+        .map(|entry| entry.unwrap().path())
+        .collect();
     found.retain(|path| path.extension().is_some_and(|extension| extension == "pcap" || extension == "pcapng"));
     found.sort();
     assert!(found.len() >= 9, "{found:?}");
