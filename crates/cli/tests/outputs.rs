@@ -1,0 +1,258 @@
+//! What is written besides the report: the annotated capture, the table, the page. And tables as input.
+
+mod common;
+
+use common::{Report, file, list, number, packets, printed, run, run_with_input, shared};
+use std::path::Path;
+use std::process::Command;
+
+/// A capture comes back from `--pcapng` as it was, in the order in which it came.
+fn annotates(path: &Path, words: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out.pcapng");
+    let report = Report::of(&format!("{words} --pcapng"), &[&out, path]);
+    let (before, after) = (packets(path), packets(&out));
+    assert_eq!(before.len(), after.len(), "{}", path.display());
+    assert_eq!(report.total("/packets"), after.len() as u64);
+    let mut interfaces = std::collections::BTreeMap::new();
+    let mut last = 0;
+    for (number, (old, new)) in before.iter().zip(&after).enumerate() {
+        // An untimed packet comes with the one before it.
+        assert_eq!(old.2.unwrap_or(last), new.2.unwrap(), "{}: time of packet {number}", path.display());
+        last = new.2.unwrap();
+        assert_eq!((old.1, old.3), (new.1, new.3), "{}: packet {number}", path.display());
+        assert!(old.4 == new.4, "{}: bytes of packet {number}", path.display());
+        let now = *interfaces.entry(old.0).or_insert(new.0);
+        assert_eq!(now, new.0, "{}: interface of packet {number}", path.display());
+    }
+    let mut distinct: Vec<_> = interfaces.values().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), interfaces.len(), "interfaces stay apart");
+    comments(&out).inspect(|comments| assert_eq!(comments.len(), after.len())).unwrap_or_default()
+}
+
+/// The comments of a capture, by tshark, if it is there.
+fn comments(path: &Path) -> Option<Vec<String>> {
+    let tshark = Command::new("tshark").args(["-n", "-T", "fields", "-e", "frame.comment", "-r"]).arg(path).output();
+    let Some(output) = tshark.ok().filter(|output| output.status.success()) else {
+        println!("skipped: comments of {}: there is no tshark", path.display());
+        return None;
+    };
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn captures_come_back_with_comments() {
+    let many = annotates(&file("data/formats/many-interfaces.pcapng"), "--rate 100kbps");
+    assert!(many.iter().all(|comment| comment.starts_with("queuescope: ")), "{many:?}");
+    if !many.is_empty() {
+        assert!(many.iter().any(|comment| comment.contains("did not wait")), "{many:?}");
+        assert!(many.iter().any(|comment| comment.contains("waited") && comment.contains(" % of ")), "{many:?}");
+    }
+    for path in common::captures() {
+        annotates(&path, "--rate 1mbps");
+    }
+    for name in ["formats/eth-nanosecond.pcap", "formats/complex.pcapng"] {
+        if let Some(path) = shared("captures_come_back_with_comments", name) {
+            annotates(&path, "--rate 10mbps");
+        }
+    }
+}
+
+#[test]
+fn drops_are_told_in_the_annotated_capture() {
+    let path = file("data/formats/sll113.pcap");
+    let words = "--rate 1mbps --limit 10packets --speedup 5";
+    let drops = Report::of(words, &[&path]).total("/totals/drops/overlimit");
+    assert!(drops > 10, "{drops}");
+    let comments = annotates(&path, words);
+    if !comments.is_empty() {
+        let dropped = comments.iter().filter(|comment| comment.contains("dropped")).count();
+        assert_eq!(dropped as u64, drops);
+    }
+}
+
+#[test]
+fn split_super_packets_come_back_whole() {
+    let path = file("data/demo.pcap.xz");
+    let (whole, split) = (Report::of("--rate 20mbps", &[&path]), Report::of("--rate 20mbps --split-gso", &[&path]));
+    assert!(whole.total("/totals/super_packets") > 500);
+    assert!(split.total("/totals/departed_packets") > split.total("/packets"));
+    assert!(split.total("/totals/departed_bytes") >= whole.total("/totals/departed_bytes"));
+    annotates(&path, "--rate 20mbps --split-gso");
+    // Some parts of a frame may be dropped and others not.
+    annotates(&path, "--rate 5mbps --split-gso --limit 20packets");
+}
+
+#[test]
+fn tables_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("out.parquet");
+    let words = "--rate 20mbps --tau 10ms --by 5tuple data/demo.pcap.xz";
+    let first = Report::of(&format!("{words} --parquet"), &[&table]);
+    let second = Report::of("--departures --tau 10ms", &[&table]);
+    assert_eq!(second.first["input"]["format"].as_str().unwrap().to_lowercase(), "parquet");
+    for pointer in ["/packets", "/bytes", "/flows", "/bursts", "/totals/peak_delay_ns", "/totals/departed_bytes"] {
+        assert_eq!(first.total(pointer), second.total(pointer), "{pointer}");
+    }
+    for (one, other) in first.bursts.iter().zip(&second.bursts) {
+        for pointer in
+            ["/start_ns", "/length_ns", "/peak_delay_ns", "/peak_at_ns", "/packets_hit", "/packets", "/bytes"]
+        {
+            assert_eq!(number(one, pointer), number(other, pointer), "{pointer}: {one} {other}");
+        }
+        let culprits = |burst| {
+            let flows = list(burst, "/culprits/0/flows").iter();
+            let mut flows: Vec<_> = flows
+                .map(|flow| (number(flow, "/bytes"), number(flow, "/packets"), flow["flow"].to_string()))
+                .collect();
+            flows.sort();
+            flows
+        };
+        let (one, other) = (culprits(one), culprits(other));
+        // Equal flows may be told in another order, and then others of them be left out.
+        let named =
+            |flows: &[(u64, u64, String)]| flows.iter().filter(|flow| flow.0 > 2_000).cloned().collect::<Vec<_>>();
+        assert_eq!(named(&one), named(&other));
+    }
+    // What a departure met stands for what it waited behind, in both.
+    let (one, other) = (first.total("/totals/peak_depth_bytes"), second.total("/totals/peak_depth_bytes"));
+    assert!(one.abs_diff(other) <= 65_535, "{one} {other}");
+}
+
+#[test]
+fn tables_without_a_burst_and_with_drops_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("out.parquet");
+    let words = "--rate 1mbps --limit 10packets --speedup 5 --tau 1ms --by 5tuple data/formats/sll113.pcap";
+    let first = Report::of(&format!("{words} --parquet"), &[&table]);
+    let second = Report::of("--departures --tau 1ms", &[&table]);
+    assert_eq!(first.total("/totals/departed_packets"), second.total("/packets"));
+    assert_eq!(first.total("/totals/departed_bytes"), second.total("/bytes"));
+}
+
+#[test]
+fn the_page_is_whole_and_holds_the_data() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("report.html");
+    let report = Report::of("data/demo.pcap.xz --rate 20mbps --html", &[&page]);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.get(..15).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype html>")));
+    assert!(page.trim_end().ends_with("</html>"));
+    for flow in list(&report.summary, "/culprits/1/flows") {
+        let name = flow["flow"].as_str().unwrap().trim_start_matches("> ");
+        assert!(page.contains(name), "{name}");
+    }
+    for burst in &report.bursts {
+        assert!(page.contains(&number(burst, "/peak_delay_ns").to_string()));
+    }
+    // It needs nothing else.
+    for outside in ["<script src", "<link rel=\"stylesheet\" href=\"http", "@import", "src=\"http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+/// Two classes, the high one served first: one packet of it comes and leaves each millisecond, hardly waiting, and until
+/// they have all passed, the low one's second packet waits.
+fn strict_priority() -> String {
+    const MS: u64 = 1_000_000;
+    let mut rows = String::from("flow,size,enqueued,dequeued,class\nlow,1500,0,0,0\n");
+    for number in 1..40 {
+        rows += &format!("high,1500,{},{},1\n", number * MS - 1_000, number * MS);
+    }
+    rows + &format!("low,1500,{},{},0\n", MS / 2, 40 * MS)
+}
+
+#[test]
+fn a_high_class_is_blamed_for_the_wait_of_a_low_one() {
+    let report = Report::parse(&printed(
+        run_with_input("analyze --json - --departures --tau 5ms", strict_priority().as_bytes()),
+        0,
+    ));
+    // The low packet's wait is one burst, and what left meanwhile was the high class.
+    assert_eq!(report.bursts.len(), 1, "{:?}", report.bursts);
+    let culprit = &list(&report.bursts[0], "/culprits/0/flows")[0];
+    assert_eq!(culprit["flow"], "high");
+    assert!(culprit["share"].as_f64().unwrap() > 0.9, "{culprit}");
+    // The high class's own packets waited for nothing much: only the low one asks.
+    assert_eq!(number(&report.bursts[0], "/packets_hit"), 1);
+    assert_eq!(report.summary["sketch"][0]["asked"], 1);
+}
+
+#[test]
+fn across_classes_the_high_class_is_seen_to_contribute() {
+    // Twice: the low class waits, and so the high class's next packets are asked about too.
+    let first = strict_priority();
+    let shift = 41_000_000;
+    let mut both = first.clone();
+    for line in first.lines().skip(1) {
+        let [flow, size, enqueued, dequeued, class] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let later = |time: &str| time.parse::<u64>().unwrap() + shift;
+        both.push_str(&format!("{flow},{size},{},{},{class}\n", later(enqueued), later(dequeued)));
+    }
+    let of = |words: &str| {
+        let words = format!("analyze --json - --departures --tau 5ms {words}");
+        Report::parse(&printed(run_with_input(&words, both.as_bytes()), 0))
+    };
+    let (own, across) = (of(""), of("--across-classes 20ms"));
+    let asked = |report: &Report| report.summary["sketch"][0]["asked"].as_u64().unwrap();
+    let found = |report: &Report| report.summary["sketch"][0]["true_positives"].as_u64().unwrap();
+    assert_eq!(asked(&own), 2, "only the low class's packets waited");
+    assert!(asked(&across) > 20, "{}", across.summary["sketch"]);
+    assert!(found(&across) > 20, "{}", across.summary["sketch"]);
+    assert_eq!(across.summary["culprits"][0]["flows"][0]["flow"], "high");
+}
+
+#[test]
+fn names_of_flows_are_not_trusted() {
+    let hostile =
+        ["<script>alert(1)</script>", "\u{1b}[31mred", "</script><img src=x>", "a\u{202e}b", "line\nbreak", "quote\"d"];
+    let mut table = String::from("flow,size,enqueued,dequeued\n");
+    for (number, name) in hostile.iter().enumerate() {
+        let name = name.replace('"', "\"\"");
+        table.push_str(&format!("\"{name}\",1500,{},{}\n", number, 100_000 + 1_000 * number));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (path, page) = (directory.path().join("in.csv"), directory.path().join("out.html"));
+    std::fs::write(&path, table).unwrap();
+    let report = Report::of("--departures --tau 1us --html", &[&page, &path]);
+    let names: Vec<_> =
+        list(&report.bursts[0], "/culprits/0/flows").iter().map(|flow| flow["flow"].as_str().unwrap()).collect();
+    for name in &hostile {
+        assert!(names.contains(name), "JSON tells names as they are: {name:?} {names:?}");
+    }
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(!page.contains("<script>alert") && !page.contains("<img src=x"), "names are escaped in the page");
+    let text = printed(run("analyze --departures --tau 1us", &[&path]), 0);
+    assert!(!text.contains('\u{1b}'), "no control character of a name reaches the terminal");
+    assert!(!text.contains("\nbreak"), "a name stays on its line");
+}
+
+#[test]
+fn rows_in_any_order_give_the_same_answer() {
+    let sorted = strict_priority();
+    let mut lines: Vec<_> = sorted.lines().skip(1).collect();
+    let words = "analyze --json - --departures --tau 5ms";
+    let first = Report::parse(&printed(run_with_input(words, sorted.as_bytes()), 0));
+    lines.reverse();
+    let shuffled = format!("flow,size,enqueued,dequeued,class\n{}\n", lines.join("\n"));
+    let second = Report::parse(&printed(run_with_input(words, shuffled.as_bytes()), 0));
+    assert_eq!(first.bursts, second.bursts);
+    assert_eq!(first.summary["totals"], second.summary["totals"]);
+    let skipped = second.summary["skipped"].as_object().unwrap();
+    assert!(!skipped.is_empty(), "that rows were out of order is told: {skipped:?}");
+}
+
+#[test]
+fn a_malformed_row_is_named_and_the_rest_is_read() {
+    let table = "flow,size,enqueued,dequeued\na,100,0,10\nb,12x,5,20\nc,100,9,30\n";
+    let output = run_with_input("analyze --json - --departures --tau 1ns", table.as_bytes());
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let report = Report::parse(&printed(output, 1));
+    assert_eq!(report.total("/packets"), 2);
+    let damage = report.summary["damage"].as_str().unwrap();
+    assert!(damage.contains("line 3") && damage.contains("12x"), "{damage}");
+    assert!(errors.contains("line 3"), "{errors}");
+    assert!(report.summary["skipped"].as_object().unwrap().values().any(|count| *count == 1));
+}
