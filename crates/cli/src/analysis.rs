@@ -43,6 +43,9 @@ pub struct Analysis<D: Door, W> {
     params: AnalysisParams,
     recent: Recent,
     levels: Vec<Meters>,
+    /// Of the first granularity.
+    sketch: ConQuest,
+    scores: Vec<Score>,
     /// Whether the exact meters are kept up: only while somebody asks them.
     exact: bool,
     /// The longest delay that the sketches' windows cover.
@@ -88,8 +91,6 @@ impl<W: Watcher> Analysis<FlowTable<Box<str>>, W> {
 #[derive(Debug)]
 pub(crate) struct Meters {
     pub exact: ExactMeter,
-    pub sketch: ConQuest,
-    pub scores: Vec<Score>,
     pub distinct: DistinctFlows,
 }
 
@@ -140,20 +141,15 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// If the sketch cannot have its dimensions.
     pub fn new(door: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
         let count = door.granularities().len();
-        let meters = || {
-            Ok(Meters {
-                exact: ExactMeter::new(),
-                sketch: ConQuest::new(params.sketch.clone())?,
-                scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
-                distinct: DistinctFlows::new(DISTINCT_EXACTLY),
-            })
-        };
+        let meters = || Meters { exact: ExactMeter::new(), distinct: DistinctFlows::new(DISTINCT_EXACTLY) };
         Ok(Self {
             door,
             recent: Recent::new(params.history),
             exact: false,
             covered: params.sketch.span(),
-            levels: (0..count).map(|_| meters()).collect::<Result<_, _>>()?,
+            levels: (0..count).map(|_| meters()).collect(),
+            sketch: ConQuest::new(params.sketch.clone())?,
+            scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
             bursts: BurstTracker::new(count, MOST_CULPRITS, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
             kept: Vec::new(),
             left_out: Vec::new(),
@@ -211,6 +207,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             bursts: self.kept,
             door: self.door,
             levels: self.levels,
+            sketch: self.sketch,
+            scores: self.scores,
             counts: self.counts,
             delays: self.delays,
             tau: self.params.tau,
@@ -249,11 +247,10 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     #[cold]
     fn widen(&mut self, waited: Nanos) {
-        // All granularities' sketches have the same windows.
-        while waited > self.levels[0].sketch.params().span() {
-            self.levels.iter_mut().for_each(|level| level.sketch.widen());
+        while waited > self.sketch.params().span() {
+            self.sketch.widen();
         }
-        self.covered = self.levels[0].sketch.params().span();
+        self.covered = self.sketch.params().span();
     }
 
     /// What the packet's flow was of the queue since `from`, exactly, for each granularity.
@@ -282,17 +279,25 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// Holds the sketch's answers against the exact ones.
-    fn judge(&mut self, departure: &Departure, from: Nanos) {
-        for (number, level) in self.levels.iter_mut().enumerate() {
-            let digest = self.door.digest(number, self.flows[number]);
-            for score in &mut level.scores {
-                let estimate = level.sketch.estimate(digest, from, departure.dequeued, score.estimator);
-                score.judge(self.parts[number], estimate);
+    /// The sketch records the packet; where that was hit, its answers before are held against the exact one.
+    #[inline]
+    fn sketch(&mut self, departure: &Departure, from: Nanos, hit: bool) {
+        let digest = self.door.digest(0, self.flows[0]);
+        let (size, now) = (departure.packet.size.0 as u32, departure.dequeued);
+        match self.scores.as_mut_slice() {
+            [score] if hit => {
+                let estimate = self.sketch.observe(digest, size, from, now, score.estimator);
+                score.judge(self.parts[0], estimate);
+                return;
             }
+            scores if hit => {
+                for score in scores {
+                    score.judge(self.parts[0], self.sketch.estimate(digest, from, now, score.estimator));
+                }
+            }
+            _ => {}
         }
-        self.counts.hit += 1;
-        self.counts.flows_met += self.levels[0].exact.flows_in_window();
+        self.sketch.record(digest, size, now);
     }
 
     fn close_burst(&mut self) {
@@ -355,8 +360,10 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             self.stop_asking();
         }
         if hit {
-            self.judge(departure, from);
+            self.counts.hit += 1;
+            self.counts.flows_met += self.levels[0].exact.flows_in_window();
         }
+        self.sketch(departure, from, hit);
         let (door, size) = (&self.door, departure.packet.size.0 as u32);
         if congested {
             let key = |flow| door.key(0, flow).clone();
@@ -369,9 +376,8 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));
             series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
-        for (number, (level, flow)) in self.levels.iter_mut().zip(&self.flows).enumerate() {
-            level.sketch.record(door.digest(number, *flow), size, departure.dequeued);
-            if self.exact {
+        if self.exact {
+            for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
                 level.exact.record(*flow, size, departure.dequeued);
             }
         }

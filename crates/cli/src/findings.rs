@@ -3,8 +3,9 @@
 use crate::analysis::{Counts, Meters};
 use crate::door::Door;
 use hdrhistogram::Histogram;
-use queuescope_meter::{Blamed, Burst, Picture, Share, Tau};
+use queuescope_meter::{Blamed, Burst, Picture, Score, Share, Tau};
 use queuescope_report::model;
+use queuescope_sketch::ConQuest;
 use queuescope_wire::{Nanos, Rate};
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ use std::collections::BTreeMap;
 pub struct Findings<D: Door> {
     pub(crate) door: D,
     pub(crate) levels: Vec<Meters>,
+    pub(crate) sketch: ConQuest,
+    pub(crate) scores: Vec<Score>,
     pub(crate) bursts: Vec<Burst<D::Key>>,
     pub(crate) left_out: u64,
     pub(crate) picture: Option<Picture<D::Key>>,
@@ -78,7 +81,7 @@ impl<D: Door> Findings<D> {
                 source.window_source,
             ),
             culprits: namer.overall(&self.bursts),
-            sketch: self.scores(&names),
+            sketch: self.scores(&names[0]),
             series: self.picture.as_ref().map(|picture| namer.series(picture)),
             bursts_left_out: self.left_out,
             input: source.input,
@@ -150,7 +153,7 @@ impl<D: Door> Findings<D> {
         (limit, speedup, overhead): (String, String, String),
         window_source: String,
     ) -> model::Setup {
-        let sketch = self.levels[0].sketch.params();
+        let sketch = self.sketch.params();
         model::Setup {
             rate_bps: rate.map(Rate::bits_per_second),
             limit,
@@ -175,23 +178,19 @@ impl<D: Door> Findings<D> {
         }
     }
 
-    fn scores(&self, names: &[String]) -> Vec<model::SketchScore> {
-        let named = self.levels.iter().zip(names);
-        named
-            .flat_map(|(level, granularity)| {
-                level.scores.iter().map(|score| model::SketchScore {
-                    granularity: granularity.clone(),
-                    estimator: score.estimator.to_string(),
-                    asked: score.asked,
-                    true_positives: score.true_positives,
-                    false_positives: score.false_positives,
-                    false_negatives: score.false_negatives,
-                    precision: score.precision(),
-                    recall: score.recall(),
-                    mean_error_bytes: score.mean_error(),
-                })
-            })
-            .collect()
+    fn scores(&self, granularity: &str) -> Vec<model::SketchScore> {
+        let score = |score: &Score| model::SketchScore {
+            granularity: granularity.to_owned(),
+            estimator: score.estimator.to_string(),
+            asked: score.asked,
+            true_positives: score.true_positives,
+            false_positives: score.false_positives,
+            false_negatives: score.false_negatives,
+            precision: score.precision(),
+            recall: score.recall(),
+            mean_error_bytes: score.mean_error(),
+        };
+        self.scores.iter().map(score).collect()
     }
 }
 

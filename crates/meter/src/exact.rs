@@ -64,6 +64,7 @@ impl ExactMeter {
     }
 
     /// A packet of `flow` left.
+    #[inline]
     pub fn record(&mut self, flow: FlowId, size: u32, dequeued: Nanos) {
         if self.flows.len() <= flow.index() {
             self.flows.resize(flow.index() + 1, Chain::default());
@@ -83,6 +84,7 @@ impl ExactMeter {
     }
 
     /// Forgets what left before `oldest`.
+    #[inline]
     pub fn forget_before(&mut self, oldest: Nanos) {
         while self.ring.front().is_some_and(|left| left.dequeued < oldest) {
             self.forget_first();
@@ -100,11 +102,13 @@ impl ExactMeter {
 
     /// How many flows the departures belong to that are remembered. In a FIFO, when what left before a packet came is
     /// forgotten, these are the flows that were in the queue as it came.
+    #[inline]
     pub fn flows_in_window(&self) -> u64 {
         self.active
     }
 
     /// Bytes of `flow` that left in `[from, now)`, `now` being no earlier than anything recorded.
+    #[inline]
     pub fn own(&mut self, flow: FlowId, from: Nanos) -> u64 {
         let Some(chain) = self.flows.get_mut(flow.index()) else { return 0 };
         if from < chain.from {
@@ -125,6 +129,7 @@ impl ExactMeter {
         chain.bytes
     }
 
+    #[inline]
     fn forget_first(&mut self) {
         let Some(left) = self.ring.pop_front() else { return };
         let chain = &mut self.flows[left.flow as usize];
@@ -137,6 +142,7 @@ impl ExactMeter {
 }
 
 impl Chain {
+    #[inline]
     fn pass(&mut self, head: &Left) {
         self.bytes -= u64::from(head.size);
         self.packets -= 1;

@@ -16,6 +16,7 @@ pub struct Share {
 
 impl Share {
     /// The sum of two parts of one flow.
+    #[inline]
     pub fn and(self, other: Self) -> Self {
         Self { bytes: self.bytes + other.bytes, packets: self.packets + other.packets, peak: self.peak.max(other.peak) }
     }

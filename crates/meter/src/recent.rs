@@ -82,6 +82,7 @@ impl Recent {
     }
 
     /// All that left since `from`: in a FIFO, what the packet that came then met in the queue.
+    #[inline]
     pub fn backlog_since(&self, from: Nanos) -> Backlog {
         let position = self.position(from);
         let bytes = self.ring.get(position).map_or(0, |kept| self.total - kept.before);
@@ -89,16 +90,19 @@ impl Recent {
     }
 
     /// Whether a question from `from` on is about more than is remembered.
+    #[inline]
     pub fn is_too_short_for(&self, from: Nanos) -> bool {
         self.forgotten && self.ring.front().is_none_or(|kept| kept.past.dequeued >= from)
     }
 
     /// The oldest departure that is remembered.
+    #[inline]
     pub fn oldest(&self) -> Option<Past> {
         self.ring.front().map(|kept| kept.past)
     }
 
     /// Where in the ring the departures since `from` start.
+    #[inline]
     fn position(&self, from: Nanos) -> usize {
         if self.ring.front().is_none_or(|kept| kept.past.dequeued >= from) {
             return 0;

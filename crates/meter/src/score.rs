@@ -29,6 +29,7 @@ impl Score {
 
     /// The sketch said `estimate` bytes where `truth` holds. A flow is reported if its estimate is at least alpha of
     /// the queue's length, which a switch knows.
+    #[inline]
     pub fn judge(&mut self, truth: Contribution, estimate: u64) {
         self.asked += 1;
         self.error_sum += u128::from(estimate.abs_diff(truth.own));

@@ -24,6 +24,7 @@ impl Tau {
     }
 
     /// A packet waited `sojourn`: tau, with it.
+    #[inline]
     pub fn update(&mut self, sojourn: Nanos) -> Nanos {
         if let Self::EighthOfLongest { longest, .. } = self {
             *longest = sojourn.max(*longest);
@@ -32,6 +33,7 @@ impl Tau {
     }
 
     /// Tau as it stands.
+    #[inline]
     pub fn value(&self) -> Nanos {
         match *self {
             Self::Given(tau) => tau,

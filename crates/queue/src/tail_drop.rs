@@ -95,6 +95,7 @@ impl TailDrop {
 }
 
 impl Discipline for TailDrop {
+    #[inline]
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
         if !self.room.admits(self.backlog, packet.size) {
@@ -107,6 +108,7 @@ impl Discipline for TailDrop {
         self.backlog.bytes += packet.size;
     }
 
+    #[inline]
     fn dequeue(&mut self, now: Nanos, _sink: &mut impl Sink) -> Option<Departure> {
         let Waiting { packet, enqueued, backlog_in } = self.waiting.pop_front()?;
         self.backlog.packets -= 1;
@@ -116,6 +118,7 @@ impl Discipline for TailDrop {
         Some(Departure { packet, queue, enqueued, dequeued: now, backlog_in, backlog_out })
     }
 
+    #[inline]
     fn backlog(&self) -> Backlog {
         self.backlog
     }

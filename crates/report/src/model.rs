@@ -20,7 +20,7 @@ pub struct Report {
     pub bursts_left_out: u64,
     /// The culprits over all bursts, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
-    /// How right the sketch was, for each granularity and estimator.
+    /// How right the sketch was at the first granularity, for each estimator.
     pub sketch: Vec<SketchScore>,
     /// What was skipped, cut short or put right, and why.
     pub skipped: Vec<Skipped>,

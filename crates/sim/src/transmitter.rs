@@ -21,11 +21,13 @@ impl Transmitter {
     }
 
     /// When it is free to send the next packet, rounded down.
+    #[inline]
     pub fn free_at(&self) -> Nanos {
         self.free
     }
 
     /// Nothing was to be sent before `now`: it is not free any earlier than that.
+    #[inline]
     pub fn wait_until(&mut self, now: Nanos) {
         if now > self.free {
             (self.free, self.remainder) = (now, 0);
@@ -33,6 +35,7 @@ impl Transmitter {
     }
 
     /// Sends a packet as soon as it is free.
+    #[inline]
     pub fn send(&mut self, size: ByteCount) {
         let rate = self.rate.bits_per_second();
         // What both bounds admit adds up to less than 2^64; what they do not is exact too, only slower.

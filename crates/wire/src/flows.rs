@@ -45,6 +45,7 @@ impl<K: Eq> FlowTable<K> {
     }
 
     /// The id of `key`, whose digest is `digest`, and whether it is new here.
+    #[inline]
     pub fn intern<Q>(&mut self, key: &Q, digest: u64, now: Nanos) -> (FlowId, bool)
     where
         K: Borrow<Q>,
@@ -74,6 +75,7 @@ impl<K: Eq> FlowTable<K> {
     }
 
     /// Whether the next new flow should be preceded by [`expire`](Self::expire).
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.index.len() >= self.limit
     }
@@ -102,11 +104,13 @@ impl<K: Eq> FlowTable<K> {
     }
 
     /// The key of an id that is live.
+    #[inline]
     pub fn key(&self, id: FlowId) -> &K {
         &self.slots[id.index()].key
     }
 
     /// The digest of an id that is live.
+    #[inline]
     pub fn digest(&self, id: FlowId) -> u64 {
         self.slots[id.index()].digest
     }
@@ -221,6 +225,7 @@ impl Flows {
     }
 
     /// The id at granularity number `level` of the flow with the finest id `flow`.
+    #[inline]
     pub fn project(&self, level: usize, flow: FlowId) -> FlowId {
         match &self.levels[level] {
             Level::Finest => flow,
@@ -229,6 +234,7 @@ impl Flows {
     }
 
     /// The flows of granularity number `level`.
+    #[inline]
     pub fn level(&self, level: usize) -> &FlowTable<FlowKey> {
         match &self.levels[level] {
             Level::Finest => &self.finest,

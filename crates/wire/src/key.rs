@@ -41,6 +41,7 @@ pub enum Family {
 
 impl FlowKey {
     /// A 64-bit digest, the same in every run. Sketches and hash tables start from it.
+    #[inline]
     pub fn digest(&self) -> u64 {
         let words = [
             self.src as u64,

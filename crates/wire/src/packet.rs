@@ -36,6 +36,7 @@ pub struct Departure {
 
 impl Departure {
     /// The sojourn time: how long the packet waited in the queue.
+    #[inline]
     pub fn sojourn(&self) -> Nanos {
         self.dequeued.saturating_sub(self.enqueued)
     }

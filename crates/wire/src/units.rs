@@ -16,11 +16,13 @@ impl Nanos {
     pub const MAX: Self = Self(u64::MAX);
 
     /// `self - other`, or zero where that would be negative.
+    #[inline]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// `self + other`, or the latest time there is.
+    #[inline]
     pub fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

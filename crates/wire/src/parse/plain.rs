@@ -125,9 +125,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A plain frame with a few bytes changed, cut somewhere, in a record of some length.
-    fn nearly_plain() -> impl Strategy<Value = (LinkType, Vec<u8>, u32)> {
-        let changes = prop::collection::vec((0..80usize, any::<u8>()), 0..3);
+    /// A plain frame with fewer than `changes` bytes changed, cut somewhere, in a record of some length.
+    fn nearly_plain(changes: usize) -> impl Strategy<Value = (LinkType, Vec<u8>, u32)> {
+        let changes = prop::collection::vec((0..80usize, any::<u8>()), 0..changes);
         let shape = (any::<bool>(), 0..3usize, prop_oneof![Just(TCP), Just(UDP)], any::<[u8; 80]>());
         let padding = prop_oneof![Just(0), 0..4u32];
         (shape, changes, prop_oneof![Just(200), 0..100usize], padding).prop_map(
@@ -167,7 +167,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
         #[test]
-        fn the_short_cut_reads_what_the_long_way_reads((link, data, original_len) in nearly_plain()) {
+        fn the_short_cut_reads_what_the_long_way_reads((link, data, original_len) in nearly_plain(3)) {
             if let Some(frame) = read(link, original_len, &data) {
                 let mut parser = Parser::new(Tunnel::Inner);
                 let nothing_remarkable = *parser.stats();
@@ -178,14 +178,12 @@ mod tests {
         }
 
         #[test]
-        fn plain_frames_take_the_short_cut((link, data, original_len) in nearly_plain()) {
+        fn plain_frames_take_the_short_cut((link, data, original_len) in nearly_plain(1)) {
             let unchanged = data.len() as u32 == original_len;
             let mut parser = Parser::new(Tunnel::Outer);
             let frame = parser.parse(link, original_len, &data);
             let remarkable = parser.stats().iter().any(|(name, count, _)| name != "frames" && count > 0);
-            // A changed byte may make a tag of the kinds that are rare (0x88a8, 0x9100), which are read step by step.
-            let usual = link == LinkType::RawIp || matches!(be16(&data, 12), Some(0x0800 | 0x86dd | 0x8100));
-            if usual && unchanged && frame.splittable && !remarkable && frame.network_length == 60 {
+            if unchanged && frame.splittable && !remarkable && frame.network_length == 60 {
                 prop_assert_eq!(read(link, original_len, &data), Some(frame));
             }
         }
