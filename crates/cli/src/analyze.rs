@@ -248,5 +248,5 @@ fn is_standard_input(path: &Path) -> bool {
 }
 
 fn length(path: &PathBuf) -> Option<u64> {
-    std::fs::metadata(path).ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len())
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
 }

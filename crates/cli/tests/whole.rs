@@ -194,6 +194,14 @@ fn a_queue_in_arithmetic() {
     assert_eq!(number(burst, "/start_ns"), 13 * 100);
     assert_eq!(number(burst, "/packets_hit"), 50 - 13);
     assert_eq!(number(burst, "/peak_at_ns"), 49 * 100);
+    // What each met, as a table tells it: packet n arrives while the first is sent, and n - 1 wait.
+    let table = directory.path().join("train.parquet");
+    Report::of("--rate 1gbps --limit none --parquet", &[&table, &path]);
+    let met = |column: &str| {
+        Report::of(&format!("--departures --columns size={column}"), &[&table]).total("/totals/departed_bytes")
+    };
+    assert_eq!(met("backlog_packets"), 48 * 49 / 2);
+    assert_eq!(met("backlog_bytes"), 48 * 49 / 2 * 1042);
     // A limit of 10 packets in the queue: one on the link, ten that wait, all others dropped while the first is sent.
     let report = Report::of("--rate 1gbps --tau 1us --limit 10packets", &[&path]);
     let drops = report.total("/totals/drops/overlimit");
