@@ -10,8 +10,8 @@ use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;
 use queuescope_sim::{Replay, Speedup};
-use queuescope_wire::parse::{LinkType, Parser, Tunnel};
-use queuescope_wire::{ByteCount, Class, Flows, Nanos, Packet, PacketId};
+use queuescope_wire::parse::{Frame, LinkType, Parser, Segments, Tunnel};
+use queuescope_wire::{ByteCount, Class, FlowId, Flows, Nanos, Packet, PacketId};
 
 /// How frames become packets.
 #[derive(Debug, Clone, Copy)]
@@ -66,17 +66,25 @@ pub fn replay(
         packets: 0,
         bytes: 0,
         super_packets: 0,
+        batch: Vec::with_capacity(BATCH),
+        flows: Vec::with_capacity(BATCH),
     };
     let damage = loop {
         if feed.packets % 65_536 == 0 {
             progress.update(reader.input_read(), feed.packets);
         }
         match reader.next_record() {
-            Ok(Some(record)) => feed.frame(&record, &mut queue, analysis)?,
+            Ok(Some(record)) => {
+                feed.frame(&record, analysis.watcher())?;
+                if feed.batch.len() == BATCH {
+                    feed.send(&mut queue, analysis);
+                }
+            }
             Ok(None) => break None,
             Err(error) => break Some(error),
         }
     };
+    feed.send(&mut queue, analysis);
     queue.finish(analysis);
     let skipped = feed.skipped(reader);
     Ok(Read {
@@ -98,38 +106,60 @@ struct Feed {
     packets: u64,
     bytes: u64,
     super_packets: u64,
+    /// Frames that were read and not sent yet, and their flows.
+    batch: Vec<Arrival>,
+    flows: Vec<FlowId>,
 }
 
+/// A frame on its way to the queue.
+struct Arrival {
+    frame: Frame,
+    segments: Option<Segments>,
+    has_ethernet_header: bool,
+    now: Nanos,
+}
+
+/// Frames that are read before they are sent. Looking up their flows one after another, with nothing in between, lets
+/// the processor fetch several from memory at once.
+const BATCH: usize = 64;
+
 impl Feed {
-    fn frame(
-        &mut self,
-        record: &Record<'_>,
-        queue: &mut Replay<TailDrop>,
-        analysis: &mut Analysis<Flows, Outputs>,
-    ) -> Result<()> {
+    /// Reads a frame.
+    fn frame(&mut self, record: &Record<'_>, outputs: &mut Outputs) -> Result<()> {
         self.packets += 1;
         let link = LinkType::from_dlt(record.link);
         let now = self.clock.arrival(record.time);
         let frame = self.parser.parse(link, record.original_len, record.data);
-        let flow = analysis.intern(&frame.key, now);
         let segments = frame.segments(self.reading.mtu);
         self.super_packets += u64::from(segments.is_some());
         let segments = segments.filter(|_| self.reading.split);
         let count = segments.map_or(1, |segments| segments.count);
-        let time = record.time.unwrap_or(now);
-        analysis.watcher().read(record, time, self.next_id + u64::from(count) - 1, count)?;
-        let mut send = |size: u32| {
-            let size = self.reading.overhead.apply(size, frame.link_header, link == LinkType::Ethernet);
-            let (id, size) = (PacketId(self.next_id), ByteCount(u64::from(size)));
-            self.next_id += 1;
-            self.bytes += size.0;
-            queue.arrive(Packet { id, flow, size, class: Class(0), ecn: frame.ecn }, now, analysis);
-        };
-        match segments {
-            None => send(frame.size),
-            Some(segments) => segments.sizes().for_each(send),
+        self.next_id += u64::from(count);
+        self.batch.push(Arrival { frame, segments, has_ethernet_header: link == LinkType::Ethernet, now });
+        outputs.read(record, record.time.unwrap_or(now), self.next_id - 1, count)
+    }
+
+    /// Sends the frames that were read to the queue.
+    fn send(&mut self, queue: &mut Replay<TailDrop>, analysis: &mut Analysis<Flows, Outputs>) {
+        let flows = self.batch.iter().map(|arrival| analysis.intern(&arrival.frame.key, arrival.now));
+        self.flows.extend(flows);
+        let ids = |arrival: &Arrival| u64::from(arrival.segments.map_or(1, |segments| segments.count));
+        let mut id = self.next_id - self.batch.iter().map(ids).sum::<u64>();
+        for (Arrival { frame, segments, has_ethernet_header, now }, flow) in
+            self.batch.drain(..).zip(self.flows.drain(..))
+        {
+            let mut send = |size: u32| {
+                let size = self.reading.overhead.apply(size, frame.link_header, has_ethernet_header);
+                let (size, class) = (ByteCount(u64::from(size)), Class(0));
+                self.bytes += size.0;
+                queue.arrive(Packet { id: PacketId(id), flow, size, class, ecn: frame.ecn }, now, analysis);
+                id += 1;
+            };
+            match segments {
+                None => send(frame.size),
+                Some(segments) => segments.sizes().for_each(send),
+            }
         }
-        Ok(())
     }
 
     /// Everything that was not as it should be, and what was done about it.
