@@ -3,6 +3,10 @@
 
 const LANE = 16; // height of a lane, CSS pixels
 const LANES = 2 * LANE + 10;
+// Steps between the labels of time; a quarter of a step would need a digit more than its labels have.
+const STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+const NARROWEST = 1.5; // CSS pixels of a bucket
+const MANY_BURSTS = 150; // in view at once
 const FEWEST = 8; // buckets that stay in view at the deepest zoom
 
 class Chart {
@@ -24,8 +28,8 @@ class Chart {
     this.readout = el('p', { class: 'readout', 'aria-hidden': 'true' });
     this.legend = el('ul', { class: 'legend', 'aria-label': 'Flows in the chart; press one to hide or show it' });
     this.caption = el('p', { class: 'caption' });
-    this.whole = button('Whole capture', () => this.reset(), { class: 'quiet' });
-    const tools = el('div', { class: 'tools', role: 'group', 'aria-label': 'Zoom' },
+    this.whole = button('All', () => this.reset(), { class: 'quiet', 'aria-label': 'Show the whole capture' });
+    this.tools = el('div', { class: 'tools', role: 'group', 'aria-label': 'Zoom' },
       button('−', () => this.zoom(2), { class: 'quiet square', 'aria-label': 'Zoom out' }),
       button('+', () => this.zoom(0.5), { class: 'quiet square', 'aria-label': 'Zoom in' }),
       this.whole);
@@ -33,15 +37,18 @@ class Chart {
     keys.textContent = matchMedia('(pointer: coarse)').matches
       ? 'Pinch to zoom, drag sideways to move, tap a burst to see who filled it.'
       : 'Drag to zoom, Ctrl + wheel or + and − too, ← → to move, 0 for all. Click a burst to see who filled it.';
-    this.element = el('div', { class: 'chart' }, el('div', { class: 'bar' }, this.caption, tools), this.readout, this.host, this.legend, keys);
+    this.element = el('div', { class: 'chart' }, this.caption, this.readout, this.host, this.legend, keys);
     this.#gestures();
-    new ResizeObserver(() => this.#resize()).observe(this.host);
+    new ResizeObserver(() => requestAnimationFrame(() => this.#resize())).observe(this.host);
   }
 
   /** Shows a burst, or with null no burst in particular. */
   choose(burst) {
     this.#chosen = burst;
-    if (burst) this.show(...this.timeline.around(burst));
+    const [from, to] = this.range;
+    const within = burst && from <= burst.start_ns && burst.start_ns + burst.length_ns <= to;
+    // Without a depth over time there is nothing more to see from near.
+    if (burst && !(within && this.timeline.whole.outline && !this.timeline.ofBurst(burst))) this.show(...this.timeline.around(burst));
     else this.#plot?.redraw();
     this.#describe();
   }
@@ -58,7 +65,7 @@ class Chart {
     const middle = (from + to) / 2;
     from = Math.min(Math.max(middle - length / 2, start), end - length);
     this.range = [from, from + length];
-    const source = this.timeline.best(...this.range);
+    const source = this.timeline.forRoom(...this.range, Math.max(this.host.clientWidth, 200) / NARROWEST);
     if (source !== this.#source || !this.#plot) this.#build(source);
     else this.#plot.setScale('x', { min: this.range[0], max: this.range[1] });
     this.#describe();
@@ -98,14 +105,16 @@ class Chart {
     this.#plot?.destroy();
     this.#source = source;
     const layers = source.layers(this.#hidden);
-    const ink = cssVariable('--ink');
+    const [ink, soft] = [cssVariable('--ink'), cssVariable('--ink-soft')];
     // At a known rate the two axes are one: a delay is the depth in front of the packet, divided by the rate.
     const tied = this.rate !== null;
     const delay = Float64Array.from(source.edges, (_, at) => (source.delay[Math.min(at, source.delay.length - 1)] ?? 0));
     const line = tied ? delay.map((ns) => (ns * this.rate) / 8e9) : delay;
-    const stepped = uPlot.paths.stepped({ align: 1 });
-    const linear = uPlot.paths.linear();
-    const paths = (plot, at, first, last) => (last - first > plot.bbox.width / 3 && !source.outline ? linear : stepped)(plot, at, first, last);
+    const paths = uPlot.paths.stepped({ align: 1 });
+    const surface = cssVariable('--surface');
+    // Between narrow steps, seams and a strong line would hide what they mark.
+    const crowded = (plot) => !source.outline && (this.range[1] - this.range[0]) / source.bucket > plot.bbox.width / uPlot.pxRatio / 4;
+    const seam = (plot) => (crowded(plot) ? 'transparent' : surface);
     const size = this.#size(width);
     const narrow = size.width < 560;
     const axis = {
@@ -125,17 +134,18 @@ class Chart {
           : { range: (_, min, max) => [0, max > 0 ? max * 1.06 : 1] },
       },
       axes: [
-        { ...axis, size: 30, space: narrow ? 74 : 96, values: (plot, ticks, _a, _s, step) => ticks.map((ns) => moment(ns, step, plot.scales.x.max)) },
+        { ...axis, size: 30, incrs: STEPS, space: narrow ? 74 : 96, values: (plot, ticks, _a, _s, step) => ticks.map((ns) => moment(ns, step, plot.scales.x.max)) },
         { ...axis, scale: 'y', size: narrow ? 52 : 64, space: 34, values: (_, ticks) => ticks.map((value) => (value === 0 ? '0' : bytes(value))) },
         { ...axis, scale: 'delay', side: 1, size: narrow ? 50 : 60, space: 34, grid: { show: false }, values: (_, ticks) => ticks.map((ns) => (ns === 0 ? '0' : duration(ns))) },
       ],
       series: [
         {},
-        ...layers.map(({ slot }) => ({ scale: 'y', fill: flowColour(slot), stroke: cssVariable('--surface'), width: 0.5, points: { show: false }, paths })),
-        { scale: tied ? 'y' : 'delay', stroke: ink, width: 1.25, points: { show: false }, paths },
+        ...layers.map(({ slot }) => ({ scale: 'y', fill: flowColour(slot), stroke: seam, width: 0.5, points: { show: false }, paths })),
+        { scale: tied ? 'y' : 'delay', stroke: (plot) => (crowded(plot) ? soft : ink), width: 1, points: { show: false }, paths },
       ],
       hooks: {
-        draw: [(plot) => this.#overlay(plot)],
+        drawAxes: [(plot) => this.#shade(plot)],
+        draw: [(plot) => this.#lanes(plot)],
         setCursor: [() => this.#read()],
         setSelect: [(plot) => {
           const { left, width: across } = plot.select;
@@ -151,8 +161,36 @@ class Chart {
     this.#key_to_colours();
   }
 
-  /** Bursts, drops and the threshold: what uPlot does not draw. */
-  #overlay(plot) {
+  /** The bursts in view, with where they are drawn, in device pixels. */
+  *#spans(plot) {
+    const x = (ns) => Math.round(plot.valToPos(ns, 'x', true));
+    const [from, to] = this.range;
+    const inView = this.timeline.bursts.filter((burst) => burst.start_ns <= to && burst.start_ns + burst.length_ns >= from);
+    const narrowest = (inView.length < MANY_BURSTS ? 4 : 1) * uPlot.pxRatio;
+    for (const burst of inView) {
+      const left = x(burst.start_ns);
+      const width = Math.max(x(burst.start_ns + burst.length_ns) - left, narrowest);
+      yield { burst, left, width, chosen: burst === this.#chosen, many: inView.length >= MANY_BURSTS };
+    }
+  }
+
+  /** The bursts as shades behind the depth. */
+  #shade(plot) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const { left, width, chosen, many } of this.#spans(plot)) {
+      if (many && !chosen) continue; // the lane says it, and the shades would run together
+      ctx.fillStyle = cssVariable(chosen ? '--burst-chosen-shade' : '--burst-shade');
+      ctx.fillRect(left, bbox.top, width, bbox.height);
+    }
+    ctx.restore();
+  }
+
+  /** The lanes of bursts and drops, and the threshold. */
+  #lanes(plot) {
     const { ctx, bbox } = plot;
     const dpr = uPlot.pxRatio;
     const x = (ns) => Math.round(plot.valToPos(ns, 'x', true));
@@ -173,13 +211,7 @@ class Chart {
     this.#tau(plot, ctx, dpr);
     ctx.textAlign = 'center';
     let free = from; // labels are left out where they would touch
-    for (const burst of this.timeline.bursts) {
-      const [left, right] = [x(burst.start_ns), x(burst.start_ns + burst.length_ns)];
-      if (right < from - 4 * dpr || left > to + 4 * dpr) continue;
-      const chosen = burst === this.#chosen;
-      const width = Math.max(right - left, 4 * dpr);
-      ctx.fillStyle = cssVariable(chosen ? '--burst-chosen-shade' : '--burst-shade');
-      ctx.fillRect(left, bbox.top, width, bbox.height);
+    for (const { burst, left, width, chosen } of this.#spans(plot)) {
       ctx.fillStyle = cssVariable(chosen ? '--accent' : '--burst');
       ctx.fillRect(left, bursts, width, LANE * dpr);
       if (chosen) {
@@ -247,7 +279,7 @@ class Chart {
     const span = all ? 'The whole capture' : `${moment(from, (to - from) / 100, to)} to ${moment(to, (to - from) / 100, to)}`;
     this.caption.textContent = source.outline
       ? `${span}. Depth over time was not kept: each block is a burst, as long and as deep as it was.`
-      : `${span}, in steps of ${duration(source.bucket)}.`;
+      : `${span}, in steps of ${duration(source.bucket)}: mean depth, longest delay.`;
     this.#read();
   }
 
@@ -261,20 +293,21 @@ class Chart {
     const parts = [];
     if (at >= 0) {
       parts.push(['at', moment(source.edges[at], source.bucket, this.range[1])]);
-      parts.push([source.outline ? 'deepest' : 'depth', bytes(source.total[at] ?? 0)]);
+      parts.push([source.outline ? 'deepest' : 'mean depth', bytes(source.total[at] ?? 0)]);
       parts.push(['longest delay', duration(source.delay[at] ?? 0)]);
       if (source.drops[at]) parts.push(['drops', count(source.drops[at])]);
       const burst = this.timeline.burstAt(source.edges[at], source.bucket);
       if (burst) parts.push(['burst', `#${burst.number}`]);
     } else {
       const first = Math.max(0, source.at(this.range[0]));
-      let [deepest, longest, dropped] = [0, 0, 0];
+      let [longest, dropped] = [0, 0];
       for (let step = first; step < source.total.length && source.edges[step] < this.range[1]; step += 1) {
-        deepest = Math.max(deepest, source.total[step] ?? 0);
         longest = Math.max(longest, source.delay[step] ?? 0);
         dropped += source.drops[step] ?? 0;
       }
-      parts.push(['in view: deepest', bytes(deepest)], ['longest delay', duration(longest)], ['drops', count(dropped)]);
+      const [from, to] = this.range;
+      const bursts = this.timeline.bursts.filter((burst) => burst.start_ns <= to && burst.start_ns + burst.length_ns >= from).length;
+      parts.push(['in view: bursts', count(bursts)], ['longest delay', duration(longest)], ['drops', count(dropped)]);
     }
     this.readout.replaceChildren(...parts.map(([name, value]) => el('span', {}, `${name} `, el('b', {}, value))));
     for (const [flow, cell] of this.#values) {

@@ -25,7 +25,7 @@ function button(text, onclick, attributes = {}) {
 /** The name of a flow, which may break after its separators, and is whole in the tooltip. */
 function flowName(flow) {
   const name = el('span', { class: 'flow', title: flow.length > 40 ? flow : null });
-  for (const part of flow.split(/(?<=[:>/.\]])/)) name.append(part, el('wbr'));
+  for (const part of flow.split(/(?<=[:>/\]] ?)(?=[^ ])/)) name.append(part, el('wbr'));
   return name;
 }
 

@@ -3,13 +3,16 @@
 const THIN = '\u202f'; // narrow no-break space, between a number and its unit
 const DASH = '–';
 
-/** `value` to about `digits` significant digits, never in exponents, without trailing zeros after the point. */
-function number(value, digits = 3) {
+/**
+ * `value` to about `digits` significant digits, never in exponents; zeros at the end of a fraction are kept only where
+ * numbers stand in a column.
+ */
+function number(value, digits = 3, column = false) {
   if (value === null || value === undefined || !Number.isFinite(value)) return DASH;
   const size = Math.abs(value);
   const decimals = size >= 10 ** (digits - 1) || size === 0 ? 0 : digits - 1 - Math.floor(Math.log10(size));
   const text = value.toFixed(Math.min(decimals, 9));
-  return decimals > 0 ? text.replace(/\.?0+$/, '') : text;
+  return decimals > 0 && !column ? text.replace(/\.?0+$/, '') : text;
 }
 
 /** A whole number with its thousands apart. */
@@ -23,24 +26,24 @@ function plural(value, one, many = one + 's') {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-function withUnit(value, units, base) {
+function withUnit(value, units, column) {
   let at = 0;
   // 999.6 would be written as 1000 of the smaller unit.
-  while (at < units.length - 1 && Math.abs(value) >= base * 0.9995) {
-    value /= base;
+  while (at < units.length - 1 && Math.abs(value) >= 999.5) {
+    value /= 1000;
     at += 1;
   }
-  return `${number(value)}${THIN}${units[at]}`;
+  return `${number(value, 3, column && at > 0)}${THIN}${units[at]}`;
 }
 
-const bytes = (value) => (value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], 1000));
-const rate = (value) => (value === null ? DASH : withUnit(value, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], 1000));
+const bytes = (value, column = false) => (value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], column));
+const rate = (value) => (value === null ? DASH : withUnit(value, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], false));
 
 /** A length of time. */
-function duration(ns) {
+function duration(ns, column = false) {
   if (ns === null || ns === undefined) return DASH;
   if (ns === 0) return `0${THIN}s`;
-  if (ns < 120e9) return withUnit(ns, ['ns', 'µs', 'ms', 's'], 1000);
+  if (ns < 120e9) return withUnit(ns, ['ns', 'µs', 'ms', 's'], column);
   const seconds = Math.round(ns / 1e9);
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return h > 0 ? `${count(h)}${THIN}h ${m}${THIN}min` : `${m}${THIN}min ${s}${THIN}s`;
@@ -77,13 +80,13 @@ function granularityWords(name) {
   const [kind, v4, v6] = name.split('/');
   const of = v4 ? ` (IPv4 /${v4}, IPv6 /${v6 ?? v4 * 2})` : '';
   const words = {
-    '5tuple': 'by 5-tuple: addresses, ports and protocol, each direction apart',
-    conn: 'by connection: both directions as one',
-    'src-dst': 'by pair of source and destination',
-    src: v4 ? 'by source network' : 'by source',
-    dst: v4 ? 'by destination network' : 'by destination',
-    dscp: 'by DSCP: the class a packet was marked with',
-    vlan: 'by VLAN',
+    '5tuple': 'addresses, ports and protocol; each direction apart',
+    conn: 'connections, both directions as one',
+    'src-dst': 'pairs of source and destination',
+    src: v4 ? 'source networks' : 'sources',
+    dst: v4 ? 'destination networks' : 'destinations',
+    dscp: 'the class that packets are marked with',
+    vlan: 'virtual networks',
   };
-  return (words[kind] ?? `by ${name}`) + of;
+  return (words[kind] ?? '') + of;
 }

@@ -23,7 +23,8 @@ const panel = el('div', { id: 'panel' });
 
 const parts = [
   headline(report), ...notices(report), keyNumbers(report),
-  chart && section('depth', 'Queue depth over time', chart.element, panel),
+  chart && el('section', { id: 'depth', 'aria-labelledby': 'depth-title' },
+    el('div', { class: 'bar' }, el('h2', { id: 'depth-title' }, 'Queue depth over time'), chart.tools), chart.element, panel),
   overall(report, colours),
   bursts && burstsSection(report, bursts.element),
   sketchSection(report), skippedSection(report), setupSection(report),

@@ -36,6 +36,14 @@ function notices(report) {
   return notes.map(([what, meaning]) => el('p', { class: 'notice' }, el('b', {}, `${what}. `), meaning));
 }
 
+/** How much was dropped, and why. */
+function dropsNote(report) {
+  const reasons = Object.entries(report.totals.drops).filter(([, times]) => times > 0);
+  if (reasons.length === 0) return 'no packet was dropped';
+  const share = `${percent(dropped(report) / report.totals.packets)} of packets`;
+  return `${share}; ${reasons.map(([why, times]) => (reasons.length === 1 ? why : `${why}: ${count(times)}`)).join(', ')}`;
+}
+
 /** The few numbers to know. */
 function keyNumbers(report) {
   const { totals, setup, bursts } = report;
@@ -44,17 +52,17 @@ function keyNumbers(report) {
   const percentile = (wanted) => totals.delay_percentiles.find(([p]) => p === wanted)?.[1];
   const tile = (name, value, note) => el('div', { class: 'tile' }, el('dt', {}, name), el('dd', {}, value), note ? el('dd', { class: 'note' }, note) : null);
   const [flows, ...coarser] = totals.flows;
-  const about = (flow) => `${flow.exact ? '' : '≈'}${THIN}${count(flow.flows)}`.trim();
+  const about = (flow) => `${flow.exact ? '' : '≈'}${count(flow.flows)}`;
   const inBursts = sum(bursts.map((burst) => burst.length_ns));
   const tiles = [
-    tile('Link rate', setup.rate_bps === null ? 'not given' : rate(setup.rate_bps), setup.rate_bps === null ? 'departure times were in the input' : `queue limit: ${setup.limit}`),
+    tile('Link rate', setup.rate_bps === null ? 'not given' : rate(setup.rate_bps), setup.rate_bps === null ? 'departure times were in the input' : `queue limit: ${setup.limit.replace(/(\d) (?=\w+$)/, `$1${THIN}`)}`),
     totals.utilisation === null ? tile('Offered', rate(totals.offered_bps), 'mean over the input') : tile('Utilisation', percent(totals.utilisation), `${rate(totals.offered_bps)} offered`),
     tile('Packets', count(totals.packets), `${bytes(totals.bytes)} in ${duration(totals.duration_ns)}`),
-    flows ? tile('Flows', about(flows), coarser.length ? coarser.map((flow) => `${flow.granularity}: ${about(flow)}`).join(' · ') : `by ${flows.granularity}`) : null,
-    tile('Drops', count(drops), drops ? Object.entries(totals.drops).filter(([, n]) => n > 0).map(([why, n]) => `${why}: ${count(n)}`).join(' · ') : 'no packet was dropped'),
+    flows ? tile('Flows', about(flows), coarser.length ? coarser.map((flow) => `${flow.granularity.replaceAll('-', '\u2011')}:\u00a0${about(flow)}`).join(', ') : `by ${flows.granularity}`) : null,
+    tile('Drops', count(drops), dropsNote(report)),
     tile('In bursts', bursts.length ? (report.bursts_left_out ? '≥'+THIN : '') + percent(inBursts / Math.max(totals.duration_ns, 1)) : 'never', bursts.length ? `of the time: ${duration(inBursts)}` : `no wait of ${duration(setup.tau_ns)}`),
-    el('div', { class: 'tile wide' }, el('dt', {}, 'Delay'),
-      el('dd', { class: 'trio' }, [['median', percentile(50)], ['99 %', percentile(99)], ['longest', totals.peak_delay_ns]].map(([name, value]) => el('span', {}, el('small', {}, name), duration(value)))),
+    el('div', { class: 'tile wide' },
+      [['Median delay', percentile(50)], ['99 % under', percentile(99)], ['Longest', totals.peak_delay_ns]].map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, duration(value)))),
       el('dd', { class: 'note' }, `${percent(totals.waited_share)} of packets waited at all`)),
   ];
   return el('dl', { class: 'tiles' }, tiles);
@@ -108,23 +116,32 @@ const ESTIMATORS = {
 /** How right the sketch was, in words and numbers. */
 function sketchSection(report) {
   if (report.sketch.length === 0) return null;
-  const { setup } = report;
-  const said = (score) => {
-    if (score.asked === 0) return 'was not asked: no packet waited long enough';
-    if (score.precision === null) return score.recall === null ? 'named nobody, and nobody was to be named' : 'named nobody, though some were to be named';
-    if (score.recall === null) return 'named flows, though none was to be named';
-    return `of 100 packets it named, ${number(score.precision * 100)} were rightly named; of 100 to be named, it found ${number(score.recall * 100)}`;
-  };
-  const rows = report.sketch.map((score) => el('tr', { role: 'row' },
-    td('', [el('b', {}, score.estimator), el('small', {}, ESTIMATORS[score.estimator] ?? '')], { class: 'who' }),
-    td('flows by', score.granularity),
-    td('precision', percent(score.precision), { class: 'figure' }),
-    td('recall', percent(score.recall), { class: 'figure' }),
-    td('mean error', score.mean_error_bytes === null ? DASH : bytes(score.mean_error_bytes), { class: 'figure' }),
-    td('', said(score), { class: 'words' })));
+  const { setup, sketch: scores } = report;
+  const share = (value) => (value === null ? DASH : `${(value * 100).toFixed(1)}${THIN}%`);
+  const both = (score) => (2 * score.precision * score.recall) / (score.precision + score.recall) || 0;
+  const explained = new Set();
+  const rows = scores.map((score) => {
+    const words = explained.has(score.estimator) ? '' : ESTIMATORS[score.estimator] ?? '';
+    explained.add(score.estimator);
+    return el('tr', { role: 'row' },
+      td('', [el('b', {}, score.estimator), words ? el('small', {}, words) : null], { class: 'who' }),
+      td('flows by', score.granularity),
+      td('precision', share(score.precision), { class: 'figure' }),
+      td('recall', share(score.recall), { class: 'figure' }),
+      td('mean error', score.mean_error_bytes === null ? DASH : bytes(score.mean_error_bytes, true), { class: 'figure' }));
+  });
+  const asked = scores[0].asked;
+  const best = scores.filter((score) => score.precision !== null && score.recall !== null)
+    .reduce((a, b) => (a === null || both(b) > both(a) ? b : a), null);
+  const verdict = asked === 0 ? 'It was not asked: no packet waited long enough.'
+    : best ? `The best here is ${best.estimator} by ${best.granularity}: ${share(best.precision)} of the packets that it blamed were rightly blamed, and it found ${share(best.recall)} of those to blame.`
+      : 'There was nothing to compare: no flow was to blame, or none was blamed.';
   return section('sketch', 'How right a switch’s sketch would have been',
-    el('p', { class: 'hint' }, `The tables above are exact. A switch has no memory for that: it keeps a sketch (here ${bytes(setup.sketch.bytes)}) and estimates for each packet how much of the queue its own flow holds. This compares the sketch’s estimates with the truth, for the ${count(report.sketch[0].asked)} packets that waited ${duration(setup.tau_ns)} or longer: does the packet’s flow hold at least ${percent(setup.alpha)} of the queue?`),
-    table('Precision and recall of the sketch', [th('Estimator'), th('Flows by'), th('Precision', { class: 'figure' }), th('Recall', { class: 'figure' }), th('Mean error', { class: 'figure' }), th('In words')], rows, { class: 'sketch' }));
+    el('p', { class: 'hint' }, `The culprits above are counted exactly. A switch has no memory for that: it keeps a sketch (here ${bytes(setup.sketch.bytes)}) and, for each packet, estimates how much of the queue the packet’s own flow holds; with ${percent(setup.alpha)} or more, it blames the flow. For the ${count(asked)} packets that waited ${duration(setup.tau_ns)} or longer, this is how often it was right.`),
+    el('p', {}, verdict),
+    table('Precision and recall of the sketch', [th('Estimator'), th('Flows by'),
+      th('Precision', { class: 'figure', title: 'Of the packets that it blamed, how many rightly' }), th('Recall', { class: 'figure', title: 'Of the packets to blame, how many it found' }),
+      th('Mean error', { class: 'figure', title: 'How far the estimated size of a flow in the queue was off' })], rows, { class: 'sketch' }));
 }
 
 /** What did not go into the result, and why. */
@@ -169,8 +186,8 @@ function terms() {
     ['alpha', 'The share from which a flow is named as a culprit.'],
     ['Held at most', 'The most of the queue that a flow occupied as one of its own packets arrived.'],
     ['Packets hit', 'Packets that waited tau or longer, whoever sent them.'],
-    ['Precision', 'Of the packets that the sketch named as belonging to a culprit, how many did.'],
-    ['Recall', 'Of the packets that belonged to a culprit, how many the sketch named.'],
+    ['Precision', 'Of the packets that the sketch blamed, how many belonged to a flow that was to blame.'],
+    ['Recall', 'Of the packets that belonged to a flow to blame, how many the sketch found.'],
     ['5-tuple, conn, src, dst …', 'How finely flows are told apart: by addresses, ports and protocol; by both directions of a connection; by source or destination, or their networks.'],
   ];
   return el('details', { id: 'terms' }, el('summary', {}, 'What the words mean'), el('dl', {}, list.map(([term, meaning]) => el('div', {}, el('dt', {}, term), el('dd', {}, meaning)))));

@@ -11,11 +11,11 @@ const th = (text, attributes = {}) => el('th', { role: 'columnheader', scope: 'c
 /** A cell; `label` stands before the value where rows are blocks. */
 const td = (label, content, attributes = {}) => el('td', { role: 'cell', 'data-label': label, ...attributes }, content);
 
-/** A share as a bar with its number. */
+/** A share as a bar, in the colour that the flow has in the chart. */
 function shareBar(share, slot) {
   const bar = el('span', { class: 'fill', style: { width: `${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%` } });
   if (slot !== undefined) bar.style.setProperty('background', `var(--flow-${slot})`);
-  return el('span', { class: 'share' }, el('span', { class: 'track', 'aria-hidden': 'true' }, bar), el('b', {}, percent(share)));
+  return el('span', { class: 'track', 'aria-hidden': 'true' }, bar);
 }
 
 /** The culprits at one granularity. `slots` gives flows the colour that they have in the chart. */
@@ -24,17 +24,17 @@ function culpritsTable(culprits, slots, alpha) {
   const title = el('h3', {}, granularity, el('small', {}, granularityWords(granularity)));
   if (flows.length === 0) return el('div', { class: 'culprits' }, title, el('p', { class: 'hint' }, 'No packets left.'));
   const rows = flows.map((culprit) => el('tr', { role: 'row' },
-    td('', [slots.size ? swatch(slots.get(culprit.flow)) : null, flowName(culprit.flow)], { class: 'who' }),
-    td('', shareBar(culprit.share, slots.get(culprit.flow)), { class: 'part' }),
-    td('sent', bytes(culprit.bytes), { class: 'figure' }),
-    td('packets', count(culprit.packets), { class: 'figure' }),
-    td('held at most', bytes(culprit.peak_bytes), { class: 'figure' })));
+    td('', [flowName(culprit.flow), shareBar(culprit.share, slots.get(culprit.flow))], { class: 'who' }),
+    td('', el('b', {}, percent(culprit.share)), { class: 'figure' }),
+    td('sent', bytes(culprit.bytes, true), { class: 'figure' }),
+    td('pkts', count(culprit.packets), { class: 'figure' }),
+    td('peak', bytes(culprit.peak_bytes, true), { class: 'figure' })));
   const rest = total - flows.length;
   const restShare = Math.max(0, 1 - flows.reduce((sum, culprit) => sum + culprit.share, 0));
   const under = flows.every((culprit) => culprit.share >= alpha) ? `, each under ${percent(alpha)}` : '';
-  return el('div', { class: 'culprits' }, title,
-    table(`Culprits, ${granularityWords(granularity)}`,
-      [th('Flow'), th('Share'), th('Sent', { class: 'figure' }), th('Packets', { class: 'figure' }), th('Held at most', { class: 'figure', title: 'The most of the queue that the flow held at once' })], rows),
+  return el('div', { class: ['5tuple', 'conn'].includes(granularity) ? 'culprits long' : 'culprits' }, title,
+    table(`Culprits by ${granularity}`,
+      [th('Flow'), th('Share', { class: 'figure' }), th('Sent', { class: 'figure' }), th('Packets', { class: 'figure' }), th('Held at most', { class: 'figure', title: 'The most of the queue that the flow held at once' })], rows),
     rest > 0 ? el('p', { class: 'hint' }, `and ${plural(rest, 'more flow')}${rest > 1 ? under : ''}: ${percent(restShare)} together`) : null);
 }
 
@@ -43,7 +43,8 @@ function culpritsTables(list, firstSlots, alpha) {
   return el('div', { class: 'side-by-side' }, list.map((culprits, at) => culpritsTable(culprits, at === 0 ? firstSlots : new Map(), alpha)));
 }
 
-const FIRST_ROWS = 200; // of bursts that are shown without being asked for
+// Bursts that are shown without being asked for; on a phone they are not in a frame of their own.
+const FIRST_ROWS = matchMedia('(max-width: 680px)').matches ? 20 : 200;
 
 /** The bursts, sortable by every column; a row chooses its burst. */
 class BurstTable {
@@ -59,9 +60,9 @@ class BurstTable {
     this.columns = [
       { key: 'number', title: '#', value: (burst) => burst.number, up: true },
       { key: 'start', title: 'Start', value: (burst) => burst.start_ns, up: true, show: (burst) => moment(burst.start_ns, 1e6) },
-      { key: 'length', title: 'Length', value: (burst) => burst.length_ns, show: (burst) => duration(burst.length_ns) },
-      { key: 'delay', title: 'Longest delay', value: (burst) => burst.peak_delay_ns, show: (burst) => duration(burst.peak_delay_ns), bar: true },
-      { key: 'depth', title: 'Deepest queue', value: (burst) => burst.peak_depth_bytes, show: (burst) => bytes(burst.peak_depth_bytes) },
+      { key: 'length', title: 'Length', value: (burst) => burst.length_ns, show: (burst) => duration(burst.length_ns, true) },
+      { key: 'delay', title: 'Longest delay', label: 'delay', value: (burst) => burst.peak_delay_ns, show: (burst) => duration(burst.peak_delay_ns, true), bar: true },
+      { key: 'depth', title: 'Deepest queue', label: 'depth', value: (burst) => burst.peak_depth_bytes, show: (burst) => bytes(burst.peak_depth_bytes, true) },
       { key: 'hit', title: 'Packets hit', value: (burst) => burst.packets_hit, show: (burst) => count(burst.packets_hit) },
       { key: 'drops', title: 'Drops', value: (burst) => burst.drops, show: (burst) => count(burst.drops) },
       { key: 'culprit', title: 'Top culprit', value: (burst) => top(burst)?.share ?? 0, who: top },
@@ -108,13 +109,13 @@ class BurstTable {
     if (!this.#rows.has(burst)) {
       const cells = this.columns.map((column) => {
         if (column.key === 'number') {
-          return td('', el('a', { href: `#burst-${burst.number}`, 'aria-label': `Burst ${burst.number}: show its culprits` }, String(burst.number)), { class: 'figure number' });
+          return td('', el('a', { href: `#burst-${burst.number}`, 'aria-label': `Burst ${burst.number}: show its culprits` }, String(burst.number)), { class: 'number' });
         }
         if (column.who) {
           const who = column.who(burst);
           return td('', who ? [flowName(who.flow), ' ', el('b', {}, percent(who.share))] : DASH, { class: 'who' });
         }
-        const cell = td(column.title.toLowerCase(), column.show(burst), { class: column.bar ? 'figure barred' : 'figure' });
+        const cell = td(column.label ?? column.title.toLowerCase(), column.show(burst), { class: column.bar ? 'figure barred' : 'figure' });
         if (column.bar) cell.style.setProperty('--part', (column.value(burst) / this.longest).toFixed(3));
         return cell;
       });

@@ -38,6 +38,25 @@ class Source {
     return Object.assign(source, { start: 0, end, bucket: end / 1e4, edges, total, delay, drops, flows: [], outline: true });
   }
 
+  /** The same with `factor` buckets as one: means of the depth, the longest of the delays, sums of the drops. */
+  coarser(factor) {
+    if (factor <= 1) return this;
+    const buckets = Math.ceil(this.total.length / factor);
+    const fold = (values, step, finish = (value) => value) => Array.from({ length: buckets }, (_, at) => {
+      const part = values.slice(at * factor, (at + 1) * factor);
+      return finish(part.reduce((a, b) => step(a, b ?? 0), 0), part.length);
+    });
+    const means = (values) => fold(values, (a, b) => a + b, (total, parts) => total / parts);
+    return Object.assign(Object.create(Source.prototype), this, {
+      bucket: this.bucket * factor,
+      edges: Float64Array.from({ length: buckets + 1 }, (_, at) => this.edges[Math.min(at * factor, this.edges.length - 1)]),
+      total: means(this.total),
+      delay: fold(this.delay, Math.max),
+      drops: fold(this.drops, (a, b) => a + b),
+      flows: this.flows.map((flow) => ({ ...flow, mean: means(flow.mean) })),
+    });
+  }
+
   /** The bucket that `ns` falls in, or -1. */
   at(ns) {
     if (!(ns >= this.edges[0] && ns < this.end)) return -1;
@@ -98,6 +117,19 @@ class Timeline {
     if (!(burst.series?.mean_bytes.length > 0)) return null;
     if (!this.fine.has(burst.number)) this.fine.set(burst.number, new Source(burst.series, this.colours));
     return this.fine.get(burst.number);
+  }
+
+  /** The series for a range on a drawing that has room for `buckets`: the best there is, no finer than can be seen. */
+  forRoom(from, to, buckets) {
+    const best = this.best(from, to);
+    if (best.outline) return best;
+    const wanted = (to - from) / best.bucket / buckets;
+    // 1, 2, 3, 4, 6, 8, 12, 16, …: few, so that a moved view mostly keeps its steps.
+    let factor = 2 ** Math.max(0, Math.ceil(Math.log2(wanted)));
+    if (factor > 2 && factor * 0.75 >= wanted) factor *= 0.75;
+    if (!best.cache) best.cache = new Map();
+    if (!best.cache.has(factor)) best.cache.set(factor, best.coarser(factor));
+    return best.cache.get(factor);
   }
 
   /** The series that shows a range best: the finest that covers it. */
