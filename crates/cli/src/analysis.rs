@@ -52,7 +52,9 @@ pub struct Analysis<D: Door, W> {
     covered: Nanos,
     bursts: BurstTracker<D::Key>,
     kept: Vec<Burst<D::Key>>,
-    left_out: Vec<Nanos>,
+    /// Bursts that were not kept, and the longest delays of those that may turn out to be none.
+    left_out: u64,
+    perhaps_left_out: Vec<Nanos>,
     series: Option<DepthSeries<D::Key>>,
     max_delay: Option<MaxDelay>,
     watcher: W,
@@ -127,8 +129,8 @@ const BURST_BUCKETS: usize = 240;
 const BURST_PICTURES: usize = 60;
 /// Culprits remembered of a burst; those over all bursts are chosen from them. The report tells fewer.
 const MOST_CULPRITS: usize = 40;
-/// The longest delay that percentiles tell apart from longer ones: an hour.
-const LONGEST_DELAY: u64 = 3_600_000_000_000;
+/// The longest delay that percentiles tell apart from longer ones: a century and a half.
+const LONGEST_DELAY: u64 = 1 << 62;
 /// Flows drawn in a picture.
 const FLOWS_DRAWN: usize = 12;
 /// Flows that are counted exactly.
@@ -152,7 +154,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
             bursts: BurstTracker::new(count, MOST_CULPRITS, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
             kept: Vec::new(),
-            left_out: Vec::new(),
+            left_out: 0,
+            perhaps_left_out: Vec::new(),
             series: None,
             max_delay: params.across_classes.map(MaxDelay::new),
             watcher,
@@ -195,14 +198,13 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// The stream has ended: what was found.
     pub fn finish(mut self) -> (Findings<D>, W) {
         self.close_burst();
-        let tau = self.params.tau.value();
-        self.kept.retain(|burst| burst.peak_delay >= tau);
+        self.thin_out();
         self.kept.sort_unstable_by_key(|burst| burst.start);
         // Most packets wait for nothing, and were only counted.
         let idle = self.counts.departed.packets - self.counts.waited;
         self.delays.saturating_record_n(0, idle);
         let findings = Findings {
-            left_out: self.left_out.iter().filter(|peak| **peak >= tau).count() as u64,
+            left_out: self.left_out + self.perhaps_left_out.len() as u64,
             picture: self.series.map(|series| series.finish(FLOWS_DRAWN)),
             bursts: self.kept,
             door: self.door,
@@ -247,10 +249,16 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     #[cold]
     fn widen(&mut self, waited: Nanos) {
-        while waited > self.sketch.params().span() {
+        while waited > self.covered {
             self.sketch.widen();
+            let covered = self.sketch.params().span();
+            if covered <= self.covered {
+                // As wide as a window can be: longer waits are extrapolated, and nobody asks again.
+                self.covered = Nanos::MAX;
+                return;
+            }
+            self.covered = covered;
         }
-        self.covered = self.sketch.params().span();
     }
 
     /// What the packet's flow was of the queue since `from`, exactly, for each granularity.
@@ -304,17 +312,27 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let door = &self.door;
         let Some(burst) = self.bursts.close(|level, flow| door.key(level, flow).clone()) else { return };
         self.kept.push(burst);
-        if self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES) {
-            self.thin_out(self.params.most_bursts);
-        } else if self.params.pictures && self.kept.len() % BURST_PICTURES == 0 {
-            self.thin_out(self.params.most_bursts);
+        let crowded = self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES);
+        if crowded || self.params.pictures && self.kept.len().is_multiple_of(BURST_PICTURES) {
+            self.thin_out();
         }
     }
 
     /// Keeps the bursts with the longest delays, and the pictures of the longest of those.
-    fn thin_out(&mut self, most: usize) {
+    fn thin_out(&mut self) {
+        let tau = self.params.tau.value();
+        self.kept.retain(|burst| burst.peak_delay >= tau);
         self.kept.sort_unstable_by_key(|burst| (std::cmp::Reverse(burst.peak_delay), burst.start));
-        self.left_out.extend(self.kept.drain(most.min(self.kept.len())..).map(|burst| burst.peak_delay));
+        let most = self.params.most_bursts.min(self.kept.len());
+        let left_out = self.kept.drain(most..).map(|burst| burst.peak_delay);
+        match self.params.tau {
+            Tau::Given(_) => self.left_out += left_out.count() as u64,
+            // Tau may rise above them yet; it never falls.
+            Tau::EighthOfLongest { .. } => {
+                self.perhaps_left_out.extend(left_out);
+                self.perhaps_left_out.retain(|peak| *peak >= tau);
+            }
+        }
         for burst in self.kept.iter_mut().skip(BURST_PICTURES) {
             burst.picture = None;
         }

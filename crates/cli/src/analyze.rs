@@ -238,6 +238,7 @@ fn limit_name(limit: Limit) -> String {
     match limit {
         Limit::None => "none".to_owned(),
         Limit::Bytes(bytes) => bytes.to_string(),
+        Limit::Packets(1) => "1 packet".to_owned(),
         Limit::Packets(packets) => format!("{packets} packets"),
         Limit::Time(time) => time.to_string(),
     }

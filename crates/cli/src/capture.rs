@@ -70,7 +70,7 @@ pub fn replay(
         flows: Vec::with_capacity(BATCH),
     };
     let damage = loop {
-        if feed.packets % 65_536 == 0 {
+        if feed.packets.is_multiple_of(65_536) {
             progress.update(reader.input_read(), feed.packets);
         }
         match reader.next_record() {

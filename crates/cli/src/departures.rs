@@ -40,10 +40,10 @@ pub fn read(
     progress: &Progress,
 ) -> Result<Read> {
     let mut order = InOrder::default();
-    let (mut packets, mut bytes, mut oversized) = (0, 0, 0);
+    let (mut packets, mut bytes, mut oversized) = (0u64, 0, 0);
     let mut span = (Nanos::MAX, Nanos::ZERO);
     let damage = loop {
-        if packets % 65_536 == 0 {
+        if packets.is_multiple_of(65_536) {
             progress.update(reader.input_read(), packets);
         }
         let row = match reader.next_row() {

@@ -1,7 +1,7 @@
 //! Who hands out flow ids: packets' keys at several granularities, or the names that a table gives.
 
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 
 /// Ids for flows, at one granularity or several.
 pub trait Door {
@@ -91,7 +91,5 @@ impl Door for FlowTable<Box<str>> {
 
 /// A digest of a flow's name, the same in every run.
 pub fn name_digest(name: &str) -> u64 {
-    let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
-    name.hash(&mut hasher);
-    hasher.finish()
+    foldhash::fast::FixedState::with_seed(0).hash_one(name)
 }

@@ -161,10 +161,7 @@ impl<D: Door> Findings<D> {
             overhead,
             granularities: names.to_vec(),
             tau_ns: self.tau.value().0,
-            tau_source: match self.tau {
-                Tau::Given(_) => "given".to_owned(),
-                Tau::EighthOfLongest { .. } => "1/8 of the longest delay so far".to_owned(),
-            },
+            tau_source: self.tau.to_string(),
             alpha,
             sketch: model::SketchSetup {
                 snapshots: sketch.snapshots,

@@ -100,7 +100,6 @@ fn the_first_and_last_line_agree_with_the_rest() {
 }
 
 #[test]
-#[ignore = "fails: fewer bursts than twice 60 are all kept"]
 fn as_many_bursts_are_kept_as_were_asked_for() {
     let all = Report::of("data/demo.pcap.xz --rate 20mbps", &[]);
     let report = Report::of("data/demo.pcap.xz --rate 20mbps --most-bursts 5", &[]);

@@ -12,6 +12,8 @@ use std::hash::Hash;
 #[derive(Debug)]
 pub struct BurstTracker<K> {
     open: Option<Open<K>>,
+    /// When the last burst ended; what left until then was counted in it.
+    ended: Option<Nanos>,
     blame: Vec<Blame<K>>,
     /// Culprits to tell of each burst and granularity.
     most_culprits: usize,
@@ -55,7 +57,7 @@ struct Open<K> {
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     /// A tracker for so many granularities, with so many culprits each, and pictures of so many buckets and flows.
     pub fn new(levels: usize, most_culprits: usize, picture: Option<(usize, usize)>) -> Self {
-        Self { open: None, blame: (0..levels).map(|_| Blame::new()).collect(), most_culprits, picture }
+        Self { open: None, ended: None, blame: (0..levels).map(|_| Blame::new()).collect(), most_culprits, picture }
     }
 
     /// Whether a packet that waited so long is the first after the burst.
@@ -77,6 +79,8 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         project: impl Fn(usize, FlowId) -> FlowId,
         key: impl Fn(FlowId) -> K,
     ) {
+        // Its first packet may have come while the last burst was ending.
+        let from = self.ended.map_or(from, |ended| from.max(Nanos(ended.0.saturating_add(1))));
         let mut burst = Burst {
             start: from,
             end: from,
@@ -156,6 +160,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     /// The burst that is going on, if any, ends. `key` tells the key of a flow at a granularity.
     pub fn close(&mut self, key: impl Fn(usize, FlowId) -> K) -> Option<Burst<K>> {
         let Open { mut burst, series } = self.open.take()?;
+        self.ended = Some(burst.end);
         let most = self.most_culprits;
         let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most, |flow| key(level, flow));
         burst.blamed = self.blame.iter_mut().enumerate().map(close).collect();

@@ -1,6 +1,7 @@
 //! When a queue counts as congested.
 
 use queuescope_wire::Nanos;
+use std::fmt;
 
 /// The delay from which on a queue counts as congested (ConQuest's tau).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,17 @@ impl Tau {
             Self::Given(tau) => tau,
             Self::EighthOfLongest { floor, longest } => floor.max(Nanos(longest.0 / 8)),
         }
+    }
+}
+
+impl fmt::Display for Tau {
+    /// Where its value comes from.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Given(_) => "given",
+            Self::EighthOfLongest { floor, longest } if floor.0 >= longest.0 / 8 => "the least, as delays are short",
+            Self::EighthOfLongest { .. } => "1/8 of the longest delay so far",
+        })
     }
 }
 

@@ -7,12 +7,12 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The file could not be opened.
-    #[error("{table}: cannot open: {source}")]
+    #[error("{table}: cannot open: {error}")]
     Open {
         /// The file.
         table: String,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// The path names a directory.
     #[error("{table}: is a directory; name a CSV or Parquet file in it")]
@@ -91,7 +91,7 @@ pub enum TableError {
         limit: u64,
     },
     /// The input broke: a read failed, or a compressed stream is damaged or cut short.
-    #[error("{table}: reading stopped after line {line}, at or before byte {offset} of the input: {source}{}", hint(.source))]
+    #[error("{table}: reading stopped after line {line}, at or before byte {offset} of the input: {error}{}", hint(.error))]
     Read {
         /// The file.
         table: String,
@@ -100,7 +100,7 @@ pub enum TableError {
         /// How many bytes of the input were read so far, before decompression.
         offset: u64,
         /// What the system or the decompressor says.
-        source: io::Error,
+        error: io::Error,
     },
     /// A Parquet file inside a compressed stream, or from a pipe.
     #[error("{table}: is Parquet {how}; Parquet is read from its end, so {cure}")]

@@ -58,7 +58,7 @@ impl DepartureReader {
     #[expect(clippy::disallowed_methods, reason = "this crate is a door: it opens files")]
     pub fn open(path: &Path, options: TableOptions) -> Result<Self, TableError> {
         let table = path.display().to_string();
-        let open = |source| TableError::Open { table: table.clone(), source };
+        let open = |error| TableError::Open { table: table.clone(), error };
         let mut file = File::open(path).map_err(open)?;
         let kind = file.metadata().map_err(open)?;
         if kind.is_dir() {

@@ -33,7 +33,7 @@ impl TextRows {
         columns: &Columns,
         unit: TimeUnit,
     ) -> Result<(Self, u8, Compression), TableError> {
-        let no_input = |offset| move |source| TableError::Read { table: table.to_owned(), line: 0, offset, source };
+        let no_input = |offset| move |error| TableError::Read { table: table.to_owned(), line: 0, offset, error };
         let (mut source, compression, progress) = Source::open(raw).map_err(no_input(0))?;
         let start = beginning(&mut source).map_err(no_input(progress.bytes()))?;
         match start.as_slice() {
@@ -136,11 +136,11 @@ impl TextRows {
         if self.reader.get_ref().overrun() {
             return TableError::RowTooLong { table, line, limit: LONGEST_ROW };
         }
-        let source = match error.into_kind() {
-            csv::ErrorKind::Io(source) => source,
+        let error = match error.into_kind() {
+            csv::ErrorKind::Io(error) => error,
             other => io::Error::other(format!("{other:?}")),
         };
-        TableError::Read { table, line: self.line, offset: self.input_read(), source }
+        TableError::Read { table, line: self.line, offset: self.input_read(), error }
     }
 }
 
