@@ -2,6 +2,8 @@
 //!
 //! `TRYCMD=overwrite cargo test -p queuescope --test commands` writes what it prints now.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
+
 mod common;
 
 use common::{ROOT, printed, run, run_with_input};

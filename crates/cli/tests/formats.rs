@@ -1,5 +1,7 @@
 //! Every kind of capture, counted by the command and by tshark (the table is `crates/wire/tests/data/tshark.tsv`).
 
+#![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
+
 mod common;
 
 use common::{Report, file, shared};

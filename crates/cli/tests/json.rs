@@ -1,5 +1,7 @@
 //! The JSON lines: their schema, their order, and that they say what the text says.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
+
 mod common;
 
 use common::{Report, captures, file, list, number, printed, run, shared};

@@ -1,5 +1,7 @@
 //! What is written besides the report: the annotated capture, the table, the page. And tables as input.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
+
 mod common;
 
 use common::{Report, file, list, number, packets, printed, run, run_with_input, shared};

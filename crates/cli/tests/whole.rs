@@ -1,5 +1,7 @@
 //! What holds for the whole, whatever the capture: runs repeat, sums are right, and an incast shows at its destination.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
+
 mod common;
 
 use common::{Report, captures, file, list, number, printed, run, shared};

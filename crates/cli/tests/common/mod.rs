@@ -108,8 +108,11 @@ pub fn captures() -> Vec<PathBuf> {
     found
 }
 
+/// Interface, link type, nanoseconds since the epoch, length on the wire, bytes.
+pub type Captured = (u32, u32, Option<u64>, u32, Vec<u8>);
+
 /// What is in a capture: interface, link type, time, original length and bytes of each packet.
-pub fn packets(path: &Path) -> Vec<(u32, u32, Option<u64>, u32, Vec<u8>)> {
+pub fn packets(path: &Path) -> Vec<Captured> {
     let mut reader = queuescope_pcap::CaptureReader::open(path).expect("it is a capture");
     let mut found = Vec::new();
     while let Some(record) = reader.next_record().expect("it is whole") {
