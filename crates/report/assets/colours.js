@@ -49,5 +49,9 @@ const flowColour = (slot) => cssVariable(slot === undefined ? '--flow-other' : `
 
 /** A square of a flow's colour; it changes with the theme by itself. */
 function swatch(slot) {
-  return el('span', { class: 'swatch', 'aria-hidden': 'true', style: { background: slot === undefined ? 'var(--flow-other)' : `var(--flow-${slot})` } });
+  return el('span', {
+    class: 'swatch',
+    'aria-hidden': 'true',
+    style: { background: slot === undefined ? 'var(--flow-other)' : `var(--flow-${slot})` },
+  });
 }

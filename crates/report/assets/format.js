@@ -36,7 +36,8 @@ function withUnit(value, units, column) {
   return `${number(value, 3, column && at > 0)}${THIN}${units[at]}`;
 }
 
-const bytes = (value, column = false) => (value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], column));
+const bytes = (value, column = false) =>
+  value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], column);
 const rate = (value) => (value === null ? DASH : withUnit(value, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], false));
 
 /** A length of time. */

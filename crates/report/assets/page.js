@@ -13,8 +13,9 @@ const main = document.getElementById('main');
 const root = document.documentElement;
 
 document.getElementById('file').textContent = report.input.name === '-' ? 'standard input' : report.input.name;
-document.getElementById('footer').append(
-  el('p', {}, `Made with queuescope ${VERSION}. This page is one file: it loads nothing and sends nothing.`));
+document
+  .getElementById('footer')
+  .append(el('p', {}, `Made with queuescope ${VERSION}. This page is one file: it loads nothing and sends nothing.`));
 
 const somethingToDraw = report.totals.packets > 0 && (report.series?.mean_bytes.length > 0 || report.bursts.length > 0);
 const chart = somethingToDraw ? new Chart(report, timeline, pick) : null;
@@ -22,12 +23,22 @@ const bursts = report.bursts.length ? new BurstTable(report.bursts, pick) : null
 const panel = el('div', { id: 'panel' });
 
 const parts = [
-  headline(report), ...notices(report), keyNumbers(report),
-  chart && el('section', { id: 'depth', 'aria-labelledby': 'depth-title' },
-    el('div', { class: 'bar' }, el('h2', { id: 'depth-title' }, 'Queue depth over time'), chart.tools), chart.element, panel),
+  headline(report),
+  ...notices(report),
+  keyNumbers(report),
+  chart &&
+    el(
+      'section',
+      { id: 'depth', 'aria-labelledby': 'depth-title' },
+      el('div', { class: 'bar' }, el('h2', { id: 'depth-title' }, 'Queue depth over time'), chart.tools),
+      chart.element,
+      panel,
+    ),
   overall(report, colours),
   bursts && burstsSection(report, bursts.element),
-  sketchSection(report), skippedSection(report), setupSection(report),
+  sketchSection(report),
+  skippedSection(report),
+  setupSection(report),
 ];
 main.append(...parts.filter(Boolean));
 if (!bursts) document.querySelector('.skip').remove();
@@ -52,10 +63,17 @@ function follow(first) {
   root.dataset.burst = burst ? burst.number : '';
   if (!burst) return announce('No burst chosen.');
   const [top] = burst.culprits[0]?.flows ?? [];
-  announce(`Burst ${burst.number}: longest delay ${duration(burst.peak_delay_ns)}.${top ? ` ${top.flow} filled ${percent(top.share)}.` : ''}`);
+  announce(
+    `Burst ${burst.number}: longest delay ${duration(burst.peak_delay_ns)}.${top ? ` ${top.flow} filled ${percent(top.share)}.` : ''}`,
+  );
+  // Chart and culprits are to be seen together.
   const section = document.getElementById('depth');
   const { top: y } = section.getBoundingClientRect();
-  if (first || y < -80 || y > innerHeight * 0.5) section.scrollIntoView({ behavior: first || matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+  const below = panel.getBoundingClientRect().top > innerHeight * 0.7 && y > 20;
+  if (first || y < -80 || below)
+    section.scrollIntoView({
+      behavior: first || matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth',
+    });
 }
 
 addEventListener('hashchange', () => follow(false));
@@ -76,14 +94,22 @@ function theme(name) {
   themeButton.setAttribute('aria-label', `Colours: ${name}. Press to change.`);
   themeButton.onclick = () => {
     const next = themes[(themes.indexOf(name) + 1) % themes.length];
-    try { localStorage.setItem('queuescope-theme', next); } catch { /* a file without storage forgets */ }
+    try {
+      localStorage.setItem('queuescope-theme', next);
+    } catch {
+      /* a file without storage forgets */
+    }
     theme(next);
   };
   chart?.refresh();
 }
 
 let kept = null;
-try { kept = localStorage.getItem('queuescope-theme'); } catch { /* as above */ }
+try {
+  kept = localStorage.getItem('queuescope-theme');
+} catch {
+  /* as above */
+}
 theme(themes.includes(kept) ? kept : 'auto');
 themeButton.hidden = false;
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.refresh());

@@ -2,8 +2,12 @@
 // blocks, and browsers forget a table's meaning when it is not laid out as one.
 
 function table(label, head, rows, attributes = {}) {
-  return el('table', { role: 'table', 'aria-label': label, ...attributes },
-    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, head)), el('tbody', { role: 'rowgroup' }, rows));
+  return el(
+    'table',
+    { role: 'table', 'aria-label': label, ...attributes },
+    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, head)),
+    el('tbody', { role: 'rowgroup' }, rows),
+  );
 }
 
 const th = (text, attributes = {}) => el('th', { role: 'columnheader', scope: 'col', ...attributes }, text);
@@ -22,25 +26,54 @@ function shareBar(share, slot) {
 function culpritsTable(culprits, slots, alpha) {
   const { granularity, flows, flows_total: total } = culprits;
   const title = el('h3', {}, granularity, el('small', {}, granularityWords(granularity)));
-  if (flows.length === 0) return el('div', { class: 'culprits' }, title, el('p', { class: 'hint' }, 'No packets left.'));
-  const rows = flows.map((culprit) => el('tr', { role: 'row' },
-    td('', [flowName(culprit.flow), shareBar(culprit.share, slots.get(culprit.flow))], { class: 'who' }),
-    td('', el('b', {}, percent(culprit.share)), { class: 'figure' }),
-    td('sent', bytes(culprit.bytes, true), { class: 'figure' }),
-    td('pkts', count(culprit.packets), { class: 'figure' }),
-    td('peak', bytes(culprit.peak_bytes, true), { class: 'figure' })));
+  if (flows.length === 0)
+    return el('div', { class: 'culprits' }, title, el('p', { class: 'hint' }, 'No packets left.'));
+  const rows = flows.map((culprit) =>
+    el(
+      'tr',
+      { role: 'row' },
+      td('', [flowName(culprit.flow), shareBar(culprit.share, slots.get(culprit.flow))], { class: 'who' }),
+      td('', el('b', {}, percent(culprit.share)), { class: 'figure' }),
+      td('sent', bytes(culprit.bytes, true), { class: 'figure' }),
+      td('pkts', count(culprit.packets), { class: 'figure' }),
+      td('peak', bytes(culprit.peak_bytes, true), { class: 'figure' }),
+    ),
+  );
   const rest = total - flows.length;
   const restShare = Math.max(0, 1 - flows.reduce((sum, culprit) => sum + culprit.share, 0));
   const under = flows.every((culprit) => culprit.share >= alpha) ? `, each under ${percent(alpha)}` : '';
-  return el('div', { class: ['5tuple', 'conn'].includes(granularity) ? 'culprits long' : 'culprits' }, title,
-    table(`Culprits by ${granularity}`,
-      [th('Flow'), th('Share', { class: 'figure' }), th('Sent', { class: 'figure' }), th('Packets', { class: 'figure' }), th('Held at most', { class: 'figure', title: 'The most of the queue that the flow held at once' })], rows),
-    rest > 0 ? el('p', { class: 'hint' }, `and ${plural(rest, 'more flow')}${rest > 1 ? under : ''}: ${percent(restShare)} together`) : null);
+  return el(
+    'div',
+    { class: ['5tuple', 'conn'].includes(granularity) ? 'culprits long' : 'culprits' },
+    title,
+    table(
+      `Culprits by ${granularity}`,
+      [
+        th('Flow'),
+        th('Share', { class: 'figure' }),
+        th('Sent', { class: 'figure' }),
+        th('Packets', { class: 'figure' }),
+        th('Held at most', { class: 'figure', title: 'The most of the queue that the flow held at once' }),
+      ],
+      rows,
+    ),
+    rest > 0
+      ? el(
+          'p',
+          { class: 'hint' },
+          `and ${plural(rest, 'more flow')}${rest > 1 ? under : ''}: ${percent(restShare)} together`,
+        )
+      : null,
+  );
 }
 
 /** Culprits at every granularity, side by side where there is room. */
 function culpritsTables(list, firstSlots, alpha) {
-  return el('div', { class: 'side-by-side' }, list.map((culprits, at) => culpritsTable(culprits, at === 0 ? firstSlots : new Map(), alpha)));
+  return el(
+    'div',
+    { class: 'side-by-side' },
+    list.map((culprits, at) => culpritsTable(culprits, at === 0 ? firstSlots : new Map(), alpha)),
+  );
 }
 
 // Bursts that are shown without being asked for; on a phone they are not in a frame of their own.
@@ -59,19 +92,68 @@ class BurstTable {
     const top = (burst) => burst.culprits[0]?.flows[0];
     this.columns = [
       { key: 'number', title: '#', value: (burst) => burst.number, up: true },
-      { key: 'start', title: 'Start', value: (burst) => burst.start_ns, up: true, show: (burst) => moment(burst.start_ns, 1e6) },
-      { key: 'length', title: 'Length', value: (burst) => burst.length_ns, show: (burst) => duration(burst.length_ns, true) },
-      { key: 'delay', title: 'Longest delay', label: 'delay', value: (burst) => burst.peak_delay_ns, show: (burst) => duration(burst.peak_delay_ns, true), bar: true },
-      { key: 'depth', title: 'Deepest queue', label: 'depth', value: (burst) => burst.peak_depth_bytes, show: (burst) => bytes(burst.peak_depth_bytes, true) },
-      { key: 'hit', title: 'Packets hit', value: (burst) => burst.packets_hit, show: (burst) => count(burst.packets_hit) },
+      {
+        key: 'start',
+        title: 'Start',
+        value: (burst) => burst.start_ns,
+        up: true,
+        show: (burst) => moment(burst.start_ns, 1e6),
+      },
+      {
+        key: 'length',
+        title: 'Length',
+        value: (burst) => burst.length_ns,
+        show: (burst) => duration(burst.length_ns, true),
+      },
+      {
+        key: 'delay',
+        title: 'Longest delay',
+        label: 'delay',
+        value: (burst) => burst.peak_delay_ns,
+        show: (burst) => duration(burst.peak_delay_ns, true),
+        bar: true,
+      },
+      {
+        key: 'depth',
+        title: 'Deepest queue',
+        label: 'depth',
+        value: (burst) => burst.peak_depth_bytes,
+        show: (burst) => bytes(burst.peak_depth_bytes, true),
+      },
+      {
+        key: 'hit',
+        title: 'Packets hit',
+        value: (burst) => burst.packets_hit,
+        show: (burst) => count(burst.packets_hit),
+      },
       { key: 'drops', title: 'Drops', value: (burst) => burst.drops, show: (burst) => count(burst.drops) },
       { key: 'culprit', title: 'Top culprit', value: (burst) => top(burst)?.share ?? 0, who: top },
     ];
     this.longest = Math.max(1, ...bursts.map((burst) => burst.peak_delay_ns));
-    this.heads = new Map(this.columns.map((column) => [column.key, th(button(column.title, () => this.#by(column)), { class: column.who ? null : 'figure' })]));
+    this.heads = new Map(
+      this.columns.map((column) => [
+        column.key,
+        th(
+          button(column.title, () => this.#by(column)),
+          { class: column.who ? null : 'figure' },
+        ),
+      ]),
+    );
     this.table = table('Bursts', [...this.heads.values()], [], { class: 'bursts' });
-    this.more = button('', () => { this.#limit = Infinity; this.#fill(); }, { class: 'quiet' });
-    this.element = el('div', {}, el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of bursts' }, this.table), this.more);
+    this.more = button(
+      '',
+      () => {
+        this.#limit = Infinity;
+        this.#fill();
+      },
+      { class: 'quiet' },
+    );
+    this.element = el(
+      'div',
+      {},
+      el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of bursts' }, this.table),
+      this.more,
+    );
     this.#fill();
   }
 
@@ -109,17 +191,37 @@ class BurstTable {
     if (!this.#rows.has(burst)) {
       const cells = this.columns.map((column) => {
         if (column.key === 'number') {
-          return td('', el('a', { href: `#burst-${burst.number}`, 'aria-label': `Burst ${burst.number}: show its culprits` }, String(burst.number)), { class: 'number' });
+          return td(
+            '',
+            el(
+              'a',
+              { href: `#burst-${burst.number}`, 'aria-label': `Burst ${burst.number}: show its culprits` },
+              String(burst.number),
+            ),
+            { class: 'number' },
+          );
         }
         if (column.who) {
           const who = column.who(burst);
           return td('', who ? [flowName(who.flow), ' ', el('b', {}, percent(who.share))] : DASH, { class: 'who' });
         }
-        const cell = td(column.label ?? column.title.toLowerCase(), column.show(burst), { class: column.bar ? 'figure barred' : 'figure' });
+        const cell = td(column.label ?? column.title.toLowerCase(), column.show(burst), {
+          class: column.bar ? 'figure barred' : 'figure',
+        });
         if (column.bar) cell.style.setProperty('--part', (column.value(burst) / this.longest).toFixed(3));
         return cell;
       });
-      const row = el('tr', { role: 'row', 'aria-current': String(burst === this.#chosen), onclick: (event) => { if (!event.target.closest('a') && !String(getSelection())) this.onpick(burst); } }, cells);
+      const row = el(
+        'tr',
+        {
+          role: 'row',
+          'aria-current': String(burst === this.#chosen),
+          onclick: (event) => {
+            if (!event.target.closest('a') && !String(getSelection())) this.onpick(burst);
+          },
+        },
+        cells,
+      );
       this.#rows.set(burst, row);
     }
     return this.#rows.get(burst);

@@ -35,21 +35,43 @@ class Source {
       push(burst.start_ns + Math.max(burst.length_ns, 1), burst.peak_depth_bytes, burst.peak_delay_ns, burst.drops);
     }
     push(end, 0, 0, 0);
-    return Object.assign(source, { start: 0, end, bucket: end / 1e4, edges, total, delay, drops, flows: [], outline: true });
+    return Object.assign(source, {
+      start: 0,
+      end,
+      bucket: end / 1e4,
+      edges,
+      total,
+      delay,
+      drops,
+      flows: [],
+      outline: true,
+    });
   }
 
   /** The same with `factor` buckets as one: means of the depth, the longest of the delays, sums of the drops. */
   coarser(factor) {
     if (factor <= 1) return this;
     const buckets = Math.ceil(this.total.length / factor);
-    const fold = (values, step, finish = (value) => value) => Array.from({ length: buckets }, (_, at) => {
-      const part = values.slice(at * factor, (at + 1) * factor);
-      return finish(part.reduce((a, b) => step(a, b ?? 0), 0), part.length);
-    });
-    const means = (values) => fold(values, (a, b) => a + b, (total, parts) => total / parts);
+    const fold = (values, step, finish = (value) => value) =>
+      Array.from({ length: buckets }, (_, at) => {
+        const part = values.slice(at * factor, (at + 1) * factor);
+        return finish(
+          part.reduce((a, b) => step(a, b ?? 0), 0),
+          part.length,
+        );
+      });
+    const means = (values) =>
+      fold(
+        values,
+        (a, b) => a + b,
+        (total, parts) => total / parts,
+      );
     return Object.assign(Object.create(Source.prototype), this, {
       bucket: this.bucket * factor,
-      edges: Float64Array.from({ length: buckets + 1 }, (_, at) => this.edges[Math.min(at * factor, this.edges.length - 1)]),
+      edges: Float64Array.from(
+        { length: buckets + 1 },
+        (_, at) => this.edges[Math.min(at * factor, this.edges.length - 1)],
+      ),
       total: means(this.total),
       delay: fold(this.delay, Math.max),
       drops: fold(this.drops, (a, b) => a + b),

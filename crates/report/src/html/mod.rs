@@ -21,11 +21,13 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
     include_str!("../../assets/timeline.js"),
+    include_str!("../../assets/lanes.js"),
+    include_str!("../../assets/gestures.js"),
     include_str!("../../assets/chart.js"),
     include_str!("../../assets/tables.js"),
     include_str!("../../assets/sections.js"),

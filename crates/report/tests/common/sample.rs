@@ -86,10 +86,10 @@ pub fn many() -> Report {
     flows.push((
         "10.9.9.9:80 > 10.2.0.3:40000 tcp".into(),
         "> 10.2.0.3".into(),
-        Habit::OnOff { share: 3.0, on: 40, period: 300, phase: 17 },
+        Habit::OnOff { share: 3.0, on: 16, period: 118, phase: 17 },
     ));
     report(&Recipe {
-        steps: 300_000,
+        steps: 120_000,
         rate_bps: 1_000_000_000,
         limit_bytes: 900_000.0,
         tau_ns: 1_000_000,
