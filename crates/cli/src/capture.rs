@@ -1,6 +1,6 @@
 //! From a capture file to arrivals at the queue.
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Watcher};
 use crate::args::Overhead;
 use crate::clock::Clock;
 use crate::outputs::Outputs;
@@ -11,7 +11,7 @@ use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;
 use queuescope_sim::{Replay, Speedup};
 use queuescope_wire::parse::{Frame, LinkType, Parser, Segments, Tunnel};
-use queuescope_wire::{ByteCount, Class, FlowId, Flows, Nanos, Packet, PacketId};
+use queuescope_wire::{ByteCount, Class, Ecn, FlowId, FlowKey, Flows, Nanos, Packet, PacketId};
 
 /// How frames become packets.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +63,7 @@ pub fn replay(
         parser: Parser::new(reading.tunnel),
         clock: Clock::new(reading.speedup),
         next_id: 0,
+        sent: 0,
         packets: 0,
         bytes: 0,
         super_packets: 0,
@@ -102,7 +103,9 @@ struct Feed {
     reading: Reading,
     parser: Parser,
     clock: Clock,
+    /// The id of the next packet that is read, and of the next that is sent.
     next_id: u64,
+    sent: u64,
     packets: u64,
     bytes: u64,
     super_packets: u64,
@@ -113,10 +116,16 @@ struct Feed {
 
 /// A frame on its way to the queue.
 struct Arrival {
-    frame: Frame,
-    segments: Option<Segments>,
-    has_ethernet_header: bool,
+    key: FlowKey,
     now: Nanos,
+    ecn: Ecn,
+    sizes: Sizes,
+}
+
+/// The packets that a frame becomes, on the link.
+enum Sizes {
+    One(u32),
+    Split { segments: Segments, link_header: u16, has_ethernet_header: bool },
 }
 
 /// Frames that are read before they are sent. Looking up their flows one after another, with nothing in between, lets
@@ -125,41 +134,58 @@ const BATCH: usize = 64;
 
 impl Feed {
     /// Reads a frame.
+    #[inline]
     fn frame(&mut self, record: &Record<'_>, outputs: &mut Outputs) -> Result<()> {
-        self.packets += 1;
         let link = LinkType::from_dlt(record.link);
         let now = self.clock.arrival(record.time);
         let frame = self.parser.parse(link, record.original_len, record.data);
+        let (link_header, has_ethernet_header) = (frame.link_header, link == LinkType::Ethernet);
+        self.packets += 1;
+        let (sizes, count) = match self.segments(&frame) {
+            Some(segments) => (Sizes::Split { segments, link_header, has_ethernet_header }, segments.count),
+            None => (Sizes::One(self.reading.overhead.apply(frame.size, link_header, has_ethernet_header)), 1),
+        };
+        self.next_id += u64::from(count);
+        self.batch.push(Arrival { key: frame.key, now, ecn: frame.ecn, sizes });
+        if outputs.wants_parts() {
+            outputs.read(record, record.time.unwrap_or(now), self.next_id - 1, count)?;
+        }
+        Ok(())
+    }
+
+    /// The packets that a super-packet is split into, if it is one and that is wanted.
+    #[inline]
+    fn segments(&mut self, frame: &Frame) -> Option<Segments> {
+        if frame.network_length <= self.reading.mtu {
+            return None;
+        }
         let segments = frame.segments(self.reading.mtu);
         self.super_packets += u64::from(segments.is_some());
-        let segments = segments.filter(|_| self.reading.split);
-        let count = segments.map_or(1, |segments| segments.count);
-        self.next_id += u64::from(count);
-        self.batch.push(Arrival { frame, segments, has_ethernet_header: link == LinkType::Ethernet, now });
-        outputs.read(record, record.time.unwrap_or(now), self.next_id - 1, count)
+        segments.filter(|_| self.reading.split)
     }
 
     /// Sends the frames that were read to the queue.
     fn send(&mut self, queue: &mut Replay<TailDrop>, analysis: &mut Analysis<Flows, Outputs>) {
-        let flows = self.batch.iter().map(|arrival| analysis.intern(&arrival.frame.key, arrival.now));
-        self.flows.extend(flows);
-        let ids = |arrival: &Arrival| u64::from(arrival.segments.map_or(1, |segments| segments.count));
-        let mut id = self.next_id - self.batch.iter().map(ids).sum::<u64>();
-        for (Arrival { frame, segments, has_ethernet_header, now }, flow) in
-            self.batch.drain(..).zip(self.flows.drain(..))
-        {
+        self.flows.clear();
+        for arrival in &self.batch {
+            self.flows.push(analysis.intern(&arrival.key, arrival.now));
+        }
+        for (Arrival { now, ecn, sizes, .. }, flow) in self.batch.iter().zip(&self.flows) {
             let mut send = |size: u32| {
-                let size = self.reading.overhead.apply(size, frame.link_header, has_ethernet_header);
-                let (size, class) = (ByteCount(u64::from(size)), Class(0));
+                let (id, size, class) = (PacketId(self.sent), ByteCount(u64::from(size)), Class(0));
+                self.sent += 1;
                 self.bytes += size.0;
-                queue.arrive(Packet { id: PacketId(id), flow, size, class, ecn: frame.ecn }, now, analysis);
-                id += 1;
+                queue.arrive(Packet { id, flow: *flow, size, class, ecn: *ecn }, *now, analysis);
             };
-            match segments {
-                None => send(frame.size),
-                Some(segments) => segments.sizes().for_each(send),
+            match sizes {
+                Sizes::One(size) => send(*size),
+                Sizes::Split { segments, link_header, has_ethernet_header } => {
+                    let overhead = self.reading.overhead;
+                    segments.sizes().for_each(|size| send(overhead.apply(size, *link_header, *has_ethernet_header)));
+                }
             }
         }
+        self.batch.clear();
     }
 
     /// Everything that was not as it should be, and what was done about it.

@@ -112,10 +112,12 @@ impl Outputs {
 }
 
 impl Watcher for Outputs {
+    #[inline]
     fn wants_parts(&self) -> bool {
         self.annotator.is_some() || self.table.is_some()
     }
 
+    #[inline]
     fn departed(&mut self, departure: &Departure, flow: FlowId, part: Contribution, name: impl FnOnce() -> String) {
         if self.wants_parts() && self.failure.is_none() {
             self.failure = self.try_departed(departure, flow, part, name).err();
