@@ -10,6 +10,7 @@ class Chart {
   #plot = null;
   #source = null;
   #hidden = new Set();
+  touched = false;
   #chosen = null;
   #values = new Map();
 
@@ -73,7 +74,8 @@ class Chart {
     from = Math.min(Math.max(middle - length / 2, start), end - length);
     this.range = [from, from + length];
     const source = this.timeline.forRoom(...this.range, Math.max(this.host.clientWidth, 200) / NARROWEST);
-    if (source !== this.#source || !this.#plot) this.#build(source);
+    // A finger's events go to what it first touched: that must stay until the finger is lifted.
+    if (!this.#plot || (source !== this.#source && !this.touched)) this.#build(source);
     else this.#plot.setScale('x', { min: this.range[0], max: this.range[1] });
     this.#describe();
   }
@@ -247,7 +249,9 @@ class Chart {
       : `${moment(from, (to - from) / 100, to)} to ${moment(to, (to - from) / 100, to)}`;
     this.caption.textContent = source.outline
       ? `${span}. Depth over time was not kept: each block is a burst, as long and as deep as it was.`
-      : `${span}, in steps of ${duration(source.bucket)}: mean depth, longest delay.`;
+      : source.deepest
+        ? `${span}, in steps of ${duration(source.bucket)}, each as high as its queue was deepest. Zoom in for the course of it.`
+        : `${span}, in steps of ${duration(source.bucket)}, each as high as its queue was on average.`;
     this.#read();
   }
 
@@ -261,7 +265,7 @@ class Chart {
     const parts = [];
     if (at >= 0) {
       parts.push(['at', moment(source.edges[at], source.bucket, this.range[1])]);
-      parts.push([source.outline ? 'deepest' : 'mean depth', bytes(source.total[at] ?? 0)]);
+      parts.push([source.outline || source.deepest ? 'deepest' : 'mean depth', bytes(source.total[at] ?? 0)]);
       parts.push(['longest delay', duration(source.delay[at] ?? 0)]);
       if (source.drops[at]) parts.push(['drops', count(source.drops[at])]);
       const burst = this.timeline.burstAt(source.edges[at], source.bucket);
@@ -322,7 +326,7 @@ class Chart {
           'span',
           { class: 'key' },
           el('span', { class: 'swatch line', 'aria-hidden': 'true' }),
-          'longest delay (right axis)',
+          'longest delay of packets leaving (right axis)',
         ),
       ),
     );

@@ -51,35 +51,31 @@ function listenToTouch(chart) {
     return { middle: (left + right) / 2, apart: right - left, fingers: at.length };
   };
   let before = null;
-  host.addEventListener(
-    'touchstart',
-    (event) => {
-      before = read(event);
-    },
-    { passive: true },
-  );
-  host.addEventListener(
-    'touchmove',
-    (event) => {
-      const now = read(event);
-      if (before && now.fingers === before.fingers) {
-        if (now.fingers > 1) {
-          if (event.cancelable) event.preventDefault();
-          chart.zoom(Math.max(before.apart, 10) / Math.max(now.apart, 10), chart.time(now.middle).share);
-        }
-        if (!chart.all) chart.pan((before.middle - now.middle) / host.clientWidth);
+  const start = (event) => {
+    before = read(event);
+    chart.touched = true;
+  };
+  const move = (event) => {
+    const now = read(event);
+    if (before && now.fingers === before.fingers) {
+      if (now.fingers > 1) {
+        if (event.cancelable) event.preventDefault();
+        chart.zoom(Math.max(before.apart, 10) / Math.max(now.apart, 10), chart.time(now.middle).share);
       }
-      before = now;
-    },
-    { passive: false },
-  );
-  host.addEventListener(
-    'touchend',
-    (event) => {
-      before = read(event);
-    },
-    { passive: true },
-  );
+      if (!chart.all) chart.pan((before.middle - now.middle) / host.clientWidth);
+    }
+    before = now;
+  };
+  const end = (event) => {
+    before = read(event);
+    if (before) return;
+    chart.touched = false;
+    chart.show(...chart.range);
+  };
+  host.addEventListener('touchstart', start, { passive: true });
+  host.addEventListener('touchmove', move, { passive: false });
+  host.addEventListener('touchend', end, { passive: true });
+  host.addEventListener('touchcancel', end, { passive: true });
 }
 
 function listenToKeys(chart) {

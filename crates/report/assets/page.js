@@ -12,7 +12,10 @@ const timeline = new Timeline(report, colours);
 const main = document.getElementById('main');
 const root = document.documentElement;
 
-document.getElementById('file').textContent = report.input.name === '-' ? 'standard input' : report.input.name;
+const file = document.getElementById('file');
+file.textContent =
+  report.input.name === '-' ? 'standard input' : report.input.name.split(/[\\/]/).pop() || report.input.name;
+file.title = report.input.name;
 document
   .getElementById('footer')
   .append(el('p', {}, `Made with queuescope ${VERSION}. This page is one file: it loads nothing and sends nothing.`));

@@ -81,6 +81,8 @@ function keyNumbers(report) {
   const [flows, ...coarser] = totals.flows;
   const about = (flow) => `${flow.exact ? '' : '≈'}${count(flow.flows)}`;
   const inBursts = sum(bursts.map((burst) => burst.length_ns));
+  // The queue may empty only after the last packet came.
+  const whole = Math.max(totals.duration_ns, 1, ...bursts.slice(-1).map((burst) => burst.start_ns + burst.length_ns));
   const tiles = [
     tile(
       'Link rate',
@@ -106,7 +108,7 @@ function keyNumbers(report) {
     tile(
       'In bursts',
       bursts.length
-        ? (report.bursts_left_out ? '≥' + THIN : '') + percent(inBursts / Math.max(totals.duration_ns, 1))
+        ? (report.bursts_left_out ? '≥' + THIN : '') + percent(inBursts / whole)
         : 'never',
       bursts.length ? `of the time: ${duration(inBursts)}` : `no wait of ${duration(setup.tau_ns)}`,
     ),

@@ -17,6 +17,7 @@ class Source {
       .filter((flow) => slots.has(flow.flow))
       .map((flow) => ({ flow: flow.flow, slot: slots.get(flow.flow), mean: flow.mean_bytes }));
     this.outline = false;
+    this.deepest = false; // whether a step shows its deepest moment, not its mean
   }
 
   /** Bursts alone, where the depth over time was not kept: each a block as long and as deep as it was. */
@@ -79,6 +80,23 @@ class Source {
     });
   }
 
+  /**
+   * In steps much longer than the delays a short burst would vanish in the mean. Then each step is as high as its queue
+   * was deepest (the longest delay at the link's rate), and its flows keep their shares.
+   */
+  lifted(rate) {
+    if (rate === null || this.bucket < 2 * this.delay.reduce((a, b) => Math.max(a, b ?? 0), 0)) return this;
+    const lifts = this.total.map((mean, at) =>
+      mean > 0 ? Math.max(1, ((this.delay[at] ?? 0) * rate) / 8e9 / mean) : 1,
+    );
+    const lift = (values) => values.map((value, at) => (value ?? 0) * lifts[at]);
+    return Object.assign(Object.create(Source.prototype), this, {
+      deepest: true,
+      total: lift(this.total),
+      flows: this.flows.map((flow) => ({ ...flow, mean: lift(flow.mean) })),
+    });
+  }
+
   /** The bucket that `ns` falls in, or -1. */
   at(ns) {
     if (!(ns >= this.edges[0] && ns < this.end)) return -1;
@@ -129,6 +147,7 @@ class Timeline {
     this.start = Math.min(0, series?.start_ns ?? 0);
     this.end = Math.max(...ends, 1);
     this.bursts = report.bursts;
+    this.rate = report.setup.rate_bps;
     this.colours = colours;
     this.whole = series ? new Source(series, colours) : Source.outline(report.bursts, this.end);
     this.fine = new Map(); // number of a burst to its own series, made when first needed
@@ -150,7 +169,7 @@ class Timeline {
     let factor = 2 ** Math.max(0, Math.ceil(Math.log2(wanted)));
     if (factor > 2 && factor * 0.75 >= wanted) factor *= 0.75;
     if (!best.cache) best.cache = new Map();
-    if (!best.cache.has(factor)) best.cache.set(factor, best.coarser(factor));
+    if (!best.cache.has(factor)) best.cache.set(factor, best.coarser(factor).lifted(this.rate));
     return best.cache.get(factor);
   }
 
