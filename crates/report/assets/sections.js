@@ -107,9 +107,7 @@ function keyNumbers(report) {
     tile('Drops', count(drops), dropsNote(report)),
     tile(
       'In bursts',
-      bursts.length
-        ? (report.bursts_left_out ? '≥' + THIN : '') + percent(inBursts / whole)
-        : 'never',
+      bursts.length ? (report.bursts_left_out ? '≥' + THIN : '') + percent(inBursts / whole) : 'never',
       bursts.length ? `of the time: ${duration(inBursts)}` : `no wait of ${duration(setup.tau_ns)}`,
     ),
     el(
