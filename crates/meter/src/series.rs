@@ -26,7 +26,7 @@ pub struct Picture<K> {
     pub width: Nanos,
     /// Mean depth in each bucket, bytes.
     pub mean: Vec<f64>,
-    /// The longest delay of the packets that left in each bucket.
+    /// The longest delay of the packets that came in each bucket.
     pub peak_delay: Vec<Nanos>,
     /// Drops in each bucket.
     pub drops: Vec<u64>,
@@ -70,9 +70,10 @@ impl<K: Eq + Hash + Clone + Ord> DepthSeries<K> {
         while (to - from) / self.width > WIDEST_SPREAD {
             self.widen();
         }
-        let last = self.reach(to);
+        self.reach(to);
+        let first = self.reach(from);
         let sojourn = dequeued.saturating_sub(enqueued);
-        self.buckets[last].peak_delay = self.buckets[last].peak_delay.max(sojourn);
+        self.buckets[first].peak_delay = self.buckets[first].peak_delay.max(sojourn);
         let mut from = from;
         while from < to {
             let index = (from / self.width) as usize;
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(picture.mean, [125.0, 25.0]);
         assert_eq!(picture.parts[0], Part { key: 'a', mean: vec![100.0, 0.0] });
         assert_eq!(picture.parts[1], Part { key: 'b', mean: vec![25.0, 25.0] });
-        assert_eq!(picture.peak_delay, [Nanos(0), Nanos(1_024)]);
+        assert_eq!(picture.peak_delay, [Nanos(1_024), Nanos(0)]);
         assert_eq!(picture.drops, [0, 1]);
     }
 

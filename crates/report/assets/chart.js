@@ -326,7 +326,7 @@ class Chart {
           'span',
           { class: 'key' },
           el('span', { class: 'swatch line', 'aria-hidden': 'true' }),
-          'longest delay of packets leaving (right axis)',
+          'longest delay of packets coming (right axis)',
         ),
       ),
     );

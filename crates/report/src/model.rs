@@ -231,7 +231,7 @@ pub struct Series {
     pub bucket_ns: u64,
     /// Mean depth in each bucket, bytes.
     pub mean_bytes: Vec<f64>,
-    /// Longest delay of the packets that left in each bucket.
+    /// Longest delay of the packets that came in each bucket.
     pub peak_delay_ns: Vec<u64>,
     /// Drops in each bucket.
     pub drops: Vec<u64>,
