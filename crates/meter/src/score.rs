@@ -75,7 +75,7 @@ mod tests {
         assert_eq!((score.asked, score.true_positives, score.false_positives, score.false_negatives), (5, 2, 1, 1));
         assert_eq!(score.precision(), Some(2.0 / 3.0));
         assert_eq!(score.recall(), Some(2.0 / 3.0));
-        assert_eq!(score.mean_error(), Some((1 + 1 + 9 + 30) as f64 / 5.0));
+        assert_eq!(score.mean_error(), Some(41.0 / 5.0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! forbids the page to load anything.
 //!
 //! The page is put together here from `assets/`; what it shows and how is the business of the scripts there. The data
-//! stands in a block of JSON that no flow name can end ([`embed`]), and the scripts only ever show it as text.
+//! stands in a block of JSON that no flow name can end (`embed`), and the scripts only ever show it as text.
 
 mod embed;
 
