@@ -134,7 +134,7 @@ const LONGEST_DELAY: u64 = 1 << 62;
 /// Flows drawn in a picture.
 const FLOWS_DRAWN: usize = 12;
 /// Flows that are counted exactly.
-const DISTINCT_EXACTLY: usize = 1 << 20;
+const DISTINCT_EXACTLY: usize = 1 << 17;
 
 impl<D: Door, W: Watcher> Analysis<D, W> {
     /// An analysis of nothing yet.

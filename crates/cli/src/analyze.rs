@@ -32,7 +32,7 @@ pub enum Outcome {
 }
 
 /// Live flows from which on idle ones are taken back.
-const FLOWS: usize = 1 << 17;
+const FLOWS: usize = 1 << 14;
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
 /// A full Ethernet frame.
