@@ -9,7 +9,7 @@ class Source {
     this.end = series.start_ns + buckets * series.bucket_ns;
     this.edges = Float64Array.from({ length: buckets + 1 }, (_, at) => series.start_ns + at * series.bucket_ns);
     this.total = series.mean_bytes;
-    this.delay = series.peak_delay_ns;
+    this.delay = held(series);
     this.drops = series.drops;
     const slots = colours.assign(series.flows.map((flow) => flow.flow));
     // Flows without a colour of their own are among the others.
@@ -135,6 +135,12 @@ class Source {
     if (!hidden.has(null)) push(undefined, (at) => this.others(at));
     return layers;
   }
+}
+
+/** The longest delay of the packets that came in each step; where none came while others waited, that of the step before. */
+function held({ peak_delay_ns: delays, mean_bytes: depths }) {
+  let last = 0;
+  return delays.map((delay, at) => (last = delay === 0 && depths[at] > 0 ? last : delay));
 }
 
 /** All series of a report. */
