@@ -100,7 +100,13 @@ fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report,
     } else {
         CaptureReader::open(&args.file)?
     };
-    let door = Flows::new(&args.question.by, FLOWS);
+    let mut granularities = Vec::new();
+    for granularity in &args.question.by {
+        if !granularities.contains(granularity) {
+            granularities.push(*granularity);
+        }
+    }
+    let door = Flows::new(&granularities, FLOWS);
     let floor = rate.time_for(ByteCount(NO_CONGESTION * FULL_FRAME.0));
     let params = params(args, History::Fifo, floor, rate.time_for(FULL_FRAME))?;
     let mut analysis = Analysis::new(door, params, outputs)?;

@@ -113,3 +113,10 @@ fn as_many_bursts_are_kept_as_were_asked_for() {
     let least = report.bursts.iter().map(|burst| number(burst, "/peak_delay_ns")).min().unwrap();
     assert_eq!(least, peaks[peaks.len() - 5]);
 }
+
+#[test]
+fn a_granularity_that_is_named_twice_is_told_once() {
+    let report = Report::of("data/demo.pcap.xz --rate 20mbps --by dst,5tuple,dst", &[]);
+    let names: Vec<_> = list(&report.summary, "/culprits").iter().map(|level| level["granularity"].clone()).collect();
+    assert_eq!(names, ["dst", "5tuple"]);
+}
