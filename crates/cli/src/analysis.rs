@@ -321,10 +321,10 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// Keeps the bursts with the longest delays, and the pictures of the longest of those.
     fn thin_out(&mut self) {
         let tau = self.params.tau.value();
-        self.kept.retain(|burst| burst.peak_delay >= tau);
-        self.kept.sort_unstable_by_key(|burst| (std::cmp::Reverse(burst.peak_delay), burst.start));
+        self.kept.retain(|burst| burst.longest_wait >= tau);
+        self.kept.sort_unstable_by_key(|burst| (std::cmp::Reverse(burst.longest_wait), burst.start));
         let most = self.params.most_bursts.min(self.kept.len());
-        let left_out = self.kept.drain(most..).map(|burst| burst.peak_delay);
+        let left_out = self.kept.drain(most..).map(|burst| burst.longest_wait);
         match self.params.tau {
             Tau::Given(_) => self.left_out += left_out.count() as u64,
             // Tau may rise above them yet; it never falls.

@@ -70,7 +70,8 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
 fn check_outputs(args: &Analyze) -> Result<()> {
     let output = &args.output;
     let outputs = [&output.html, &output.pcapng, &output.parquet].into_iter().flatten();
-    let mut taken = vec![(place(&args.file), "the input")];
+    let input = if is_standard_input(&args.file) { Path::new("/dev/stdin") } else { &args.file };
+    let mut taken = vec![(place(input), "the input")];
     for path in outputs {
         let place = place(path);
         // Devices, such as /dev/null, take any number of outputs.
@@ -85,13 +86,25 @@ fn check_outputs(args: &Analyze) -> Result<()> {
     Ok(())
 }
 
-/// Where a file is or would be, whatever path leads there.
-fn place(path: &Path) -> PathBuf {
+/// Which file a path leads to, by whatever name; or where it would be.
+#[derive(PartialEq)]
+enum Place {
+    /// Device and inode: hard links are one file.
+    Exists(u64, u64),
+    New(PathBuf),
+}
+
+fn place(path: &Path) -> Place {
+    #[cfg(unix)]
+    if let Ok(metadata) = std::fs::metadata(path) {
+        use std::os::unix::fs::MetadataExt;
+        return Place::Exists(metadata.dev(), metadata.ino());
+    }
     let parent = || {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(parent.canonicalize().ok()?.join(path.file_name()?))
     };
-    path.canonicalize().ok().or_else(parent).unwrap_or_else(|| path.to_owned())
+    Place::New(path.canonicalize().ok().or_else(parent).unwrap_or_else(|| path.to_owned()))
 }
 
 fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {

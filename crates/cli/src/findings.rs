@@ -246,7 +246,7 @@ impl<D: Door> Namer<'_, D> {
     fn culprits(&self, level: usize, granularity: &str, blamed: &Blamed<D::Key>, total: u64) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
         let heavy = blamed.top.iter().take_while(|(_, part)| share(part.bytes) >= self.alpha).count();
-        let flows = blamed.top.iter().take(heavy.clamp(AT_LEAST, AT_MOST));
+        let flows = blamed.top.iter().take(if heavy > 0 { heavy.min(AT_MOST) } else { AT_LEAST });
         model::Culprits {
             granularity: granularity.to_owned(),
             flows: flows

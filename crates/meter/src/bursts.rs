@@ -6,6 +6,7 @@
 
 use crate::{Blame, Blamed, Contribution, DepthSeries, Past, Picture, Recent};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
+use std::collections::VecDeque;
 use std::hash::Hash;
 
 /// Follows one queue and tells its bursts.
@@ -14,6 +15,9 @@ pub struct BurstTracker<K> {
     open: Option<Open<K>>,
     /// When the last burst ended; what left until then was counted in it.
     ended: Option<Nanos>,
+    /// Times of drops since the last burst: the first packet that waits too long leaves after those that it was queued
+    /// with were dropped.
+    drops: VecDeque<Nanos>,
     blame: Vec<Blame<K>>,
     /// Culprits to tell of each burst and granularity.
     most_culprits: usize,
@@ -30,6 +34,8 @@ pub struct Burst<K> {
     pub end: Nanos,
     /// The longest delay.
     pub peak_delay: Nanos,
+    /// The longest time that was asked about; the longest delay, unless questions are across classes.
+    pub longest_wait: Nanos,
     /// When the packet with the longest delay came.
     pub peak_at: Nanos,
     /// The deepest queue that a packet met.
@@ -54,10 +60,20 @@ struct Open<K> {
     series: Option<DepthSeries<K>>,
 }
 
+/// Drops before a burst that are remembered, the last ones.
+const DROPS_KEPT: usize = 1 << 18;
+
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     /// A tracker for so many granularities, with so many culprits each, and pictures of so many buckets and flows.
     pub fn new(levels: usize, most_culprits: usize, picture: Option<(usize, usize)>) -> Self {
-        Self { open: None, ended: None, blame: (0..levels).map(|_| Blame::new()).collect(), most_culprits, picture }
+        Self {
+            open: None,
+            ended: None,
+            drops: VecDeque::new(),
+            blame: (0..levels).map(|_| Blame::new()).collect(),
+            most_culprits,
+            picture,
+        }
     }
 
     /// Whether a packet that waited so long is the first after the burst.
@@ -85,12 +101,13 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             start: from,
             end: from,
             peak_delay: Nanos::ZERO,
+            longest_wait: Nanos::ZERO,
             peak_at: from,
             peak_backlog: Backlog::default(),
             hit: 0,
             packets: 0,
             bytes: 0,
-            drops: 0,
+            drops: self.drops.drain(..).filter(|time| *time >= from).count() as u64,
             blamed: Vec::new(),
             picture: None,
         };
@@ -126,7 +143,8 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         burst.hit += u64::from(waited >= tau);
         burst.packets += 1;
         burst.bytes += departure.packet.size.0;
-        if departure.sojourn() > burst.peak_delay || burst.hit == 1 {
+        burst.longest_wait = burst.longest_wait.max(waited);
+        if departure.sojourn() > burst.peak_delay {
             (burst.peak_delay, burst.peak_at) = (departure.sojourn(), departure.enqueued);
         }
         burst.peak_backlog.bytes = burst.peak_backlog.bytes.max(departure.backlog_in.bytes);
@@ -147,6 +165,11 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             if let Some(series) = series {
                 series.dropped(now);
             }
+        } else {
+            if self.drops.len() == DROPS_KEPT {
+                self.drops.pop_front();
+            }
+            self.drops.push_back(now);
         }
     }
 

@@ -96,7 +96,7 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let dropped: u64 = totals.drops.values().sum();
     if dropped > 0 {
         let by_reason: Vec<_> = totals.drops.iter().map(|(reason, n)| format!("{} {reason}", count(*n))).collect();
-        let share = percent(dropped as f64 / totals.packets.max(1) as f64);
+        let share = percent(dropped as f64 / (dropped + totals.departed_packets) as f64);
         field(out, "drops", &format!("{HOT}{}{HOT:#} ({share} of packets)", by_reason.join(", ")))?;
     }
     Ok(())
@@ -141,7 +141,12 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
         for culprits in &burst.culprits {
             let mut granularity = culprits.granularity.as_str();
             for culprit in culprits.flows.iter().take(MOST_CULPRITS) {
-                writeln!(out, "{DIM}{granularity:>16}{DIM:#}  {:>9}  {}", percent(culprit.share), culprit.flow)?;
+                writeln!(
+                    out,
+                    "{DIM}{granularity:>16}{DIM:#}  {:>9}  {}",
+                    percent(culprit.share),
+                    plain(&culprit.flow)
+                )?;
                 granularity = "";
             }
             more(culprits, MOST_CULPRITS, &" ".repeat(18), out)?;
@@ -165,7 +170,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 bytes(culprit.bytes),
                 count(culprit.packets),
                 bytes(culprit.peak_bytes),
-                culprit.flow
+                plain(&culprit.flow)
             )?;
         }
         more(culprits, MOST_OVERALL, "", out)?;
@@ -237,6 +242,14 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, out: &mut impl Write) -
     }
     let plural = if rest == 1 { "other" } else { "others" };
     writeln!(out, "{indent}{DIM}{:>9}  {} {plural}{DIM:#}", percent(share.max(0.0)), count(rest))
+}
+
+/// A name as one line of visible text: names from a table may hold anything, also what turns or moves a line.
+fn plain(name: &str) -> String {
+    let hostile = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    name.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn plural_granularity(granularity: &str, flows: u64) -> String {

@@ -63,6 +63,9 @@ const WORD: u64 = 4;
 /// Rows that [`ConQuestParams::fit`] chooses; two suffice in the paper's section 5.
 const USUAL_ROWS: usize = 2;
 
+/// Larger sketches have no use, and their allocation may end the process.
+const MOST_MEMORY: u64 = 1 << 30;
+
 impl ConQuestParams {
     /// Dimensions for a queue in which packets wait up to `longest` and a sketch of at most `memory`: as many columns as
     /// fit, and windows that cover the longest wait wherever it starts.
@@ -136,6 +139,9 @@ impl ConQuestParams {
         if !(1..LONGEST_WINDOW).contains(&self.window.0) {
             return Err(ParamsError::Window { window: self.window });
         }
+        if self.memory().0 > MOST_MEMORY {
+            return Err(ParamsError::TooLarge { memory: self.memory().0 });
+        }
         Ok(())
     }
 
@@ -182,6 +188,14 @@ pub enum ParamsError {
     Window {
         /// As asked.
         window: Nanos,
+    },
+    /// Too much memory.
+    #[error(
+        "a sketch of these dimensions would need {memory} bytes: use fewer snapshots, rows or columns (1 GiB is the most)"
+    )]
+    TooLarge {
+        /// What it would need.
+        memory: u64,
     },
     /// Too little memory.
     #[error("{memory} bytes do not hold a sketch: one column of these snapshots and rows needs {least}")]
