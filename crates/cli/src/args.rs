@@ -85,7 +85,8 @@ pub struct Analyze {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Queue")]
 pub struct Queue {
-    /// What the queue holds at most: a time at the link's rate, bytes, packets, or none
+    /// What the queue holds at most, without the packet being sent: bytes or packets (with the new one), a time (what the
+    /// link needs for what waits before the new one), or none
     #[arg(long, default_value = "1s", value_name = "LIMIT", conflicts_with = "departures")]
     pub limit: Limit,
 

@@ -328,7 +328,7 @@ function terms() {
     ['Delay', 'How long a packet waited in the queue before it was sent.'],
     [
       'Burst',
-      'A stretch of time in which packets waited tau or longer: from the first such packet’s arrival until packets waited less than half of tau again.',
+      'A stretch of time in which packets waited tau or longer: from the first such packet’s arrival until the last packet left before one that waited less than half of tau.',
     ],
     ['tau', 'The delay from which waiting counts as a burst.'],
     [

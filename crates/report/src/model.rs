@@ -138,7 +138,7 @@ pub struct Burst {
     pub number: u64,
     /// When the first packet that waited at least tau came.
     pub start_ns: u64,
-    /// From then until packets waited less than half of tau again.
+    /// From then until the last packet left before one that waited less than half of tau.
     pub length_ns: u64,
     /// The longest delay in it.
     pub peak_delay_ns: u64,
