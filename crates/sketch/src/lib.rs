@@ -9,14 +9,21 @@
 //! - [`Estimator`]: which windows count for a question, and how much.
 //! - [`Expiry`]: how old counts go away.
 //! - [`CountMin`]: a snapshot by itself.
+//!
+//! Beside them, for questions long afterwards:
+//!
+//! - [`Windows`]: who passed in any interval of the past, the more coarsely the longer ago; [`WindowsParams`] its
+//!   dimensions, and [`Passed`] an answer.
 
 mod conquest;
 mod count_min;
 mod estimator;
 mod hash;
 mod params;
+mod windows;
 
 pub use conquest::{ConQuest, ConQuestStats};
 pub use count_min::CountMin;
 pub use estimator::{Estimator, EstimatorError};
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};
+pub use windows::{Passed, Share, Windows, WindowsError, WindowsParams, WindowsStats};

@@ -1,0 +1,140 @@
+//! Threshold sampling: fewer flows, the same expectation.
+
+use crate::windows::tally::Tally;
+
+/// Leaves at most so many flows in a tally.
+#[derive(Debug, Clone)]
+pub(super) struct Thinner {
+    most: usize,
+    /// State of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): which flows stay is a function of the seed and the stream.
+    random: u64,
+    items: Vec<(u32, u64)>,
+}
+
+impl Thinner {
+    /// A thinner that leaves `most` flows, at least one.
+    pub fn new(most: usize, seed: u64) -> Self {
+        Self { most, random: seed, items: Vec::with_capacity(2 * most) }
+    }
+
+    /// Thins a tally of at most twice as many flows as may stay. Returns the variance that this adds to a flow's
+    /// estimate, at most.
+    pub fn thin(&mut self, tally: &mut Tally) -> f32 {
+        self.items.clear();
+        self.items.extend(tally.iter());
+        let threshold = threshold(&self.items, self.most);
+        // Systematic sampling: the small flows are laid end to end, and a comb with teeth a threshold apart picks those
+        // that it hits. Each is hit with probability bytes / threshold, and the number of hits does not vary.
+        let mut reach = (u128::from(self.next()) * u128::from(threshold) >> 64) as u64;
+        tally.clear();
+        for &(flow, bytes) in &self.items {
+            if bytes >= threshold {
+                tally.add(flow, bytes);
+                continue;
+            }
+            reach += bytes;
+            if reach >= threshold {
+                reach -= threshold;
+                tally.add(flow, threshold);
+            }
+        }
+        // A flow of b bytes: b (threshold - b).
+        let half = threshold as f32 / 2.0;
+        half * half
+    }
+
+    pub fn memory(&self) -> usize {
+        self.items.capacity() * size_of::<(u32, u64)>()
+    }
+
+    /// Bytes of a thinner for so many flows to a window.
+    pub const fn memory_for(flows: usize) -> usize {
+        2 * flows * size_of::<(u32, u64)>()
+    }
+
+    fn next(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+}
+
+/// The least whole threshold with `count(bytes >= t) + sum(bytes < t) / t <= most`, for more than `most` items.
+///
+/// From above: with the threshold that would suit if no item reached it, those that do are set apart and the rest shared
+/// out anew, until none does.
+fn threshold(items: &[(u32, u64)], most: usize) -> u64 {
+    let mut threshold = u64::MAX;
+    loop {
+        let (mut small, mut large) = (0u64, 0);
+        for &(_, bytes) in items {
+            if bytes >= threshold {
+                large += 1;
+            } else {
+                small = small.saturating_add(bytes);
+            }
+        }
+        // There are more than `most` items of a byte or more, so the large ones never take all places.
+        let next = small.div_ceil((most.saturating_sub(large) as u64).max(1)).max(1);
+        if next >= threshold {
+            return threshold;
+        }
+        threshold = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_threshold_leaves_as_many_as_asked() {
+        let items: Vec<_> = [100, 50, 10, 10, 10, 10].into_iter().enumerate().map(|(n, b)| (n as u32, b)).collect();
+        // Two are large; forty bytes share two places.
+        assert_eq!(threshold(&items, 4), 20);
+        assert_eq!(threshold(&items, 1), 190);
+    }
+
+    #[test]
+    fn estimates_have_no_bias() {
+        let truth = [(1, 1000), (2, 30), (3, 30), (4, 20), (5, 10), (6, 10)];
+        let mut sums = [0u64; 7];
+        let mut thinner = Thinner::new(3, 1);
+        const TIMES: u64 = 20_000;
+        for _ in 0..TIMES {
+            let mut tally = Tally::new(3);
+            truth.iter().for_each(|&(flow, bytes)| assert!(tally.add(flow, bytes)));
+            thinner.thin(&mut tally);
+            tally.iter().for_each(|(flow, bytes)| sums[flow as usize] += bytes);
+        }
+        assert_eq!(sums[1], 1000 * TIMES, "the large one is exact");
+        for (flow, bytes) in &truth[1..] {
+            let mean = sums[*flow as usize] as f64 / TIMES as f64;
+            // Standard deviation of the mean: at most 25 / sqrt(20 000) = 0.18.
+            assert!((mean - *bytes as f64).abs() < 0.9, "flow {flow}: {mean} for {bytes}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_stay_than_may_and_bytes_are_kept(
+            bytes in prop::collection::vec(prop_oneof![1..20u64, 1..100_000u64], 2..40), seed: u64
+        ) {
+            let most = bytes.len() / 2;
+            prop_assume!(bytes.len() <= 2 * most + 1 && most > 0);
+            let mut tally = Tally::new(most + 1);
+            for (flow, bytes) in bytes.iter().enumerate() {
+                tally.add(flow as u32, *bytes);
+            }
+            let variance = Thinner::new(most, seed).thin(&mut tally);
+            let threshold = 2.0 * f64::from(variance).sqrt();
+            prop_assert!(tally.len() <= most, "{} stay of {}", tally.len(), bytes.len());
+            let (before, after) = (bytes.iter().sum::<u64>() as f64, tally.iter().map(|item| item.1).sum::<u64>() as f64);
+            // The comb's ends, and the threshold's rounding up to a whole number for each that is hit.
+            prop_assert!((before - after).abs() <= threshold * 1.001 + most as f64, "{before} became {after}");
+        }
+    }
+}
