@@ -10,9 +10,11 @@
 //! - `tunnel`: GRE, VXLAN and IP in IP, to the inner flow on request.
 //! - `plain`: a short cut through all of these for the frames that nearly all frames are.
 //! - `offload`: super-packets of segmentation offload, and the packets they become.
+//! - `invariant`: what a router does not change of a packet.
 
 mod bytes;
 mod fragments;
+mod invariant;
 mod link;
 mod network;
 mod offload;
@@ -21,6 +23,7 @@ mod stats;
 mod transport;
 mod tunnel;
 
+pub use invariant::{Fingerprint, InvariantParams, Nat, NoFingerprint, Reach, Strength};
 pub use link::LLC;
 pub use offload::Segments;
 pub use stats::ParseStats;
