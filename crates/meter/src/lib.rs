@@ -7,6 +7,7 @@
 //! - [`ExactMeter`]: how much of the queue a packet's own flow was, exactly (ConQuest definition 3.1).
 //! - [`Tau`] and [`BurstTracker`]: when a queue is congested, from when to when, and who filled it then.
 //! - [`Blame`] and [`Heavy`]: bytes per flow over a burst and over all bursts, in bounded memory.
+//! - [`QueueLog`]: the culprits of any packet, drop, flow or stretch of time in the past, exactly.
 //! - [`Score`]: precision and recall of an estimator against the exact meter.
 //! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
 //! - [`DepthSeries`]: queue depth over time by flow, for a picture.
@@ -14,6 +15,7 @@
 
 mod blame;
 mod bursts;
+mod culprits;
 mod distinct;
 mod exact;
 mod heavy;
@@ -25,6 +27,7 @@ mod tau;
 
 pub use blame::{Blame, Blamed};
 pub use bursts::{Burst, BurstTracker};
+pub use culprits::{Amount, Culprits, Departed, Dropped, LogError, OnLink, QueueLog, Ranking, Standing, Victims};
 pub use distinct::DistinctFlows;
 pub use exact::{Contribution, ExactMeter};
 pub use heavy::{Heavy, Share};
