@@ -32,6 +32,12 @@ impl QueueLog {
         })
     }
 
+    /// Only the direct culprits of a packet that left: a question for each packet of a stream costs what it waited for.
+    pub fn direct(&self, departed: &Departed) -> Option<Ranking<FlowId>> {
+        let index = self.locate(departed)?;
+        Some(self.tally(self.position(departed.enqueued)..index))
+    }
+
     /// Those of a packet's direct culprits that came after it: who overtook it. There are none in a FIFO; with a strict
     /// priority, these are the higher classes (ConQuest section 3.6).
     pub fn overtakers(&self, departed: &Departed) -> Option<Ranking<FlowId>> {
