@@ -8,6 +8,7 @@
 //! - [`Tau`] and [`BurstTracker`]: when a queue is congested, from when to when, and who filled it then.
 //! - [`Blame`] and [`Heavy`]: bytes per flow over a burst and over all bursts, in bounded memory.
 //! - [`QueueLog`]: the culprits of any packet, drop, flow or stretch of time in the past, exactly.
+//! - [`QueueMonitor`]: the same approximately, in a memory that is fixed, while the stream runs.
 //! - [`Score`]: precision and recall of an estimator against the exact meter.
 //! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
 //! - [`DepthSeries`]: queue depth over time by flow, for a picture.
@@ -20,6 +21,7 @@ mod distinct;
 mod exact;
 mod heavy;
 mod max_delay;
+mod monitor;
 mod recent;
 mod score;
 mod series;
@@ -32,6 +34,7 @@ pub use distinct::DistinctFlows;
 pub use exact::{Contribution, ExactMeter};
 pub use heavy::{Heavy, Share};
 pub use max_delay::MaxDelay;
+pub use monitor::{BusyPeriod, MonitorError, MonitorParams, MonitorStats, QueueMonitor, Ranked, Worst};
 pub use recent::{History, Past, Recent};
 pub use score::Score;
 pub use series::{DepthSeries, Part, Picture};

@@ -1,7 +1,7 @@
 //! Time windows with age: who passed in any interval of the past, the more coarsely the longer ago, in memory that is
 //! fixed from the start.
 //!
-//! The question is that of PrintQueue's time windows (Chen et al., *PrintQueue: Performance Diagnosis via Queue
+//! The question is that of PrintQueue's time windows (Lei et al., *PrintQueue: Performance Diagnosis via Queue
 //! Measurement in the Data Plane*, SIGCOMM 2022, section 4): records `(time, flow, bytes)` come in order of time, and
 //! later somebody asks which flows were how much of `[from, to)`. There, a window is a ring of cells that each keep the
 //! last packet; what is overwritten passes on to the next, coarser window, and counts are divided by the chance to have
@@ -104,28 +104,21 @@ impl Windows {
         }
     }
 
-    /// Ends the open window now, so that what was recorded is told apart from what comes. To be called where the stream
-    /// pauses for long or changes its nature.
-    pub fn cut(&mut self) {
-        self.until = 0;
-        if !self.open.is_empty() {
-            self.close();
-        }
-    }
-
     /// What passed in `[from, to)`.
     ///
     /// A window that lies in the interval counts with its estimates; one that is cut by an end counts by the part of its
     /// time that is inside. See [`Passed`] for how far to trust the answer.
     pub fn passed(&self, from: Nanos, to: Nanos) -> Passed {
         let mut answer = answer::Gathering::new(from.0.max(self.since), to.0);
-        for level in &self.levels {
-            for (window, items) in level.iter() {
-                answer.add(window, items);
-            }
-        }
         if !self.open.is_empty() {
             answer.add(&self.now, self.open.iter());
+        }
+        // From the newest on: a question about what just passed is cheap.
+        for (window, items) in self.levels.iter().flat_map(Level::iter) {
+            if window.end < from.0 {
+                break;
+            }
+            answer.add(window, items);
         }
         answer.finish(from.0, self.since)
     }
@@ -158,9 +151,6 @@ impl Windows {
         if !self.open.is_empty() {
             self.close();
         }
-        // After a cut, a record may be late too.
-        self.stats.late += u64::from(time < self.now.end);
-        let time = time.max(self.now.end);
         // Windows end at multiples of their length, wherever the first record is.
         let cell = self.params.cell.0;
         self.until = (time - time % cell).saturating_add(cell);

@@ -103,9 +103,9 @@ impl Level {
         Some(window)
     }
 
-    /// The windows with their flows, oldest first.
+    /// The windows with their flows, newest first.
     pub fn iter(&self) -> impl Iterator<Item = (&Window, impl Iterator<Item = (u32, u64)>)> {
-        (0..self.len).map(|number| {
+        (0..self.len).rev().map(|number| {
             let place = (self.first + number) % self.windows.len();
             (&self.windows[place], self.items(place))
         })
@@ -181,7 +181,7 @@ mod tests {
         }
         assert_eq!(tally.iter().find(|item| item.0 == 9), Some((9, 3)));
         let starts: Vec<_> = level.iter().map(|(window, items)| (window.start, items.count())).collect();
-        assert_eq!(starts, [(3, 2), (4, 2)]);
+        assert_eq!(starts, [(4, 2), (3, 2)]);
     }
 
     proptest! {

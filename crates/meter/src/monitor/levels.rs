@@ -1,0 +1,168 @@
+//! The standing queue: for each level, the flow that last raised the queue to it.
+//!
+//! PrintQueue, section 5. There an entry has a sequence number, and one that is newer than an entry above it outdates
+//! that one. In a FIFO, packets leave in the order in which they came, so departures tell all arrivals in order, each
+//! with the depth that it met: what stands above that depth is gone, and what the packet adds is its own.
+
+use queuescope_sketch::Share;
+use queuescope_wire::FlowId;
+use std::cmp::Reverse;
+
+/// Levels of one queue, and a picture of them at its worst moment.
+#[derive(Debug)]
+pub(super) struct Levels {
+    /// The flow that last raised the queue to `(i + 1) step` bytes. Those from `top` on do not stand any more.
+    flows: Box<[u32]>,
+    top: usize,
+    /// Base-2 logarithm of the step, in bytes, now and at the start.
+    shift: u32,
+    least_shift: u32,
+    /// At the worst moment `peak_top` levels stood: those below `intact` as in `flows`, the others as here. What is
+    /// overwritten is saved first, so a new worst moment costs nothing, and a level is saved at most as often as the
+    /// queue sinks through it.
+    saved: Box<[u32]>,
+    peak_top: usize,
+    intact: usize,
+    /// For counting.
+    sorted: Vec<u32>,
+}
+
+impl Levels {
+    /// So many levels, at first of `step` bytes (rounded up to a power of two), and of twice as many where they do not
+    /// reach up to the queue's depth.
+    pub fn new(levels: usize, step: u64) -> Self {
+        let shift = step.max(1).checked_next_power_of_two().map_or(63, u64::ilog2);
+        Self {
+            flows: vec![0; levels].into(),
+            top: 0,
+            shift,
+            least_shift: shift,
+            saved: vec![0; levels].into(),
+            peak_top: 0,
+            intact: 0,
+            sorted: Vec::with_capacity(levels),
+        }
+    }
+
+    /// The queue is empty.
+    pub fn clear(&mut self) {
+        (self.top, self.peak_top, self.intact, self.shift) = (0, 0, 0, self.least_shift);
+    }
+
+    /// The queue has sunk to this depth, before a packet comes.
+    #[inline]
+    pub fn fall_to(&mut self, depth: u64) {
+        self.top = self.top.min((depth >> self.shift) as usize);
+    }
+
+    /// A packet raises the queue to this depth.
+    #[inline]
+    pub fn raise(&mut self, depth: u64, flow: FlowId) {
+        while depth >> self.shift > self.flows.len() as u64 {
+            self.widen();
+        }
+        let top = (depth >> self.shift) as usize;
+        if top <= self.top {
+            return;
+        }
+        if self.top < self.intact {
+            self.saved[self.top..self.intact].copy_from_slice(&self.flows[self.top..self.intact]);
+            self.intact = self.top;
+        }
+        self.flows[self.top..top].fill(flow.0);
+        self.top = top;
+    }
+
+    /// This is the worst moment so far.
+    #[inline]
+    pub fn mark_peak(&mut self) {
+        (self.peak_top, self.intact) = (self.top, self.top);
+    }
+
+    /// The flows of the levels that stood at the worst moment, with the bytes of levels that each raised, largest first.
+    pub fn culprits(&mut self) -> Vec<Share> {
+        let mut sorted = std::mem::take(&mut self.sorted);
+        sorted.clear();
+        sorted.extend(self.peak());
+        sorted.sort_unstable();
+        let step = 1 << self.shift;
+        let share = |levels: &[u32]| Share { flow: FlowId(levels[0]), bytes: step * levels.len() as u64 };
+        let mut shares: Vec<_> = sorted.chunk_by(|one, other| one == other).map(share).collect();
+        shares.sort_unstable_by_key(|share| (Reverse(share.bytes), share.flow));
+        self.sorted = sorted;
+        shares
+    }
+
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.flows) + size_of_val(&*self.saved) + self.sorted.capacity() * size_of::<u32>()
+    }
+
+    /// Bytes of so many levels.
+    pub const fn memory_for(levels: usize) -> usize {
+        3 * levels * size_of::<u32>()
+    }
+
+    /// Lowest first.
+    fn peak(&self) -> impl Iterator<Item = u32> {
+        let intact = self.flows[..self.intact].iter();
+        intact.chain(&self.saved[self.intact..self.peak_top]).copied()
+    }
+
+    /// Keeps every second level.
+    #[cold]
+    fn widen(&mut self) {
+        self.saved[..self.intact].copy_from_slice(&self.flows[..self.intact]);
+        self.intact = 0;
+        for levels in [&mut self.flows, &mut self.saved] {
+            for i in 0..levels.len() / 2 {
+                levels[i] = levels[2 * i + 1];
+            }
+        }
+        self.top /= 2;
+        self.peak_top /= 2;
+        self.shift += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_sank_does_not_stand_and_the_worst_moment_is_kept() {
+        let mut levels = Levels::new(16, 100);
+        assert_eq!(levels.shift, 7);
+        levels.raise(400, FlowId(1));
+        levels.mark_peak();
+        levels.fall_to(200);
+        levels.raise(300, FlowId(2));
+        assert_eq!(levels.peak().collect::<Vec<_>>(), [1, 1, 1]);
+        levels.mark_peak();
+        assert_eq!(levels.peak().collect::<Vec<_>>(), [1, 2]);
+    }
+
+    proptest! {
+        /// Against levels of one byte each, copied at each worst moment.
+        #[test]
+        fn levels_are_those_of_a_byte_by_byte_stack(
+            steps in prop::collection::vec((0..400usize, 1..300usize, any::<bool>()), 1..80), room in 8..40usize
+        ) {
+            let mut levels = Levels::new(room, 4);
+            let (mut stack, mut worst) = (Vec::new(), Vec::new());
+            for (number, (sinks, size, peak)) in steps.into_iter().enumerate() {
+                stack.truncate(stack.len().saturating_sub(sinks));
+                levels.fall_to(stack.len() as u64);
+                if peak {
+                    levels.mark_peak();
+                    worst.clone_from(&stack);
+                }
+                stack.resize(stack.len() + size, number as u32);
+                levels.raise(stack.len() as u64, FlowId(number as u32));
+                let step = 1 << levels.shift;
+                let expected: Vec<_> = worst.iter().skip(step - 1).step_by(step).copied().collect();
+                prop_assert_eq!(levels.peak().collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+}
