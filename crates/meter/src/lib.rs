@@ -12,6 +12,7 @@
 //! - [`Score`]: precision and recall of an estimator against the exact meter.
 //! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
 //! - [`DepthSeries`]: queue depth over time by flow, for a picture.
+//! - [`tap`]: departures of a router that is seen from outside only, by captures before and behind it.
 //! - [`DistinctFlows`]: how many flows there were, exactly while they are few.
 
 mod blame;
@@ -25,6 +26,7 @@ mod monitor;
 mod recent;
 mod score;
 mod series;
+pub mod tap;
 mod tau;
 
 pub use blame::{Blame, Blamed};

@@ -1,0 +1,346 @@
+//! The straight line on which packets lie that met an empty queue: where two clocks stand, and how they drift apart.
+//!
+//! How far the second clock is ahead of the first, plus the time through the router, is what two captures of a packet
+//! show. The time through the router is shortest where the queue was empty, and the same each time; all else lies above.
+//! So the clocks are the lower envelope of these points (Moon, Skelly and Towsley, "Estimation and removal of clock skew
+//! from network delay measurements", INFOCOM 1999; Paxson's thesis, chapter 12). Their line is the edge of the lower hull
+//! around the mean time; here, deviating from them, it is the line on which the most stretches of time have a packet,
+//! with next to none below it: an edge of the hull may as well join two packets that both waited, where the queue was
+//! empty only for a part of the time, and one wrong match below all others would bend every edge.
+
+use super::{Clock, ClockEstimate};
+use queuescope_wire::Nanos;
+
+/// Stretches of time of which points are kept, and points of each.
+const STRETCHES: usize = 2048;
+const POINTS: usize = 12;
+/// The shortest stretch, nanoseconds.
+const SHORTEST: u64 = 1_000_000;
+/// No clock drifts by more than one part in so many: cheap crystals keep to a tenth of that.
+const STEEPEST: i64 = 1000;
+/// Groups of stretches of each of which one point is tried as part of the line.
+const TRIED: usize = 32;
+/// Stretches on a line that make it credible.
+const CREDIBLE: u32 = 10;
+/// How far from the line packets may be: multiples of the captures' resolution, tried one after another.
+const WIDTHS: [u64; 7] = [1, 4, 16, 64, 256, 1024, 4096];
+
+/// Keeps of all points the lowest of each stretch of time, in bounded memory.
+#[derive(Debug, Clone)]
+pub struct Envelope {
+    origin: Option<u64>,
+    width: u64,
+    stretches: Vec<Vec<Point>>,
+    count: u64,
+    /// Whether all times are multiples of a microsecond.
+    coarse: bool,
+}
+
+/// A packet, seen at time `x` by the first clock and `y` nanoseconds later by the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Point {
+    x: u64,
+    y: i64,
+}
+
+/// A line through a point.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    through: Point,
+    dx: i64,
+    dy: i64,
+}
+
+impl Envelope {
+    /// No points yet.
+    pub fn new() -> Self {
+        Self { origin: None, width: SHORTEST, stretches: Vec::new(), count: 0, coarse: true }
+    }
+
+    /// A packet seen at `before` by the clock before the router and at `after` by the one behind.
+    #[inline]
+    pub fn add(&mut self, before: Nanos, after: Nanos) {
+        let Some(y) = difference(before, after) else { return };
+        self.count += 1;
+        self.coarse &= before.0.is_multiple_of(1000) && after.0.is_multiple_of(1000);
+        let origin = *self.origin.get_or_insert(before.0);
+        let mut index = before.0.saturating_sub(origin) / self.width;
+        while index >= STRETCHES as u64 {
+            self.double();
+            index /= 2;
+        }
+        let index = index as usize;
+        if self.stretches.len() <= index {
+            self.stretches.resize_with(index + 1, Vec::new);
+        }
+        insert(&mut self.stretches[index], Point { x: before.0, y });
+    }
+
+    /// Points that were added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How fine the times were, nanoseconds, as far as it matters here.
+    fn resolution(&self) -> u64 {
+        if self.coarse { 1000 } else { 100 }
+    }
+
+    /// Makes stretches twice as long.
+    fn double(&mut self) {
+        self.width *= 2;
+        let old = std::mem::take(&mut self.stretches);
+        for pair in old.chunks(2) {
+            let mut stretch = pair[0].clone();
+            for point in pair.get(1).into_iter().flatten() {
+                insert(&mut stretch, *point);
+            }
+            self.stretches.push(stretch);
+        }
+    }
+
+    /// The line of the packets with the shortest time through the router; none without points.
+    pub fn fit(&self) -> Option<ClockEstimate> {
+        let occupied: Vec<&[Point]> = self.stretches.iter().map(Vec::as_slice).filter(|s| !s.is_empty()).collect();
+        let lines = self.candidates(&occupied);
+        let stretches = occupied.len() as u32;
+        let below = 1 + stretches / 100;
+        let enough = CREDIBLE.min(stretches.div_ceil(2).max(3));
+        for width in WIDTHS {
+            let within = (self.resolution() * width) as i64;
+            let judged = lines.iter().map(|line| (line, line.judge(&occupied, within)));
+            let best = judged.filter(|(_, score)| score.below <= below).max_by_key(|(_, score)| score.on);
+            if let Some((line, score)) = best
+                && score.on >= enough
+            {
+                return line.polish(&occupied, within, stretches);
+            }
+        }
+        // Too few packets to tell a drift: the lowest is where the clocks stand.
+        let lowest = occupied.iter().flat_map(|points| points.iter()).min_by_key(|point| point.y)?;
+        Some(ClockEstimate {
+            clock: Clock::new(Nanos(lowest.x), lowest.y, 0.0),
+            within: Nanos(self.resolution()),
+            span: (Nanos(lowest.x), Nanos(lowest.x)),
+            stretches,
+            supporting: 1,
+            with_drift: false,
+        })
+    }
+
+    /// Lines that may be it: the edges of the lower hull, and those between low points far apart, for a wrong point far
+    /// below hides an edge.
+    fn candidates(&self, occupied: &[&[Point]]) -> Vec<Line> {
+        let mut hull = Vec::new();
+        for point in occupied.iter().flat_map(|points| points.iter()) {
+            push_on_hull(&mut hull, *point);
+        }
+        let mut lines: Vec<Line> = hull.windows(2).filter_map(|ends| Line::between(ends[0], ends[1])).collect();
+        // Which points are low can be said over a short time without knowing the drift, and over a longer one with the
+        // drift of the hull's longest edge.
+        let slope = lines.iter().max_by_key(|line| line.dx).copied();
+        let height = |point: &Point| slope.map_or(i128::from(point.y), |line| line.above(point) / i128::from(line.dx));
+        let low: Vec<Point> = occupied
+            .chunks(occupied.len().div_ceil(TRIED).max(1))
+            .filter_map(|group| {
+                group.iter().flat_map(|points| points.iter()).min_by_key(|point| height(point)).copied()
+            })
+            .collect();
+        for (number, first) in low.iter().enumerate() {
+            lines.extend(low[number + 1..].iter().filter_map(|second| Line::between(*first, *second)));
+        }
+        lines
+    }
+}
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Stretches whose lowest point is on a line, and below it.
+struct Score {
+    on: u32,
+    below: u32,
+}
+
+impl Line {
+    fn between(a: Point, b: Point) -> Option<Self> {
+        let dx = i64::try_from(b.x.checked_sub(a.x)?).ok().filter(|&dx| dx > 0)?;
+        let dy = b.y.checked_sub(a.y)?;
+        (dy.unsigned_abs() <= (dx / STEEPEST) as u64).then_some(Self { through: a, dx, dy })
+    }
+
+    /// How far above the line a point is, nanoseconds times `dx`.
+    fn above(&self, point: &Point) -> i128 {
+        let x = i128::from(point.x) - i128::from(self.through.x);
+        let y = i128::from(point.y) - i128::from(self.through.y);
+        y * i128::from(self.dx) - x * i128::from(self.dy)
+    }
+
+    fn judge(&self, occupied: &[&[Point]], within: i64) -> Score {
+        let margin = i128::from(within) * i128::from(self.dx);
+        let mut score = Score { on: 0, below: 0 };
+        for points in occupied {
+            let lowest = points.iter().map(|point| self.above(point)).min().unwrap_or(i128::MAX);
+            score.below += u32::from(lowest < -margin);
+            score.on += u32::from((-margin..=margin).contains(&lowest));
+        }
+        score
+    }
+
+    /// The line by least squares through the lowest points of the stretches that support this one, moved down to the
+    /// lowest of them: over all of them, rounding and the router's own noise matter less than in two.
+    fn polish(&self, occupied: &[&[Point]], within: i64, stretches: u32) -> Option<ClockEstimate> {
+        let margin = i128::from(within) * i128::from(self.dx);
+        let on: Vec<Point> = occupied
+            .iter()
+            .filter_map(|points| points.iter().min_by_key(|point| self.above(point)))
+            .filter(|point| (-margin..=margin).contains(&self.above(point)))
+            .copied()
+            .collect();
+        let (first, last) = (on.first()?, on.last()?);
+        // Relative to the first point, so that floating point loses nothing that matters.
+        let at = |point: &Point| ((point.x - first.x) as f64, (point.y - first.y) as f64);
+        let count = on.len() as f64;
+        let mean = on.iter().map(at).fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / count, sum.1 + y / count));
+        let moments = on.iter().map(at).fold((0.0, 0.0), |sum, (x, y)| {
+            let (x, y) = (x - mean.0, y - mean.1);
+            (sum.0 + x * x, sum.1 + x * y)
+        });
+        let with_drift = on.len() >= 3 && moments.0 > 0.0;
+        let drift = if with_drift { moments.1 / moments.0 } else { 0.0 };
+        let through = Clock::new(Nanos(first.x), first.y, drift * 1e6);
+        let lowest = on.iter().map(|point| point.y - through.offset_at(Nanos(point.x))).min().unwrap_or(0);
+        Some(ClockEstimate {
+            clock: Clock::new(Nanos(first.x), first.y + lowest, drift * 1e6),
+            within: Nanos(within as u64),
+            span: (Nanos(first.x), Nanos(last.x)),
+            stretches,
+            supporting: on.len() as u32,
+            with_drift,
+        })
+    }
+}
+
+/// `after - before`, if that is less than 146 years.
+pub(super) fn difference(before: Nanos, after: Nanos) -> Option<i64> {
+    let y = i128::from(after.0) - i128::from(before.0);
+    i64::try_from(y).ok().filter(|y| y.unsigned_abs() < 1 << 62)
+}
+
+/// Keeps of a stretch what can be lowest for some drift: points that no other undercuts by more than a drift can bring.
+fn insert(stretch: &mut Vec<Point>, point: Point) {
+    let undercuts = |low: &Point, high: &Point| high.y - low.y >= (low.x.abs_diff(high.x) as i64) / STEEPEST;
+    if stretch.iter().any(|low| undercuts(low, &point)) {
+        return;
+    }
+    stretch.retain(|high| !undercuts(&point, high));
+    let at = stretch.partition_point(|other| other.x < point.x);
+    stretch.insert(at, point);
+    let mut hull = Vec::with_capacity(stretch.len());
+    for point in stretch.iter() {
+        push_on_hull(&mut hull, *point);
+    }
+    if hull.len() > POINTS {
+        // The point that the hull misses least.
+        let bend = |at: usize| Line::between(hull[at - 1], hull[at + 1]).map_or(0, |line| line.above(&hull[at]));
+        if let Some(least) = (1..hull.len() - 1).max_by_key(|&at| bend(at)) {
+            hull.remove(least);
+        }
+    }
+    *stretch = hull;
+}
+
+/// Andrew's monotone chain, for points in order of time.
+fn push_on_hull(hull: &mut Vec<Point>, point: Point) {
+    while let [.., a, b] = hull[..] {
+        let cross = (i128::from(b.x) - i128::from(a.x)) * (i128::from(point.y) - i128::from(a.y))
+            - (i128::from(b.y) - i128::from(a.y)) * (i128::from(point.x) - i128::from(a.x));
+        if cross > 0 {
+            break;
+        }
+        hull.pop();
+    }
+    hull.push(point);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const START: u64 = 1_700_000_000_000_000_000;
+
+    /// A router that the packets of `times` pass, those with a zero wait meeting an empty queue.
+    fn envelope(packets: impl IntoIterator<Item = (u64, u64)>, clock: &Clock) -> Envelope {
+        let mut envelope = Envelope::new();
+        for (at, wait) in packets {
+            envelope.add(Nanos(START + at), clock.convert(Nanos(START + at)) + Nanos(wait));
+        }
+        envelope
+    }
+
+    #[test]
+    fn nothing_says_nothing() {
+        assert_eq!(Envelope::new().fit(), None);
+    }
+
+    #[test]
+    fn few_packets_say_where_the_clocks_stand_and_not_how_they_drift() {
+        let estimate = envelope([(0, 700), (5_000, 300)], &Clock::new(Nanos(START), -50_000, 0.0)).fit().unwrap();
+        assert!(!estimate.with_drift && estimate.drift_error_ppm().is_none());
+        assert_eq!(estimate.clock.convert(Nanos(START)), Nanos(START - 50_000 + 300));
+    }
+
+    #[test]
+    fn a_queue_that_empties_only_at_the_start_does_not_bend_the_clock() {
+        let clock = Clock::new(Nanos(START), 400_000_000, 20.0);
+        let idle = (0..100).map(|n| (n * 10_000_000, 0));
+        let busy =
+            (0..10_000).map(|n| (1_000_000_000 + n * 10_000_000, 50_000 + (n * n * 7919) % 20_000_000 + n * 300));
+        let estimate = envelope(idle.chain(busy), &clock).fit().unwrap();
+        assert!((estimate.clock.drift_ppm() - 20.0).abs() < 0.002, "{}", estimate.clock.drift_ppm());
+    }
+
+    #[test]
+    fn a_wrong_match_below_all_others_does_not_bend_the_clock() {
+        let clock = Clock::new(Nanos(START), 400_000_000, -35.0);
+        let packets = (0..20_000u64).map(|n| (n * 1_000_000, if n % 7 == 0 { 0 } else { 40_000 + n % 90_000 }));
+        let mut envelope = envelope(packets, &clock);
+        envelope.add(Nanos(START + 7_000_000_000), Nanos(START + 7_300_000_000));
+        let estimate = envelope.fit().unwrap();
+        assert!((estimate.clock.drift_ppm() + 35.0).abs() < 0.001, "{}", estimate.clock.drift_ppm());
+        assert!(estimate.clock.offset_at(Nanos(START)).abs_diff(400_000_000) <= 2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        /// Any clock, and any waits of which every few are none: known to a few nanoseconds all along, and to the
+        /// resolution where stamps are rounded to microseconds.
+        #[test]
+        fn the_clock_is_found(
+            offset in -10_000_000_000_000..10_000_000_000_000i64,
+            drift in -300.0..300.0f64,
+            gap in 1_000..50_000_000u64,
+            waits in prop::collection::vec(prop_oneof![1 => Just(0), 3 => 1..30_000_000u64], 400..1500),
+            micros in any::<bool>()
+        ) {
+            let clock = Clock::new(Nanos(START), offset, drift);
+            let round = |time: u64| if micros { time / 1000 * 1000 } else { time };
+            let mut envelope = Envelope::new();
+            for (n, wait) in waits.iter().enumerate() {
+                let at = START + n as u64 * gap;
+                envelope.add(Nanos(round(at)), Nanos(round(clock.convert(Nanos(at)).0 + wait)));
+            }
+            let estimate = envelope.fit().unwrap();
+            // At the worst end of where it was supported.
+            for at in [estimate.span.0, estimate.span.1] {
+                let error = estimate.clock.offset_at(at) - clock.offset_at(at);
+                let allowed = if micros { 2_000 } else { 200 };
+                prop_assert!(error.abs() <= allowed, "off by {error} ns: {estimate:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! Packets before the router find themselves behind it (ConQuest section 6.2).
+
+use super::routes::Fate;
+use super::table::{Entry, Table};
+use super::{Clock, ClockEstimate, Envelope, RouteBy, Routes, Seen, TapStats};
+use queuescope_wire::Nanos;
+use queuescope_wire::parse::{Fingerprint, Strength};
+
+/// How packets are matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TapParams {
+    /// The longest that a packet can be in the router; what did not come out by then is not expected any longer.
+    pub max_delay: Nanos,
+    /// How much earlier, by the clocks, a packet may be seen to come out than to come in.
+    pub early: Nanos,
+    /// Packets that are in the table at once, at most; as many as come in within `max_delay` need a place.
+    pub entries: usize,
+    /// A packet with no longer a delay met an empty queue.
+    pub empty: Nanos,
+    /// What tells a loss from what was routed elsewhere.
+    pub routes: RouteBy,
+    /// Routes that are remembered, at most.
+    pub most_routes: usize,
+    /// Whether all captures before the router have one clock: the estimates are then made of all of them together.
+    pub shared_clock: bool,
+    /// What is said of packets that were not seen to come in.
+    pub unseen: Unseen,
+}
+
+/// What is said of when a packet came that was not seen to come in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unseen {
+    /// Nothing, as in section 6.2: it left the queue, and no question is asked about it.
+    #[default]
+    Unknown,
+    /// In a FIFO it came between those that left before and after it. Where both are known, and left within the longest
+    /// delay of it, the time in between is divided as that of the departures is.
+    FromNeighbours,
+}
+
+/// A packet that left the router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TapDeparture {
+    /// As it was seen to leave.
+    pub seen: Seen,
+    /// When it left, never before the departure before it.
+    pub dequeued: Nanos,
+    /// What is known of when it came.
+    pub arrived: Arrived,
+}
+
+/// What is known of a packet's arrival. Times are by the clock behind the router, and never after the departure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrived {
+    /// It was seen.
+    Seen {
+        /// When it came.
+        enqueued: Nanos,
+        /// The number of the link on which it came.
+        link: usize,
+        /// As it was seen there.
+        ingress: Seen,
+    },
+    /// It was not seen, but packets before and after it were ([`Unseen::FromNeighbours`]).
+    Between(Nanos),
+    /// Nothing.
+    Unknown,
+}
+
+/// Told what becomes of packets.
+pub trait TapOutput {
+    /// A packet left the router. Packets are told in the order in which they left.
+    fn departed(&mut self, departure: &TapDeparture);
+
+    /// A packet that came at `enqueued`, by the clock behind the router, was lost in it. That is known once the longest
+    /// delay has passed, and not told of packets that came before any on their route had come out (which
+    /// [`TapStats::lost`] counts), unless the routes were learnt before.
+    fn lost(&mut self, packet: &Seen, link: usize, enqueued: Nanos);
+}
+
+/// Matches what comes out of a router with what came in.
+#[derive(Debug)]
+pub struct Matcher {
+    params: TapParams,
+    clocks: Vec<Clock>,
+    envelopes: Vec<Envelope>,
+    table: Table,
+    routes: Routes,
+    /// Flows of which packets were seen to come in, by their digests: a filter of bits, two for each.
+    seen_flows: Vec<u64>,
+    /// Stretches of sequence space that were sent, by digest.
+    segments: Vec<u64>,
+    waiting: Waiting,
+    span: Span,
+    /// When the packet that was matched last had come.
+    last_enqueued: Nanos,
+    last_dequeued: Nanos,
+    stats: TapStats,
+}
+
+/// When the captures were running, by their packets and the clock behind the router.
+#[derive(Debug, Clone, Default)]
+struct Span {
+    ingress: Option<(Nanos, Nanos)>,
+    /// Captures before the router that have more.
+    open: usize,
+    egress: Option<(Nanos, Nanos)>,
+    egress_ended: bool,
+}
+
+/// Departures that wait for the next that was seen to come in.
+#[derive(Debug, Default)]
+struct Waiting {
+    before: Option<(Nanos, Nanos)>,
+    departures: Vec<TapDeparture>,
+}
+
+/// Segments remembered, to tell retransmissions: the last that fell on each place.
+const SEGMENTS: usize = 1 << 16;
+/// Bits of the filter of flows: up to 100 000 flows, fewer than one in 300 is wrongly taken for seen.
+const FLOW_BITS: usize = 1 << 22;
+/// Departures that wait for one that was seen to come in.
+const MOST_WAITING: usize = 1 << 14;
+
+impl Default for TapParams {
+    /// A delay of up to 200 ms, which few routers' buffers exceed (1 bandwidth-delay product), 131 072 packets (18 MB).
+    fn default() -> Self {
+        Self {
+            max_delay: Nanos(200_000_000),
+            early: Nanos(10_000_000),
+            entries: 1 << 17,
+            empty: Nanos(1_000),
+            routes: RouteBy::Destination,
+            most_routes: 1 << 17,
+            shared_clock: false,
+            unseen: Unseen::Unknown,
+        }
+    }
+}
+
+impl TapDeparture {
+    /// When it came, if that is known.
+    pub fn enqueued(&self) -> Option<Nanos> {
+        match self.arrived {
+            Arrived::Seen { enqueued, .. } | Arrived::Between(enqueued) => Some(enqueued),
+            Arrived::Unknown => None,
+        }
+    }
+}
+
+impl Matcher {
+    /// Nothing has come yet. `clocks` are those of the links into the router, in the order of their numbers.
+    pub fn new(params: TapParams, clocks: &[Clock]) -> Self {
+        Self::with_routes(params, clocks, Routes::new(params.routes, params.most_routes))
+    }
+
+    /// The same with routes that were learnt before ([`routes`](Self::routes)): every loss is known as such.
+    pub fn with_routes(params: TapParams, clocks: &[Clock], routes: Routes) -> Self {
+        Self {
+            clocks: clocks.to_vec(),
+            envelopes: vec![Envelope::new(); if params.shared_clock { 1 } else { clocks.len() }],
+            table: Table::new(params.entries),
+            routes: routes.learnt(),
+            seen_flows: vec![0; FLOW_BITS / 64],
+            segments: vec![0; SEGMENTS],
+            waiting: Waiting::default(),
+            span: Span { open: clocks.len(), ..Span::default() },
+            last_enqueued: Nanos::ZERO,
+            last_dequeued: Nanos::ZERO,
+            stats: TapStats::default(),
+            params,
+        }
+    }
+
+    /// How packets are matched.
+    pub fn params(&self) -> &TapParams {
+        &self.params
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &TapStats {
+        &self.stats
+    }
+
+    /// The routes on which packets came out.
+    pub fn routes(&self) -> Routes {
+        self.routes.clone()
+    }
+
+    /// The clocks of the links, by all packets that were matched; none of those without any.
+    pub fn clocks(&self) -> Vec<Option<ClockEstimate>> {
+        let fits: Vec<_> = self.envelopes.iter().map(Envelope::fit).collect();
+        (0..self.clocks.len()).map(|link| fits.get(link.min(fits.len() - 1)).copied().flatten()).collect()
+    }
+
+    /// A time by the clock of a link, by the clock behind the router.
+    #[inline]
+    pub fn convert(&self, link: usize, time: Nanos) -> Nanos {
+        self.clocks.get(link).copied().unwrap_or_default().convert(time)
+    }
+
+    /// A packet was seen to come in on link number `link`. What came out before that, by more than
+    /// [`TapParams::early`], was told before.
+    pub fn ingress(&mut self, link: usize, seen: &Seen, output: &mut impl TapOutput) {
+        self.stats.ingress += 1;
+        let time = self.convert(link, seen.time);
+        self.span.ingress =
+            Some(self.span.ingress.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
+        self.note_flow(seen.key.digest());
+        let Ok(print) = seen.print else {
+            self.stats.ingress_no_fingerprint += 1;
+            return;
+        };
+        self.expire(time.saturating_sub(self.params.early), output);
+        if self.table.is_full()
+            && let Some(entry) = self.table.pop()
+            && !entry.matched
+        {
+            self.stats.ingress_evicted += 1;
+        }
+        let copies = self.table.same(print.digest).any(|(_, entry)| entry.matched || entry.copy_matched);
+        let known = self.table.push(Entry::new(seen, print.digest, time, link as u32));
+        let identified = print.strength == Strength::Identified;
+        if copies && identified {
+            self.table.set_copy_matched(print.digest);
+        }
+        self.stats.repeats += u64::from(known && !identified);
+        self.note_segment(&print, known);
+    }
+
+    /// A packet was seen to come out, after all before it; what came in by then, and [`TapParams::early`] later, was told.
+    pub fn egress(&mut self, seen: &Seen, output: &mut impl TapOutput) {
+        self.stats.egress += 1;
+        let time = seen.time;
+        self.span.egress = Some(self.span.egress.map_or((time, time), |(first, last)| (first, last.max(time))));
+        self.expire(time, output);
+        let Ok(print) = seen.print else {
+            self.stats.egress_no_fingerprint += 1;
+            self.depart(seen, Arrived::Unknown, output);
+            return;
+        };
+        match self.find(&print, time) {
+            Found::Forward { id, ambiguous } => self.matched(id, seen, &print, ambiguous, output),
+            Found::Reverse { id } => {
+                self.table.set_matched(id);
+                self.stats.reverse += 1;
+            }
+            Found::Copy => {
+                self.stats.egress_copies += 1;
+                // The same packet twice is the capture's doing. Two that look the same may be two.
+                if print.strength != Strength::Identified {
+                    self.depart(seen, Arrived::Unknown, output);
+                }
+            }
+            Found::Nothing => {
+                self.not_seen_to_come(seen);
+                self.depart(seen, Arrived::Unknown, output);
+            }
+        }
+    }
+
+    /// The capture of link number `link` has ended.
+    pub fn ingress_ended(&mut self, _link: usize) {
+        self.span.open = self.span.open.saturating_sub(1);
+    }
+
+    /// The capture behind the router has ended.
+    pub fn egress_ended(&mut self) {
+        self.span.egress_ended = true;
+    }
+
+    /// All captures have ended: what did not come out is counted.
+    pub fn finish(&mut self, output: &mut impl TapOutput) {
+        self.span.egress_ended = true;
+        self.expire(Nanos::MAX, output);
+        self.waiting.flush(None, self.params.max_delay, &mut self.stats, output);
+    }
+
+    /// The packet that comes out at `time`, as it came in.
+    fn find(&self, print: &Fingerprint, time: Nanos) -> Found {
+        let (mut first, mut in_order, mut reverse, mut others) = (None, None, None, false);
+        let mut count = 0;
+        let earliest = time.saturating_sub(self.params.max_delay);
+        let latest = time.saturating_add(self.params.early);
+        for (id, entry) in self.table.same(print.digest) {
+            if entry.matched {
+                others = true;
+                continue;
+            }
+            if entry.time < earliest || entry.time > latest {
+                continue;
+            }
+            // A router takes one off the TTL, a switch does not: only one that has grown went the other way.
+            if entry.seen.print.is_ok_and(|before| before.ttl < print.ttl) {
+                reverse = reverse.or(Some(id));
+                continue;
+            }
+            count += 1;
+            first = first.or(Some(id));
+            // Of several that look the same, a FIFO cannot have overtaken what came out already.
+            if entry.time >= self.last_enqueued {
+                in_order = in_order.or(Some(id));
+            }
+        }
+        match (in_order.or(first), reverse) {
+            (Some(id), _) => Found::Forward { id, ambiguous: count > 1 },
+            (None, Some(id)) => Found::Reverse { id },
+            (None, None) if others => Found::Copy,
+            (None, None) => Found::Nothing,
+        }
+    }
+
+    fn matched(&mut self, id: u32, seen: &Seen, print: &Fingerprint, ambiguous: bool, output: &mut impl TapOutput) {
+        let Some((_, entry)) = self.table.same(print.digest).find(|(other, _)| *other == id) else { return };
+        let (ingress, link, time) = (entry.seen, entry.link as usize, entry.time);
+        let identified = print.strength == Strength::Identified;
+        if identified {
+            self.table.set_copy_matched(print.digest);
+        }
+        self.table.set_matched(id);
+        self.stats.matched += 1;
+        self.stats.ambiguous += u64::from(ambiguous && !identified);
+        self.stats.early += u64::from(time > seen.time);
+        self.stats.met_empty += u64::from(seen.time.saturating_sub(time) <= self.params.empty);
+        let envelope = if self.params.shared_clock { 0 } else { link };
+        if let Some(envelope) = self.envelopes.get_mut(envelope) {
+            envelope.add(ingress.time, seen.time);
+        }
+        let late = self.routes.came_out(&ingress.key);
+        self.stats.lost += late;
+        self.stats.elsewhere -= late;
+        let enqueued = time.min(seen.time);
+        self.last_enqueued = self.last_enqueued.max(enqueued);
+        self.depart(seen, Arrived::Seen { enqueued, link, ingress }, output);
+    }
+
+    fn depart(&mut self, seen: &Seen, arrived: Arrived, output: &mut impl TapOutput) {
+        self.stats.time_ran_back += u64::from(seen.time < self.last_dequeued);
+        self.last_dequeued = self.last_dequeued.max(seen.time);
+        let departure = TapDeparture { seen: *seen, dequeued: self.last_dequeued, arrived };
+        match (self.params.unseen, departure.enqueued()) {
+            (Unseen::Unknown, _) => output.departed(&departure),
+            (Unseen::FromNeighbours, Some(enqueued)) => {
+                let neighbour = Some((enqueued, departure.dequeued));
+                self.waiting.flush(neighbour, self.params.max_delay, &mut self.stats, output);
+                output.departed(&departure);
+            }
+            (Unseen::FromNeighbours, None) => {
+                self.waiting.departures.push(departure);
+                if self.waiting.departures.len() >= MOST_WAITING {
+                    self.waiting.flush(None, self.params.max_delay, &mut self.stats, output);
+                }
+            }
+        }
+    }
+
+    /// Counts a packet that came out and was not seen to come in.
+    fn not_seen_to_come(&mut self, seen: &Seen) {
+        let inside = self.span.ingress.is_some_and(|(first, last)| {
+            let ended = self.span.open == 0 && seen.time > last;
+            seen.time >= first.saturating_add(self.params.max_delay) && !ended
+        });
+        if !inside {
+            self.stats.egress_outside += 1;
+        } else if self.knows_flow(seen.key.digest()) {
+            self.stats.missed += 1;
+        } else {
+            self.stats.untapped += 1;
+        }
+    }
+
+    /// Decides on what can no longer come out at `now` or later.
+    fn expire(&mut self, now: Nanos, output: &mut impl TapOutput) {
+        while let Some(oldest) = self.table.oldest()
+            && (oldest.time.saturating_add(self.params.max_delay) < now || now == Nanos::MAX)
+        {
+            let Some(entry) = self.table.pop() else { return };
+            if !entry.matched {
+                self.did_not_come_out(&entry, output);
+            }
+        }
+    }
+
+    fn did_not_come_out(&mut self, entry: &Entry, output: &mut impl TapOutput) {
+        if entry.copy_matched {
+            self.stats.ingress_copies += 1;
+        } else if !self.span.saw_leave(entry.time, self.params.max_delay) {
+            self.stats.ingress_outside += 1;
+        } else {
+            match self.routes.did_not(&entry.seen.key) {
+                Fate::Lost => {
+                    self.stats.lost += 1;
+                    output.lost(&entry.seen, entry.link as usize, entry.time);
+                }
+                Fate::Undecided => self.stats.elsewhere += 1,
+            }
+        }
+    }
+
+    fn note_segment(&mut self, print: &Fingerprint, known: bool) {
+        let Some(segment) = print.segment else { return };
+        let place = &mut self.segments[segment as usize % SEGMENTS];
+        // The same bytes once more, within the longest delay: a copy, or as good as one. After that, nothing but a sender
+        // sends a segment again, whatever it changes of it.
+        self.stats.retransmissions += u64::from(*place == segment && !known);
+        *place = segment;
+    }
+
+    fn note_flow(&mut self, digest: u64) {
+        for bit in flow_bits(digest) {
+            self.seen_flows[bit / 64] |= 1 << (bit % 64);
+        }
+    }
+
+    fn knows_flow(&self, digest: u64) -> bool {
+        flow_bits(digest).iter().all(|bit| self.seen_flows[bit / 64] & 1 << (bit % 64) != 0)
+    }
+}
+
+enum Found {
+    Forward { id: u32, ambiguous: bool },
+    Reverse { id: u32 },
+    Copy,
+    Nothing,
+}
+
+impl Span {
+    /// Whether the capture behind the router ran for as long as a packet that came at `time` can have been in it.
+    fn saw_leave(&self, time: Nanos, max_delay: Nanos) -> bool {
+        self.egress.is_some_and(|(first, last)| {
+            time >= first && (!self.egress_ended || time.saturating_add(max_delay) <= last)
+        })
+    }
+}
+
+impl Waiting {
+    /// Tells what waited, now that `after` it a packet left that came at the first of these times, and left at the second.
+    fn flush(
+        &mut self,
+        after: Option<(Nanos, Nanos)>,
+        max_delay: Nanos,
+        stats: &mut TapStats,
+        output: &mut impl TapOutput,
+    ) {
+        for mut departure in self.departures.drain(..) {
+            if let (Some(before), Some(after)) = (self.before, after)
+                && let Some(enqueued) = between(before, after, departure.dequeued, max_delay)
+            {
+                departure.arrived = Arrived::Between(enqueued);
+                stats.from_neighbours += 1;
+            }
+            output.departed(&departure);
+        }
+        self.before = after.or(self.before);
+    }
+}
+
+/// When a packet came that left at `left`, between two that came and left at known times.
+fn between(before: (Nanos, Nanos), after: (Nanos, Nanos), left: Nanos, max_delay: Nanos) -> Option<Nanos> {
+    if left.saturating_sub(before.1) > max_delay || after.1.saturating_sub(left) > max_delay {
+        return None;
+    }
+    let (part, whole) = (left.saturating_sub(before.1).0, after.1.saturating_sub(before.1).0.max(1));
+    let came = u128::from(after.0.saturating_sub(before.0).0) * u128::from(part) / u128::from(whole);
+    Some(before.0.saturating_add(Nanos(came as u64)).min(left))
+}
+
+fn flow_bits(digest: u64) -> [usize; 2] {
+    [digest as usize % FLOW_BITS, (digest >> 32) as usize % FLOW_BITS]
+}

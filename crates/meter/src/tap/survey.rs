@@ -1,0 +1,237 @@
+//! What a first pass over the captures finds: how their clocks stand to each other.
+//!
+//! Of each side the packets are remembered whose fingerprints fall in a part of all fingerprints, the same on both sides:
+//! trajectory sampling (Duffield and Grossglauser, SIGCOMM 2000). The part is halved whenever there are too many. So what
+//! is remembered of one side was, if it came by, remembered of the other, however far the clocks or the captures' starts
+//! lie apart. Each packet on both sides says a difference of clocks; the right one is where the most of them agree to
+//! within the longest delay.
+
+use super::envelope::difference;
+use super::{ClockEstimate, Envelope, Seen};
+use hashbrown::HashMap;
+use queuescope_wire::Nanos;
+
+/// How clocks are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SurveyParams {
+    /// The longest that a packet can be in the router.
+    pub max_delay: Nanos,
+    /// Packets of each side that are remembered.
+    pub most: usize,
+    /// Whether all captures before the router have one clock.
+    pub shared_clock: bool,
+}
+
+/// Both sides, sampled.
+#[derive(Debug)]
+pub struct Survey {
+    params: SurveyParams,
+    links: usize,
+    ingress: Sample,
+    egress: Sample,
+}
+
+/// What was found of one link into the router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Surveyed {
+    /// Its clock, and how well it is known.
+    pub estimate: ClockEstimate,
+    /// Packets in the sample that were seen once on either side and agree with it.
+    pub agreeing: u64,
+    /// Those that do not: other packets that look the same, or delays beyond the longest.
+    pub disagreeing: u64,
+    /// Packets that go the other way, by their TTL.
+    pub reverse: u64,
+    /// By how much the clock's offset is too high at most, where packets of both directions say that: the shortest time
+    /// through the router in both directions together.
+    pub transit: Option<Nanos>,
+    /// One packet in so many was looked at.
+    pub one_in: u64,
+}
+
+/// Why no clock was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SurveyError {
+    /// Nothing was seen on both sides.
+    #[error(
+        "no packet of ingress capture {} was seen again at the egress: {ingress} of its packets and {egress} behind the \
+         router were compared; check that the captures ran at the same time, that both are of this router, and whether \
+         it translates addresses (--nat)",
+        link + 1
+    )]
+    NothingInCommon {
+        /// The link's number, from 0.
+        link: usize,
+        /// Packets compared, before the router.
+        ingress: u64,
+        /// And behind.
+        egress: u64,
+    },
+    /// What was seen on both sides goes the other way.
+    #[error(
+        "the {reverse} packets of ingress capture {} that were seen again at the egress go the other way, by their TTL: \
+         are the captures interchanged?",
+        link + 1
+    )]
+    OnlyReverse {
+        /// The link's number, from 0.
+        link: usize,
+        /// Packets that go the other way.
+        reverse: u64,
+    },
+}
+
+/// One side.
+#[derive(Debug)]
+struct Sample {
+    packets: HashMap<u64, Sampled, foldhash::fast::FixedState>,
+    /// Only fingerprints whose lowest so many bits are zero are in it.
+    halvings: u32,
+    limit: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sampled {
+    time: Nanos,
+    link: u32,
+    ttl: u8,
+    again: bool,
+}
+
+/// A packet on both sides.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    before: Nanos,
+    after: Nanos,
+    ahead: i64,
+}
+
+/// By how much clocks may drift apart over the whole of the captures, for the search: one part in so many.
+const DRIFT: u64 = 5_000;
+
+impl Default for SurveyParams {
+    fn default() -> Self {
+        Self { max_delay: Nanos(200_000_000), most: 1 << 18, shared_clock: false }
+    }
+}
+
+impl Survey {
+    /// Nothing seen yet of `links` links into the router and one out of it.
+    pub fn new(params: SurveyParams, links: usize) -> Self {
+        Self { params, links, ingress: Sample::new(params.most), egress: Sample::new(params.most) }
+    }
+
+    /// A packet was seen to come in on link number `link`. The order among captures does not matter.
+    #[inline]
+    pub fn ingress(&mut self, link: usize, seen: &Seen) {
+        self.ingress.add(link as u32, seen);
+    }
+
+    /// A packet was seen to come out.
+    #[inline]
+    pub fn egress(&mut self, seen: &Seen) {
+        self.egress.add(0, seen);
+    }
+
+    /// The clock of each link.
+    ///
+    /// # Errors
+    /// Of each link without one, why.
+    pub fn finish(mut self) -> Vec<Result<Surveyed, SurveyError>> {
+        let halvings = self.ingress.halvings.max(self.egress.halvings);
+        self.ingress.thin(halvings);
+        self.egress.thin(halvings);
+        if self.params.shared_clock {
+            let all = self.link(None);
+            return (0..self.links).map(|_| all).collect();
+        }
+        (0..self.links).map(|link| self.link(Some(link))).collect()
+    }
+
+    fn link(&self, link: Option<usize>) -> Result<Surveyed, SurveyError> {
+        let (mut forward, mut reverse, mut ingress) = (Vec::new(), Vec::new(), 0);
+        for (digest, before) in &self.ingress.packets {
+            if link.is_some_and(|link| before.link as usize != link) {
+                continue;
+            }
+            ingress += 1;
+            let Some(after) = self.egress.packets.get(digest).filter(|after| !after.again && !before.again) else {
+                continue;
+            };
+            let Some(ahead) = difference(before.time, after.time) else { continue };
+            let pair = Pair { before: before.time, after: after.time, ahead };
+            if after.ttl > before.ttl { reverse.push(pair) } else { forward.push(pair) }
+        }
+        let (egress, number) = (self.egress.packets.len() as u64, link.unwrap_or(0));
+        if forward.is_empty() && reverse.is_empty() {
+            return Err(SurveyError::NothingInCommon { link: number, ingress, egress });
+        }
+        let agreeing = agreeing(&mut forward, self.params.max_delay);
+        let mut envelope = Envelope::new();
+        // In order of time, for what is kept must not depend on the order of the table.
+        let mut inside = agreeing.to_vec();
+        inside.sort_unstable_by_key(|pair| (pair.before, pair.after));
+        inside.iter().for_each(|pair| envelope.add(pair.before, pair.after));
+        let Some(estimate) = envelope.fit() else {
+            return Err(SurveyError::OnlyReverse { link: number, reverse: reverse.len() as u64 });
+        };
+        let below = |pair: &Pair| estimate.clock.offset_at(pair.before).checked_sub(pair.ahead).filter(|&by| by >= 0);
+        let transit = reverse.iter().filter_map(below).min().map(|by| Nanos(by as u64));
+        Ok(Surveyed {
+            estimate,
+            agreeing: inside.len() as u64,
+            disagreeing: (forward.len() - inside.len()) as u64,
+            reverse: reverse.len() as u64,
+            transit: transit.filter(|transit| *transit <= self.params.max_delay),
+            one_in: 1 << self.ingress.halvings,
+        })
+    }
+}
+
+/// The pairs that agree on a difference of clocks, to within the longest delay and what clocks drift.
+fn agreeing(pairs: &mut [Pair], max_delay: Nanos) -> &[Pair] {
+    pairs.sort_unstable_by_key(|pair| (pair.ahead, pair.before));
+    let (first, last) = (pairs.iter().map(|pair| pair.before).min(), pairs.iter().map(|pair| pair.before).max());
+    let span = last.unwrap_or_default().saturating_sub(first.unwrap_or_default());
+    let room = max_delay.0.saturating_add(span.0 / DRIFT);
+    let (mut best, mut from) = (0..0, 0);
+    for to in 0..pairs.len() {
+        while pairs[to].ahead.abs_diff(pairs[from].ahead) > room {
+            from += 1;
+        }
+        if to + 1 - from > best.len() {
+            best = from..to + 1;
+        }
+    }
+    &pairs[best]
+}
+
+impl Sample {
+    fn new(limit: usize) -> Self {
+        let packets = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
+        Self { packets, halvings: 0, limit: limit.max(2) }
+    }
+
+    #[inline]
+    fn add(&mut self, link: u32, seen: &Seen) {
+        let Ok(print) = seen.print else { return };
+        if !is_in(print.digest, self.halvings) {
+            return;
+        }
+        let new = Sampled { time: seen.time, link, ttl: print.ttl, again: false };
+        self.packets.entry(print.digest).and_modify(|known| known.again = true).or_insert(new);
+        // A fingerprint of all zeros is in every part: were it alone, no thinning would help.
+        if self.packets.len() > self.limit && self.halvings < 63 {
+            self.thin(self.halvings + 1);
+        }
+    }
+
+    fn thin(&mut self, halvings: u32) {
+        self.halvings = halvings;
+        self.packets.retain(|digest, _| is_in(*digest, halvings));
+    }
+}
+
+fn is_in(digest: u64, halvings: u32) -> bool {
+    digest.trailing_zeros() >= halvings
+}

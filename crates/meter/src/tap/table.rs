@@ -1,0 +1,157 @@
+//! The packets that came in and may still come out: a table of fixed size, from which they expire.
+
+use super::Seen;
+use hashbrown::HashTable;
+use queuescope_wire::Nanos;
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// Entries by fingerprint, each fingerprint's in the order in which they came, and all of them in that order.
+///
+/// Of the entries with one fingerprint, those that are matched are passed over as soon as another stands behind them, so
+/// that many that look the same cost no more than few.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// For each fingerprint its oldest entry.
+    index: HashTable<u32>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Of all entries.
+    oldest: u32,
+    newest: u32,
+    limit: usize,
+}
+
+/// A packet that came in.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub seen: Seen,
+    pub digest: u64,
+    /// When it came, by the clock behind the router.
+    pub time: Nanos,
+    pub link: u32,
+    /// Whether it was seen to come out; it stays, to tell copies.
+    pub matched: bool,
+    /// Whether a copy of it, the same packet, was seen to come out.
+    pub copy_matched: bool,
+    next: u32,
+    /// The next with the same fingerprint, and of the first, the last.
+    next_same: u32,
+    last_same: u32,
+}
+
+impl Entry {
+    pub fn new(seen: &Seen, digest: u64, time: Nanos, link: u32) -> Self {
+        let (next, next_same, last_same) = (NONE, NONE, NONE);
+        Self { seen: *seen, digest, time, link, matched: false, copy_matched: false, next, next_same, last_same }
+    }
+}
+
+impl Table {
+    /// A table for at most `limit` entries.
+    pub fn new(limit: usize) -> Self {
+        let limit = limit.clamp(1, NONE as usize - 1);
+        let (index, entries, free) = (HashTable::new(), Vec::new(), Vec::new());
+        Self { index, entries, free, oldest: NONE, newest: NONE, limit }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.entries.len() - self.free.len() >= self.limit
+    }
+
+    pub fn oldest(&self) -> Option<&Entry> {
+        self.entries.get(self.oldest as usize)
+    }
+
+    /// Adds an entry, for which there must be room; whether there was one with its fingerprint.
+    pub fn push(&mut self, entry: Entry) -> bool {
+        let digest = entry.digest;
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.entries[id as usize] = entry;
+                id
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        match self.entries.get_mut(self.newest as usize) {
+            Some(newest) => newest.next = id,
+            None => self.oldest = id,
+        }
+        self.newest = id;
+        match self.first(digest) {
+            Some(first) => {
+                let last = self.entries[first as usize].last_same;
+                self.entries[last as usize].next_same = id;
+                self.entries[first as usize].last_same = id;
+                true
+            }
+            None => {
+                self.entries[id as usize].last_same = id;
+                let entries = &self.entries;
+                self.index.insert_unique(digest, id, |&other| entries[other as usize].digest);
+                false
+            }
+        }
+    }
+
+    /// Takes the oldest entry out.
+    pub fn pop(&mut self) -> Option<Entry> {
+        let id = self.oldest;
+        let entry = self.entries.get(id as usize)?.clone();
+        self.oldest = entry.next;
+        if self.oldest == NONE {
+            self.newest = NONE;
+        }
+        // It came first, so it is also the first with its fingerprint, if it was not passed over.
+        if !self.pass_over(id)
+            && let Ok(found) = self.index.find_entry(entry.digest, |&other| other == id)
+        {
+            found.remove();
+        }
+        self.free.push(id);
+        Some(entry)
+    }
+
+    /// Notes that an entry was seen to come out.
+    pub fn set_matched(&mut self, id: u32) {
+        self.entries[id as usize].matched = true;
+        self.pass_over(id);
+    }
+
+    /// Takes an entry out of its fingerprint's, if it is their first and not the last; whether it was.
+    fn pass_over(&mut self, id: u32) -> bool {
+        let Entry { digest, next_same, last_same, .. } = self.entries[id as usize];
+        if next_same == NONE {
+            return false;
+        }
+        let Some(first) = self.index.find_mut(digest, |&other| other == id) else { return false };
+        *first = next_same;
+        self.entries[next_same as usize].last_same = last_same;
+        true
+    }
+
+    fn first(&self, digest: u64) -> Option<u32> {
+        self.index.find(digest, |&other| self.entries[other as usize].digest == digest).copied()
+    }
+
+    /// The entries with a fingerprint, oldest first, by number: those not matched, perhaps with some that are.
+    pub fn same(&self, digest: u64) -> impl Iterator<Item = (u32, &Entry)> {
+        std::iter::successors(self.first(digest), |&id| {
+            Some(self.entries[id as usize].next_same).filter(|&next| next != NONE)
+        })
+        .map(|id| (id, &self.entries[id as usize]))
+    }
+
+    /// Notes of all entries with a fingerprint that one of them, the same packet, came out.
+    pub fn set_copy_matched(&mut self, digest: u64) {
+        let mut at = self.first(digest).unwrap_or(NONE);
+        while let Some(entry) = self.entries.get_mut(at as usize) {
+            entry.copy_matched = true;
+            at = entry.next_same;
+        }
+    }
+}
