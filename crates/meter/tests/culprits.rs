@@ -165,7 +165,7 @@ proptest! {
             prop_assert_eq!(log.find(victim.packet), Some(*victim));
             let culprits = log.of_packet(victim.packet).unwrap();
             prop_assert_eq!(&culprits.direct, &reference.rank_of(&reference.direct(index)));
-            prop_assert_eq!(log.direct(victim).as_ref(), Some(&culprits.direct));
+            prop_assert_eq!(log.direct(victim).unwrap(), culprits.direct.clone());
             let indirect = reference.indirect(arrival(victim), victim.enqueued.0);
             prop_assert_eq!(&culprits.indirect, &reference.rank_of(&indirect));
             prop_assert_eq!(culprits.victims.longest, Some(*victim));
