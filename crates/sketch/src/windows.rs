@@ -111,7 +111,7 @@ impl Windows {
     pub fn passed(&self, from: Nanos, to: Nanos) -> Passed {
         let mut answer = answer::Gathering::new(from.0.max(self.since), to.0);
         if !self.open.is_empty() {
-            answer.add(&self.now, self.open.iter());
+            answer.add(&self.now, self.open.items().iter().copied());
         }
         // From the newest on: a question about what just passed is cheap.
         for (window, items) in self.levels.iter().flat_map(Level::iter) {
@@ -141,8 +141,7 @@ impl Windows {
     /// What it occupies: the same from the first record on, and what [`WindowsParams::memory`] says.
     pub fn memory(&self) -> ByteCount {
         let levels: usize = self.levels.iter().map(Level::memory).sum();
-        let rest = self.open.memory() + self.joint.memory() + self.thinner.memory();
-        ByteCount((levels + rest) as u64)
+        ByteCount((levels + self.open.memory() + self.joint.memory()) as u64)
     }
 
     /// A record comes after the open window.
@@ -164,7 +163,7 @@ impl Windows {
             self.now.variance += self.thinner.thin(&mut self.open);
         }
         self.make_room(0);
-        self.levels[0].push(self.now, self.open.iter());
+        self.levels[0].push(self.now, self.open.items().iter().copied());
         self.open.clear();
     }
 
@@ -193,7 +192,7 @@ impl Windows {
                 joined.variance += self.thinner.thin(&mut self.joint);
             }
         }
-        next.push(joined, self.joint.iter());
+        next.push(joined, self.joint.items().iter().copied());
     }
 }
 

@@ -88,7 +88,8 @@ impl Stream {
         let mut next_flow = 0;
         let calm = Source::new(workload.flows, &mut random, &mut next_flow);
         let burst = Source::new(workload.flows, &mut random, &mut next_flow);
-        let next_burst = random.exponential(1.0 / BURSTS_PER_SECOND);
+        // A burst that is to last starts at once.
+        let next_burst = if workload.lengths.0 > 1.0 { 0.0 } else { random.exponential(1.0 / BURSTS_PER_SECOND) };
         Self {
             workload,
             random,

@@ -179,7 +179,7 @@ mod tests {
             }
             level.push(Window { start: u64::from(n), ..Window::default() }, [(n, 7), (9, 1)].into_iter());
         }
-        assert_eq!(tally.iter().find(|item| item.0 == 9), Some((9, 3)));
+        assert_eq!(tally.items().iter().find(|item| item.0 == 9), Some(&(9, 3)));
         let starts: Vec<_> = level.iter().map(|(window, items)| (window.start, items.count())).collect();
         assert_eq!(starts, [(4, 2), (3, 2)]);
     }

@@ -2,7 +2,6 @@
 
 use crate::windows::level::{ITEM_BYTES, WINDOW_BYTES};
 use crate::windows::tally::Tally;
-use crate::windows::thin::Thinner;
 use queuescope_wire::{ByteCount, Nanos};
 
 /// The dimensions of the windows.
@@ -60,7 +59,7 @@ impl WindowsParams {
     /// What windows of these dimensions occupy.
     pub fn memory(&self) -> ByteCount {
         let levels = self.levels * self.windows * window_bytes(self.flows);
-        ByteCount((levels + 2 * Tally::memory_for(self.flows) + Thinner::memory_for(self.flows)) as u64)
+        ByteCount((levels + 2 * Tally::memory_for(self.flows)) as u64)
     }
 
     pub(super) fn check(&self) -> Result<(), WindowsError> {

@@ -1,11 +1,13 @@
 //! The flows of one window and their bytes, while they are added up.
 
-/// An open-addressing table with linear probing, at most half full. Nothing is removed but all at once.
+/// A list in order of first appearance, and an open-addressing table of places in it with linear probing, at most half
+/// full. The table is small and is all that must be cleared: most windows have few flows.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
-    /// Flow and bytes; a slot with no bytes is free.
-    slots: Box<[(u32, u64)]>,
-    len: usize,
+    /// Flow and bytes.
+    items: Vec<(u32, u64)>,
+    /// One more than a place in the list; 0 is a free slot.
+    slots: Box<[u32]>,
     /// From a digest to a slot.
     shift: u32,
     /// It is to be thinned before it has more.
@@ -13,10 +15,15 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Room for twice `flows`.
+    /// Room for [`SURPLUS`] times `flows`.
     pub fn new(flows: usize) -> Self {
         let slots = slots(flows);
-        Self { slots: vec![(0, 0); slots].into(), len: 0, shift: u32::BITS - slots.ilog2(), most: 2 * flows }
+        Self {
+            items: Vec::with_capacity(SURPLUS * flows),
+            slots: vec![0; slots].into(),
+            shift: u32::BITS - slots.ilog2(),
+            most: SURPLUS * flows,
+        }
     }
 
     /// Adds bytes to a flow; whether it is a new one.
@@ -28,54 +35,75 @@ impl Tally {
         let mask = self.slots.len() - 1;
         // Fibonacci hashing: ids are small and dense.
         let mut place = (flow.wrapping_mul(0x9e37_79b9) >> self.shift) as usize & mask;
-        loop {
-            let slot = &mut self.slots[place];
-            if slot.1 == 0 {
-                *slot = (flow, bytes);
-                self.len += 1;
-                return true;
-            }
-            if slot.0 == flow {
-                slot.1 = slot.1.saturating_add(bytes);
+        while let Some(number) = self.slots[place].checked_sub(1) {
+            let item = &mut self.items[number as usize];
+            if item.0 == flow {
+                item.1 = item.1.saturating_add(bytes);
                 return false;
             }
             place = (place + 1) & mask;
         }
+        self.items.push((flow, bytes));
+        self.slots[place] = self.items.len() as u32;
+        true
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.slots.iter().copied().filter(|slot| slot.1 > 0)
+    /// Flows and bytes.
+    pub fn items(&self) -> &[(u32, u64)] {
+        &self.items
+    }
+
+    /// Gives each flow the bytes that `thin` makes of its own; one that is left with none goes.
+    pub fn thin(&mut self, mut thin: impl FnMut(u64) -> u64) {
+        let mut items = std::mem::take(&mut self.items);
+        items.retain_mut(|item| {
+            item.1 = thin(item.1);
+            item.1 > 0
+        });
+        self.slots.fill(0);
+        let mask = self.slots.len() - 1;
+        for (number, item) in items.iter().enumerate() {
+            let mut place = (item.0.wrapping_mul(0x9e37_79b9) >> self.shift) as usize & mask;
+            while self.slots[place] > 0 {
+                place = (place + 1) & mask;
+            }
+            self.slots[place] = number as u32 + 1;
+        }
+        self.items = items;
     }
 
     pub fn len(&self) -> usize {
-        self.len
+        self.items.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.items.is_empty()
     }
 
     pub fn is_full(&self) -> bool {
-        self.len >= self.most
+        self.items.len() >= self.most
     }
 
     pub fn clear(&mut self) {
-        self.slots.fill((0, 0));
-        self.len = 0;
+        self.slots.fill(0);
+        self.items.clear();
     }
 
     pub fn memory(&self) -> usize {
-        size_of_val(&*self.slots)
+        size_of_val(&*self.slots) + self.items.capacity() * size_of::<(u32, u64)>()
     }
 
     /// Bytes of a tally for so many flows to a window.
     pub const fn memory_for(flows: usize) -> usize {
-        slots(flows) * size_of::<(u32, u64)>()
+        slots(flows) * size_of::<u32>() + SURPLUS * flows * size_of::<(u32, u64)>()
     }
 }
 
+/// How many times the flows of a window there may be before they are thinned: the more, the less often.
+const SURPLUS: usize = 4;
+
 const fn slots(flows: usize) -> usize {
-    (4 * flows).next_power_of_two()
+    (2 * SURPLUS * flows).next_power_of_two()
 }
 
 #[cfg(test)]
@@ -96,7 +124,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(tally.len(), map.len());
-            prop_assert_eq!(tally.iter().collect::<BTreeMap<_, _>>(), map);
+            prop_assert_eq!(tally.items().iter().copied().collect::<BTreeMap<_, _>>(), map);
         }
     }
 }

@@ -8,48 +8,34 @@ pub(super) struct Thinner {
     most: usize,
     /// State of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): which flows stay is a function of the seed and the stream.
     random: u64,
-    items: Vec<(u32, u64)>,
 }
 
 impl Thinner {
     /// A thinner that leaves `most` flows, at least one.
     pub fn new(most: usize, seed: u64) -> Self {
-        Self { most, random: seed, items: Vec::with_capacity(2 * most) }
+        Self { most, random: seed }
     }
 
-    /// Thins a tally of at most twice as many flows as may stay. Returns the variance that this adds to a flow's
-    /// estimate, at most.
+    /// Thins a tally of more flows than may stay. Returns the variance that this adds to a flow's estimate, at most.
     pub fn thin(&mut self, tally: &mut Tally) -> f32 {
-        self.items.clear();
-        self.items.extend(tally.iter());
-        let threshold = threshold(&self.items, self.most);
+        let threshold = threshold(tally.items(), self.most);
         // Systematic sampling: the small flows are laid end to end, and a comb with teeth a threshold apart picks those
         // that it hits. Each is hit with probability bytes / threshold, and the number of hits does not vary.
-        let mut reach = (u128::from(self.next()) * u128::from(threshold) >> 64) as u64;
-        tally.clear();
-        for &(flow, bytes) in &self.items {
+        let mut reach = ((u128::from(self.next()) * u128::from(threshold)) >> 64) as u64;
+        tally.thin(|bytes| {
             if bytes >= threshold {
-                tally.add(flow, bytes);
-                continue;
+                return bytes;
             }
             reach += bytes;
-            if reach >= threshold {
-                reach -= threshold;
-                tally.add(flow, threshold);
+            if reach < threshold {
+                return 0;
             }
-        }
+            reach -= threshold;
+            threshold
+        });
         // A flow of b bytes: b (threshold - b).
         let half = threshold as f32 / 2.0;
         half * half
-    }
-
-    pub fn memory(&self) -> usize {
-        self.items.capacity() * size_of::<(u32, u64)>()
-    }
-
-    /// Bytes of a thinner for so many flows to a window.
-    pub const fn memory_for(flows: usize) -> usize {
-        2 * flows * size_of::<(u32, u64)>()
     }
 
     fn next(&mut self) -> u64 {
@@ -70,11 +56,10 @@ fn threshold(items: &[(u32, u64)], most: usize) -> u64 {
     loop {
         let (mut small, mut large) = (0u64, 0);
         for &(_, bytes) in items {
-            if bytes >= threshold {
-                large += 1;
-            } else {
-                small = small.saturating_add(bytes);
-            }
+            // Without branches: who is large is not to be foreseen.
+            let is_large = bytes >= threshold;
+            large += usize::from(is_large);
+            small += if is_large { 0 } else { bytes };
         }
         // There are more than `most` items of a byte or more, so the large ones never take all places.
         let next = small.div_ceil((most.saturating_sub(large) as u64).max(1)).max(1);
@@ -108,7 +93,7 @@ mod tests {
             let mut tally = Tally::new(3);
             truth.iter().for_each(|&(flow, bytes)| assert!(tally.add(flow, bytes)));
             thinner.thin(&mut tally);
-            tally.iter().for_each(|(flow, bytes)| sums[flow as usize] += bytes);
+            tally.items().iter().for_each(|(flow, bytes)| sums[*flow as usize] += bytes);
         }
         assert_eq!(sums[1], 1000 * TIMES, "the large one is exact");
         for (flow, bytes) in &truth[1..] {
@@ -132,7 +117,7 @@ mod tests {
             let variance = Thinner::new(most, seed).thin(&mut tally);
             let threshold = 2.0 * f64::from(variance).sqrt();
             prop_assert!(tally.len() <= most, "{} stay of {}", tally.len(), bytes.len());
-            let (before, after) = (bytes.iter().sum::<u64>() as f64, tally.iter().map(|item| item.1).sum::<u64>() as f64);
+            let (before, after) = (bytes.iter().sum::<u64>() as f64, tally.items().iter().map(|item| item.1).sum::<u64>() as f64);
             // The comb's ends, and the threshold's rounding up to a whole number for each that is hit.
             prop_assert!((before - after).abs() <= threshold * 1.001 + most as f64, "{before} became {after}");
         }
