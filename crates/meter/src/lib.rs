@@ -12,6 +12,7 @@
 //! - [`Score`]: precision and recall of an estimator against the exact meter.
 //! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
 //! - [`DepthSeries`]: queue depth over time by flow, for a picture.
+//! - [`group()`]: the few keys that explain a burst when no single flow does.
 //! - [`tap`]: departures of a router that is seen from outside only, by captures before and behind it.
 //! - [`DistinctFlows`]: how many flows there were, exactly while they are few.
 
@@ -20,6 +21,7 @@ mod bursts;
 mod culprits;
 mod distinct;
 mod exact;
+mod group;
 mod heavy;
 mod max_delay;
 mod monitor;
@@ -34,6 +36,7 @@ pub use bursts::{Burst, BurstTracker};
 pub use culprits::{Amount, Culprits, Departed, Dropped, LogError, OnLink, QueueLog, Ranking, Standing, Victims};
 pub use distinct::DistinctFlows;
 pub use exact::{Contribution, ExactMeter};
+pub use group::{Group, GroupParams, Grouped, Pattern, Subnet, Weight, group};
 pub use heavy::{Heavy, Share};
 pub use max_delay::MaxDelay;
 pub use monitor::{BusyPeriod, MonitorError, MonitorParams, MonitorStats, QueueMonitor, Ranked, Worst};

@@ -1,0 +1,187 @@
+//! Grouping the blame: the few keys, as specific as they can be, that explain a burst.
+//!
+//! These are the heavy hitters of a lattice of keys (Zhang et al., *Online Identification of Hierarchical Heavy
+//! Hitters*, IMC 2004), chosen so that few rows say much, as the compressed clusters of AutoFocus do (Estan, Savage and
+//! Varghese, *Automatically Inferring Patterns of Resource Consumption in Network Traffic*, SIGCOMM 2003). Both count a
+//! key's residue: what is left of it once what was named before is taken away. So rows are disjoint here.
+//!
+//! The order differs from theirs. They go from the finest key up, and would tell an incast of two senders as two flows;
+//! here the best explanation comes first ([`lattice`](self) bytes times specificity), is widened while that costs
+//! specificity but gains bytes, and narrowed while it keeps nearly all of its bytes. A flow that is heavy by itself
+//! stays visible: as a row, or named in the row of its group. See `docs/grouping.md`.
+
+mod lattice;
+mod pattern;
+
+use crate::Share;
+use lattice::{Lattice, Members};
+use queuescope_wire::{Family, FlowKey, Granularity};
+
+pub use pattern::{Pattern, Subnet};
+
+/// Which groups are named.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupParams {
+    /// phi: the least part of the burst's bytes that a group must have, 0.01 to 1. The default is a tenth.
+    pub least: f64,
+    /// The least part of the burst's bytes with which a flow is heavy by itself, 0.01 to 1. The default is a tenth.
+    pub heavy: f64,
+    /// A group is narrowed only while it keeps at least this part of its bytes, 0.5 to 1. The default is nine tenths.
+    pub keep: f64,
+    /// A flow with more than this part of a group's bytes is no member of it, 0.5 to 1. The default is three quarters:
+    /// three times all others together.
+    pub dominance: f64,
+    /// Prefix lengths that a group may have for IPv4, shortest first, at most three.
+    pub v4: Vec<u8>,
+    /// The same for IPv6.
+    pub v6: Vec<u8>,
+}
+
+impl Default for GroupParams {
+    fn default() -> Self {
+        Self { least: 0.1, heavy: 0.1, keep: 0.9, dominance: 0.75, v4: vec![16, 24], v6: vec![32, 48, 64] }
+    }
+}
+
+impl GroupParams {
+    /// With every part within its bounds: below a hundredth, the groups would be too many to be looked for.
+    fn bounded(&self) -> Self {
+        let part = |value: f64, least: f64| if value >= least { value.min(1.0) } else { least };
+        let lengths = |lengths: &[u8]| lengths.iter().copied().take(lattice::PREFIXES).collect();
+        Self {
+            least: part(self.least, 0.01),
+            heavy: part(self.heavy, 0.01),
+            keep: part(self.keep, 0.5),
+            dominance: part(self.dominance, 0.5),
+            v4: lengths(&self.v4),
+            v6: lengths(&self.v6),
+        }
+    }
+}
+
+/// A burst, explained. The rows and the rest are disjoint; together they are everything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grouped {
+    /// What explains the burst, best explanation first.
+    pub rows: Vec<Group>,
+    /// Flows that belong to no row.
+    pub rest: Weight,
+    /// What was known only as a sum.
+    pub unlisted: Weight,
+}
+
+/// Flows that have something in common, or a single one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// What they have in common. Flows that earlier rows have, and heavy flows beside a group without a whole address,
+    /// may fit too and are not counted here.
+    pub pattern: Pattern,
+    /// How much they are.
+    pub weight: Weight,
+    /// Distinct sources; of connections, distinct far ends.
+    pub sources: u64,
+    /// Distinct destinations; of connections, distinct near ends.
+    pub destinations: u64,
+    /// Its flows that are heavy by themselves, heaviest first: to be shown below it. Their bytes are among its own.
+    pub heavy: Vec<(FlowKey, Share)>,
+    /// The flow, if the row is a single one.
+    pub flow: Option<FlowKey>,
+}
+
+/// How much something is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Weight {
+    /// Flows.
+    pub flows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their packets.
+    pub packets: u64,
+}
+
+impl Weight {
+    fn of(share: &Share) -> Self {
+        Self { flows: 1, bytes: share.bytes, packets: share.packets }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.flows += other.flows;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.packets = self.packets.saturating_add(other.packets);
+    }
+}
+
+/// Explains a burst whose flows are keys of one granularity, each with its share. `unlisted` is the weight of what is
+/// not among `flows`; it counts as part of the burst, and for nobody.
+///
+/// Memory and time grow with the number of flows and with `1 / params.least`.
+pub fn group(flows: &[(FlowKey, Share)], unlisted: Weight, granularity: Granularity, params: &GroupParams) -> Grouped {
+    let params = params.bounded();
+    let oriented = oriented(flows, granularity);
+    let flows = oriented.as_deref().unwrap_or(flows);
+    let total = flows.iter().fold(unlisted.bytes, |sum, (_, share)| sum.saturating_add(share.bytes));
+    let mut lattice = Lattice::new(flows, total, granularity, &params);
+    let mut rows = Vec::new();
+    while let Some(found) = lattice.next() {
+        rows.push(row(&lattice, &found, granularity));
+    }
+    rows.sort_by(|(a, x), (b, y)| {
+        let bytes = y.weight.bytes.cmp(&x.weight.bytes);
+        b.total_cmp(a).then(bytes).then_with(|| (&x.pattern, x.flow).cmp(&(&y.pattern, y.flow)))
+    });
+    Grouped { rows: rows.into_iter().map(|(_, group)| group).collect(), rest: lattice.rest(), unlisted }
+}
+
+/// The row of what was found, and how much it explains.
+fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> (f64, Group) {
+    let (mut weight, mut heavy) = (Weight::default(), Vec::new());
+    for (key, share) in lattice.flows_of(found) {
+        weight.add(Weight::of(share));
+        if share.bytes >= lattice.heavy {
+            heavy.push((written(*key, granularity), *share));
+        }
+    }
+    heavy.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
+    let single = lattice.flows_of(found).next().filter(|_| found.single).map(|(key, _)| written(*key, granularity));
+    if single.is_some() {
+        heavy.clear();
+    }
+    let group = Group {
+        pattern: lattice.pattern(found, granularity),
+        weight,
+        sources: lattice.distinct(found, |key| key.src),
+        destinations: lattice.distinct(found, |key| key.dst),
+        heavy,
+        flow: single,
+    };
+    (found.score, group)
+}
+
+/// A connection's ends are in the order of their addresses; here each one's busier end is its destination, so that what
+/// many connections share is on the same side in all.
+fn oriented(flows: &[(FlowKey, Share)], granularity: Granularity) -> Option<Vec<(FlowKey, Share)>> {
+    if granularity != Granularity::Connection {
+        return None;
+    }
+    let hasher = foldhash::fast::FixedState::with_seed(0);
+    let mut ends = hashbrown::HashMap::<(Family, u128), u64, _>::with_hasher(hasher);
+    for (key, share) in flows {
+        *ends.entry((key.family, key.src)).or_default() += share.bytes;
+        *ends.entry((key.family, key.dst)).or_default() += share.bytes;
+    }
+    let busy = |key: &FlowKey, end: u128| ends.get(&(key.family, end)).copied().unwrap_or_default();
+    let turn = |(key, share): &(FlowKey, Share)| {
+        let turns = busy(key, key.src) > busy(key, key.dst);
+        (if turns { turned(*key) } else { *key }, *share)
+    };
+    Some(flows.iter().map(turn).collect())
+}
+
+fn turned(key: FlowKey) -> FlowKey {
+    FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..key }
+}
+
+/// The key as the granularity has it.
+fn written(key: FlowKey, granularity: Granularity) -> FlowKey {
+    if granularity == Granularity::Connection { granularity.project(&key) } else { key }
+}
