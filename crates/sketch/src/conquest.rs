@@ -4,11 +4,13 @@
 //! current window and reading all of them touches one place in memory for each row. Window `w` has counter `w mod h`.
 //! How long ago a counter's window was is its *age*; the current one is 0 windows old.
 
+mod jump;
 mod turn;
 mod visit;
 
 use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Weights};
 use queuescope_wire::Nanos;
+pub use jump::{Jump, Trend};
 use turn::{Cleaner, Reciprocal};
 use visit::{NARROW, Shape};
 

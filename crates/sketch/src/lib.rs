@@ -6,6 +6,7 @@
 //! digest, a weight is bytes or packets, and time comes in.
 //!
 //! - [`ConQuest`]: the snapshots; [`ConQuestParams`] its dimensions, which can be fitted to a delay and a memory.
+//! - [`Jump`]: how much more of a key passed in the newest whole window than in the one before.
 //! - [`Estimator`]: which windows count for a question, and how much.
 //! - [`Expiry`]: how old counts go away.
 //! - [`CountMin`]: a snapshot by itself.
@@ -22,7 +23,7 @@ mod hash;
 mod params;
 mod windows;
 
-pub use conquest::{ConQuest, ConQuestStats};
+pub use conquest::{ConQuest, ConQuestStats, Jump, Trend};
 pub use count_min::CountMin;
 pub use estimator::{Estimator, EstimatorError};
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};
