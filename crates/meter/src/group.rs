@@ -6,10 +6,11 @@
 //! key's residue: what is left of it once what was named before is taken away. So rows are disjoint here.
 //!
 //! The order differs from theirs. They go from the finest key up, and would tell an incast of two senders as two flows;
-//! here the best explanation comes first ([`lattice`](self) bytes times specificity), is widened while that costs
+//! here the best explanation comes first (bytes times specificity), is widened while that costs
 //! specificity but gains bytes, and narrowed while it keeps nearly all of its bytes. A flow that is heavy by itself
 //! stays visible: as a row, or named in the row of its group. See `docs/grouping.md`.
 
+mod fields;
 mod lattice;
 mod pattern;
 
@@ -28,8 +29,9 @@ pub struct GroupParams {
     pub heavy: f64,
     /// A group is narrowed only while it keeps at least this part of its bytes, 0.5 to 1. The default is nine tenths.
     pub keep: f64,
-    /// A flow with more than this part of a group's bytes is no member of it, 0.5 to 1. The default is three quarters:
-    /// three times all others together.
+    /// A flow with more than this part of a group's bytes is no member of it, and a port or address with less than this
+    /// part of a wider group does not stand for it, 0.5 to 1. The default is three quarters: three times all others
+    /// together.
     pub dominance: f64,
     /// Prefix lengths that a group may have for IPv4, shortest first, at most three.
     pub v4: Vec<u8>,
@@ -47,7 +49,7 @@ impl GroupParams {
     /// With every part within its bounds: below a hundredth, the groups would be too many to be looked for.
     fn bounded(&self) -> Self {
         let part = |value: f64, least: f64| if value >= least { value.min(1.0) } else { least };
-        let lengths = |lengths: &[u8]| lengths.iter().copied().take(lattice::PREFIXES).collect();
+        let lengths = |lengths: &[u8]| lengths.iter().copied().take(fields::PREFIXES).collect();
         Self {
             least: part(self.least, 0.01),
             heavy: part(self.heavy, 0.01),

@@ -69,8 +69,8 @@ fn also_one_of_few_senders() {
             let incast = Incast::new(sources, *seed);
             names_the_incast(&explain(&incast.flows), &incast)
         };
-        let named = (0..200).filter(named).count();
-        assert!(named >= 190, "{sources} senders: {named} of 200");
+        let named = (0..100).filter(named).count();
+        assert!(named >= 95, "{sources} senders: {named} of 100");
     }
 }
 
@@ -213,7 +213,7 @@ fn is_group(flows: &[&(FlowKey, Share)], least: u64) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     /// Rows and rest are disjoint and everything; heavy flows are seen; nothing of weight that shares an address is left.
     #[test]
@@ -266,7 +266,7 @@ proptest! {
 /// A flow of a tenth or more is always a row or named in its group's, also among incasts.
 #[test]
 fn no_heavy_flow_is_hidden() {
-    for seed in 0..300 {
+    for seed in 0..100 {
         let mut incast = Incast::new(2 + seed % 60, seed);
         let place = Random(seed).below(incast.flows.len() as u64) as usize;
         incast.flows[place].1.bytes += incast.bytes / (1 + seed % 5);

@@ -3,6 +3,9 @@
 //! Flows that agree in every frequent value are one *cell*, so that after one pass over the flows everything works on
 //! cells, of which there are few. A flow that may have to stand alone is a cell of its own.
 
+use super::fields::{
+    Common, DIMENSIONS, DST, FLOW_BITS, LEAST_BITS, Picks, SLOTS, Value, bits, has_address, is_prefix, value,
+};
 use super::pattern::{Pattern, Subnet};
 use super::{GroupParams, Weight};
 use crate::Share;
@@ -10,37 +13,10 @@ use hashbrown::HashMap;
 use queuescope_wire::{Family, FlowKey, Granularity};
 use std::ops::Range;
 
-/// Prefixes of an address that are looked at, besides the whole of it.
-pub(super) const PREFIXES: usize = 3;
-
-/// A *slot* is a field at one level of its hierarchy; a *dimension* is a field, with its slots from coarse to fine.
-const DIMENSIONS: [Range<usize>; 5] = [0..4, 4..8, 8..9, 9..10, 10..11];
-const SLOTS: usize = 11;
-const DST: usize = 3;
-const SRC: usize = 7;
-const DST_PORT: usize = 8;
-const SRC_PORT: usize = 9;
-const PROTOCOL: usize = 10;
-
-/// How much a whole address, a port, and a protocol say: their bits, but the protocol, which mostly is TCP.
-const ADDRESS_BITS: f64 = 32.0;
-const PORT_BITS: f64 = 16.0;
-const PROTOCOL_BITS: f64 = 2.0;
-/// Less than this is not worth a row.
-const LEAST_BITS: f64 = 4.0;
-/// Both whole addresses.
-const FLOW_BITS: f64 = 64.0;
-
 /// Fewer other addresses do not tell whether a prefix is anything special.
 const FEW: u64 = 8;
 /// A prefix is special if the group's addresses are all in it with at most this probability, were they like the others.
 const CHANCE: f64 = 0.01;
-
-/// For each dimension the slot and the item that is required, if any. Items are numbered from 1 in each slot.
-type Picks = [Option<(usize, u16)>; DIMENSIONS.len()];
-
-/// A value of a slot: what kind of address, the value, how many of its bits count.
-type Value = (Family, u128, u8);
 
 /// All flows of a burst, by cells, and which cells are still to be explained.
 pub(super) struct Lattice<'a> {
@@ -207,6 +183,12 @@ impl<'a> Lattice<'a> {
         if let Some(cell) = self.standing(&picks, &cells).dominating {
             return Some(self.single(cell));
         }
+        if has_address(&picks) {
+            // Beside a whole address a prefix must say something; narrowing asks that, and puts it back.
+            for pick in &mut picks {
+                *pick = pick.filter(|(slot, _)| !is_prefix(*slot));
+            }
+        }
         self.widen(&mut picks, &left, &common);
         let cells = self.members(&picks, &left);
         let cells = self.narrow(&mut picks, cells, true);
@@ -272,23 +254,20 @@ impl<'a> Lattice<'a> {
         picks[dimension] = None;
     }
 
-    /// Drops what costs bytes, while a whole address remains: a port with less than nearly all of the address' bytes, or
-    /// the other address if it does not dominate.
+    /// Drops, while a whole address remains, whatever does not dominate without it: to 10.0.0.7, if too much of what goes
+    /// there goes to other ports or comes from others.
     fn widen(&self, picks: &mut Picks, left: &[usize], common: &Common) {
         loop {
             let bytes = self.standing(picks, &self.members(picks, left)).bytes as f64;
             let mut best: Option<(f64, Picks)> = None;
             for dimension in 0..picks.len() {
-                let Some((slot, _)) = picks[dimension] else { continue };
                 let mut wider = *picks;
-                wider[dimension] = None;
-                if !has_address(&wider) {
+                if wider[dimension].take().is_none() || !has_address(&wider) {
                     continue;
                 }
-                let needed = if slot == DST || slot == SRC { self.params.dominance } else { self.params.keep };
                 let standing = self.standing(&wider, &self.members(&wider, left));
                 let score = standing.bytes as f64 * bits(&self.items, &wider, common);
-                let gains = standing.dominating.is_none() && bytes < needed * standing.bytes as f64;
+                let gains = standing.dominating.is_none() && bytes < self.params.dominance * standing.bytes as f64;
                 if gains && best.is_none_or(|(least, _)| score > least) {
                     best = Some((score, wider));
                 }
@@ -337,7 +316,7 @@ impl<'a> Lattice<'a> {
     /// Whether a common prefix says something: the group's addresses, were they like those of all other flows, would
     /// hardly all be in it. Where there are few others, only the longest prefix is taken to say something.
     fn is_special(&self, slot: usize, item: u16, cells: &[usize]) -> bool {
-        if slot > SRC || slot == DST || slot == SRC {
+        if !is_prefix(slot) {
             return true;
         }
         let end = |key: &FlowKey| if slot < DST { key.dst } else { key.src };
@@ -429,73 +408,5 @@ impl<'a> Lattice<'a> {
     fn flows_in(&self, cell: usize) -> impl Iterator<Item = &'a (FlowKey, Share)> {
         let flows = self.flows;
         self.order[self.cells[cell].place.clone()].iter().map(move |flow| &flows[*flow as usize])
-    }
-}
-
-/// For each slot and item the part of the flows that have it.
-type Common = [Vec<f64>; SLOTS];
-
-/// How much a key says: the bits of what it requires, and of a coarse part the less the more flows have it anyway. A
-/// prefix counts half its bits, as it is no end of anything.
-fn bits(items: &[Vec<Value>; SLOTS], picks: &Picks, common: &Common) -> f64 {
-    let part = |(slot, item): (usize, u16)| {
-        let rare = 1.0 - common[slot].get(usize::from(item)).copied().unwrap_or(1.0);
-        let length = items[slot].get(usize::from(item) - 1).map_or(0, |(.., length)| *length);
-        match slot {
-            DST | SRC => ADDRESS_BITS,
-            DST_PORT | SRC_PORT => PORT_BITS * rare,
-            PROTOCOL => PROTOCOL_BITS * rare,
-            // 64 bits of an IPv6 address name a subnet, as 32 of an IPv4 address name a host.
-            _ if length > 32 => f64::from(length.min(64)) / 4.0 * rare,
-            _ => f64::from(length) / 2.0 * rare,
-        }
-    };
-    picks.iter().flatten().copied().map(part).sum()
-}
-
-fn has_address(picks: &Picks) -> bool {
-    picks.iter().flatten().any(|(slot, _)| *slot == DST || *slot == SRC)
-}
-
-/// What a key has in a slot, if it has the field at all.
-fn value(key: &FlowKey, slot: usize, granularity: Granularity, params: &GroupParams) -> Option<Value> {
-    let ports = matches!(granularity, Granularity::FiveTuple | Granularity::Connection);
-    match slot {
-        DST_PORT | SRC_PORT => {
-            let port = if slot == DST_PORT { key.dst_port } else { key.src_port };
-            (ports && port > 0).then_some((Family::V4, port.into(), 16))
-        }
-        PROTOCOL if !ports => None,
-        PROTOCOL if key.family == Family::Link => {
-            (key.ethertype > 0).then_some((Family::Link, key.ethertype.into(), 16))
-        }
-        PROTOCOL => Some((Family::V4, key.protocol.into(), 8)),
-        _ => {
-            let whole = Subnet::whole_length(key.family);
-            let of_family = |v4: u8, v6: u8| match key.family {
-                Family::Link => whole,
-                Family::V4 => v4,
-                Family::V6 => v6,
-            };
-            let (address, whole) = match granularity {
-                Granularity::Dscp | Granularity::Vlan => return None,
-                Granularity::Source(bits) if slot > DST => (key.src, of_family(bits.v4, bits.v6)),
-                Granularity::Destination(bits) if slot <= DST => (key.dst, of_family(bits.v4, bits.v6)),
-                Granularity::Source(_) | Granularity::Destination(_) => return None,
-                _ if slot <= DST => (key.dst, whole),
-                _ => (key.src, whole),
-            };
-            let length = if slot == DST || slot == SRC {
-                whole
-            } else {
-                let lengths = match key.family {
-                    Family::Link => return None,
-                    Family::V4 => &params.v4,
-                    Family::V6 => &params.v6,
-                };
-                *lengths.get(slot % (PREFIXES + 1)).filter(|length| **length < whole)?
-            };
-            (length > 0).then(|| (key.family, Subnet::of(key.family, address, length).address, length))
-        }
     }
 }
