@@ -10,7 +10,7 @@ use queuescope_meter::{
 use queuescope_queue::{DropReason, Sink};
 use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
-use queuescope_wire::{Backlog, Departure, FlowId, FlowKey, FlowTable, Flows, Nanos, Packet};
+use queuescope_wire::{Backlog, Departure, FlowId, FlowKey, FlowTable, Flows, MaskedKey, Nanos, Packet};
 use std::collections::BTreeMap;
 
 /// How departures are analysed.
@@ -67,9 +67,15 @@ pub struct Analysis<D: Door, W> {
 }
 
 impl<W: Watcher> Analysis<Flows, W> {
+    /// What counts of a packet's key.
+    #[inline]
+    pub fn mask(&self, key: &FlowKey) -> MaskedKey {
+        self.door.mask(key)
+    }
+
     /// The id of a packet's flow.
     #[inline]
-    pub fn intern(&mut self, key: &FlowKey, now: Nanos) -> FlowId {
+    pub fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
         self.make_room();
         let levels = &mut self.levels;
         self.door.intern(key, now, |level, digest| levels[level].distinct.insert(digest))

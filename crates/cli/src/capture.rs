@@ -11,7 +11,8 @@ use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;
 use queuescope_sim::{Replay, Speedup};
 use queuescope_wire::parse::{Frame, LinkType, Parser, Segments, Tunnel};
-use queuescope_wire::{ByteCount, Class, Ecn, FlowId, FlowKey, Flows, Nanos, Packet, PacketId};
+use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Flows, MaskedKey, Nanos, Packet, PacketId};
+use std::collections::VecDeque;
 
 /// How frames become packets.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +70,7 @@ pub fn replay(
         super_packets: 0,
         batch: Vec::with_capacity(BATCH),
         flows: Vec::with_capacity(BATCH),
+        split: VecDeque::new(),
     };
     let damage = loop {
         if feed.packets.is_multiple_of(65_536) {
@@ -76,7 +78,7 @@ pub fn replay(
         }
         match reader.next_record() {
             Ok(Some(record)) => {
-                feed.frame(&record, analysis.watcher())?;
+                feed.frame(&record, analysis)?;
                 if feed.batch.len() == BATCH {
                     feed.send(&mut queue, analysis);
                 }
@@ -112,20 +114,25 @@ struct Feed {
     /// Frames that were read and not sent yet, and their flows.
     batch: Vec<Arrival>,
     flows: Vec<FlowId>,
+    /// Of those that are split, how.
+    split: VecDeque<Split>,
 }
 
 /// A frame on its way to the queue.
 struct Arrival {
-    key: FlowKey,
+    key: MaskedKey,
     now: Nanos,
+    /// Bytes on the link, unless it is split.
+    size: u32,
+    is_split: bool,
     ecn: Ecn,
-    sizes: Sizes,
 }
 
-/// The packets that a frame becomes, on the link.
-enum Sizes {
-    One(u32),
-    Split { segments: Segments, link_header: u16, has_ethernet_header: bool },
+/// The packets that a super-packet becomes.
+struct Split {
+    segments: Segments,
+    link_header: u16,
+    has_ethernet_header: bool,
 }
 
 /// Frames that are read before they are sent. Looking up their flows one after another, with nothing in between, lets
@@ -135,18 +142,22 @@ const BATCH: usize = 64;
 impl Feed {
     /// Reads a frame.
     #[inline]
-    fn frame(&mut self, record: &Record<'_>, outputs: &mut Outputs) -> Result<()> {
+    fn frame(&mut self, record: &Record<'_>, analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
         let link = LinkType::from_dlt(record.link);
         let now = self.clock.arrival(record.time);
         let frame = self.parser.parse(link, record.original_len, record.data);
         let (link_header, has_ethernet_header) = (frame.link_header, link == LinkType::Ethernet);
         self.packets += 1;
-        let (sizes, count) = match self.segments(&frame) {
-            Some(segments) => (Sizes::Split { segments, link_header, has_ethernet_header }, segments.count),
-            None => (Sizes::One(self.reading.overhead.apply(frame.size, link_header, has_ethernet_header)), 1),
+        let (size, count) = match self.segments(&frame) {
+            Some(segments) => {
+                self.split.push_back(Split { segments, link_header, has_ethernet_header });
+                (0, segments.count)
+            }
+            None => (self.reading.overhead.apply(frame.size, link_header, has_ethernet_header), 1),
         };
         self.next_id += u64::from(count);
-        self.batch.push(Arrival { key: frame.key, now, ecn: frame.ecn, sizes });
+        self.batch.push(Arrival { key: analysis.mask(&frame.key), now, size, is_split: count > 1, ecn: frame.ecn });
+        let outputs = analysis.watcher();
         if outputs.wants_parts() {
             outputs.read(record, record.time.unwrap_or(now), self.next_id - 1, count)?;
         }
@@ -170,19 +181,18 @@ impl Feed {
         for arrival in &self.batch {
             self.flows.push(analysis.intern(&arrival.key, arrival.now));
         }
-        for (Arrival { now, ecn, sizes, .. }, flow) in self.batch.iter().zip(&self.flows) {
+        for (Arrival { now, ecn, size, is_split, .. }, flow) in self.batch.iter().zip(&self.flows) {
             let mut send = |size: u32| {
                 let (id, size, class) = (PacketId(self.sent), ByteCount(u64::from(size)), Class(0));
                 self.sent += 1;
                 self.bytes += size.0;
                 queue.arrive(Packet { id, flow: *flow, size, class, ecn: *ecn }, *now, analysis);
             };
-            match sizes {
-                Sizes::One(size) => send(*size),
-                Sizes::Split { segments, link_header, has_ethernet_header } => {
-                    let overhead = self.reading.overhead;
-                    segments.sizes().for_each(|size| send(overhead.apply(size, *link_header, *has_ethernet_header)));
-                }
+            if !is_split {
+                send(*size);
+            } else if let Some(Split { segments, link_header, has_ethernet_header }) = self.split.pop_front() {
+                let overhead = self.reading.overhead;
+                segments.sizes().for_each(|size| send(overhead.apply(size, link_header, has_ethernet_header)));
             }
         }
         self.batch.clear();

@@ -164,6 +164,14 @@ pub struct Flows {
     levels: Vec<Level>,
 }
 
+/// A key of which only what counts at some granularity is left: what [`Flows::mask`] makes, and
+/// [`intern`](Flows::intern) takes.
+#[derive(Debug, Clone, Copy)]
+pub struct MaskedKey {
+    key: FlowKey,
+    digest: u64,
+}
+
 #[derive(Debug)]
 enum Level {
     /// This granularity is the finest: its ids are the packets'.
@@ -193,11 +201,18 @@ impl Flows {
         }
     }
 
-    /// The id of the finest flow that a packet belongs to, whose `key` has all fields. `fresh` hears the number and the
-    /// key's digest of each granularity at which the flow was not live before.
-    pub fn intern(&mut self, key: &FlowKey, now: Nanos, mut fresh: impl FnMut(usize, u64)) -> FlowId {
+    /// What counts here of a packet's `key`, which has all fields.
+    #[inline]
+    pub fn mask(&self, key: &FlowKey) -> MaskedKey {
         let key = self.mask.apply(key);
-        let digest = key.digest();
+        MaskedKey { digest: key.digest(), key }
+    }
+
+    /// The id of the finest flow that a packet belongs to. `fresh` hears the number and the key's digest of each
+    /// granularity at which the flow was not live before.
+    #[inline]
+    pub fn intern(&mut self, key: &MaskedKey, now: Nanos, mut fresh: impl FnMut(usize, u64)) -> FlowId {
+        let MaskedKey { key, digest } = *key;
         let (id, new) = self.finest.intern(&key, digest, now);
         if new {
             for (number, (level, granularity)) in self.levels.iter_mut().zip(&self.granularities).enumerate() {
@@ -332,7 +347,7 @@ mod tests {
                     flows.expire(Nanos(before), |level, _, _| gone[level] += 1);
                     live.retain(|_, (_, seen)| *seen >= before);
                 }
-                let id = flows.intern(&key(n), Nanos(now), |level, _| fresh[level] += 1);
+                let id = flows.intern(&flows.mask(&key(n)), Nanos(now), |level, _| fresh[level] += 1);
                 if let Some((known, _)) = live.get(&n) {
                     prop_assert_eq!(id, *known);
                 }

@@ -1,11 +1,12 @@
 //! Who a packet belongs to: [`FlowKey`], and the [`Granularity`] at which flows are told apart.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// The fields that can tell flows apart. What a granularity leaves out is zero, so that equal flows are equal keys.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// Source address; an IPv4 or MAC address stands in the low bits.
     pub src: u128,
@@ -43,7 +44,18 @@ impl FlowKey {
     /// A 64-bit digest, the same in every run. Sketches and hash tables start from it.
     #[inline]
     pub fn digest(&self) -> u64 {
-        let words = [
+        let words = self.words();
+        // Three independent folded products, joined by a fourth: each word meets a secret before it is multiplied.
+        let a = fold(words[0] ^ 0x243f_6a88_85a3_08d3, words[1] ^ 0x1319_8a2e_0370_7344);
+        let b = fold(words[2] ^ 0xa409_3822_299f_31d0, words[3] ^ 0x082e_fa98_ec4e_6c89);
+        let c = fold(words[4] ^ 0x4528_21e6_38d0_1377, words[5] ^ 0xbe54_66cf_34e9_0c6c);
+        fold(a ^ b.rotate_left(21) ^ 0xc0ac_29b7_c97c_50dd, c ^ b ^ 0x3f84_d5b5_b547_0917)
+    }
+
+    /// All fields, as few words as hold them.
+    #[inline]
+    fn words(&self) -> [u64; 6] {
+        [
             self.src as u64,
             (self.src >> 64) as u64,
             self.dst as u64,
@@ -53,12 +65,22 @@ impl FlowKey {
                 | u64::from(self.vlan) << 32
                 | u64::from(self.ethertype) << 48,
             u64::from(self.protocol) | u64::from(self.dscp) << 8 | (self.family as u64) << 16,
-        ];
-        // Three independent folded products, joined by a fourth: each word meets a secret before it is multiplied.
-        let a = fold(words[0] ^ 0x243f_6a88_85a3_08d3, words[1] ^ 0x1319_8a2e_0370_7344);
-        let b = fold(words[2] ^ 0xa409_3822_299f_31d0, words[3] ^ 0x082e_fa98_ec4e_6c89);
-        let c = fold(words[4] ^ 0x4528_21e6_38d0_1377, words[5] ^ 0xbe54_66cf_34e9_0c6c);
-        fold(a ^ b.rotate_left(21) ^ 0xc0ac_29b7_c97c_50dd, c ^ b ^ 0x3f84_d5b5_b547_0917)
+        ]
+    }
+}
+
+/// Field by field, without a branch at each: a table asks for keys that it nearly always holds.
+impl PartialEq for FlowKey {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (self.words(), other.words());
+        (0..6).fold(0, |differing, word| differing | (a[word] ^ b[word])) == 0
+    }
+}
+
+impl Hash for FlowKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.words().hash(state);
     }
 }
 
@@ -180,18 +202,14 @@ pub(crate) struct KeyMask {
     dscp: u8,
 }
 
-/// The bits of an address that count, by family.
+/// The bits of an address that count, by [`Family`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ends {
-    link: u128,
-    v4: u128,
-    v6: u128,
-}
+struct Ends([u128; 3]);
 
 impl KeyMask {
     /// What is needed for every one of `granularities`.
     pub(crate) fn covering(granularities: &[Granularity]) -> Self {
-        let none = Ends { link: 0, v4: 0, v6: 0 };
+        let none = Ends([0; 3]);
         let mut mask = Self { src: none, dst: none, ports: 0, protocol: 0, vlan: 0, dscp: 0 };
         for granularity in granularities {
             match granularity {
@@ -214,15 +232,12 @@ impl KeyMask {
     }
 
     /// The part of `key` that counts.
+    #[inline]
     pub(crate) fn apply(&self, key: &FlowKey) -> FlowKey {
-        let end = |ends: &Ends| match key.family {
-            Family::Link => ends.link,
-            Family::V4 => ends.v4,
-            Family::V6 => ends.v6,
-        };
+        let family = key.family as usize;
         FlowKey {
-            src: key.src & end(&self.src),
-            dst: key.dst & end(&self.dst),
+            src: key.src & self.src.0[family],
+            dst: key.dst & self.dst.0[family],
             src_port: key.src_port & self.ports,
             dst_port: key.dst_port & self.ports,
             vlan: key.vlan & self.vlan,
@@ -236,9 +251,9 @@ impl KeyMask {
 
 impl Ends {
     fn widen(&mut self, bits: Prefixes) {
-        self.link = u128::MAX;
-        self.v4 |= high_bits(bits.v4) >> 96;
-        self.v6 |= high_bits(bits.v6);
+        self.0[Family::Link as usize] = u128::MAX;
+        self.0[Family::V4 as usize] |= high_bits(bits.v4) >> 96;
+        self.0[Family::V6 as usize] |= high_bits(bits.v6);
     }
 }
 
