@@ -8,9 +8,9 @@ use crate::door::Door;
 use crate::findings::{Findings, Source};
 use crate::outputs::{Outputs, cannot_write, create};
 use crate::progress::Progress;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use queuescope_meter::{History, Tau};
-use queuescope_pcap::CaptureReader;
+use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_queue::{Limit, TailDrop, TailDropParams};
 use queuescope_report::model::{Input, Report};
 use queuescope_report::{html, json, text};
@@ -108,11 +108,17 @@ fn place(path: &Path) -> Place {
 }
 
 fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
-    let mut reader = if is_standard_input(&args.file) {
-        CaptureReader::new(io::stdin(), "standard input")?
+    let reader = if is_standard_input(&args.file) {
+        CaptureReader::new(io::stdin(), "standard input")
     } else {
-        CaptureReader::open(&args.file)?
+        CaptureReader::open(&args.file)
     };
+    let mut reader = reader.map_err(|error| match error {
+        OpenError::NotCapture { .. } => {
+            anyhow!("{error}; a table of departures is read with --departures in place of --rate")
+        }
+        error => error.into(),
+    })?;
     let mut granularities = Vec::new();
     for granularity in &args.question.by {
         if !granularities.contains(granularity) {
@@ -249,7 +255,7 @@ fn print(report: &Report, as_json: bool) -> Result<()> {
 }
 
 fn window_source(args: &Analyze) -> String {
-    if args.sketch.window.is_some() { "given".to_owned() } else { "to cover the longest delay".to_owned() }
+    if args.sketch.window.is_some() { "given".to_owned() } else { "chosen".to_owned() }
 }
 
 /// A limit as the report shows it.

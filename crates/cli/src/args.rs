@@ -61,7 +61,7 @@ pub struct Analyze {
     pub file: PathBuf,
 
     /// Rate at which the link drains the queue, such as 10gbps, 1.5Mbit/s or 64000bps
-    #[arg(short, long, required_unless_present = "departures")]
+    #[arg(short, long, required_unless_present = "departures", allow_hyphen_values = true)]
     pub rate: Option<Rate>,
 
     /// The queue.
@@ -86,17 +86,24 @@ pub struct Analyze {
 #[command(next_help_heading = "Queue")]
 pub struct Queue {
     /// What the queue holds at most, without the packet being sent: bytes or packets (with the new one), a time (what the
-    /// link needs for what waits before the new one), or none
-    #[arg(long, default_value = "1s", value_name = "LIMIT", conflicts_with = "departures")]
+    /// link needs for what waits before the new one, so that the longest wait is that and the rest of the packet being
+    /// sent), or none
+    #[arg(long, allow_hyphen_values = true, default_value = "1s", value_name = "LIMIT", conflicts_with = "departures")]
     pub limit: Limit,
 
     /// Send the packets so many times faster than they were captured
-    #[arg(long, default_value = "1", value_name = "FACTOR", conflicts_with = "departures")]
+    #[arg(long, allow_hyphen_values = true, default_value = "1", value_name = "FACTOR", conflicts_with = "departures")]
     pub speedup: Speedup,
 
     /// What a packet occupies beyond its captured size: none; ethernet (preamble, frame check sequence, gap, minimum
     /// size); or a number of bytes
-    #[arg(long, default_value = "none", value_name = "WHAT", conflicts_with = "departures")]
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        default_value = "none",
+        value_name = "WHAT",
+        conflicts_with = "departures"
+    )]
     pub overhead: Overhead,
 
     /// Split super-packets of segmentation offload into the packets that the wire carries
@@ -104,7 +111,7 @@ pub struct Queue {
     pub split_gso: bool,
 
     /// Largest packet of the network in bytes: what is larger is a super-packet
-    #[arg(long, default_value_t = 1500, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65535))]
+    #[arg(allow_hyphen_values = true, long, default_value_t = 1500, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65535))]
     pub mtu: u32,
 }
 
@@ -113,7 +120,7 @@ pub struct Queue {
 #[command(next_help_heading = "Question")]
 pub struct Question {
     /// What a flow is; several at once, separated by commas: 5tuple, conn (both directions), src-dst, src, dst, dscp,
-    /// vlan; src and dst with a prefix length if wanted: dst/24, dst/24/56 (IPv4/IPv6)
+    /// vlan; src and dst with a prefix length if wanted: dst/24/56 (IPv4/IPv6), or dst/24 (of IPv6 twice as many bits)
     #[arg(
         long,
         value_delimiter = ',',
@@ -129,20 +136,20 @@ pub struct Question {
 
     /// Delay from which on the queue is congested [default: an eighth of the longest delay so far, at least the time of
     /// 10 full packets]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub tau: Option<Nanos>,
 
     /// Share of the queue from which on a flow is a culprit, such as 1% or 0.01
-    #[arg(long, default_value = "1%", value_name = "SHARE")]
+    #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE")]
     pub alpha: Alpha,
 
     /// Bursts to keep, those with the longest delays
-    #[arg(long, default_value_t = 1000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(allow_hyphen_values = true, long, default_value_t = 1000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub most_bursts: u32,
 
     /// Ask about the longest recent delay of any packet, halving in this time, instead of each packet's own: shows who
     /// holds up others where there are several classes of traffic
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub across_classes: Option<Nanos>,
 }
 
@@ -151,24 +158,24 @@ pub struct Question {
 #[command(next_help_heading = "Sketch")]
 pub struct Sketch {
     /// Snapshots [default: 8]
-    #[arg(long, value_name = "H")]
+    #[arg(allow_hyphen_values = true, long, value_name = "H")]
     pub snapshots: Option<usize>,
 
     /// Rows of each snapshot [default: 2]
-    #[arg(long = "sketch-rows", value_name = "R")]
+    #[arg(allow_hyphen_values = true, long = "sketch-rows", value_name = "R")]
     pub rows: Option<usize>,
 
     /// Columns of each snapshot [default: what fits in --memory]
-    #[arg(long = "sketch-columns", value_name = "C", conflicts_with = "memory")]
+    #[arg(allow_hyphen_values = true, long = "sketch-columns", value_name = "C", conflicts_with = "memory")]
     pub columns: Option<usize>,
 
     /// Time window of a snapshot [default: doubles from the time of a full packet until the snapshots cover the longest
     /// delay]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub window: Option<Nanos>,
 
     /// Memory of one sketch
-    #[arg(long, default_value = "64KiB", value_name = "BYTES")]
+    #[arg(long, allow_hyphen_values = true, default_value = "64KiB", value_name = "BYTES")]
     pub memory: ByteCount,
 
     /// Which windows count for a packet's wait; several separated by commas

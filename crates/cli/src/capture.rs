@@ -226,6 +226,7 @@ impl Feed {
                 read.captured_over_original,
                 "packets of which more was captured than the wire carried, says the file",
             ),
+            ("custom_blocks", read.custom_blocks, "custom blocks, whose content only their maker knows; skipped"),
             ("unknown_blocks", read.unknown_blocks, "blocks of the capture file of an unknown type; skipped"),
             ("super_packets", self.super_packets, split),
         ];

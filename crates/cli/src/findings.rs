@@ -123,7 +123,7 @@ impl<D: Door> Findings<D> {
             departed_packets: counts.departed.packets,
             departed_bytes: counts.departed.bytes.0,
             drops: counts.drops.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
-            offered_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            offered_bps: (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds),
             utilisation: rate.map(sending),
             waited_share: counts.waited as f64 / counts.departed.packets.max(1) as f64,
             delay_percentiles: PERCENTILES

@@ -44,7 +44,7 @@ const DIFFERENCES: &[Difference] = &[
         packets: -3,
         bytes: -116,
         non_ip: -3,
-        why: "tshark shows three blocks as frames that are records of other kinds, not packets",
+        why: "tshark shows three custom blocks as frames; the report counts them as such",
         ..NONE
     },
     Difference {

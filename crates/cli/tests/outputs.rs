@@ -265,3 +265,25 @@ fn a_row_without_a_time_of_entry_is_no_trap() {
     let report = Report::parse(&printed(run_with_input("analyze --json - --departures", table.as_bytes()), 0));
     assert_eq!(report.total("/totals/peak_delay_ns"), 1_700_000_000_000_000_000);
 }
+
+#[test]
+fn a_damaged_parquet_file_gets_an_error_and_no_panic() {
+    let directory = tempfile::tempdir().unwrap();
+    let parquet = directory.path().join("damaged.parquet");
+    printed(run("analyze --rate 1mbps --parquet", &[&parquet, &file("data/formats/many-interfaces.pcapng")]), 0);
+    let whole = std::fs::read(&parquet).unwrap();
+    let step = whole.len() / 60;
+    let mut refused = 0;
+    for at in (0..whole.len()).step_by(step) {
+        let mut damaged = whole.clone();
+        damaged[at..(at + 4).min(whole.len())].fill(0xff);
+        std::fs::write(&parquet, &damaged).unwrap();
+        let output = run("analyze --departures", &[&parquet]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!errors.contains("panicked"), "byte {at}: {errors}");
+        assert!(matches!(output.status.code(), Some(0..=2)), "byte {at}: {:?}", output.status);
+        assert_eq!(output.status.success(), errors.is_empty(), "byte {at}: {errors}");
+        refused += u32::from(!output.status.success());
+    }
+    assert!(refused > 0, "no damage was noticed");
+}

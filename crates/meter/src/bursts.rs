@@ -192,3 +192,85 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         Some(burst)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::History;
+    use proptest::prelude::*;
+    use queuescope_wire::{ByteCount, Class, Ecn, Packet, PacketId, QueueId};
+    use std::collections::BTreeMap;
+
+    /// A FIFO that sends a byte each nanosecond.
+    fn departures(arrivals: &[(u64, u64, u32)]) -> Vec<Departure> {
+        let (mut now, mut free) = (0, 0);
+        let departure = |(id, (gap, size, flow)): (usize, &(u64, u64, u32))| {
+            now += gap;
+            let dequeued = free.max(now);
+            free = dequeued + size;
+            let (id, flow, size) = (PacketId(id as u64), FlowId(*flow), ByteCount(*size));
+            let packet = Packet { id, flow, size, class: Class(0), ecn: Ecn::NotEct };
+            let (enqueued, dequeued, none) = (Nanos(now), Nanos(dequeued), Backlog::default());
+            Departure { packet, queue: QueueId(0), enqueued, dequeued, backlog_in: none, backlog_out: none }
+        };
+        arrivals.iter().enumerate().map(departure).collect()
+    }
+
+    /// When a burst starts and ends, packets that waited tau, packets, and bytes by flow.
+    type Told = (u64, u64, u64, u64, BTreeMap<u32, u64>);
+
+    /// The definition, from all departures at once.
+    fn reference(departures: &[Departure], tau: u64) -> Vec<Told> {
+        let (mut bursts, mut ended) = (Vec::new(), None::<u64>);
+        let mut at = 0;
+        while let Some(first) = (at..departures.len()).find(|&n| departures[n].sojourn().0 >= tau) {
+            let came = departures[first].enqueued.0;
+            let start = ended.map_or(came, |ended| came.max(ended + 1));
+            let calm = |n: &usize| departures[*n].sojourn().0 * 2 < tau;
+            let after = (first..departures.len()).find(calm).unwrap_or(departures.len());
+            let members: Vec<_> = departures[..after].iter().filter(|d| d.dequeued.0 >= start).collect();
+            let mut flows = BTreeMap::new();
+            members.iter().for_each(|d| *flows.entry(d.packet.flow.0).or_default() += d.packet.size.0);
+            let hit = departures[first..after].iter().filter(|d| d.sojourn().0 >= tau).count() as u64;
+            let end = departures[after - 1].dequeued.0;
+            bursts.push((start, end, hit, members.len() as u64, flows));
+            (ended, at) = (Some(end), after);
+        }
+        bursts
+    }
+
+    fn told(burst: Burst<u32>) -> Told {
+        let flows = burst.blamed[0].top.iter().map(|(flow, share)| (*flow, share.bytes)).collect();
+        (burst.start.0, burst.end.0, burst.hit, burst.packets, flows)
+    }
+
+    proptest! {
+        #[test]
+        fn bursts_are_those_of_the_definition(
+            arrivals in prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 1..150), tau in 2..200u64
+        ) {
+            let departures = departures(&arrivals);
+            let mut recent = Recent::new(History::Fifo);
+            let mut tracker = BurstTracker::<u32>::new(1, 10, None);
+            let mut bursts = Vec::new();
+            for departure in &departures {
+                let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
+                recent.advance(from);
+                if tracker.ends_with(waited, tau) {
+                    bursts.extend(tracker.close(|_, flow| flow.0).map(told));
+                }
+                if waited >= tau || tracker.is_open() {
+                    if !tracker.is_open() {
+                        tracker.start(from, &recent, |_, flow| flow, |flow| flow.0);
+                    }
+                    let (flow, part) = (departure.packet.flow, Contribution::default());
+                    tracker.departed(departure, from, tau, &[flow], &[part], |flow| flow.0);
+                }
+                let Departure { packet, enqueued, dequeued, .. } = *departure;
+                recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
+            }
+            bursts.extend(tracker.close(|_, flow| flow.0).map(told));
+            prop_assert_eq!(bursts, reference(&departures, tau));
+        }
+    }
+}

@@ -48,7 +48,9 @@ impl fmt::Display for Tau {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Given(_) => "given",
-            Self::EighthOfLongest { floor, longest } if floor.0 >= longest.0 / 8 => "the least, as delays are short",
+            Self::EighthOfLongest { floor, longest } if floor.0 >= longest.0 / 8 => {
+                "the least it may be; 1/8 of the longest delay is less"
+            }
             Self::EighthOfLongest { .. } => "1/8 of the longest delay so far",
         })
     }

@@ -199,6 +199,7 @@ pub(crate) fn describe_magic(bytes: &[u8]) -> String {
     let looks_like = match bytes {
         [b'B', b'Z', b'h', ..] => "bzip2: decompress it first",
         [0x04, 0x22, 0x4d, 0x18, ..] => "lz4: decompress it first",
+        [b'P', b'A', b'R', b'1', ..] => "Parquet: a table, not a capture",
         [b'P', b'K', 3, 4, ..] => "zip: unpack it first",
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [0xfd, b'7', b'z', b'X', ..] => {
             "compressed twice: decompress it once first"

@@ -19,8 +19,10 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// Name resolution, interface statistics, systemd journal, decryption secrets, custom (copied or not).
-const OTHERS: [u32; 6] = [4, 5, 9, 10, 0xbad, 0x4000_0bad];
+/// Name resolution, interface statistics, systemd journal, decryption secrets.
+const OTHERS: [u32; 4] = [4, 5, 9, 10];
+/// Custom blocks, which tools that rewrite the file may copy, or may not.
+const CUSTOM: [u32; 2] = [0xbad, 0x4000_0bad];
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Type, length, and at the end length again.
@@ -75,8 +77,11 @@ impl Pcapng {
                 SECTION_HEADER => self.section(buffer, length, stats)?,
                 INTERFACE_DESCRIPTION => self.interface(buffer, length, stats)?,
                 kind => {
-                    let counter =
-                        if OTHERS.contains(&kind) { &mut stats.other_blocks } else { &mut stats.unknown_blocks };
+                    let counter = match kind {
+                        kind if CUSTOM.contains(&kind) => &mut stats.custom_blocks,
+                        kind if OTHERS.contains(&kind) => &mut stats.other_blocks,
+                        _ => &mut stats.unknown_blocks,
+                    };
                     *counter += 1;
                     buffer.take(length as usize, 0, 0);
                 }

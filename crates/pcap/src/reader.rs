@@ -232,8 +232,10 @@ pub struct ReadStats {
     pub sections: u64,
     /// Interfaces described, in all sections.
     pub interfaces: u64,
-    /// Blocks that are known and hold no packet: names, statistics, keys, journals, custom blocks.
+    /// Blocks that are known and hold no packet: names, statistics, keys, journals.
     pub other_blocks: u64,
+    /// Custom blocks, whose content only their maker knows, skipped.
+    pub custom_blocks: u64,
     /// Blocks of a type that is not known, skipped.
     pub unknown_blocks: u64,
 }

@@ -14,7 +14,9 @@ pub enum Limit {
     Bytes(ByteCount),
     /// So many packets, with the new packet (as Linux's pfifo).
     Packets(u64),
-    /// As much as the link sends in this time: a packet is dropped if what waits before it takes longer.
+    /// As much as the link sends in this time: a packet is dropped if what waits before it takes longer. It may wait
+    /// longer itself by what is left of the packet that the link is sending; and nothing waits before one that finds the
+    /// queue empty, which is admitted whatever the time.
     Time(Nanos),
 }
 

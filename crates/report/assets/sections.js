@@ -92,8 +92,8 @@ function keyNumbers(report) {
         : `queue limit: ${setup.limit.replace(/(\d) (?=\w+$)/, `$1${THIN}`)}`,
     ),
     totals.utilisation === null
-      ? tile('Offered', rate(totals.offered_bps), 'mean over the input')
-      : tile('Utilisation', percent(totals.utilisation), `${rate(totals.offered_bps)} offered`),
+      ? tile('Offered', totals.offered_bps === null ? 'all at once' : rate(totals.offered_bps), 'mean over the input')
+      : tile('Utilisation', percent(totals.utilisation), offered(totals)),
     tile('Packets', count(totals.packets), `${bytes(totals.bytes)} in ${duration(totals.duration_ns)}`),
     flows
       ? tile(
@@ -122,6 +122,10 @@ function keyNumbers(report) {
     ),
   ];
   return el('dl', { class: 'tiles' }, tiles);
+}
+
+function offered(totals) {
+  return totals.offered_bps === null ? 'all at once' : `${rate(totals.offered_bps)} offered`;
 }
 
 /** What one burst was and who filled it. */

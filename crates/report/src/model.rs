@@ -100,8 +100,8 @@ pub struct Totals {
     pub departed_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
-    /// Mean rate offered, bits per second.
-    pub offered_bps: f64,
+    /// Mean rate offered, bits per second; none of an input without a duration.
+    pub offered_bps: Option<f64>,
     /// Share of the time that the link was sending; none where departures came from elsewhere.
     pub utilisation: Option<f64>,
     /// Share of packets that waited at all.

@@ -61,9 +61,9 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 out,
                 "queue",
                 &format!(
-                    "FIFO {limit} at {}; {} offered{speedup}, link {} busy",
+                    "FIFO {limit} at {}; {}{speedup}, link {} busy",
                     rate(rate_bps as f64),
-                    rate(totals.offered_bps),
+                    totals.offered_bps.map_or("all at once".to_owned(), |offered| format!("{} offered", rate(offered))),
                     percent(utilisation)
                 ),
             )?;
@@ -197,9 +197,10 @@ fn foot(report: &Report, out: &mut impl Write) -> io::Result<()> {
             ),
         )?;
     }
+    let heading = if report.sketch.iter().any(|score| score.asked > 0) { "" } else { "sketch" };
     field(
         out,
-        "",
+        heading,
         &format!(
             "{DIM}{} snapshots of {} ({}), {} rows x {} columns, {}, {}{DIM:#}",
             sketch.snapshots,

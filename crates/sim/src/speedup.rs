@@ -60,7 +60,9 @@ impl FromStr for Speedup {
 
 /// A speedup that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is not a speedup: use a number above zero, such as 50, 2.5 or 0.1")]
+#[error(
+    "'{text}' is not a speedup: use a number above zero and below 10^9, with at most nine decimals, such as 50, 2.5 or 0.1"
+)]
 pub struct SpeedupError {
     text: String,
 }

@@ -72,6 +72,10 @@ impl FromStr for Nanos {
             ("sec", 1_000_000_000),
             ("min", 60_000_000_000),
         ];
+        // Nothing is nothing in every unit.
+        if text.trim() == "0" {
+            return Ok(Self::ZERO);
+        }
         quantity(text, UNITS, "a time", "250ms, 1.5s, 10us").map(Self)
     }
 }
@@ -188,6 +192,8 @@ impl FromStr for ByteCount {
         const UNITS: &[(&str, u64)] = &[
             ("", 1),
             ("b", 1),
+            ("byte", 1),
+            ("bytes", 1),
             ("k", 1_000),
             ("m", 1_000_000),
             ("g", 1_000_000_000),
@@ -220,6 +226,9 @@ pub struct UnitError {
 fn quantity(text: &str, units: &[(&str, u64)], what: &'static str, examples: &'static str) -> Result<u64, UnitError> {
     let error = |why: String| UnitError { what, text: text.to_owned(), why, examples };
     let trimmed = text.trim();
+    if trimmed.starts_with('-') {
+        return Err(error("it is below zero".to_owned()));
+    }
     let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
     let (number, unit) = (trimmed[..split].replace('_', ""), trimmed[split..].trim());
     let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
@@ -294,7 +303,10 @@ mod tests {
         assert!(why("gbps").contains("no number"));
         assert!(why("1.2.3gbps").contains("malformed"));
         assert!(why("99999999999999999999tbps").contains("too large"));
-        assert!("-1ms".parse::<Nanos>().is_err());
+        assert!("-1ms".parse::<Nanos>().unwrap_err().why.contains("below zero"));
+        assert!(why("-5mbps").contains("below zero"));
+        assert_eq!("0".parse(), Ok(Nanos::ZERO));
+        assert_eq!("100 bytes".parse(), Ok(ByteCount(100)));
         assert!("0.5ns".parse::<Nanos>().unwrap_err().why.contains("finer"));
         assert!("5".parse::<Nanos>().unwrap_err().why.contains("no unit"));
         assert!("".parse::<ByteCount>().is_err());
