@@ -190,8 +190,9 @@ impl Line {
         score
     }
 
-    /// The line by least squares through the lowest points of the stretches that support this one, moved down to the
-    /// lowest of them: over all of them, rounding and the router's own noise matter less than in two.
+    /// The longest edge of the lower hull of what supports this line, moved down to the lowest of them. Least squares
+    /// through them left four times the error where stamps are rounded to microseconds: what is lowest in a stretch
+    /// depends on how many packets it had.
     fn polish(&self, occupied: &[&[Point]], within: i64, stretches: u32) -> Option<ClockEstimate> {
         let margin = i128::from(within) * i128::from(self.dx);
         let on: Vec<Point> = occupied
@@ -201,16 +202,11 @@ impl Line {
             .copied()
             .collect();
         let (first, last) = (on.first()?, on.last()?);
-        // Relative to the first point, so that floating point loses nothing that matters.
-        let at = |point: &Point| ((point.x - first.x) as f64, (point.y - first.y) as f64);
-        let count = on.len() as f64;
-        let mean = on.iter().map(at).fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / count, sum.1 + y / count));
-        let moments = on.iter().map(at).fold((0.0, 0.0), |sum, (x, y)| {
-            let (x, y) = (x - mean.0, y - mean.1);
-            (sum.0 + x * x, sum.1 + x * y)
-        });
-        let with_drift = on.len() >= 3 && moments.0 > 0.0;
-        let drift = if with_drift { moments.1 / moments.0 } else { 0.0 };
+        let mut hull = Vec::new();
+        on.iter().for_each(|point| push_on_hull(&mut hull, *point));
+        let edge = hull.windows(2).filter_map(|ends| Line::between(ends[0], ends[1])).max_by_key(|line| line.dx);
+        let edge = edge.filter(|_| on.len() >= 3);
+        let (with_drift, drift) = (edge.is_some(), edge.map_or(0.0, |edge| edge.dy as f64 / edge.dx as f64));
         let through = Clock::new(Nanos(first.x), first.y, drift * 1e6);
         let lowest = on.iter().map(|point| point.y - through.offset_at(Nanos(point.x))).min().unwrap_or(0);
         Some(ClockEstimate {

@@ -277,32 +277,51 @@ fn fragment_id(network: &Network) -> u32 {
     }
 }
 
-/// Finds how far both captures reach, from packets of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reach(u16);
+/// Finds how far a capture reaches, from its packets. What is compared is the least of all captures'.
+///
+/// A few packets may have less, damaged or cut by others before: those go without a fingerprint, and do not spoil it for
+/// all the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    packets: u64,
+    /// Packets cut after so many bytes from the network header on.
+    cut: Vec<u64>,
+}
 
 impl Reach {
     /// Bytes from the network header on beyond which nothing is looked at: more would tell no more packets apart.
     pub const MOST: u16 = 256;
+    /// One packet in so many may have less.
+    const SHORT: u64 = 2_000;
 
     /// Nothing seen yet: all packets may be whole.
     pub fn new() -> Self {
-        Self(Self::MOST)
+        Self { packets: 0, cut: vec![0; usize::from(Self::MOST)] }
     }
 
-    /// A frame of either capture, of which `data` was captured.
+    /// A frame of the capture, of which `data` was captured.
     #[inline]
     pub fn observe(&mut self, frame: &Frame, data: &[u8]) {
+        if frame.key.family == Family::Link {
+            return;
+        }
+        self.packets += 1;
         let captured = data.len().saturating_sub(usize::from(frame.link_header));
-        // What was cut before its IP header says nothing of a capture's length: a damaged packet would spoil all.
-        if captured < frame.network_length as usize && captured >= 20 && frame.key.family != Family::Link {
-            self.0 = self.0.min(u16::try_from(captured).unwrap_or(u16::MAX));
+        if captured < frame.network_length as usize
+            && let Some(cut) = self.cut.get_mut(captured)
+        {
+            *cut += 1;
         }
     }
 
-    /// Bytes from the network header on that were there of every packet which has as many.
-    pub fn bytes(self) -> u16 {
-        self.0
+    /// Bytes from the network header on that were captured of (all but one in 2000) packets which have as many.
+    pub fn bytes(&self) -> u16 {
+        let mut short = 0;
+        let reached = self.cut.iter().position(|cut| {
+            short += cut;
+            short > self.packets / Self::SHORT
+        });
+        reached.map_or(Self::MOST, |bytes| bytes as u16)
     }
 }
 

@@ -1,0 +1,139 @@
+//! A real capture through a made router, seen by its taps: what is matched, and how right the delays are.
+
+mod common;
+#[path = "tap/pair.rs"]
+mod pair;
+
+use common::shared;
+use pair::{Making, Pair, TAPPED, Truth};
+use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams, TapStats};
+use queuescope_queue::Limit;
+use queuescope_wire::parse::InvariantParams;
+use queuescope_wire::{Nanos, Rate};
+use std::collections::BTreeMap;
+
+const CAPTURE: &str = "pcap/mix-a-ndpi.pcap.xz";
+const START: Nanos = Nanos(1_000_000_000);
+
+fn making(resolution: u64, most: usize) -> Making {
+    Making {
+        rate: Rate::from_bits_per_second(20_000_000).unwrap(),
+        limit: Limit::Time(Nanos(50_000_000)),
+        behind: Clock::new(START, 400_000_000, 20.0),
+        second: Clock::new(START, -300_000_000, -7.0),
+        resolution,
+        snaplens: (96, 90),
+        elsewhere: 10,
+        most,
+    }
+}
+
+/// What a matcher told, against what is true.
+#[derive(Default)]
+struct Judge {
+    /// By when they left, behind the router.
+    egress: BTreeMap<Nanos, usize>,
+    truth: Vec<Truth>,
+    behind: Clock,
+    /// When a packet was seen to come in.
+    came: Vec<Nanos>,
+    right: u64,
+    wrong: u64,
+    /// By how much delays are wrong: the least and the most, nanoseconds.
+    off: BTreeMap<usize, (i64, i64)>,
+    met_empty: u64,
+    unseen: u64,
+    lost: u64,
+}
+
+impl TapOutput for Judge {
+    fn departed(&mut self, departure: &TapDeparture) {
+        let id = self.egress[&departure.seen.time];
+        let truth = self.truth[id];
+        match departure.arrived {
+            Arrived::Seen { enqueued, link, ingress } => {
+                let right = link == truth.link && ingress.time == self.came[id];
+                self.right += u64::from(right);
+                self.wrong += u64::from(!right);
+                let (came, left) = (truth.enqueued, truth.dequeued.unwrap());
+                // Which clock runs right, nobody can tell: delays are by the one behind the router.
+                let waited = self.behind.convert(left) - self.behind.convert(came);
+                let off = (departure.dequeued - enqueued).0 as i64 - waited.0 as i64;
+                self.met_empty += u64::from(left == came);
+                if right {
+                    let (least, most) = self.off.entry(link).or_insert((off, off));
+                    (*least, *most) = ((*least).min(off), (*most).max(off));
+                }
+            }
+            _ => self.unseen += 1,
+        }
+    }
+
+    fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {
+        self.lost += 1;
+    }
+}
+
+fn judge(making: Making, checksums: bool) -> Option<(Pair, Judge, TapStats)> {
+    let pair = Pair::make(&shared("tap", CAPTURE)?, making).unwrap();
+    let invariant = InvariantParams { reach: pair.reach(), checksums, ..InvariantParams::default() };
+    assert!((60..=76).contains(&invariant.reach), "the shorter of both captures decides: {}", invariant.reach);
+    let mut judge = Judge { truth: pair.truth.clone(), behind: making.behind, ..Judge::default() };
+    judge.egress = pair.egress.iter().map(|record| (record.time, record.id)).collect();
+    judge.came = vec![Nanos::ZERO; pair.truth.len()];
+    pair.ingress.iter().flatten().for_each(|record| judge.came[record.id] = record.time);
+    let params = TapParams { max_delay: Nanos(100_000_000), ..TapParams::default() };
+    let matcher = pair.tap(params, &invariant, &mut judge);
+    let stats = *matcher.stats();
+    println!("{:#?}", matcher.clocks());
+    Some((pair, judge, stats))
+}
+
+fn check(making: Making, checksums: bool) {
+    let Some((pair, judge, stats)) = judge(making, checksums) else { return };
+    let tapped = |truth: &&Truth| truth.link < TAPPED && truth.is_ip;
+    let possible = pair.truth.iter().filter(tapped).filter(|truth| truth.dequeued.is_some()).count() as u64;
+    let dropped = pair.truth.iter().filter(tapped).filter(|truth| !truth.elsewhere && truth.dequeued.is_none());
+    let (dropped, share) = (dropped.count() as u64, judge.right as f64 / possible as f64);
+    println!(
+        "{possible} can be matched; {} rightly ({share:.6}) and {} wrongly were, {} met an empty queue; off by {:?} ns; dropped {dropped}, lost {}\n{stats:#?}",
+        judge.right, judge.wrong, judge.met_empty, judge.off, judge.lost
+    );
+    assert!(judge.met_empty >= 100 && dropped > 1_000);
+    assert!(share >= 0.999, "{share}");
+    assert!(judge.wrong * 1_000 <= possible);
+    // Up to one constant, and for each link's clock its own.
+    for (least, most) in judge.off.values() {
+        let allowed = making.resolution.max(1_000) as i64;
+        assert!(most - least <= 2 * allowed + allowed / 10, "delays are off by {least} to {most} ns");
+    }
+    // Everything is counted once.
+    let ingress = stats.ingress_no_fingerprint
+        + stats.matched
+        + stats.lost
+        + stats.elsewhere
+        + stats.ingress_copies
+        + stats.ingress_outside
+        + stats.ingress_evicted
+        + stats.reverse;
+    assert_eq!(ingress, stats.ingress);
+    let egress = stats.egress_no_fingerprint
+        + stats.matched
+        + stats.untapped
+        + stats.missed
+        + stats.egress_copies
+        + stats.egress_outside
+        + stats.reverse;
+    assert_eq!((egress, stats.egress), (pair.egress.len() as u64, pair.egress.len() as u64));
+    assert!(stats.lost.abs_diff(dropped) * 50 <= dropped, "{} lost of {dropped}", stats.lost);
+}
+
+#[test]
+fn a_made_pair_is_matched_and_its_delays_are_right() {
+    check(making(1, usize::MAX), false);
+}
+
+#[test]
+fn so_is_one_stamped_in_microseconds() {
+    check(making(1_000, 60_000), true);
+}

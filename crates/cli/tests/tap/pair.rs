@@ -1,0 +1,226 @@
+//! Two sides of a made router: a capture replayed through a FIFO, as taps on its links would have seen it.
+//!
+//! The packets come in on three links, of which the last is not tapped, each stamped by a clock of its own. Some are
+//! routed to another link, some find no room, and what leaves has been changed as routers do.
+
+#![allow(dead_code, reason = "the test and the example use a part each")]
+
+use anyhow::Result;
+use queuescope_meter::tap::{Clock, Feed, Matcher, Routes, Seen, Survey, SurveyParams, TapOutput, TapParams};
+use queuescope_pcap::CaptureReader;
+use queuescope_queue::{DropReason, Limit, Sink, TailDrop, TailDropParams};
+use queuescope_sim::{Output, Replay};
+use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
+use queuescope_wire::{ByteCount, Class, Departure, Family, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
+use std::convert::Infallible;
+use std::path::Path;
+
+/// Links into the router; the last is not tapped.
+pub const LINKS: usize = 3;
+pub const TAPPED: usize = 2;
+/// The time through the router without a queue.
+const TRANSIT: Nanos = Nanos(12_345);
+
+/// How a pair is made.
+#[derive(Clone, Copy)]
+pub struct Making {
+    pub rate: Rate,
+    pub limit: Limit,
+    /// From the true time, which is the first link's, to the clock behind the router.
+    pub behind: Clock,
+    /// From the true time to the second link's clock.
+    pub second: Clock,
+    /// What stamps are rounded down to, nanoseconds.
+    pub resolution: u64,
+    /// Captured bytes before and behind the router.
+    pub snaplens: (usize, usize),
+    /// Of so many destinations one is behind another link.
+    pub elsewhere: u64,
+    /// Packets of the capture, at most.
+    pub most: usize,
+}
+
+/// A frame as a capture has it.
+#[derive(Clone)]
+pub struct Record {
+    pub time: Nanos,
+    pub original_len: u32,
+    pub data: Vec<u8>,
+    /// The packet's place in the original.
+    pub id: usize,
+}
+
+/// What is true of a packet.
+#[derive(Clone, Copy)]
+pub struct Truth {
+    pub link: usize,
+    pub size: u32,
+    pub digest: u64,
+    pub is_ip: bool,
+    pub elsewhere: bool,
+    /// True times.
+    pub enqueued: Nanos,
+    /// Unless it was dropped.
+    pub dequeued: Option<Nanos>,
+}
+
+pub struct Pair {
+    pub ingress: [Vec<Record>; LINKS],
+    /// In order of departure.
+    pub egress: Vec<Record>,
+    pub truth: Vec<Truth>,
+    pub link: LinkType,
+}
+
+impl Pair {
+    /// Replays the capture at `path`.
+    pub fn make(path: &Path, making: Making) -> Result<Self> {
+        let mut reader = CaptureReader::open(path)?;
+        let mut parser = Parser::new(Tunnel::Outer);
+        let params = TailDropParams { limit: making.limit, rate: making.rate, queue: QueueId(0) };
+        let mut replay = Replay::new(TailDrop::new(params), making.rate);
+        let mut pair =
+            Self { ingress: Default::default(), egress: Vec::new(), truth: Vec::new(), link: LinkType::Ethernet };
+        let (mut now, mut frames, mut left) = (Nanos::ZERO, Vec::new(), Left::default());
+        while let Some(record) = reader.next_record()?.filter(|_| pair.truth.len() < making.most) {
+            now = now.max(record.time.unwrap_or(now));
+            pair.link = LinkType::from_dlt(record.link);
+            let frame = parser.parse(pair.link, record.original_len, record.data);
+            let (id, link) = (pair.truth.len(), (mixed(frame.key.src as u64) % LINKS as u64) as usize);
+            let is_ip = frame.key.family != Family::Link;
+            let elsewhere = mixed(frame.key.dst as u64 ^ 77).is_multiple_of(making.elsewhere);
+            let truth = Truth {
+                link,
+                size: frame.size,
+                digest: frame.key.digest(),
+                is_ip,
+                elsewhere,
+                enqueued: now,
+                dequeued: None,
+            };
+            pair.truth.push(truth);
+            let data = record.data.get(..making.snaplens.0).unwrap_or(record.data).to_vec();
+            let time = round(if link == 1 { making.second.convert(now) } else { now }, making.resolution);
+            frames.push((frame, record.data.to_vec()));
+            pair.ingress[link].push(Record { time, original_len: record.original_len, data, id });
+            if is_ip && !elsewhere {
+                let (id, size) = (PacketId(id as u64), ByteCount(u64::from(frame.size)));
+                replay.arrive(Packet { id, flow: FlowId(0), size, class: Class(0), ecn: frame.ecn }, now, &mut left);
+            }
+        }
+        replay.finish(&mut left);
+        for (id, dequeued) in left.0 {
+            pair.truth[id].dequeued = Some(dequeued);
+            let (frame, data) = &mut frames[id];
+            forward(frame, data);
+            data.truncate(making.snaplens.1);
+            let time = round(making.behind.convert(dequeued + TRANSIT), making.resolution);
+            let original_len = frame.size;
+            pair.egress.push(Record { time, original_len, data: std::mem::take(data), id });
+        }
+        Ok(pair)
+    }
+
+    /// As far as captured bytes of all captures go.
+    pub fn reach(&self) -> u16 {
+        let reach = |records: &Vec<Record>| {
+            let (mut reach, mut parser) = (Reach::new(), Parser::new(Tunnel::Outer));
+            for record in records {
+                reach.observe(&parser.parse(self.link, record.original_len, &record.data), &record.data);
+            }
+            reach.bytes()
+        };
+        self.ingress[..TAPPED].iter().chain([&self.egress]).map(reach).min().unwrap_or(Reach::MOST)
+    }
+
+    pub fn seen(&self, records: &[Record], params: &InvariantParams) -> Vec<Seen> {
+        let mut parser = Parser::new(Tunnel::Outer);
+        let seen = |record: &Record| {
+            let frame = parser.parse(self.link, record.original_len, &record.data);
+            Seen::new(record.time, &frame, &record.data, params)
+        };
+        records.iter().map(seen).collect()
+    }
+
+    /// Finds the clocks of the tapped links, then matches by them, and says what it counted and the better clocks.
+    pub fn tap(&self, params: TapParams, invariant: &InvariantParams, output: &mut impl TapOutput) -> Matcher {
+        let ingress: Vec<_> = self.ingress[..TAPPED].iter().map(|records| self.seen(records, invariant)).collect();
+        let egress = self.seen(&self.egress, invariant);
+        let mut survey = Survey::new(SurveyParams { max_delay: params.max_delay, ..SurveyParams::default() }, TAPPED);
+        for (link, packets) in ingress.iter().enumerate() {
+            packets.iter().for_each(|seen| survey.ingress(link, seen));
+        }
+        egress.iter().for_each(|seen| survey.egress(seen));
+        let clocks: Vec<_> = survey.finish().into_iter().map(|found| found.expect("a clock").estimate.clock).collect();
+        let routes = {
+            let mut matcher = Matcher::new(params, &clocks);
+            run(&ingress, &egress, &mut matcher, &mut Nothing);
+            matcher.routes()
+        };
+        let mut matcher = Matcher::with_routes(params, &clocks, Routes::learnt(routes));
+        run(&ingress, &egress, &mut matcher, output);
+        matcher
+    }
+}
+
+fn run(ingress: &[Vec<Seen>], egress: &[Seen], matcher: &mut Matcher, output: &mut impl TapOutput) {
+    let mut ingress: Vec<_> = ingress.iter().map(|packets| Cursor(packets.iter())).collect();
+    let Ok(()) = queuescope_meter::tap::drive(&mut ingress, &mut Cursor(egress.iter()), matcher, output);
+}
+
+struct Cursor<'a>(std::slice::Iter<'a, Seen>);
+
+impl Feed for Cursor<'_> {
+    type Error = Infallible;
+
+    fn next(&mut self) -> Result<Option<Seen>, Infallible> {
+        Ok(self.0.next().copied())
+    }
+}
+
+struct Nothing;
+
+impl TapOutput for Nothing {
+    fn departed(&mut self, _departure: &queuescope_meter::tap::TapDeparture) {}
+    fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
+}
+
+#[derive(Default)]
+struct Left(Vec<(usize, Nanos)>);
+
+impl Sink for Left {
+    fn dropped(&mut self, _packet: Packet, _reason: DropReason, _now: Nanos) {}
+}
+
+impl Output for Left {
+    fn departed(&mut self, departure: &Departure) {
+        self.0.push((departure.packet.id.0 as usize, departure.dequeued));
+    }
+}
+
+/// What a router does to a frame: other MAC addresses, one less to live, another DSCP, the header checksum.
+fn forward(frame: &Frame, data: &mut [u8]) {
+    let at = usize::from(frame.link_header);
+    if at >= 12 {
+        data[..12].iter_mut().for_each(|byte| *byte ^= 0x5a);
+    }
+    let Some(packet) = data.get_mut(at..) else { return };
+    match (frame.key.family, packet) {
+        (Family::V4, [_, tos, _, _, _, _, _, _, ttl, _, sum, ..]) => {
+            (*tos, *ttl, *sum) = (*tos ^ 0x20, ttl.saturating_sub(1), sum.wrapping_add(1));
+        }
+        (Family::V6, [_, class, _, _, _, _, _, ttl, ..]) => (*class, *ttl) = (*class ^ 0x20, ttl.saturating_sub(1)),
+        _ => {}
+    }
+}
+
+fn round(time: Nanos, resolution: u64) -> Nanos {
+    Nanos(time.0 / resolution * resolution)
+}
+
+/// Spreads addresses evenly.
+fn mixed(address: u64) -> u64 {
+    let mixed = (address ^ address >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
