@@ -1,8 +1,8 @@
 //! Culprits of the past while the stream runs, in memory that is fixed from the start.
 //!
 //! What `QueueLog` knows exactly from all departures, [`QueueMonitor`] knows approximately from a megabyte, after
-//! PrintQueue (Lei et al., SIGCOMM 2022): its *time windows* (section 4) are [`queuescope_sketch::Windows`], and its
-//! *queue monitor* (section 5) stands here. It answers for any time range of the past:
+//! PrintQueue (Lei et al., SIGCOMM 2022): its *time windows* are [`queuescope_sketch::Windows`], and its
+//! *queue monitor* stands here. It answers for any time range of the past:
 //!
 //! - *direct* culprits, who left while a packet waited: [`QueueMonitor::left_in`] its wait;
 //! - *indirect* culprits, who left before it came and since the queue was last empty: [`QueueMonitor::indirect`];

@@ -2,7 +2,7 @@
 //! fixed from the start.
 //!
 //! The question is that of PrintQueue's time windows (Lei et al., *PrintQueue: Performance Diagnosis via Queue
-//! Measurement in the Data Plane*, SIGCOMM 2022, section 4): records `(time, flow, bytes)` come in order of time, and
+//! Measurement in the Data Plane*, SIGCOMM 2022): records `(time, flow, bytes)` come in order of time, and
 //! later somebody asks which flows were how much of `[from, to)`. There, a window is a ring of cells that each keep the
 //! last packet; what is overwritten passes on to the next, coarser window, and counts are divided by the chance to have
 //! survived. A cell knows one packet, so a flow of a hundredth of an interval is found by luck.
@@ -183,14 +183,11 @@ impl Windows {
         let (level, next) = pair(&mut self.levels, number);
         self.joint.clear();
         let Some(mut joined) = level.pop_into(&mut self.joint) else { return };
-        let nominal = self.params.cell.0.checked_shl(number as u32).unwrap_or(u64::MAX);
-        if level.front().is_some_and(|second| !joined.stands_apart(second, nominal))
-            && let Some(second) = level.pop_into(&mut self.joint)
-        {
+        if let Some(second) = level.pop_into(&mut self.joint) {
             joined.join(&second);
-            if self.joint.len() > self.params.flows {
-                joined.variance += self.thinner.thin(&mut self.joint);
-            }
+        }
+        if self.joint.len() > self.params.flows {
+            joined.variance += self.thinner.thin(&mut self.joint);
         }
         next.push(joined, self.joint.items().iter().copied());
     }

@@ -17,7 +17,9 @@ use workload::{DATA_MINING, Mix, Stream, WEB_SEARCH, Workload};
 
 const ALPHA: f64 = 0.01;
 const OLDEST: u64 = 10_000_000_000;
+/// Upper ends of the rows, in seconds.
 const AGES: [f64; 7] = [0.02, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0];
+const LENGTHS: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -60,7 +62,8 @@ fn run(workload: Workload, params: &MonitorParams, seconds: f64) {
     let tau = Nanos((4.0 * 1514.0 * 8e9 / workload.rate) as u64).max(params.tau);
     let mut monitor = QueueMonitor::new(MonitorParams { tau, ..params.clone() }).expect("the default is sound");
     let mut noted = Noted::new(tau);
-    let mut scores = vec![Scores::default(); AGES.len()];
+    let mut by_age = vec![Scores::default(); AGES.len()];
+    let mut by_length = vec![Scores::default(); LENGTHS.len()];
     let mut lost = 0u64;
     let mut ask = Nanos(250_000_000);
     loop {
@@ -73,7 +76,11 @@ fn run(workload: Workload, params: &MonitorParams, seconds: f64) {
         if departure.dequeued >= ask {
             ask.0 += 250_000_000;
             for burst in &noted.bursts {
-                lost += u64::from(!score(&monitor, burst, departure.dequeued, &mut scores));
+                let Some((age, length)) = in_question(burst, departure.dequeued) else { continue };
+                let mut scores = Scores::default();
+                lost += u64::from(!score(&monitor, burst, age, &mut scores));
+                by_age[row_of(&AGES, age)].add(&scores);
+                by_length[row_of(&LENGTHS, length)].add(&scores);
             }
             noted.forget(departure.dequeued.saturating_sub(Nanos(OLDEST)));
         }
@@ -89,22 +96,22 @@ fn run(workload: Workload, params: &MonitorParams, seconds: f64) {
     );
     let kinds = |kinds: &[&str]| kinds.iter().map(|kind| format!("{kind:^17}")).collect::<Vec<_>>().join(" ");
     let (two, three) = (kinds(&["direct", "indirect"]), kinds(&["direct", "indirect", "original"]));
-    println!(
-        "{:>8} | {:^53} | {:^35} | {:^35}",
-        "age, s", "worst victim, kept", "by windows", "any interval >= age/64"
-    );
-    println!("{:>8} | {three} | {two} | {two}", "up to");
+    println!("{:>9} | {:^53} | {:^35} | {:^35}", "", "worst victim, kept", "by windows", "any interval >= age/64");
+    println!("{:>9} | {three} | {two} | {two}", "");
     let mut all = Scores::default();
-    for (age, scores) in AGES.iter().zip(&scores) {
-        row(&age.to_string(), scores);
+    for (age, scores) in AGES.iter().zip(&by_age) {
+        row(&format!("age {age}"), scores);
         all.add(scores);
+    }
+    for (length, scores) in LENGTHS.iter().zip(&by_length) {
+        row(&format!("len {length}"), scores);
     }
     row("all", &all);
 }
 
 fn row(name: &str, s: &Scores) {
     println!(
-        "{name:>8} | {} {} {} | {} {} | {} {}",
+        "{name:>9} | {} {} {} | {} {} | {} {}",
         s.direct, s.indirect, s.original, s.direct_again, s.indirect_again, s.long_direct, s.long_indirect
     );
 }
@@ -121,15 +128,18 @@ impl Scores {
     }
 }
 
+/// The age and the length of a burst that is asked about, ns.
+fn in_question(burst: &Burst, now: Nanos) -> Option<(u64, u64)> {
+    let (age, length) = (now.saturating_sub(burst.end).0, burst.end.saturating_sub(burst.start).0);
+    (age <= OLDEST && length >= age / 64).then_some((age, length))
+}
+
+fn row_of(ends: &[f64], nanos: u64) -> usize {
+    ends.iter().position(|end| nanos as f64 / 1e9 <= *end).unwrap_or(ends.len() - 1)
+}
+
 /// Asks about a burst; whether it is still remembered.
-fn score(monitor: &QueueMonitor, burst: &Burst, now: Nanos, scores: &mut [Scores]) -> bool {
-    let length = burst.end.saturating_sub(burst.start).0;
-    let age = now.saturating_sub(burst.end).0;
-    if age > OLDEST || age / 64 > length {
-        return true;
-    }
-    let place = AGES.iter().position(|most| age as f64 / 1e9 <= *most).unwrap_or(AGES.len() - 1);
-    let scores = &mut scores[place];
+fn score(monitor: &QueueMonitor, burst: &Burst, age: u64, scores: &mut Scores) -> bool {
     for (number, victim) in burst.victims.iter().enumerate() {
         let flows = |shares: &mut dyn Iterator<Item = Share>| shares.map(|share| share.flow).collect::<Vec<_>>();
         let direct = flows(&mut monitor.left_in(victim.came, victim.left).at_least(ALPHA));

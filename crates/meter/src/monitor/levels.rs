@@ -1,6 +1,6 @@
 //! The standing queue: for each level, the flow that last raised the queue to it.
 //!
-//! PrintQueue, section 5. There an entry has a sequence number, and one that is newer than an entry above it outdates
+//! PrintQueue's queue monitor. There an entry has a sequence number, and one that is newer than an entry above it outdates
 //! that one. In a FIFO, packets leave in the order in which they came, so departures tell all arrivals in order, each
 //! with the depth that it met: what stands above that depth is gone, and what the packet adds is its own.
 

@@ -25,15 +25,6 @@ impl Window {
         self.bytes += next.bytes;
         self.variance += next.variance;
     }
-
-    /// Whether joining it with the next would tear up a question about either: they are far apart, as two bursts are,
-    /// and this one is not much shorter than a window of its level should be (else many short ones would fill all
-    /// levels).
-    pub fn stands_apart(&self, next: &Self, nominal: u64) -> bool {
-        let length = self.end - self.start;
-        let gap = next.start.saturating_sub(self.end);
-        length >= nominal / 2 && gap >= length / 2
-    }
 }
 
 /// A ring of windows, each with a list of at most so many flows.
@@ -66,7 +57,7 @@ impl Level {
         self.len == self.windows.len()
     }
 
-    pub fn front(&self) -> Option<&Window> {
+    fn front(&self) -> Option<&Window> {
         (self.len > 0).then(|| &self.windows[self.first])
     }
 

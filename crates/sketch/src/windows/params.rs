@@ -19,7 +19,7 @@ pub struct WindowsParams {
     pub seed: u64,
 }
 
-/// A megabyte that sees ten seconds back if all of them are recorded, and half a minute if a quarter is.
+/// Less than a million bytes, that reach 21 seconds back if all of them are recorded, and further if only bursts are.
 impl Default for WindowsParams {
     fn default() -> Self {
         Self { cell: Nanos(16_384), windows: 160, flows: 64, levels: 13, seed: 1 }
@@ -48,8 +48,8 @@ impl WindowsParams {
         Err(WindowsError::Memory { memory, flows })
     }
 
-    /// How far back memory reaches at least, in time with records: the levels below the last full, each window as short
-    /// as it can be.
+    /// How far back memory reaches at least, in cells with records: [`Windows::since`](crate::Windows::since) is no less
+    /// before the last record.
     pub fn reach(&self) -> Nanos {
         // A level keeps all but two of its windows; see `Windows::make_room`.
         let cells = (1u64 << self.levels.min(MOST_LEVELS)) - 1;
