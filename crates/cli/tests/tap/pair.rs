@@ -11,7 +11,9 @@ use queuescope_pcap::CaptureReader;
 use queuescope_queue::{DropReason, Limit, Sink, TailDrop, TailDropParams};
 use queuescope_sim::{Output, Replay};
 use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
-use queuescope_wire::{ByteCount, Class, Departure, Family, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
+use queuescope_wire::{
+    ByteCount, Class, Departure, Family, FlowId, Granularity, Nanos, Packet, PacketId, QueueId, Rate,
+};
 use std::convert::Infallible;
 use std::path::Path;
 
@@ -55,6 +57,7 @@ pub struct Record {
 pub struct Truth {
     pub link: usize,
     pub size: u32,
+    /// Of its five-tuple.
     pub digest: u64,
     pub is_ip: bool,
     pub elsewhere: bool,
@@ -92,7 +95,7 @@ impl Pair {
             let truth = Truth {
                 link,
                 size: frame.size,
-                digest: frame.key.digest(),
+                digest: Granularity::FiveTuple.project(&frame.key).digest(),
                 is_ip,
                 elsewhere,
                 enqueued: now,

@@ -1,0 +1,186 @@
+//! How right ConQuest is about a router that it only sees by taps: the curve of the paper's figure 13.
+//!
+//! `cargo run --release -p queuescope --example tap_curve -- CAPTURE RATE LIMIT`
+//!
+//! The capture passes a FIFO; taps with clocks of their own see two of the three links into it, and the one out of it.
+//! What they saw is matched, and its departures go through ConQuest as the paper's prototype had it: four snapshots of
+//! two rows and 64 columns, the window a quarter of the longest delay, tau an eighth. The truth is that of the queue
+//! itself. A flow contributes if it is at least alpha of the queue; its packet is reported if its estimate is at least
+//! so many times alpha of what the tap saw leave while it waited.
+
+#[path = "../tests/tap/pair.rs"]
+mod pair;
+
+use anyhow::{Result, bail};
+use pair::{Making, Pair, TAPPED, Truth};
+use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams};
+use queuescope_meter::{ExactMeter, History, Past, Recent};
+use queuescope_queue::Limit;
+use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry};
+use queuescope_wire::parse::InvariantParams;
+use queuescope_wire::{ByteCount, FlowTable, Granularity, Nanos, Rate};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const ALPHAS: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3];
+/// The threshold of a report, in multiples of alpha.
+const THRESHOLDS: [f64; 9] = [0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
+const SNAPSHOTS: usize = 4;
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [capture, rate, limit] = args.as_slice() else { bail!("usage: tap_curve CAPTURE RATE LIMIT") };
+    let (rate, limit): (Rate, Limit) = (rate.parse()?, limit.parse()?);
+    let making = Making {
+        rate,
+        limit,
+        behind: Clock::new(Nanos(1_000_000_000), 400_000_000, 20.0),
+        second: Clock::new(Nanos(1_000_000_000), -300_000_000, -7.0),
+        resolution: 1,
+        snaplens: (96, 90),
+        elsewhere: 10,
+        most: usize::MAX,
+    };
+    let pair = Pair::make(Path::new(capture), making)?;
+    let invariant = InvariantParams { reach: pair.reach(), ..InvariantParams::default() };
+    let mut log = Log { egress: pair.egress.iter().map(|record| (record.time, record.id)).collect(), seen: Vec::new() };
+    let max_delay = Nanos(4 * longest(&pair.truth).0.max(1_000_000));
+    let matcher = pair.tap(TapParams { max_delay, ..TapParams::default() }, &invariant, &mut log);
+    for (link, estimate) in matcher.clocks().into_iter().flatten().enumerate() {
+        println!(
+            "link {link}: drift {:.4} ppm, {} of {} stretches",
+            estimate.clock.drift_ppm(),
+            estimate.supporting,
+            estimate.stretches
+        );
+    }
+    for (name, count, meaning) in matcher.stats().iter().filter(|(_, count, _)| *count > 0) {
+        println!("{count:>8} {name}: {meaning}");
+    }
+    let possible = pair.truth.iter().filter(|truth| truth.link < TAPPED && truth.dequeued.is_some()).count();
+    println!("{possible} packets passed a tapped link and the queue");
+    curves(&pair.truth, &log.seen);
+    Ok(())
+}
+
+fn longest(truth: &[Truth]) -> Nanos {
+    truth.iter().filter_map(|truth| Some(truth.dequeued? - truth.enqueued)).max().unwrap_or_default()
+}
+
+/// What the taps say of each packet that left, and which it was.
+struct Log {
+    egress: BTreeMap<Nanos, usize>,
+    seen: Vec<(usize, TapDeparture)>,
+}
+
+impl TapOutput for Log {
+    fn departed(&mut self, departure: &TapDeparture) {
+        self.seen.push((self.egress[&departure.seen.time], *departure));
+    }
+
+    fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
+}
+
+/// A part of the queue: of a packet's own flow and of all, bytes.
+type Part = (u64, u64);
+
+/// The exact part of each packet's flow, of departures in order: size, flow, from, to.
+fn exact(departures: &[(u32, u64, Option<Nanos>, Nanos)]) -> Vec<Option<Part>> {
+    let (mut flows, mut meter) = (FlowTable::<u64>::with_limit(usize::MAX), ExactMeter::new());
+    let mut recent = Recent::new(History::Fifo);
+    let part = |&(size, digest, from, to): &(u32, u64, Option<Nanos>, Nanos)| {
+        let (flow, _): (_, bool) = flows.intern(&digest, digest, to);
+        let part = from.map(|from| {
+            recent.advance(from);
+            meter.forget_before(from);
+            (meter.own(flow, from), recent.backlog_since(from).bytes.0)
+        });
+        recent.record(Past { flow, size, enqueued: from.unwrap_or(to), dequeued: to });
+        meter.record(flow, size, to);
+        part
+    };
+    departures.iter().map(part).collect()
+}
+
+fn curves(truth: &[Truth], seen: &[(usize, TapDeparture)]) {
+    let longest = longest(truth);
+    let (tau, window) = (Nanos(longest.0 / 8), Nanos(longest.0.div_ceil(SNAPSHOTS as u64).max(1)));
+    // All that left is in the egress capture, in the order in which it left.
+    let left: Vec<_> = seen
+        .iter()
+        .filter_map(|(id, _)| {
+            let truth = truth[*id];
+            Some((truth.size, truth.digest, Some(truth.enqueued), truth.dequeued?))
+        })
+        .collect();
+    let true_parts = exact(&left);
+    let tapped: Vec<_> = seen
+        .iter()
+        .map(|(_, departure)| {
+            let from = match departure.arrived {
+                Arrived::Seen { enqueued, .. } => Some(enqueued),
+                _ => None,
+            };
+            let digest = Granularity::FiveTuple.project(&departure.seen.key).digest();
+            (departure.seen.size, digest, from, departure.dequeued)
+        })
+        .collect();
+    let tap_parts = exact(&tapped);
+    let fitted = ConQuestParams::fit(longest, ByteCount(65_536), SNAPSHOTS, Some(2), Expiry::Tag).expect("it fits");
+    println!("\nlongest delay {longest}, tau {tau}, window {window}");
+    let name = |what: &str| println!("\n### {what}\n");
+    name("exact counts of what the taps saw");
+    let exactly: Vec<_> = tap_parts.iter().map(|part| part.map(|(own, _)| own)).collect();
+    curve(&true_parts, &tap_parts, &exactly, &tapped, tau);
+    for estimator in Estimator::ALL {
+        name(&format!("{estimator}, {SNAPSHOTS} snapshots of 2 rows and 64 columns"));
+        let params = ConQuestParams { window, columns: 64, ..fitted.clone() };
+        let mut sketch = ConQuest::new(params).expect("the dimensions are possible");
+        let estimate = |&(size, digest, from, to): &(u32, u64, Option<Nanos>, Nanos)| match from {
+            Some(from) => Some(sketch.observe(digest, size, from, to, estimator)),
+            // Section 6.2: no question, but it was in the queue.
+            None => {
+                sketch.record(digest, size, to);
+                None
+            }
+        };
+        let estimates: Vec<_> = tapped.iter().map(estimate).collect();
+        curve(&true_parts, &tap_parts, &estimates, &tapped, tau);
+    }
+}
+
+/// Precision / recall of the reports about packets that were matched and waited at least tau.
+fn curve(
+    truth: &[Option<Part>],
+    known: &[Option<Part>],
+    estimates: &[Option<u64>],
+    tapped: &[(u32, u64, Option<Nanos>, Nanos)],
+    tau: Nanos,
+) {
+    println!("| alpha | {} |", THRESHOLDS.map(|factor| format!("{factor} alpha")).join(" | "));
+    println!("| ---: |{}", " ---: |".repeat(THRESHOLDS.len()));
+    for alpha in ALPHAS {
+        let cell = |factor: f64| {
+            let (mut right, mut wrong, mut missed) = (0u64, 0u64, 0u64);
+            for (((truth, known), estimate), (_, _, from, to)) in truth.iter().zip(known).zip(estimates).zip(tapped) {
+                let (Some(truth), Some(known), Some(estimate), Some(from)) = (truth, known, estimate, from) else {
+                    continue;
+                };
+                if *to - *from < tau {
+                    continue;
+                }
+                let contributes = truth.1 > 0 && truth.0 as f64 >= alpha * truth.1 as f64;
+                let reported = known.1 > 0 && *estimate as f64 >= factor * alpha * known.1 as f64;
+                right += u64::from(contributes && reported);
+                wrong += u64::from(!contributes && reported);
+                missed += u64::from(contributes && !reported);
+            }
+            let percent = |of: u64| match right + of {
+                0 => "-".to_owned(),
+                all => format!("{:.1}", right as f64 / all as f64 * 100.0),
+            };
+            format!("{} / {}", percent(wrong), percent(missed))
+        };
+        println!("| {} % | {} |", alpha * 100.0, THRESHOLDS.map(cell).join(" | "));
+    }
+}
