@@ -2,15 +2,19 @@
 
 use crate::door::Door;
 use crate::findings::Findings;
+use crate::outputs::Outputs;
+use crate::source::Listener;
+use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_meter::{
     Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, MaxDelay, Past, Recent, Score,
     Tau,
 };
+use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Sink};
 use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
-use queuescope_wire::{Backlog, Departure, FlowId, FlowKey, FlowTable, Flows, MaskedKey, Nanos, Packet};
+use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet};
 use std::collections::BTreeMap;
 
 /// How departures are analysed.
@@ -66,25 +70,26 @@ pub struct Analysis<D: Door, W> {
     last_enqueued: Nanos,
 }
 
-impl<W: Watcher> Analysis<Flows, W> {
-    /// What counts of a packet's key.
-    #[inline]
-    pub fn mask(&self, key: &FlowKey) -> MaskedKey {
-        self.door.mask(key)
-    }
+impl Listener for Analysis<Flows, Outputs> {
+    type Key = MaskedKey;
 
-    /// The id of a packet's flow.
     #[inline]
-    pub fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
+    fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
         self.make_room();
         let levels = &mut self.levels;
         self.door.intern(key, now, |level, digest| levels[level].distinct.insert(digest))
     }
+
+    #[inline]
+    fn read(&mut self, record: &Record<'_>, time: Nanos, last_id: u64, count: u32) -> Result<()> {
+        if self.watcher.wants_parts() { self.watcher.read(record, time, last_id, count) } else { Ok(()) }
+    }
 }
 
-impl<W: Watcher> Analysis<FlowTable<Box<str>>, W> {
-    /// The id of the flow of that name.
-    pub fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
+impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
+    type Key = str;
+
+    fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
         self.make_room();
         let digest = crate::door::name_digest(name);
         let (flow, new) = self.door.intern(name, digest, now);
@@ -92,6 +97,10 @@ impl<W: Watcher> Analysis<FlowTable<Box<str>>, W> {
             self.levels[0].distinct.insert(digest);
         }
         flow
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.watcher.check()
     }
 }
 
@@ -147,7 +156,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     ///
     /// # Errors
     /// If the sketch cannot have its dimensions.
-    pub fn new(door: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
+    pub fn new(door: D, params: AnalysisParams, watcher: W) -> std::result::Result<Self, ParamsError> {
         let count = door.granularities().len();
         let meters = || Meters { exact: ExactMeter::new(), distinct: DistinctFlows::new(DISTINCT_EXACTLY) };
         Ok(Self {
@@ -194,11 +203,6 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
                 watcher.forget(flow);
             }
         });
-    }
-
-    /// Whoever writes per-packet outputs.
-    pub fn watcher(&mut self) -> &mut W {
-        &mut self.watcher
     }
 
     /// The stream has ended: what was found.

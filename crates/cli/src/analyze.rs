@@ -2,23 +2,16 @@
 
 use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::{Analyze, ExpiryName};
-use crate::capture::{self, Reading};
-use crate::departures;
 use crate::door::Door;
-use crate::findings::{Findings, Source};
+use crate::findings::Findings;
 use crate::outputs::{Outputs, cannot_write, create};
-use crate::progress::Progress;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::source::{self, Source};
+use anyhow::{Context, Result, bail};
 use queuescope_meter::{History, Tau};
-use queuescope_pcap::{CaptureReader, OpenError};
-use queuescope_queue::{Limit, TailDrop, TailDropParams};
-use queuescope_report::model::{Input, Report};
+use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
-use queuescope_sim::Replay;
 use queuescope_sketch::{ConQuestParams, Expiry, Passes, Weights};
-use queuescope_table::{DepartureReader, TableOptions};
-use queuescope_wire::parse::Tunnel;
-use queuescope_wire::{ByteCount, FlowTable, Flows, Nanos, QueueId, Rate};
+use queuescope_wire::{ByteCount, FlowTable, Flows, Nanos, Rate};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -50,9 +43,9 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
     check_outputs(args)?;
     let html = args.output.html.as_deref().map(|path| anyhow::Ok((path, create(path)?))).transpose()?;
     let outputs = Outputs::create(args.output.pcapng.as_deref(), args.output.parquet.as_deref())?;
-    let (report, outputs) = match args.rate {
-        Some(rate) if !args.table.departures => from_capture(args, rate, outputs)?,
-        _ => from_departures(args, outputs)?,
+    let (report, outputs) = match source::rate(&args.input) {
+        Some(rate) => from_capture(args, rate, outputs)?,
+        None => from_departures(args, outputs)?,
     };
     outputs.finish()?;
     if let Some((path, file)) = html {
@@ -70,7 +63,8 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
 fn check_outputs(args: &Analyze) -> Result<()> {
     let output = &args.output;
     let outputs = [&output.html, &output.pcapng, &output.parquet].into_iter().flatten();
-    let input = if is_standard_input(&args.file) { Path::new("/dev/stdin") } else { &args.file };
+    let file = &args.input.file;
+    let input = if source::is_standard_input(file) { Path::new("/dev/stdin") } else { file };
     let mut taken = vec![(place(input), "the input")];
     for path in outputs {
         let place = place(path);
@@ -108,98 +102,24 @@ fn place(path: &Path) -> Place {
 }
 
 fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
-    let reader = if is_standard_input(&args.file) {
-        CaptureReader::new(io::stdin(), "standard input")
-    } else {
-        CaptureReader::open(&args.file)
-    };
-    let mut reader = reader.map_err(|error| match error {
-        OpenError::NotCapture { .. } => {
-            anyhow!("{error}; a table of departures is read with --departures in place of --rate")
-        }
-        error => error.into(),
-    })?;
-    let mut granularities = Vec::new();
-    for granularity in &args.question.by {
-        if !granularities.contains(granularity) {
-            granularities.push(*granularity);
-        }
-    }
-    let door = Flows::new(&granularities, FLOWS);
+    let door = Flows::new(&source::granularities(&args.keys), FLOWS);
     let floor = rate.time_for(ByteCount(NO_CONGESTION * FULL_FRAME.0));
     let params = params(args, History::Fifo, floor, rate.time_for(FULL_FRAME))?;
     let mut analysis = Analysis::new(door, params, outputs)?;
-    let limit = args.queue.limit;
-    let queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(0) });
-    let reading = Reading {
-        tunnel: if args.question.inner { Tunnel::Inner } else { Tunnel::Outer },
-        overhead: args.queue.overhead,
-        speedup: args.queue.speedup,
-        mtu: args.queue.mtu,
-        split: args.queue.split_gso,
-    };
-    let progress = Progress::new(length(&args.file));
-    let read = capture::replay(&mut reader, reading, Replay::new(queue, rate), &mut analysis, &progress)?;
-    progress.finish();
-    let source = Source {
-        input: Input {
-            name: args.file.display().to_string(),
-            format: reader.format().to_string(),
-            first_ns: read.first.0,
-            damage: read.damage.as_ref().map(ToString::to_string),
-        },
-        packets: read.packets,
-        bytes: read.bytes,
-        span: read.span,
-        super_packets: read.super_packets,
-        rate: Some(rate),
-        limit: limit_name(limit),
-        speedup: args.queue.speedup.to_string(),
-        overhead: args.queue.overhead.to_string(),
-        window_source: window_source(args),
-        skipped: read.skipped,
-    };
+    let source = source::replay(&args.input, &args.keys, rate, &mut analysis)?;
     Ok(finish(analysis, source, args))
 }
 
 fn from_departures(args: &Analyze, outputs: Outputs) -> Result<(Report, Outputs)> {
-    let options = TableOptions { columns: args.table.map.clone().unwrap_or_default(), time_unit: args.table.time_unit };
-    let mut reader = if is_standard_input(&args.file) {
-        DepartureReader::from_csv(io::stdin(), "standard input", options)?
-    } else {
-        DepartureReader::open(&args.file, options)?
-    };
     let params = params(args, History::Departures(DEPARTURES), Nanos(1_000), Nanos(1_000))?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
-    let progress = Progress::new(length(&args.file));
-    let read = departures::read(&mut reader, &mut analysis, &progress)?;
-    progress.finish();
-    let malformed =
-        || format!("rows that could not be read were skipped; the first is {}", reader.stats().first_malformed[0]);
-    let source = Source {
-        input: Input {
-            name: args.file.display().to_string(),
-            format: reader.format().to_string(),
-            first_ns: read.span.0.0,
-            damage: read.damage.as_ref().map(ToString::to_string).or_else(|| read.malformed.then(malformed)),
-        },
-        packets: read.packets,
-        bytes: read.bytes,
-        span: read.span,
-        super_packets: 0,
-        rate: None,
-        limit: "as it was".to_owned(),
-        speedup: "1".to_owned(),
-        overhead: "none".to_owned(),
-        window_source: window_source(args),
-        skipped: read.skipped,
-    };
+    let source = source::table(&args.input, &mut analysis)?;
     Ok(finish(analysis, source, args))
 }
 
 fn finish<D: Door>(analysis: Analysis<D, Outputs>, source: Source, args: &Analyze) -> (Report, Outputs) {
     let (findings, outputs): (Findings<D>, _) = analysis.finish();
-    (findings.report(source, args.question.alpha.0), outputs)
+    (findings.report(source, window_source(args), args.question.alpha.0), outputs)
 }
 
 fn params(args: &Analyze, history: History, floor: Nanos, shortest_window: Nanos) -> Result<AnalysisParams> {
@@ -256,23 +176,4 @@ fn print(report: &Report, as_json: bool) -> Result<()> {
 
 fn window_source(args: &Analyze) -> String {
     if args.sketch.window.is_some() { "given".to_owned() } else { "chosen".to_owned() }
-}
-
-/// A limit as the report shows it.
-fn limit_name(limit: Limit) -> String {
-    match limit {
-        Limit::None => "none".to_owned(),
-        Limit::Bytes(bytes) => bytes.to_string(),
-        Limit::Packets(1) => "1 packet".to_owned(),
-        Limit::Packets(packets) => format!("{packets} packets"),
-        Limit::Time(time) => time.to_string(),
-    }
-}
-
-fn is_standard_input(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-fn length(path: &PathBuf) -> Option<u64> {
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
 }

@@ -56,6 +56,26 @@ pub enum Generated {
                         reported), 2 if nothing could be done.\n\n\
                         Example: queuescope analyze trace.pcap.gz --rate 100mbps --by 5tuple,dst/24 --html report.html")]
 pub struct Analyze {
+    /// Where departures come from.
+    #[command(flatten)]
+    pub input: Input,
+    /// What a flow is.
+    #[command(flatten)]
+    pub keys: Keys,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: Question,
+    /// The sketch.
+    #[command(flatten)]
+    pub sketch: Sketch,
+    /// Where the answer goes.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Where departures come from: a capture that is sent through a queue, or a table.
+#[derive(Debug, Args)]
+pub struct Input {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -67,15 +87,6 @@ pub struct Analyze {
     /// The queue.
     #[command(flatten)]
     pub queue: Queue,
-    /// What is asked.
-    #[command(flatten)]
-    pub question: Question,
-    /// The sketch.
-    #[command(flatten)]
-    pub sketch: Sketch,
-    /// Where the answer goes.
-    #[command(flatten)]
-    pub output: Output,
     /// A table in place of a capture.
     #[command(flatten)]
     pub table: Table,
@@ -115,10 +126,10 @@ pub struct Queue {
     pub mtu: u32,
 }
 
-/// What is asked of the queue.
+/// How flows are told apart.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Question")]
-pub struct Question {
+#[command(next_help_heading = "Flows")]
+pub struct Keys {
     /// What a flow is; several at once, separated by commas: 5tuple, conn (both directions), src-dst, src, dst, dscp,
     /// vlan; src and dst with a prefix length if wanted: dst/24/56 (IPv4/IPv6), or dst/24 (of IPv6 twice as many bits)
     #[arg(
@@ -133,7 +144,12 @@ pub struct Question {
     /// Tell flows inside of tunnels (GRE, VXLAN, IP in IP) apart
     #[arg(long, conflicts_with = "departures")]
     pub inner: bool,
+}
 
+/// What is asked of the queue.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Question")]
+pub struct Question {
     /// Delay from which on the queue is congested [default: an eighth of the longest delay so far, at least the time of
     /// 10 full packets]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]

@@ -1,22 +1,23 @@
 //! From a capture file to arrivals at the queue.
 
-use crate::analysis::{Analysis, Watcher};
 use crate::args::Overhead;
 use crate::clock::Clock;
-use crate::outputs::Outputs;
 use crate::progress::Progress;
+use crate::source::Listener;
 use anyhow::Result;
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;
 use queuescope_sim::{Replay, Speedup};
 use queuescope_wire::parse::{Frame, LinkType, Parser, Segments, Tunnel};
-use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Flows, MaskedKey, Nanos, Packet, PacketId};
+use queuescope_wire::{ByteCount, Class, Ecn, FlowId, KeyMask, MaskedKey, Nanos, Packet, PacketId};
 use std::collections::VecDeque;
 
 /// How frames become packets.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
+    /// What of a packet's key counts.
+    pub mask: KeyMask,
     /// Whose flow a tunnelled packet belongs to.
     pub tunnel: Tunnel,
     /// What a packet occupies beyond its captured size.
@@ -51,12 +52,12 @@ pub struct Read {
 /// Sends a capture through a queue, to its end or to where it is damaged.
 ///
 /// # Errors
-/// Those of the outputs.
+/// Those of the listener.
 pub fn replay(
     reader: &mut CaptureReader,
     reading: Reading,
     mut queue: Replay<TailDrop>,
-    analysis: &mut Analysis<Flows, Outputs>,
+    listener: &mut impl Listener<Key = MaskedKey>,
     progress: &Progress,
 ) -> Result<Read> {
     let mut feed = Feed {
@@ -78,17 +79,17 @@ pub fn replay(
         }
         match reader.next_record() {
             Ok(Some(record)) => {
-                feed.frame(&record, analysis)?;
+                feed.frame(&record, listener)?;
                 if feed.batch.len() == BATCH {
-                    feed.send(&mut queue, analysis);
+                    feed.send(&mut queue, listener);
                 }
             }
             Ok(None) => break None,
             Err(error) => break Some(error),
         }
     };
-    feed.send(&mut queue, analysis);
-    queue.finish(analysis);
+    feed.send(&mut queue, listener);
+    queue.finish(listener);
     let skipped = feed.skipped(reader);
     Ok(Read {
         packets: feed.packets,
@@ -142,7 +143,7 @@ const BATCH: usize = 64;
 impl Feed {
     /// Reads a frame.
     #[inline]
-    fn frame(&mut self, record: &Record<'_>, analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+    fn frame(&mut self, record: &Record<'_>, listener: &mut impl Listener) -> Result<()> {
         let link = LinkType::from_dlt(record.link);
         let now = self.clock.arrival(record.time);
         let frame = self.parser.parse(link, record.original_len, record.data);
@@ -156,12 +157,9 @@ impl Feed {
             None => (self.reading.overhead.apply(frame.size, link_header, has_ethernet_header), 1),
         };
         self.next_id += u64::from(count);
-        self.batch.push(Arrival { key: analysis.mask(&frame.key), now, size, is_split: count > 1, ecn: frame.ecn });
-        let outputs = analysis.watcher();
-        if outputs.wants_parts() {
-            outputs.read(record, record.time.unwrap_or(now), self.next_id - 1, count)?;
-        }
-        Ok(())
+        let key = self.reading.mask.mask(&frame.key);
+        self.batch.push(Arrival { key, now, size, is_split: count > 1, ecn: frame.ecn });
+        listener.read(record, record.time.unwrap_or(now), self.next_id - 1, count)
     }
 
     /// The packets that a super-packet is split into, if it is one and that is wanted.
@@ -176,17 +174,17 @@ impl Feed {
     }
 
     /// Sends the frames that were read to the queue.
-    fn send(&mut self, queue: &mut Replay<TailDrop>, analysis: &mut Analysis<Flows, Outputs>) {
+    fn send(&mut self, queue: &mut Replay<TailDrop>, listener: &mut impl Listener<Key = MaskedKey>) {
         self.flows.clear();
         for arrival in &self.batch {
-            self.flows.push(analysis.intern(&arrival.key, arrival.now));
+            self.flows.push(listener.intern(&arrival.key, arrival.now));
         }
         for (Arrival { now, ecn, size, is_split, .. }, flow) in self.batch.iter().zip(&self.flows) {
             let mut send = |size: u32| {
                 let (id, size, class) = (PacketId(self.sent), ByteCount(u64::from(size)), Class(0));
                 self.sent += 1;
                 self.bytes += size.0;
-                queue.arrive(Packet { id, flow: *flow, size, class, ecn: *ecn }, *now, analysis);
+                queue.arrive(Packet { id, flow: *flow, size, class, ecn: *ecn }, *now, listener);
             };
             if !is_split {
                 send(*size);

@@ -1,13 +1,12 @@
-//! From a table of departures to the analysis, without a replay.
+//! From a table of departures to whoever listens, without a replay.
 
-use crate::analysis::Analysis;
-use crate::outputs::Outputs;
 use crate::progress::Progress;
+use crate::source::Listener;
 use anyhow::Result;
 use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
 use queuescope_table::{DepartureReader, TableError};
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowTable, Nanos, Packet, PacketId, QueueId};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
 /// What was read.
@@ -30,13 +29,13 @@ pub struct Read {
 /// Rows that may stand before others that left earlier: they are put in order.
 const REORDER: usize = 1 << 16;
 
-/// Sends the departures of a table to the analysis, in the order of their departure.
+/// Tells the departures of a table, in the order of their departure.
 ///
 /// # Errors
-/// Those of the outputs.
+/// Those of the listener.
 pub fn read(
     reader: &mut DepartureReader,
-    analysis: &mut Analysis<FlowTable<Box<str>>, Outputs>,
+    listener: &mut impl Listener<Key = str>,
     progress: &Progress,
 ) -> Result<Read> {
     let mut order = InOrder::default();
@@ -58,7 +57,7 @@ pub fn read(
         span = (span.0.min(row.enqueued), span.1.max(row.dequeued));
         let packet = Packet {
             id: PacketId(packets),
-            flow: analysis.intern(row.flow, row.dequeued),
+            flow: listener.intern(row.flow, row.dequeued),
             size: ByteCount(u64::from(size)),
             class: Class(row.class),
             ecn: Ecn::NotEct,
@@ -67,12 +66,12 @@ pub fn read(
         bytes += u64::from(size);
         order.push(packet, row.enqueued, row.dequeued);
         if order.waiting.len() > REORDER {
-            order.pop(analysis);
+            order.pop(listener);
         }
-        analysis.watcher().check()?;
+        listener.check()?;
     };
     while !order.waiting.is_empty() {
-        order.pop(analysis);
+        order.pop(listener);
     }
     let stats = reader.stats();
     let mut examples = stats.first_malformed.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join("; ");

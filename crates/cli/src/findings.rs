@@ -2,6 +2,7 @@
 
 use crate::analysis::{Counts, Meters};
 use crate::door::Door;
+use crate::source::Source;
 use hdrhistogram::Histogram;
 use queuescope_meter::{Blamed, Burst, Picture, Score, Share, Tau};
 use queuescope_report::model;
@@ -24,38 +25,11 @@ pub struct Findings<D: Door> {
     pub(crate) tau: Tau,
 }
 
-/// What the report says that the analysis does not know: how packets came to the queue.
-#[derive(Debug)]
-pub struct Source {
-    /// What was read.
-    pub input: model::Input,
-    /// Packets read.
-    pub packets: u64,
-    /// Their bytes on the link.
-    pub bytes: u64,
-    /// When the first and the last packet came, on the clock of the replay.
-    pub span: (Nanos, Nanos),
-    /// Super-packets of segmentation offload.
-    pub super_packets: u64,
-    /// The link that drains the queue; none where departures came from elsewhere.
-    pub rate: Option<Rate>,
-    /// The queue's limit, the speedup and the overhead, as the user wrote them.
-    pub limit: String,
-    /// See `limit`.
-    pub speedup: String,
-    /// See `limit`.
-    pub overhead: String,
-    /// How the sketch's window was chosen.
-    pub window_source: String,
-    /// What was skipped on the way to the queue.
-    pub skipped: Vec<model::Skipped>,
-}
-
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
 impl<D: Door> Findings<D> {
     /// The report. Times in it count from the first packet.
-    pub fn report(self, source: Source, alpha: f64) -> model::Report {
+    pub fn report(self, source: Source, window_source: String, alpha: f64) -> model::Report {
         let origin = source.span.0;
         let names = self.door.granularities();
         let namer = Namer { door: &self.door, origin, names: &names, alpha };
@@ -78,7 +52,7 @@ impl<D: Door> Findings<D> {
                 alpha,
                 source.rate,
                 (source.limit, source.speedup, source.overhead),
-                source.window_source,
+                window_source,
             ),
             culprits: namer.overall(&self.bursts),
             sketch: self.scores(&names[0]),

@@ -1,7 +1,8 @@
 //! The parts of the command, for those who embed it: an analysis of whatever departs from a queue, and its report.
 //!
 //! - [`analysis::Analysis`] learns from departures and drops; [`findings::Findings`] makes a report of that.
-//! - [`capture`] and [`departures`] are the two ways in: a capture through a replayed queue, or a table.
+//! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
+//!   queue, or a table.
 //! - [`outputs`] are what is written for each packet.
 //! - [`args`], [`analyze`] and [`generate`] are the command itself.
 
@@ -17,3 +18,4 @@ pub mod findings;
 pub mod generate;
 pub mod outputs;
 pub mod progress;
+pub mod source;

@@ -4,8 +4,7 @@
 //! since the oldest packet that anyone still remembers is taken back. Nobody may keep an id longer than that; who wants
 //! to remember a flow beyond it keeps its key.
 
-use crate::key::KeyMask;
-use crate::{FlowId, FlowKey, Granularity, Nanos};
+use crate::{FlowId, FlowKey, Granularity, KeyMask, MaskedKey, Nanos};
 use hashbrown::HashTable;
 use std::borrow::Borrow;
 
@@ -158,18 +157,9 @@ impl<K: Eq> FlowTable<K> {
 /// projection of it.
 #[derive(Debug)]
 pub struct Flows {
-    mask: KeyMask,
     finest: FlowTable<FlowKey>,
     granularities: Vec<Granularity>,
     levels: Vec<Level>,
-}
-
-/// A key of which only what counts at some granularity is left: what [`Flows::mask`] makes, and
-/// [`intern`](Flows::intern) takes.
-#[derive(Debug, Clone, Copy)]
-pub struct MaskedKey {
-    key: FlowKey,
-    digest: u64,
 }
 
 #[derive(Debug)]
@@ -194,25 +184,18 @@ impl Flows {
             Level::Coarser { flows: FlowTable::with_limit(usize::MAX), projection: Vec::new() }
         };
         Self {
-            mask,
             finest: FlowTable::with_limit(limit),
             granularities: granularities.to_vec(),
             levels: granularities.iter().map(level).collect(),
         }
     }
 
-    /// What counts here of a packet's `key`, which has all fields.
-    #[inline]
-    pub fn mask(&self, key: &FlowKey) -> MaskedKey {
-        let key = self.mask.apply(key);
-        MaskedKey { digest: key.digest(), key }
-    }
-
-    /// The id of the finest flow that a packet belongs to. `fresh` hears the number and the key's digest of each
+    /// The id of the finest flow that a packet belongs to, from what a [`KeyMask`] covering the granularities leaves of
+    /// its key. `fresh` hears the number and the key's digest of each
     /// granularity at which the flow was not live before.
     #[inline]
     pub fn intern(&mut self, key: &MaskedKey, now: Nanos, mut fresh: impl FnMut(usize, u64)) -> FlowId {
-        let MaskedKey { key, digest } = *key;
+        let (key, digest) = (key.key, key.digest);
         let (id, new) = self.finest.intern(&key, digest, now);
         if new {
             for (number, (level, granularity)) in self.levels.iter_mut().zip(&self.granularities).enumerate() {
@@ -337,6 +320,7 @@ mod tests {
         ) {
             let granularities = ["5tuple", "dst", "conn"].map(|text| text.parse().unwrap());
             let mut flows = Flows::new(&granularities, limit);
+            let mask = KeyMask::covering(&granularities);
             let mut live = BTreeMap::<u8, (FlowId, u64)>::new();
             let (mut now, mut fresh) = (0, [0; 3]);
             let mut gone = [0; 3];
@@ -347,7 +331,7 @@ mod tests {
                     flows.expire(Nanos(before), |level, _, _| gone[level] += 1);
                     live.retain(|_, (_, seen)| *seen >= before);
                 }
-                let id = flows.intern(&flows.mask(&key(n)), Nanos(now), |level, _| fresh[level] += 1);
+                let id = flows.intern(&mask.mask(&key(n)), Nanos(now), |level, _| fresh[level] += 1);
                 if let Some((known, _)) = live.get(&n) {
                     prop_assert_eq!(id, *known);
                 }

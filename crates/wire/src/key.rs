@@ -193,7 +193,7 @@ impl Granularity {
 
 /// Which bits of a key's fields count: the coarsest key from which several granularities can still be projected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeyMask {
+pub struct KeyMask {
     src: Ends,
     dst: Ends,
     ports: u16,
@@ -202,13 +202,21 @@ pub(crate) struct KeyMask {
     dscp: u8,
 }
 
+/// A key of which only what counts at some granularity is left: what [`KeyMask::mask`] makes, and
+/// [`Flows::intern`](crate::Flows::intern) takes.
+#[derive(Debug, Clone, Copy)]
+pub struct MaskedKey {
+    pub(crate) key: FlowKey,
+    pub(crate) digest: u64,
+}
+
 /// The bits of an address that count, by [`Family`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ends([u128; 3]);
 
 impl KeyMask {
     /// What is needed for every one of `granularities`.
-    pub(crate) fn covering(granularities: &[Granularity]) -> Self {
+    pub fn covering(granularities: &[Granularity]) -> Self {
         let none = Ends([0; 3]);
         let mut mask = Self { src: none, dst: none, ports: 0, protocol: 0, vlan: 0, dscp: 0 };
         for granularity in granularities {
@@ -231,9 +239,16 @@ impl KeyMask {
         mask
     }
 
+    /// What counts of `key`, which has all fields, with its digest.
+    #[inline]
+    pub fn mask(&self, key: &FlowKey) -> MaskedKey {
+        let key = self.apply(key);
+        MaskedKey { digest: key.digest(), key }
+    }
+
     /// The part of `key` that counts.
     #[inline]
-    pub(crate) fn apply(&self, key: &FlowKey) -> FlowKey {
+    fn apply(&self, key: &FlowKey) -> FlowKey {
         let family = key.family as usize;
         FlowKey {
             src: key.src & self.src.0[family],

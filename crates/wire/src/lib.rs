@@ -14,7 +14,7 @@ mod packet;
 pub mod parse;
 mod units;
 
-pub use flows::{FlowTable, Flows, MaskedKey};
-pub use key::{Family, FlowKey, Granularity, GranularityError, Prefixes};
+pub use flows::{FlowTable, Flows};
+pub use key::{Family, FlowKey, Granularity, GranularityError, KeyMask, MaskedKey, Prefixes};
 pub use packet::{Backlog, Class, Departure, Ecn, FlowId, Packet, PacketId, QueueId};
 pub use units::{ByteCount, Nanos, Rate, UnitError};

@@ -1,0 +1,201 @@
+//! Where departures come from: a capture that is replayed, or a table; and what is told of them.
+
+use crate::args::{Input, Keys};
+use crate::capture::{self, Reading};
+use crate::departures;
+use crate::progress::Progress;
+use anyhow::{Result, anyhow};
+use queuescope_pcap::{CaptureReader, OpenError, Record};
+use queuescope_queue::{Limit, TailDrop, TailDropParams};
+use queuescope_report::model;
+use queuescope_sim::{Output, Replay};
+use queuescope_table::{DepartureReader, TableOptions};
+use queuescope_wire::parse::Tunnel;
+use queuescope_wire::{FlowId, Granularity, KeyMask, MaskedKey, Nanos, QueueId, Rate};
+use std::io;
+use std::path::Path;
+
+/// Told of everything that leaves a queue or is dropped there, under flow ids that it hands out.
+pub trait Listener: Output {
+    /// What it is told about who a packet belongs to: a [`MaskedKey`] or, from a table, a name.
+    type Key: ?Sized;
+
+    /// The id of a packet's flow.
+    fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
+
+    /// A frame of a capture was read, which becomes the packets up to `last_id`, `count` of them.
+    ///
+    /// # Errors
+    /// What went wrong since the last frame, which ends the run.
+    #[inline]
+    fn read(&mut self, _record: &Record<'_>, _time: Nanos, _last_id: u64, _count: u32) -> Result<()> {
+        Ok(())
+    }
+
+    /// A row of a table was read.
+    ///
+    /// # Errors
+    /// What went wrong since the last row, which ends the run.
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// How packets came to the queue, and what was read.
+#[derive(Debug)]
+pub struct Source {
+    /// What was read.
+    pub input: model::Input,
+    /// Packets read.
+    pub packets: u64,
+    /// Their bytes on the link.
+    pub bytes: u64,
+    /// When the first and the last packet came, on the clock of the replay.
+    pub span: (Nanos, Nanos),
+    /// Super-packets of segmentation offload.
+    pub super_packets: u64,
+    /// The link that drains the queue; none where departures came from elsewhere.
+    pub rate: Option<Rate>,
+    /// The queue's limit, the speedup and the overhead, as the user wrote them.
+    pub limit: String,
+    /// See `limit`.
+    pub speedup: String,
+    /// See `limit`.
+    pub overhead: String,
+    /// What was skipped on the way to the queue.
+    pub skipped: Vec<model::Skipped>,
+}
+
+/// The rate of the link, where a capture is to be replayed; none where the input is a table.
+pub fn rate(input: &Input) -> Option<Rate> {
+    input.rate.filter(|_| !input.table.departures)
+}
+
+/// The granularities that were asked for, each once.
+pub fn granularities(keys: &Keys) -> Vec<Granularity> {
+    let mut granularities = Vec::new();
+    for granularity in &keys.by {
+        if !granularities.contains(granularity) {
+            granularities.push(*granularity);
+        }
+    }
+    granularities
+}
+
+/// Replays a capture through a queue.
+///
+/// # Errors
+/// If it is no capture, or the listener fails. Damage is told by the source's `input`.
+pub fn replay(
+    input: &Input,
+    keys: &Keys,
+    rate: Rate,
+    listener: &mut impl Listener<Key = MaskedKey>,
+) -> Result<Source> {
+    let mut reader = open_capture(&input.file)?;
+    let limit = input.queue.limit;
+    let queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(0) });
+    let reading = Reading {
+        mask: KeyMask::covering(&granularities(keys)),
+        tunnel: if keys.inner { Tunnel::Inner } else { Tunnel::Outer },
+        overhead: input.queue.overhead,
+        speedup: input.queue.speedup,
+        mtu: input.queue.mtu,
+        split: input.queue.split_gso,
+    };
+    let progress = Progress::new(length(&input.file));
+    let read = capture::replay(&mut reader, reading, Replay::new(queue, rate), listener, &progress)?;
+    progress.finish();
+    Ok(Source {
+        input: model::Input {
+            name: input.file.display().to_string(),
+            format: reader.format().to_string(),
+            first_ns: read.first.0,
+            damage: read.damage.as_ref().map(ToString::to_string),
+        },
+        packets: read.packets,
+        bytes: read.bytes,
+        span: read.span,
+        super_packets: read.super_packets,
+        rate: Some(rate),
+        limit: limit_name(limit),
+        speedup: input.queue.speedup.to_string(),
+        overhead: input.queue.overhead.to_string(),
+        skipped: read.skipped,
+    })
+}
+
+/// Reads a table of departures.
+///
+/// # Errors
+/// If it is no such table, or the listener fails. Damage is told by the source's `input`.
+pub fn table(input: &Input, listener: &mut impl Listener<Key = str>) -> Result<Source> {
+    let options =
+        TableOptions { columns: input.table.map.clone().unwrap_or_default(), time_unit: input.table.time_unit };
+    let mut reader = if is_standard_input(&input.file) {
+        DepartureReader::from_csv(io::stdin(), "standard input", options)?
+    } else {
+        DepartureReader::open(&input.file, options)?
+    };
+    let progress = Progress::new(length(&input.file));
+    let read = departures::read(&mut reader, listener, &progress)?;
+    progress.finish();
+    let malformed =
+        || format!("rows that could not be read were skipped; the first is {}", reader.stats().first_malformed[0]);
+    Ok(Source {
+        input: model::Input {
+            name: input.file.display().to_string(),
+            format: reader.format().to_string(),
+            first_ns: read.span.0.0,
+            damage: read.damage.as_ref().map(ToString::to_string).or_else(|| read.malformed.then(malformed)),
+        },
+        packets: read.packets,
+        bytes: read.bytes,
+        span: read.span,
+        super_packets: 0,
+        rate: None,
+        limit: "as it was".to_owned(),
+        speedup: "1".to_owned(),
+        overhead: "none".to_owned(),
+        skipped: read.skipped,
+    })
+}
+
+/// Whether a path means standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Opens a capture, or standard input as one.
+///
+/// # Errors
+/// If it cannot be read, or is no capture.
+pub fn open_capture(path: &Path) -> Result<CaptureReader> {
+    let reader = if is_standard_input(path) {
+        CaptureReader::new(io::stdin(), "standard input")
+    } else {
+        CaptureReader::open(path)
+    };
+    reader.map_err(|error| match error {
+        OpenError::NotCapture { .. } => {
+            anyhow!("{error}; a table of departures is read with --departures in place of --rate")
+        }
+        error => error.into(),
+    })
+}
+
+/// A limit as the report shows it.
+fn limit_name(limit: Limit) -> String {
+    match limit {
+        Limit::None => "none".to_owned(),
+        Limit::Bytes(bytes) => bytes.to_string(),
+        Limit::Packets(1) => "1 packet".to_owned(),
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Time(time) => time.to_string(),
+    }
+}
+
+/// How long a file is, where that can be known.
+pub fn length(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
+}
