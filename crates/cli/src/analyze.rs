@@ -4,6 +4,7 @@ use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::{Analyze, ExpiryName};
 use crate::door::Door;
 use crate::findings::Findings;
+use crate::outcome::{Outcome, print};
 use crate::outputs::{Outputs, cannot_write, create};
 use crate::source::{self, Source};
 use anyhow::{Context, Result, bail};
@@ -12,17 +13,8 @@ use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
 use queuescope_sketch::{ConQuestParams, Expiry, Passes, Weights};
 use queuescope_wire::{ByteCount, FlowTable, Flows, Nanos, Rate};
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// Whether the input was whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was.
-    Whole,
-    /// It ended early, or parts of it could not be read, for this reason; what could be is in the report.
-    Damaged(String),
-}
 
 /// Live flows from which on idle ones are taken back.
 const FLOWS: usize = 1 << 14;
@@ -52,11 +44,8 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
         let mut out = BufWriter::new(file);
         html::write(&report, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(path))?;
     }
-    print(&report, args.output.json)?;
-    Ok(match report.input.damage {
-        Some(damage) => Outcome::Damaged(damage),
-        None => Outcome::Whole,
-    })
+    print(args.output.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;
+    Ok(Outcome::of(report.input.damage))
 }
 
 /// Refuses outputs that would overwrite the input or each other.
@@ -158,20 +147,6 @@ fn params(args: &Analyze, history: History, floor: Nanos, shortest_window: Nanos
         pictures: args.output.html.is_some(),
         most_bursts: question.most_bursts as usize,
     })
-}
-
-fn print(report: &Report, as_json: bool) -> Result<()> {
-    let result = if as_json {
-        let mut out = BufWriter::new(io::stdout().lock());
-        json::write(report, &mut out).and_then(|()| out.flush())
-    } else {
-        let mut out = anstream::stdout().lock();
-        text::write(report, &mut out).and_then(|()| out.flush())
-    };
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to standard output"),
-    }
 }
 
 fn window_source(args: &Analyze) -> String {

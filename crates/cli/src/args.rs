@@ -1,12 +1,14 @@
 //! The command line: one definition, from which parser, help, man page and completions are made.
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use queuescope_queue::Limit;
 use queuescope_sim::Speedup;
 use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
 use std::fmt;
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -28,6 +30,12 @@ pub enum Command {
     /// point of capture had that rate. A burst is a stretch in which packets wait at least --tau. Its culprits are the
     /// flows whose packets left the queue meanwhile.
     Analyze(Box<Analyze>),
+    /// Tell who made a packet, a flow, or everybody at some time wait.
+    ///
+    /// Three kinds of culprits: direct ones left the queue while the victim waited; indirect ones left before that, since
+    /// the queue was last empty; original ones raised the queue to the levels that stood as the victim came, and may be
+    /// long gone. The answer is exact; some 40 bytes of memory are needed for each packet of the input.
+    Why(Box<Why>),
     /// Print the man page or a shell's completions.
     Generate {
         /// What to print.
@@ -71,6 +79,83 @@ pub struct Analyze {
     /// Where the answer goes.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: as of analyze.\n\n\
+                        Example: queuescope why trace.pcap --rate 100mbps --at 1.2s..1.5s")]
+#[command(group = ArgGroup::new("victim").required(true).multiple(true).args(["at", "packet", "flow"]))]
+pub struct Why {
+    /// Where departures come from.
+    #[command(flatten)]
+    pub input: Input,
+    /// What a flow is.
+    #[command(flatten)]
+    pub keys: Keys,
+
+    /// A moment, such as 1.2s from the first packet: who is in the queue then. A stretch, such as 1.2s..1.5s: why packets
+    /// wait in it
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Question")]
+    pub at: Option<At>,
+
+    /// A packet, by its number in the input, from 1 (a table's row)
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["at", "flow"], help_heading = "Question")]
+    pub packet: Option<NonZeroU64>,
+
+    /// A flow, by its name as analyze prints it, or by a part that no other name has; with a stretch --at, only then
+    #[arg(long, value_name = "NAME", help_heading = "Question")]
+    pub flow: Option<String>,
+
+    /// Share of the bytes from which on a flow is told
+    #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE", help_heading = "Question")]
+    pub alpha: Alpha,
+
+    /// Print JSON in place of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// A moment or a stretch of time, from the first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// A moment.
+    Moment(Nanos),
+    /// From one moment until another.
+    Stretch(Nanos, Nanos),
+}
+
+impl At {
+    /// The same on a clock that shows `origin` as the first packet comes; a moment is a nanosecond.
+    pub fn range(self, origin: Nanos) -> Range<Nanos> {
+        let (from, to) = match self {
+            Self::Moment(at) => (at, at.saturating_add(Nanos(1))),
+            Self::Stretch(from, to) => (from, to),
+        };
+        origin.saturating_add(from)..origin.saturating_add(to)
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Moment(at) => f.pad(&format!("at {at}")),
+            Self::Stretch(from, to) => f.pad(&format!("from {from} to {to}")),
+        }
+    }
+}
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let time = |text: &str| text.parse::<Nanos>().map_err(|error| error.to_string());
+        let Some((from, to)) = text.split_once("..") else { return time(text).map(Self::Moment) };
+        match (time(from)?, time(to)?) {
+            (from, to) if from < to => Ok(Self::Stretch(from, to)),
+            _ => Err(format!("'{text}' ends before it begins, or as it does: write FROM..TO, such as 1.2s..1.5s")),
+        }
+    }
 }
 
 /// Where departures come from: a capture that is sent through a queue, or a table.
@@ -332,6 +417,15 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn moments_and_stretches_are_read() {
+        assert_eq!("1.5s".parse(), Ok(At::Moment(Nanos(1_500_000_000))));
+        assert_eq!("1ms..2ms".parse(), Ok(At::Stretch(Nanos(1_000_000), Nanos(2_000_000))));
+        for text in ["", "1", "2ms..1ms", "1ms..1ms", "..", "1ms..", "-1ms", "1ms..2"] {
+            assert!(text.parse::<At>().is_err(), "{text}");
+        }
     }
 
     #[test]

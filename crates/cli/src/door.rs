@@ -1,5 +1,7 @@
 //! Who hands out flow ids: packets' keys at several granularities, or the names that a table gives.
 
+use queuescope_meter::{Group, GroupParams, Share, Weight, group};
+use queuescope_report::model;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
 use std::hash::{BuildHasher, Hash};
 
@@ -18,6 +20,11 @@ pub trait Door {
     fn digest(&self, level: usize, flow: FlowId) -> u64;
     /// A key of a granularity as a person reads it.
     fn name(&self, level: usize, key: &Self::Key) -> String;
+    /// The ids at a granularity that are live.
+    fn flows(&self, level: usize) -> Vec<FlowId>;
+    /// What flows of the first granularity have in common, where several together explain what no single one does.
+    /// `unlisted` is what is not among them. Names from a table have nothing in common that could be told.
+    fn groups(&self, flows: &[(Self::Key, Share)], unlisted: Weight) -> Vec<model::Group>;
     /// Whether flows should be taken back before the next new one.
     fn is_full(&self) -> bool;
     /// Takes back the flows last seen before `before`; `forget` hears granularity, id and key of each.
@@ -45,6 +52,34 @@ impl Door for Flows {
 
     fn name(&self, level: usize, key: &FlowKey) -> String {
         Self::granularities(self)[level].name(key)
+    }
+
+    fn flows(&self, level: usize) -> Vec<FlowId> {
+        self.level(level).ids().collect()
+    }
+
+    fn groups(&self, flows: &[(FlowKey, Share)], unlisted: Weight) -> Vec<model::Group> {
+        let granularity = Self::granularities(self)[0];
+        let grouped = group(flows, unlisted, granularity, &GroupParams::default());
+        let total = flows.iter().map(|(_, share)| share.bytes).sum::<u64>() + unlisted.bytes;
+        let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
+        let heavy = |(key, part): &(FlowKey, Share)| model::Part {
+            flow: granularity.name(key),
+            bytes: part.bytes,
+            packets: part.packets,
+            share: share(part.bytes),
+        };
+        let row = |row: &Group| model::Group {
+            reading: row.reading(granularity),
+            flows: row.weight.flows,
+            sources: row.sources,
+            destinations: row.destinations,
+            bytes: row.weight.bytes,
+            packets: row.weight.packets,
+            share: share(row.weight.bytes),
+            heavy: row.heavy.iter().map(heavy).collect(),
+        };
+        grouped.rows.iter().filter(|row| row.flow.is_none()).map(row).collect()
     }
 
     fn is_full(&self) -> bool {
@@ -78,6 +113,14 @@ impl Door for FlowTable<Box<str>> {
 
     fn name(&self, _level: usize, key: &Box<str>) -> String {
         key.to_string()
+    }
+
+    fn flows(&self, _level: usize) -> Vec<FlowId> {
+        self.ids().collect()
+    }
+
+    fn groups(&self, _flows: &[(Box<str>, Share)], _unlisted: Weight) -> Vec<model::Group> {
+        Vec::new()
     }
 
     fn is_full(&self) -> bool {

@@ -4,7 +4,7 @@
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
 //! - [`outputs`] are what is written for each packet.
-//! - [`args`], [`analyze`] and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`] and [`generate`] are the command itself.
 
 pub mod analysis;
 pub mod analyze;
@@ -16,6 +16,8 @@ pub mod departures;
 pub mod door;
 pub mod findings;
 pub mod generate;
+pub mod outcome;
 pub mod outputs;
 pub mod progress;
 pub mod source;
+pub mod why;

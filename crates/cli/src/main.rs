@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use clap::Parser;
-use queuescope::analyze::{self, Outcome};
 use queuescope::args::{Cli, Command};
-use queuescope::generate;
+use queuescope::outcome::Outcome;
+use queuescope::{analyze, generate, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -31,6 +31,7 @@ const ERROR: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 fn run(cli: &Cli) -> Result<Outcome> {
     match &cli.command {
         Command::Analyze(args) => analyze::run(args),
+        Command::Why(args) => why::run(args),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),
     }
 }

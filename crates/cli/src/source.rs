@@ -86,12 +86,7 @@ pub fn granularities(keys: &Keys) -> Vec<Granularity> {
 ///
 /// # Errors
 /// If it is no capture, or the listener fails. Damage is told by the source's `input`.
-pub fn replay(
-    input: &Input,
-    keys: &Keys,
-    rate: Rate,
-    listener: &mut impl Listener<Key = MaskedKey>,
-) -> Result<Source> {
+pub fn replay(input: &Input, keys: &Keys, rate: Rate, listener: &mut impl Listener<Key = MaskedKey>) -> Result<Source> {
     let mut reader = open_capture(&input.file)?;
     let limit = input.queue.limit;
     let queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(0) });

@@ -2,7 +2,7 @@
 //!
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
-use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, SketchScore, Totals};
+use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, SketchScore, Totals, Why};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,6 +23,8 @@ pub enum Line {
     },
     /// A burst, in order of time.
     Burst(Burst),
+    /// The only line of `queuescope why`: the culprits of a victim or a moment.
+    Why(Box<Why>),
     /// Last: counts and extremes over the whole input.
     Summary(Box<Summary>),
 }
@@ -67,6 +69,14 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         line(&Line::Burst(Burst { series: None, ..burst.clone() }), out)?;
     }
     line(&Line::Summary(Box::new(summary(report))), out)
+}
+
+/// Writes the answer to `why` as a JSON line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_why(why: &Why, out: &mut impl Write) -> io::Result<()> {
+    line(&Line::Why(Box::new(why.clone())), out)
 }
 
 /// The JSON schema of a line, as text.

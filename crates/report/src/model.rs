@@ -2,8 +2,12 @@
 //!
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
+mod why;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 
 /// Everything that an analysis found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

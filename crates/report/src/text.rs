@@ -3,10 +3,14 @@
 //! Flow names stand last on their lines, so that no width of terminal cuts a number. Styles are ANSI; the caller's
 //! stream strips them where they do not belong.
 
+mod why;
+
 use crate::format::{bytes, count, duration, percent, rate};
 use crate::model::{Burst, Culprits, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
+
+pub use why::write as write_why;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -212,10 +216,14 @@ fn foot(report: &Report, out: &mut impl Write) -> io::Result<()> {
             bytes(sketch.bytes)
         ),
     )?;
-    for Skipped { reason, count: times, meaning } in &report.skipped {
+    notes(&report.skipped, report.input.damage.as_deref(), out)
+}
+
+fn notes(skipped: &[Skipped], damage: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+    for Skipped { reason, count: times, meaning } in skipped {
         field(out, "note", &format!("{NOTE}{} {reason}{NOTE:#}: {meaning}", count(*times)))?;
     }
-    if let Some(damage) = &report.input.damage {
+    if let Some(damage) = damage {
         field(out, "damage", &format!("{HOT}{damage}{HOT:#}"))?;
     }
     Ok(())

@@ -9,8 +9,8 @@ mod turn;
 mod visit;
 
 use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Weights};
-use queuescope_wire::Nanos;
 pub use jump::{Jump, Trend};
+use queuescope_wire::Nanos;
 use turn::{Cleaner, Reciprocal};
 use visit::{NARROW, Shape};
 

@@ -131,6 +131,11 @@ impl<K: Eq> FlowTable<K> {
         &self.slots[id.index()].key
     }
 
+    /// The ids that are live, in their order.
+    pub fn ids(&self) -> impl Iterator<Item = FlowId> {
+        self.slots.iter().enumerate().filter(|(_, slot)| slot.is_live()).map(|(position, _)| FlowId(position as u32))
+    }
+
     /// The digest of an id that is live.
     #[inline]
     pub fn digest(&self, id: FlowId) -> u64 {

@@ -1,0 +1,42 @@
+//! How a run ends: what it prints, and whether its input was whole.
+
+use anyhow::{Context, Result};
+use std::io::{self, BufWriter, Write};
+
+/// Whether the input was whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was.
+    Whole,
+    /// It ended early, or parts of it could not be read, for this reason; what could be is in the report.
+    Damaged(String),
+}
+
+impl Outcome {
+    /// By the damage that was found, if any.
+    pub fn of(damage: Option<String>) -> Self {
+        damage.map_or(Self::Whole, Self::Damaged)
+    }
+}
+
+/// Prints to standard output: as JSON or, with styles where they belong, as text. That nobody reads on is no error.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn print(
+    as_json: bool,
+    json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let result = if as_json {
+        let mut out = BufWriter::new(io::stdout().lock());
+        json(&mut out).and_then(|()| out.flush())
+    } else {
+        let mut out = anstream::stdout().lock();
+        text(&mut out).and_then(|()| out.flush())
+    };
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}

@@ -1,0 +1,310 @@
+//! `queuescope why`: from a victim or a moment in the past to who made it wait.
+
+use crate::args::{At, Input, Why};
+use crate::door::Door;
+use crate::outcome::{Outcome, print};
+use crate::source::{self, Listener, Source};
+use anyhow::{Context, Result, bail};
+use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share, Weight};
+use queuescope_pcap::Record;
+use queuescope_queue::{DropReason, Sink};
+use queuescope_report::{json, model, text};
+use queuescope_sim::Output;
+use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId, Rate};
+use std::ops::Range;
+
+/// Runs `why`.
+///
+/// # Errors
+/// If nothing could be done: no input, or nothing in it that the question is about.
+pub fn run(args: &Why) -> Result<Outcome> {
+    let frame = args.packet.map(|number| number.get());
+    let answer = match source::rate(&args.input) {
+        Some(rate) => {
+            let mut log = Recorder::new(Flows::new(&source::granularities(&args.keys), usize::MAX), frame);
+            let source = source::replay(&args.input, &args.keys, rate, &mut log)?;
+            log.answer(args, source)?
+        }
+        None => {
+            let mut log = Recorder::new(FlowTable::with_limit(usize::MAX), frame);
+            let source = source::table(&args.input, &mut log)?;
+            log.answer(args, source)?
+        }
+    };
+    print(args.json, |mut out| json::write_why(&answer, &mut out), |mut out| text::write_why(&answer, &mut out))?;
+    Ok(Outcome::of(answer.input.damage))
+}
+
+/// Remembers everything that left the queue or was dropped.
+struct Recorder<D> {
+    door: D,
+    log: QueueLog,
+    /// The frame that is asked about, counted from 1, and the packets that it became.
+    frame: Option<u64>,
+    packets: Option<Range<u64>>,
+    frames: u64,
+    failure: Option<anyhow::Error>,
+}
+
+impl<D> Recorder<D> {
+    fn new(door: D, frame: Option<u64>) -> Self {
+        Self { door, log: QueueLog::new(), frame, packets: None, frames: 0, failure: None }
+    }
+
+    /// A frame, or row, became these packets.
+    fn frame(&mut self, packets: Range<u64>) -> Result<()> {
+        self.frames += 1;
+        if self.frame == Some(self.frames) {
+            self.packets = Some(packets);
+        }
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+impl<D> Sink for Recorder<D> {
+    fn dropped(&mut self, packet: Packet, _reason: DropReason, at: Nanos) {
+        let Packet { id, flow, size, class, .. } = packet;
+        let size = u32::try_from(size.0).unwrap_or(u32::MAX);
+        let recorded = self.log.record_drop(&Dropped { packet: id, flow, class, size, at });
+        self.failure = self.failure.take().or(recorded.err().map(Into::into));
+    }
+}
+
+impl<D> Output for Recorder<D> {
+    fn departed(&mut self, departure: &Departure) {
+        let recorded = self.log.record(&Departed::from(departure));
+        self.failure = self.failure.take().or(recorded.err().map(Into::into));
+    }
+}
+
+impl Listener for Recorder<Flows> {
+    type Key = MaskedKey;
+
+    fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
+        self.door.intern(key, now, |_, _| {})
+    }
+
+    fn read(&mut self, _record: &Record<'_>, _time: Nanos, last_id: u64, count: u32) -> Result<()> {
+        self.frame(last_id + 1 - u64::from(count)..last_id + 1)
+    }
+}
+
+impl Listener for Recorder<FlowTable<Box<str>>> {
+    type Key = str;
+
+    fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
+        self.door.intern(name, crate::door::name_digest(name), now).0
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.frame(self.frames..self.frames + 1)
+    }
+}
+
+/// What was found: the question in words, the culprits, and the packet that suffered, with how long it waited if it did.
+struct Found {
+    question: String,
+    culprits: Culprits<FlowId>,
+    victim: Option<(Dropped, Option<Nanos>)>,
+}
+
+/// The number of a packet that never came: it stands after every other that comes at the same moment.
+const NOBODY: PacketId = PacketId((1 << 56) - 1);
+
+impl<D: Door> Recorder<D> {
+    fn answer(self, args: &Why, source: Source) -> Result<model::Why> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        if self.log.is_empty() {
+            bail!("{}: nothing left the queue, so nothing waited", source.input.name);
+        }
+        let origin = source.span.0;
+        let found = match (&args.flow, args.at) {
+            (Some(name), at) => self.flow(name, at, origin)?,
+            (None, Some(at)) => self.moment(at, origin),
+            (None, None) => self.packet(&args.input)?,
+        };
+        Ok(self.tell(found, args.alpha.0, source))
+    }
+
+    /// A packet, by its number in the input.
+    fn packet(&self, input: &Input) -> Result<Found> {
+        let frame = self.frame.unwrap_or_default();
+        let what = if input.table.departures { "row" } else { "packet" };
+        let Some(packets) = self.packets.clone() else {
+            bail!("{}: there is no {what} {frame}; it has {}", input.file.display(), self.frames);
+        };
+        // Of a frame that was split, the packet that waited longest.
+        let departed = packets.clone().filter_map(|id| self.log.find(PacketId(id))).max_by_key(Departed::sojourn);
+        let question = format!("why {what} {frame} waited");
+        let found = match departed {
+            Some(departed) => (self.log.of_departure(&departed), suffered(&departed)),
+            None => {
+                let dropped = packets.filter_map(|id| self.log.find_drop(PacketId(id))).last();
+                let dropped = dropped.with_context(|| format!("{what} {frame} never came to the queue"))?;
+                (Some(self.log.of_drop(&dropped)), (dropped, None))
+            }
+        };
+        let culprits = found.0.with_context(|| format!("{what} {frame} is no longer remembered"))?;
+        Ok(Found { question, culprits, victim: Some(found.1) })
+    }
+
+    /// All packets of a flow, or those that waited in a stretch of time.
+    fn flow(&self, name: &str, at: Option<At>, origin: Nanos) -> Result<Found> {
+        let (level, flow) = self.find_flow(name)?;
+        let name = self.door.name(level, self.door.key(level, flow));
+        let during = at.map_or(Nanos::ZERO..Nanos::MAX, |at| at.range(origin));
+        let culprits = self.log.of_flows(|other| self.door.project(level, other) == flow, during);
+        let when = at.map_or(String::new(), |at| format!(" {at}"));
+        let Some(culprits) = culprits else { bail!("no packet of {name} waited{when}: nobody was in its way") };
+        let victim = culprits.victims.longest.as_ref().map(suffered);
+        Ok(Found { question: format!("why {name} waited{when}"), culprits, victim })
+    }
+
+    /// Everybody who waited in a stretch of time, or who was in the queue at a moment.
+    fn moment(&self, at: At, origin: Nanos) -> Found {
+        if let At::Moment(_) = at {
+            let nobody = Dropped {
+                packet: NOBODY,
+                flow: FlowId(0),
+                class: Default::default(),
+                size: 0,
+                at: at.range(origin).start,
+            };
+            let mut culprits = self.log.of_drop(&nobody);
+            culprits.victims = Default::default();
+            return Found { question: format!("who was in the queue {at}"), culprits, victim: None };
+        }
+        let question = format!("why packets waited {at}");
+        match self.log.of_range(at.range(origin)) {
+            Some(culprits) => {
+                let victim = culprits.victims.longest.as_ref().map(suffered);
+                Found { question, culprits, victim }
+            }
+            None => Found { question, ..self.moment(At::Moment(at.range(Nanos::ZERO).start), origin) },
+        }
+    }
+
+    /// A flow by its name, or the only one whose name contains the text, at the finest granularity that has one.
+    fn find_flow(&self, text: &str) -> Result<(usize, FlowId)> {
+        let levels = 0..self.door.granularities().len();
+        let lower = text.to_lowercase();
+        let mut similar = Vec::new();
+        for level in levels {
+            let flows = self.door.flows(level);
+            let named = flows.iter().map(|flow| (*flow, self.door.name(level, self.door.key(level, *flow))));
+            let matching: Vec<_> = named.filter(|(_, name)| name.to_lowercase().contains(&lower)).collect();
+            if let Some((flow, _)) = matching.iter().find(|(_, name)| name == text) {
+                return Ok((level, *flow));
+            }
+            similar.push(matching);
+        }
+        let found = similar.iter().position(|matching| !matching.is_empty());
+        let Some((level, matching)) = found.map(|level| (level, &similar[level])) else {
+            bail!("no flow has a name with '{text}' in it; names are as analyze prints them");
+        };
+        match matching.as_slice() {
+            [(flow, _)] => Ok((level, *flow)),
+            several => {
+                let names: Vec<_> = several.iter().take(5).map(|(_, name)| format!("  {name}")).collect();
+                let more = if several.len() > 5 { "\n  ..." } else { "" };
+                bail!("{} flows have '{text}' in their names; name one:\n{}{more}", several.len(), names.join("\n"))
+            }
+        }
+    }
+
+    fn tell(&self, found: Found, alpha: f64, source: Source) -> model::Why {
+        let Found { question, culprits, victim } = found;
+        let Culprits { victims, standing, direct, indirect, original, complete } = culprits;
+        let offset = |time: Nanos| time.saturating_sub(source.span.0).0;
+        let name = |flow: FlowId| self.door.name(0, self.door.key(0, self.door.project(0, flow)));
+        let on_link = source.rate.and_then(|rate: Rate| self.log.on_link(standing.at, rate)).map(|on_link| {
+            let departed = on_link.departed;
+            model::OnLink { flow: name(departed.flow), bytes: departed.size.into(), remaining_ns: on_link.remaining.0 }
+        });
+        let mut skipped = source.skipped;
+        skipped.extend((!complete).then(|| model::Skipped {
+            reason: "forgotten".to_owned(),
+            count: self.log.forgotten(),
+            meaning: "departures that are no longer remembered; the oldest culprits are missing".to_owned(),
+        }));
+        model::Why {
+            rate_bps: source.rate.map(Rate::bits_per_second),
+            question,
+            victim: victim.map(|(packet, waited)| model::Victim {
+                packet: packet.packet.0 + 1,
+                flow: name(packet.flow),
+                bytes: packet.size.into(),
+                class: packet.class.0,
+                came_ns: offset(packet.at),
+                waited_ns: waited.map(|waited| waited.0),
+            }),
+            packets: victims.packets,
+            bytes: victims.bytes,
+            waited_ns: victims.waited.0,
+            at_ns: offset(standing.at),
+            depth_bytes: standing.backlog.bytes.0,
+            depth_packets: standing.backlog.packets,
+            since_ns: offset(standing.since),
+            on_link,
+            direct: self.ranked(&direct, alpha),
+            indirect: self.ranked(&indirect, alpha),
+            original: self.ranked(&original, alpha),
+            skipped,
+            input: source.input,
+        }
+    }
+
+    fn ranked(&self, ranking: &Ranking<FlowId>, alpha: f64) -> model::Ranked {
+        let total = ranking.total;
+        let share = |bytes: u64| if total.bytes > 0 { bytes as f64 / total.bytes as f64 } else { 0.0 };
+        let level = |(level, granularity): (usize, String)| {
+            let ranking = ranking.by(|flow| self.door.project(level, flow));
+            let heavy = ranking.parts.iter().take_while(|(_, part)| share(part.bytes) >= alpha).count();
+            let part = |(flow, part): &(FlowId, _)| self.part(level, *flow, part, share);
+            model::Parts {
+                granularity,
+                flows: ranking.parts.iter().take(heavy.max(AT_LEAST)).map(part).collect(),
+                flows_total: ranking.parts.len() as u64,
+            }
+        };
+        let classes = ranking.classes.iter().filter(|_| ranking.classes.len() > 1);
+        let first = ranking.by(|flow| self.door.project(0, flow));
+        let keyed = first.parts.iter().map(|(flow, part)| {
+            (self.door.key(0, *flow).clone(), Share { bytes: part.bytes, packets: part.packets, peak: 0 })
+        });
+        model::Ranked {
+            bytes: total.bytes,
+            packets: total.packets,
+            by: self.door.granularities().into_iter().enumerate().map(level).collect(),
+            groups: self.door.groups(&keyed.collect::<Vec<_>>(), Weight::default()),
+            classes: classes
+                .map(|(class, part)| model::ClassPart {
+                    class: class.0,
+                    bytes: part.bytes,
+                    packets: part.packets,
+                    share: share(part.bytes),
+                })
+                .collect(),
+        }
+    }
+
+    fn part(&self, level: usize, flow: FlowId, part: &Amount, share: impl Fn(u64) -> f64) -> model::Part {
+        model::Part {
+            flow: self.door.name(level, self.door.key(level, flow)),
+            bytes: part.bytes,
+            packets: part.packets,
+            share: share(part.bytes),
+        }
+    }
+}
+
+/// Flows that are told although they are below alpha.
+const AT_LEAST: usize = 3;
+
+/// A packet that waited, as one that came.
+fn suffered(departed: &Departed) -> (Dropped, Option<Nanos>) {
+    let &Departed { packet, flow, class, size, enqueued, .. } = departed;
+    (Dropped { packet, flow, class, size, at: enqueued }, Some(departed.sojourn()))
+}

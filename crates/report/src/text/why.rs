@@ -1,0 +1,140 @@
+//! `queuescope why` as text: the victim, the queue it met, then each kind of culprits.
+
+use super::{BOLD, DIM, HOT, field, notes, plain};
+use crate::format::{bytes, count, duration, percent};
+use crate::model::{Group, OnLink, Part, Parts, Ranked, Why};
+use std::io::{self, Write};
+
+/// Flows of the first granularity and of each further one, and groups that the text shows; JSON has more.
+const MOST_FLOWS: usize = 5;
+const MOST_COARSER: usize = 3;
+const MOST_GROUPS: usize = 3;
+
+/// Writes the answer as text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(why: &Why, out: &mut impl Write) -> io::Result<()> {
+    let input = &why.input;
+    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    field(out, "asked", &plain(&why.question))?;
+    victims(why, out)?;
+    queue(why, out)?;
+    let (direct, original) = match (&why.victim, why.packets) {
+        (Some(victim), _) if victim.waited_ns.is_none() => ("was in the queue as it came", "as it came"),
+        (_, 0) => ("was in the queue", "then"),
+        (_, 1) => ("left while it waited", "as it came"),
+        _ => ("left while they waited", "then"),
+    };
+    kind("Direct culprits", direct, &why.direct, out)?;
+    kind("Indirect culprits", "left before that, since the queue was last empty", &why.indirect, out)?;
+    let original = format!("raised the queue to the levels that stood {original}");
+    kind("Original culprits", &original, &why.original, out)?;
+    if !why.skipped.is_empty() || input.damage.is_some() {
+        writeln!(out)?;
+    }
+    notes(&why.skipped, input.damage.as_deref(), out)
+}
+
+fn victims(why: &Why, out: &mut impl Write) -> io::Result<()> {
+    let Some(victim) = &why.victim else {
+        return if why.packets == 0 && why.depth_packets == 0 {
+            field(out, "victim", "none: no packet waited then")
+        } else {
+            Ok(())
+        };
+    };
+    if why.packets > 1 {
+        let (packets, waited) = (count(why.packets), duration(why.waited_ns));
+        field(out, "victims", &format!("{packets} packets, {}, that waited {waited} together", bytes(why.bytes)))?;
+    }
+    let fate = match victim.waited_ns {
+        Some(waited) => format!("waited {HOT}{}{HOT:#}", duration(waited)),
+        None => format!("was {HOT}dropped{HOT:#}"),
+    };
+    let which = if why.packets > 1 { "longest" } else { "victim" };
+    let (number, size) = (count(victim.packet), bytes(victim.bytes));
+    field(out, which, &format!("packet {number}, {size}: came at {}, {fate}", duration(victim.came_ns)))?;
+    field(out, "", &plain(&victim.flow))
+}
+
+fn queue(why: &Why, out: &mut impl Write) -> io::Result<()> {
+    if why.depth_packets == 0 {
+        field(out, "queue", &format!("empty at {}", duration(why.at_ns)))?;
+    } else {
+        let plural = if why.depth_packets == 1 { "" } else { "s" };
+        let standing = format!(
+            "{} in {} packet{plural} at {}",
+            bytes(why.depth_bytes),
+            count(why.depth_packets),
+            duration(why.at_ns)
+        );
+        let since = duration(why.at_ns.saturating_sub(why.since_ns));
+        field(out, "queue", &format!("{standing}; not empty for {since}, since {}", duration(why.since_ns)))?;
+    }
+    if let Some(OnLink { flow, bytes: size, remaining_ns }) = &why.on_link {
+        field(
+            out,
+            "link",
+            &format!("{} left to send of {} of {}", duration(*remaining_ns), bytes(*size), plain(flow)),
+        )?;
+    }
+    Ok(())
+}
+
+fn kind(name: &str, meaning: &str, ranked: &Ranked, out: &mut impl Write) -> io::Result<()> {
+    if ranked.bytes == 0 {
+        return writeln!(out, "\n{BOLD}{name}:{BOLD:#} none {DIM}({meaning}){DIM:#}");
+    }
+    let (size, packets) = (bytes(ranked.bytes), count(ranked.packets));
+    writeln!(out, "\n{BOLD}{name}:{BOLD:#} {size} in {packets} packets {DIM}({meaning}){DIM:#}\n")?;
+    writeln!(out, "{DIM}{:>16}  {:>9}  {:>9}  {:>9}{DIM:#}", "", "share", "bytes", "packets")?;
+    for (position, parts) in ranked.by.iter().enumerate() {
+        flows(parts, if position == 0 { MOST_FLOWS } else { MOST_COARSER }, out)?;
+        if position == 0 {
+            groups(&ranked.groups, out)?;
+        }
+    }
+    let mut heading = "class";
+    for class in &ranked.classes {
+        let (share, size, packets) = (percent(class.share), bytes(class.bytes), count(class.packets));
+        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {size:>9}  {packets:>9}  class {}", class.class)?;
+        heading = "";
+    }
+    Ok(())
+}
+
+fn flows(parts: &Parts, most: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut heading = parts.granularity.as_str();
+    let shown = &parts.flows[..most.min(parts.flows.len())];
+    for Part { flow, bytes: size, packets, share } in shown {
+        let (share, size, packets) = (percent(*share), bytes(*size), count(*packets));
+        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {size:>9}  {packets:>9}  {}", plain(flow))?;
+        heading = "";
+    }
+    let others = parts.flows_total.saturating_sub(shown.len() as u64);
+    if others > 0 {
+        let rest = 1.0 - shown.iter().map(|part| part.share).sum::<f64>();
+        let plural = if others == 1 { "other" } else { "others" };
+        writeln!(
+            out,
+            "{:>16}  {DIM}{:>9}  {:>9}  {:>9}  {} {plural}{DIM:#}",
+            "",
+            percent(rest.max(0.0)),
+            "",
+            "",
+            count(others)
+        )?;
+    }
+    Ok(())
+}
+
+fn groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
+    let mut heading = "in common";
+    for Group { reading, bytes: size, packets, share, .. } in groups.iter().take(MOST_GROUPS) {
+        let (share, size, packets) = (percent(*share), bytes(*size), count(*packets));
+        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {size:>9}  {packets:>9}  {BOLD}{reading}{BOLD:#}")?;
+        heading = "";
+    }
+    Ok(())
+}
