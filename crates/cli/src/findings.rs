@@ -195,6 +195,8 @@ impl<D: Door> Namer<'_, D> {
             bytes: burst.bytes,
             drops: burst.drops,
             culprits: blamed.map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes)).collect(),
+            groups: Vec::new(),
+            worst: None,
             series: burst.picture.as_ref().map(|picture| self.series(picture)),
         }
     }
@@ -230,6 +232,8 @@ impl<D: Door> Namer<'_, D> {
                     packets: part.packets,
                     share: share(part.bytes),
                     peak_bytes: part.peak,
+                    ramp: None,
+                    new: false,
                 })
                 .collect(),
             flows_total: blamed.flows,

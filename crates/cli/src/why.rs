@@ -276,7 +276,7 @@ impl<D: Door> Recorder<D> {
         });
         model::Ranked {
             bytes: total.bytes,
-            packets: total.packets,
+            packets: Some(total.packets),
             by: self.door.granularities().into_iter().enumerate().map(level).collect(),
             groups: self.door.groups(&keyed.collect::<Vec<_>>(), Weight::default()),
             classes: classes
@@ -294,7 +294,7 @@ impl<D: Door> Recorder<D> {
         model::Part {
             flow: self.door.name(level, self.door.key(level, flow)),
             bytes: part.bytes,
-            packets: part.packets,
+            packets: Some(part.packets),
             share: share(part.bytes),
         }
     }

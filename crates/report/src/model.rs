@@ -162,6 +162,10 @@ pub struct Burst {
     pub drops: u64,
     /// The culprits, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
+    /// What the flows of the first granularity have in common, where several together explain what no single one does.
+    pub groups: Vec<Group>,
+    /// The culprits of the packet that waited longest, where they were asked for.
+    pub worst: Option<Worst>,
     /// Queue depth during the burst, finer than the whole series, where it was asked for.
     pub series: Option<Series>,
 }
@@ -190,6 +194,26 @@ pub struct Culprit {
     pub share: f64,
     /// The most of the queue that it held as one of its own packets came, bytes.
     pub peak_bytes: u64,
+    /// By what factor its rate grew from one window of the sketch to the next, at most; none where it did not at least
+    /// double, or where that is not known. Known at the first granularity, of each burst.
+    pub ramp: Option<f64>,
+    /// Whether it came up from nothing.
+    pub new: bool,
+}
+
+/// The culprits of the packet of a burst that waited longest, at the first granularity: estimates, from the bounded
+/// memory that follows the stream. `queuescope why` tells the same exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Worst {
+    /// Since when the queue had not been empty as it came.
+    pub since_ns: u64,
+    /// Who left the queue while it waited.
+    pub direct: Ranked,
+    /// Who left before that, since the queue was last empty.
+    pub indirect: Ranked,
+    /// Who raised the queue to the levels that stood as it came; none where another packet of the same busy period
+    /// waited longer.
+    pub original: Option<Ranked>,
 }
 
 /// How right one estimator of the sketch was about which packets belong to contributing flows.

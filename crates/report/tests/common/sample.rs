@@ -320,6 +320,8 @@ fn burst(recipe: &Recipe, trace: &Trace, number: u64, from: usize, to: usize) ->
         bytes,
         drops: trace.drops[from..to].iter().sum(),
         culprits: culprits(recipe, trace, &steps),
+        groups: Vec::new(),
+        worst: None,
         series: Some(series(recipe, trace, first, last, (last - first).min(240))),
     }
 }
@@ -341,6 +343,8 @@ fn culprits(recipe: &Recipe, trace: &Trace, steps: &[usize]) -> Vec<Culprits> {
                 packets: (bytes / 1100.0) as u64,
                 share: bytes / total,
                 peak_bytes: peak as u64,
+                ramp: None,
+                new: false,
             })
             .collect();
         flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.flow.cmp(&b.flow)));
