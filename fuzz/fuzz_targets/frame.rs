@@ -5,15 +5,20 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+use queuescope_wire::parse::{InvariantParams, LinkType, Nat, Parser, Reach, Tunnel};
 
 /// Numbers of link types as capture files have them; the last is none that is understood.
 const LINKS: [u32; 8] = [1, 101, 113, 276, 0, 108, 12, 147];
 
+/// Bytes from the network header on by which packets are known here.
+const REACH: usize = 60;
+
 fuzz_target!(|input: &[u8]| {
     let Some((choice, mut rest)) = input.split_first() else { return };
     let mut parser = Parser::new(if choice & 1 == 0 { Tunnel::Outer } else { Tunnel::Inner });
-    let mut frames = 0;
+    let nat = [Nat::None, Nat::Addresses, Nat::AllButPayload][usize::from(choice >> 1) % 3];
+    let invariant = InvariantParams { nat, checksums: choice & 8 != 0, reach: REACH as u16 };
+    let (mut frames, mut reach) = (0, Reach::new());
     while let Some((&[link, captured, l0, l1], after)) = rest.split_first_chunk() {
         let (data, next) = after.split_at(usize::from(captured).min(after.len()));
         rest = next;
@@ -24,6 +29,12 @@ fuzz_target!(|input: &[u8]| {
         assert!(frame.size >= original_len);
         assert!(frame.link_header <= frame.headers);
         assert!(frame.network_length <= frame.size);
+        reach.observe(&frame, data);
+        // What lies behind the reach does not count.
+        let print = frame.fingerprint(data, &invariant);
+        if let Some(reached) = data.get(..usize::from(frame.link_header) + REACH) {
+            assert_eq!(frame.fingerprint(reached, &invariant), print);
+        }
         if let Some(segments) = frame.segments(1500) {
             assert!(segments.count > 1);
             assert!(segments.last <= segments.full);
@@ -31,4 +42,5 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     assert_eq!(parser.stats().frames, frames);
+    assert!(frames > 0 || reach.bytes() > 0);
 });

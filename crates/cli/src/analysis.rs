@@ -61,7 +61,7 @@ pub struct Analysis<D: Door, W> {
     covered: Nanos,
     bursts: BurstTracker<D::Key>,
     kept: Vec<Told<D::Key>>,
-    /// Bursts with shorter waits than this are not kept.
+    /// Bursts are not kept whose longest wait is not above this.
     least_kept: Nanos,
     /// Bursts that were not kept, and the longest delays of those that may turn out to be none.
     left_out: u64,
@@ -378,13 +378,18 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     fn close_burst(&mut self) {
         let door = &self.door;
-        let Some(burst) = self.bursts.close(|level, flow| door.key(level, flow).clone()) else { return };
+        let Some(burst) = self.bursts.close(self.least_kept, |level, flow| door.key(level, flow).clone()) else {
+            return;
+        };
         let (mut ramps, mut worst) = (Vec::new(), None);
-        if burst.longest_wait >= self.least_kept {
-            let top: BTreeSet<_> =
-                burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top).map(|(key, _)| key).collect();
-            let jumps = self.ramps.jumps().map(|(flow, factor)| (door.key(0, flow), factor));
-            ramps = jumps.filter(|(key, _)| top.contains(key)).map(|(key, factor)| (key.clone(), factor)).collect();
+        if burst.longest_wait > self.least_kept {
+            let jumps: Vec<_> = self.ramps.jumps().map(|(flow, factor)| (door.key(0, flow), factor)).collect();
+            if !jumps.is_empty() {
+                let told = burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top);
+                let told: BTreeSet<_> = told.map(|(key, _)| key).collect();
+                let jumps = jumps.into_iter().filter(|(key, _)| told.contains(key));
+                ramps = jumps.map(|(key, factor)| (key.clone(), factor)).collect();
+            }
             let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
             worst = self.worst.as_mut().and_then(of);
         }

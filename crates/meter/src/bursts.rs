@@ -62,6 +62,8 @@ struct Open<K> {
     series: Option<DepthSeries<K>>,
 }
 
+/// Culprits of a burst that is of little interest.
+const FEW_CULPRITS: usize = 40;
 /// Drops before a burst that are remembered, the last ones.
 const DROPS_KEPT: usize = 1 << 18;
 
@@ -193,12 +195,14 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
-    /// The burst that is going on, if any, ends. `key` tells the key of a flow at a granularity.
-    pub fn close(&mut self, key: impl Fn(usize, FlowId) -> K) -> Option<Burst<K>> {
+    /// The burst that is going on, if any, ends. `key` tells the key of a flow at a granularity. Of a burst whose longest
+    /// wait is not above `least`, few culprits are told.
+    pub fn close(&mut self, least: Nanos, key: impl Fn(usize, FlowId) -> K) -> Option<Burst<K>> {
         let Open { mut burst, series } = self.open.take()?;
         self.ended = Some(burst.end);
         let most = &self.most_culprits;
-        let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most[level], |flow| key(level, flow));
+        let few = if burst.longest_wait > least { usize::MAX } else { FEW_CULPRITS };
+        let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most[level].min(few), |flow| key(level, flow));
         burst.blamed = self.blame.iter_mut().enumerate().map(close).collect();
         let drawn = self.picture.map_or(0, |(_, flows)| flows);
         burst.picture = series.map(|series| series.finish(drawn));
@@ -270,7 +274,7 @@ mod tests {
                 let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
                 recent.advance(from);
                 if tracker.ends_with(waited, tau) {
-                    bursts.extend(tracker.close(|_, flow| flow.0).map(told));
+                    bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(told));
                 }
                 if waited >= tau || tracker.is_open() {
                     if !tracker.is_open() {
@@ -282,7 +286,7 @@ mod tests {
                 let Departure { packet, enqueued, dequeued, .. } = *departure;
                 recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
             }
-            bursts.extend(tracker.close(|_, flow| flow.0).map(told));
+            bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(told));
             told_fresh.sort_unstable();
             let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
             flows.sort_unstable();

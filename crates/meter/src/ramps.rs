@@ -11,6 +11,8 @@ use queuescope_wire::FlowId;
 pub struct Ramps {
     burst: u32,
     flows: Vec<Ramp>,
+    /// Whose rates jumped; an id that was taken back may stand here again.
+    jumped: Vec<FlowId>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,6 +26,7 @@ struct Ramp {
 impl Ramps {
     /// A burst starts: nobody's rate jumped.
     pub fn open(&mut self) {
+        self.jumped.clear();
         // Tags from 2^32 bursts ago must not be taken for this one's.
         self.burst = self.burst.checked_add(1).unwrap_or_else(|| {
             self.flows.clear();
@@ -49,6 +52,9 @@ impl Ramps {
     /// A flow's rate grew by `factor`, infinitely if it had sent nothing.
     pub fn grew(&mut self, flow: FlowId, factor: f64) {
         if let Some(ramp) = self.flows.get_mut(flow.index()).filter(|ramp| ramp.burst == self.burst) {
+            if ramp.factor == 0.0 {
+                self.jumped.push(flow);
+            }
             ramp.factor = ramp.factor.max(factor);
         }
     }
@@ -62,9 +68,8 @@ impl Ramps {
 
     /// The flows whose rates jumped in the burst, each with the highest factor.
     pub fn jumps(&self) -> impl Iterator<Item = (FlowId, f64)> {
-        let jumped = |ramp: &Ramp| ramp.burst == self.burst && ramp.factor > 0.0;
-        let flows = self.flows.iter().enumerate().filter(move |(_, ramp)| self.burst > 0 && jumped(ramp));
-        flows.map(|(position, ramp)| (FlowId(position as u32), ramp.factor))
+        let factors = self.jumped.iter().map(|flow| (*flow, self.flows[flow.index()].factor));
+        factors.filter(|(_, factor)| *factor > 0.0)
     }
 }
 
