@@ -80,10 +80,11 @@ impl<W: Write> Annotator<W> {
             let share = if part.total > 0 { part.own as f64 / part.total as f64 * 100.0 } else { 0.0 };
             let backlog = departure.backlog_in;
             format!(
-                "queuescope: waited {} behind {} in {} packets; own flow {share:.1} % of what left meanwhile",
+                "queuescope: waited {} behind {} in {} packet{} (and the one being sent); own flow {share:.1} % of what left meanwhile",
                 departure.sojourn(),
                 backlog.bytes,
-                backlog.packets
+                backlog.packets,
+                if backlog.packets == 1 { "" } else { "s" }
             )
         };
         self.known(departure.packet, comment)
