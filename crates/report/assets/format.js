@@ -40,6 +40,9 @@ const bytes = (value, column = false) =>
   value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], column);
 const rate = (value) => (value === null ? DASH : withUnit(value, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], false));
 
+/** A length of time in one unit however long, as at an axis. */
+const oneUnit = (ns) => withUnit(ns, ['ns', 'µs', 'ms', 's'], false);
+
 /** A length of time. */
 function duration(ns, column = false) {
   if (ns === null || ns === undefined) return DASH;
