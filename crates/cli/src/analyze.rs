@@ -1,17 +1,20 @@
 //! `queuescope analyze`: from arguments to a report.
 
 use crate::analysis::{Analysis, AnalysisParams};
-use crate::args::{Analyze, ExpiryName};
+use crate::args::{Analyze, ExpiryName, Question};
 use crate::door::Door;
 use crate::findings::Findings;
 use crate::outcome::{Outcome, print};
 use crate::outputs::{Outputs, cannot_write, create};
-use crate::source::{self, Source};
+use crate::source::{self, Opened, Source};
 use anyhow::{Context, Result, bail};
 use queuescope_meter::{History, Tau};
+use queuescope_pcap::CaptureReader;
+use queuescope_queue::Limit;
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
 use queuescope_sketch::{ConQuestParams, Expiry, Passes, Weights};
+use queuescope_table::DepartureReader;
 use queuescope_wire::{ByteCount, FlowTable, Flows, Nanos, Rate};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -33,11 +36,13 @@ const SNAPSHOTS: usize = 8;
 /// If nothing could be done: no input, impossible arguments, or an output that cannot be written.
 pub fn run(args: &Analyze) -> Result<Outcome> {
     check_outputs(args)?;
+    // What cannot be read must not cost an older report.
+    let input = source::open(&args.input)?;
     let html = args.output.html.as_deref().map(|path| anyhow::Ok((path, create(path)?))).transpose()?;
     let outputs = Outputs::create(args.output.pcapng.as_deref(), args.output.parquet.as_deref())?;
-    let (report, outputs) = match source::rate(&args.input) {
-        Some(rate) => from_capture(args, rate, outputs)?,
-        None => from_departures(args, outputs)?,
+    let (report, outputs) = match input {
+        Opened::Capture(reader, rate) => from_capture(args, reader, rate, outputs)?,
+        Opened::Table(reader) => from_departures(args, reader, outputs)?,
     };
     outputs.finish()?;
     if let Some((path, file)) = html {
@@ -90,28 +95,35 @@ fn place(path: &Path) -> Place {
     Place::New(path.canonicalize().ok().or_else(parent).unwrap_or_else(|| path.to_owned()))
 }
 
-fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
+fn from_capture(args: &Analyze, reader: CaptureReader, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
     let door = Flows::new(&source::granularities(&args.keys), FLOWS);
-    let floor = rate.time_for(ByteCount(NO_CONGESTION * FULL_FRAME.0));
-    let params = params(args, History::Fifo, floor, rate.time_for(FULL_FRAME))?;
+    let floor = rate.time_for(ByteCount(NO_CONGESTION * FULL_FRAME.0)).min(half_full(args.input.queue.limit, rate));
+    let params = params(args, Some(rate), History::Fifo, floor, rate.time_for(FULL_FRAME))?;
     let mut analysis = Analysis::new(door, params, outputs)?;
-    let source = source::replay(&args.input, &args.keys, rate, &mut analysis)?;
+    let source = source::replay(reader, rate, &args.input, &args.keys, &mut analysis)?;
     Ok(finish(analysis, source, args))
 }
 
-fn from_departures(args: &Analyze, outputs: Outputs) -> Result<(Report, Outputs)> {
-    let params = params(args, History::Departures(DEPARTURES), Nanos(1_000), Nanos(1_000))?;
+fn from_departures(args: &Analyze, reader: DepartureReader, outputs: Outputs) -> Result<(Report, Outputs)> {
+    let params = params(args, None, History::Departures(DEPARTURES), Nanos(1_000), Nanos(1_000))?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
-    let source = source::table(&args.input, &mut analysis)?;
+    let source = source::table(reader, &args.input, &mut analysis)?;
     Ok(finish(analysis, source, args))
 }
 
 fn finish<D: Door>(analysis: Analysis<D, Outputs>, source: Source, args: &Analyze) -> (Report, Outputs) {
     let (findings, outputs): (Findings<D>, _) = analysis.finish();
-    (findings.report(source, window_source(args), args.question.alpha.0), outputs)
+    let Question { alpha, ramped, .. } = &args.question;
+    (findings.report(source, window_source(args), alpha.0, ramped.map(|factor| factor.0)), outputs)
 }
 
-fn params(args: &Analyze, history: History, floor: Nanos, shortest_window: Nanos) -> Result<AnalysisParams> {
+fn params(
+    args: &Analyze,
+    rate: Option<Rate>,
+    history: History,
+    floor: Nanos,
+    shortest_window: Nanos,
+) -> Result<AnalysisParams> {
     let (question, sketch) = (&args.question, &args.sketch);
     let expiry = match sketch.expiry {
         ExpiryName::Tag => Expiry::Tag,
@@ -146,7 +158,20 @@ fn params(args: &Analyze, history: History, floor: Nanos, shortest_window: Nanos
         across_classes: question.across_classes,
         pictures: args.output.html.is_some(),
         most_bursts: question.most_bursts as usize,
+        worst: history == History::Fifo && (args.output.json || args.output.html.is_some()),
+        rate,
     })
+}
+
+/// How long a packet waits where the queue is half as full as it can be: that is no longer "no congestion".
+fn half_full(limit: Limit, rate: Rate) -> Nanos {
+    let full = match limit {
+        Limit::None => Nanos::MAX,
+        Limit::Bytes(bytes) => rate.time_for(bytes),
+        Limit::Packets(packets) => rate.time_for(ByteCount(packets.saturating_mul(FULL_FRAME.0))),
+        Limit::Time(time) => time,
+    };
+    Nanos(full.0 / 2)
 }
 
 fn window_source(args: &Analyze) -> String {

@@ -22,7 +22,7 @@ pub enum Line {
         setup: Box<Setup>,
     },
     /// A burst, in order of time.
-    Burst(Burst),
+    Burst(Box<Burst>),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
     Why(Box<Why>),
     /// Last: counts and extremes over the whole input.
@@ -66,7 +66,7 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     };
     line(&first, out)?;
     for burst in &report.bursts {
-        line(&Line::Burst(Burst { series: None, ..burst.clone() }), out)?;
+        line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)?;
     }
     line(&Line::Summary(Box::new(summary(report))), out)
 }

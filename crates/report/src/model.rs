@@ -58,7 +58,8 @@ pub struct Setup {
     pub overhead: String,
     /// At which granularities flows were told apart.
     pub granularities: Vec<String>,
-    /// A burst is a stretch in which packets wait at least this long.
+    /// A burst is a stretch in which packets wait at least this long. Unless it was given this is the last value; see
+    /// `tau_ns` of a burst.
     pub tau_ns: u64,
     /// Where tau came from: `given`, or `1/8 of the largest delay`.
     pub tau_source: String,
@@ -110,7 +111,7 @@ pub struct Totals {
     pub utilisation: Option<f64>,
     /// Share of packets that waited at all.
     pub waited_share: f64,
-    /// Delay at percentiles 50, 90, 99, 99.9 and 100, as (percentile, nanoseconds).
+    /// Delay at percentiles 50, 90, 99, 99.9 and 100, as (percentile, nanoseconds); good to a thousandth.
     pub delay_percentiles: Vec<(f64, u64)>,
     /// The longest delay.
     pub peak_delay_ns: u64,
@@ -140,7 +141,7 @@ pub struct FlowCount {
 pub struct Burst {
     /// Its number, from 1 in order of time.
     pub number: u64,
-    /// When the first packet that waited at least tau came.
+    /// When the first packet came that waited at least tau, as that was when it left.
     pub start_ns: u64,
     /// From then until the last packet left before one that waited less than half of tau.
     pub length_ns: u64,
@@ -152,7 +153,9 @@ pub struct Burst {
     pub peak_depth_bytes: u64,
     /// The deepest queue in it, packets.
     pub peak_depth_packets: u64,
-    /// Packets that waited at least tau.
+    /// Tau in it. Unless tau was given it follows the longest delay so far, so that an early burst has a smaller one.
+    pub tau_ns: u64,
+    /// Packets that waited at least tau, as that was when they left.
     pub packets_hit: u64,
     /// Packets that left during the burst.
     pub packets: u64,
@@ -177,7 +180,7 @@ pub struct Culprits {
     pub granularity: String,
     /// Flows with the largest shares; those under alpha are left out unless there would be none.
     pub flows: Vec<Culprit>,
-    /// How many flows left packets, altogether.
+    /// How many flows left packets, altogether (over all bursts: exact up to 131 072, then good to half a percent).
     pub flows_total: u64,
 }
 
@@ -223,7 +226,7 @@ pub struct SketchScore {
     pub granularity: String,
     /// `inner`, `outer` or `overlap`.
     pub estimator: String,
-    /// Packets asked about: those that waited at least tau.
+    /// Packets asked about: those that waited at least tau, as that was when they left.
     pub asked: u64,
     /// Rightly reported.
     pub true_positives: u64,

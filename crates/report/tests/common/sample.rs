@@ -322,6 +322,7 @@ fn burst(recipe: &Recipe, trace: &Trace, number: u64, from: usize, to: usize) ->
         peak_at_ns: peak as u64 * STEP_NS,
         peak_depth_bytes: trace.depth[peak] as u64,
         peak_depth_packets: trace.depth[peak] as u64 / 1100,
+        tau_ns: recipe.tau_ns,
         packets_hit: bytes / 1300,
         packets: bytes / 1100,
         bytes,
