@@ -93,7 +93,7 @@ fn subnet(bytes: u64, packets: u64) -> Group {
 fn ranked<'a>(bytes: u64, flows: impl Iterator<Item = &'a Culprit>) -> Ranked {
     let mut flows: Vec<Part> =
         flows.filter(|_| bytes > 0).map(|flow| part(flow, (flow.share * bytes as f64) as u64, None)).collect();
-    flows.sort_by(|a, b| b.bytes.cmp(&a.bytes));
+    flows.sort_by_key(|part| std::cmp::Reverse(part.bytes));
     let flows_total = if bytes > 0 { flows.len() as u64 + 4 } else { 0 };
     Ranked {
         bytes,
