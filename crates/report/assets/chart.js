@@ -134,6 +134,12 @@ class Chart {
       ticks: { stroke: cssVariable('--rule'), width: 1, size: 4 },
       gap: 4,
     };
+    // Wide enough for the longest label: delays of an hour are rare, and not to be cut off.
+    const room = (least) => (plot, labels) => {
+      plot.ctx.font = `${(narrow ? 11 : 12) * uPlot.pxRatio}px ${cssVariable('--font')}`;
+      const widest = Math.max(0, ...(labels ?? []).map((label) => plot.ctx.measureText(label ?? '').width));
+      return Math.max(least, Math.ceil(widest / uPlot.pxRatio) + 12);
+    };
     const options = {
       ...size,
       padding: [LANES, 0, 0, 0],
@@ -162,7 +168,7 @@ class Chart {
         {
           ...axis,
           scale: 'y',
-          size: narrow ? 52 : 64,
+          size: room(narrow ? 52 : 64),
           space: 34,
           values: (_, ticks) => ticks.map((value) => (value === 0 ? '0' : bytes(value))),
         },
@@ -170,10 +176,10 @@ class Chart {
           ...axis,
           scale: 'delay',
           side: 1,
-          size: narrow ? 50 : 60,
+          size: room(narrow ? 50 : 60),
           space: 34,
           grid: { show: false },
-          values: (_, ticks) => ticks.map((ns) => (ns === 0 ? '0' : duration(ns))),
+          values: (_, ticks) => ticks.map((ns) => (ns === 0 ? '0' : oneUnit(ns))),
         },
       ],
       series: [
@@ -216,7 +222,8 @@ class Chart {
 
   #view() {
     const { range, timeline, report } = this;
-    return { range, bursts: timeline.bursts, tau: report.setup.tau_ns, source: this.#source, chosen: this.#chosen };
+    const tau = this.#chosen?.tau_ns ?? report.setup.tau_ns;
+    return { range, bursts: timeline.bursts, tau, source: this.#source, chosen: this.#chosen };
   }
 
   /** A position on the page as a time, and what one pixel is in time. */

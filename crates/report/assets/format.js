@@ -40,6 +40,9 @@ const bytes = (value, column = false) =>
   value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], column);
 const rate = (value) => (value === null ? DASH : withUnit(value, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], false));
 
+/** A length of time in one unit however long, as at an axis. */
+const oneUnit = (ns) => withUnit(ns, ['ns', 'µs', 'ms', 's'], false);
+
 /** A length of time. */
 function duration(ns, column = false) {
   if (ns === null || ns === undefined) return DASH;
@@ -47,7 +50,7 @@ function duration(ns, column = false) {
   if (ns < 120e9) return withUnit(ns, ['ns', 'µs', 'ms', 's'], column);
   const seconds = Math.round(ns / 1e9);
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-  return h > 0 ? `${count(h)}${THIN}h ${m}${THIN}min` : `${m}${THIN}min ${s}${THIN}s`;
+  return h > 0 ? `${count(h)}${THIN}h ${m}${THIN}min` : `${m}${THIN}min${s > 0 ? ` ${s}${THIN}s` : ''}`;
 }
 
 /**

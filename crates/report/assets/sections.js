@@ -46,7 +46,10 @@ function headline(report) {
 function notices(report) {
   const notes = [];
   if (report.input.damage)
-    notes.push(['The input ended early', `${report.input.damage} What came before it was analysed.`]);
+    notes.push([
+      `The input is damaged: ${report.input.damage.trim().replace(/[.:;,]+$/, '')}`,
+      'What could be read was analysed.',
+    ]);
   const { super_packets: merged, packets } = report.totals;
   if (merged > 0)
     notes.push([
@@ -100,7 +103,7 @@ function keyNumbers(report) {
           'Flows',
           about(flows),
           coarser.length
-            ? coarser.map((flow) => `${flow.granularity.replaceAll('-', '\u2011')}:\u00a0${about(flow)}`).join(', ')
+            ? coarser.map((flow) => `${about(flow)}\u00a0by\u00a0${flow.granularity.replaceAll('-', '\u2011')}`).join(', ')
             : `by ${flows.granularity}`,
         )
       : null,
@@ -126,50 +129,6 @@ function keyNumbers(report) {
 
 function offered(totals) {
   return totals.offered_bps === null ? 'all at once' : `${rate(totals.offered_bps)} offered`;
-}
-
-/** What one burst was and who filled it. */
-function burstPanel(report, burst, timeline, colours, go) {
-  const at = report.bursts.indexOf(burst);
-  const step = (to, text) =>
-    button(text, () => go(report.bursts[to]), { class: 'quiet', disabled: !report.bursts[to] });
-  const source = timeline.ofBurst(burst) ?? timeline.whole;
-  const slots = new Map(source.flows.map(({ flow, slot }) => [flow, slot]));
-  const fact = (name, value, note) =>
-    el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
-  return el(
-    'section',
-    { class: 'burst-panel', id: 'burst', 'aria-labelledby': 'burst-title' },
-    el(
-      'div',
-      { class: 'bar' },
-      el(
-        'h2',
-        { id: 'burst-title', tabindex: '-1' },
-        `Burst ${burst.number}`,
-        el('small', {}, ` of ${count(report.bursts.length)}: who filled the queue`),
-      ),
-      el(
-        'div',
-        { class: 'tools' },
-        step(at - 1, '‹ Previous'),
-        step(at + 1, 'Next ›'),
-        button('Close', () => go(null), { class: 'quiet' }),
-      ),
-    ),
-    el(
-      'dl',
-      { class: 'line-facts' },
-      fact('Start', moment(burst.start_ns, 1e5)),
-      fact('Length', duration(burst.length_ns)),
-      fact('Longest delay', duration(burst.peak_delay_ns), ` at ${moment(burst.peak_at_ns, 1e5)}`),
-      fact('Deepest queue', bytes(burst.peak_depth_bytes), ` ${plural(burst.peak_depth_packets, 'packet')}`),
-      fact('Packets hit', count(burst.packets_hit), ` waited ${duration(report.setup.tau_ns)} or longer`),
-      fact('Left in it', bytes(burst.bytes), ` ${plural(burst.packets, 'packet')}`),
-      fact('Drops', count(burst.drops)),
-    ),
-    culpritsTables(burst.culprits, slots, report.setup.alpha),
-  );
 }
 
 /** The culprits over all bursts. */
@@ -208,7 +167,7 @@ const ESTIMATORS = {
 
 /** How right the sketch was, in words and numbers. */
 function sketchSection(report) {
-  if (report.sketch.length === 0) return null;
+  if (report.sketch.length === 0 || report.totals.packets === 0) return null;
   const { setup, sketch: scores } = report;
   const share = (value) => (value === null ? DASH : `${(value * 100).toFixed(1)}${THIN}%`);
   const both = (score) => (2 * score.precision * score.recall) / (score.precision + score.recall) || 0;
@@ -286,77 +245,5 @@ function skippedSection(report) {
     table('What was skipped or put right', [th('Count', { class: 'figure' }), th('What'), th('What it means')], rows, {
       class: 'skipped',
     }),
-  );
-}
-
-/** How the input was analysed: every value, and where it came from. */
-function setupSection(report) {
-  const { input, setup, totals } = report;
-  const { sketch } = setup;
-  const pair = (name, value, note) =>
-    el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
-  const facts = [
-    pair('Input', input.name === '-' ? 'standard input' : input.name, input.format),
-    pair('First packet', date(input.first_ns), 'all times count from here'),
-    pair(
-      'Link rate',
-      setup.rate_bps === null ? 'none' : rate(setup.rate_bps),
-      setup.rate_bps === null ? 'the input says when packets left' : 'packets were sent one by one at this rate',
-    ),
-    pair('Queue limit', setup.limit),
-    pair(
-      'Speed-up',
-      setup.speedup,
-      setup.speedup === '1' ? 'packets sent as fast as captured' : 'times faster than captured',
-    ),
-    pair('Overhead', setup.overhead, 'bytes of layer 2 added to every packet'),
-    pair('Flows told apart by', setup.granularities.join(', ')),
-    pair('tau', duration(setup.tau_ns), setup.tau_source),
-    pair('alpha', percent(setup.alpha), 'a flow with at least this share is a culprit'),
-    totals.flows_in_queue_mean === null
-      ? null
-      : pair('Flows in the queue', number(totals.flows_in_queue_mean), 'on average, as seen by packets of bursts'),
-    pair(
-      'Sketch',
-      `${count(sketch.snapshots)} snapshots of ${count(sketch.rows)} × ${count(sketch.columns)} counters`,
-      `${bytes(sketch.bytes)}, expiry: ${sketch.expiry}`,
-    ),
-    pair('Snapshot window', duration(sketch.window_ns), sketch.window_source),
-  ];
-  return section('setup', 'How it was analysed', el('dl', { class: 'setup' }, facts), terms());
-}
-
-function terms() {
-  const list = [
-    ['Queue', 'Packets that arrived at the link and wait to be sent. Its depth is their size in bytes.'],
-    ['Delay', 'How long a packet waited in the queue before it was sent.'],
-    [
-      'Burst',
-      'A stretch of time in which packets waited tau or longer: from the first such packet’s arrival until the last packet left before one that waited less than half of tau.',
-    ],
-    ['tau', 'The delay from which waiting counts as a burst.'],
-    [
-      'Culprit',
-      'A flow whose bytes made up a good part of what left the queue during a burst. Others had to wait behind them.',
-    ],
-    ['alpha', 'The share from which a flow is named as a culprit.'],
-    ['Held at most', 'The most of the queue that a flow occupied as one of its own packets arrived.'],
-    ['Packets hit', 'Packets that waited tau or longer, whoever sent them.'],
-    ['Precision', 'Of the packets that the sketch blamed, how many belonged to a flow that was to blame.'],
-    ['Recall', 'Of the packets that belonged to a flow to blame, how many the sketch found.'],
-    [
-      '5-tuple, conn, src, dst …',
-      'How finely flows are told apart: by addresses, ports and protocol; by both directions of a connection; by source or destination, or their networks.',
-    ],
-  ];
-  return el(
-    'details',
-    { id: 'terms' },
-    el('summary', {}, 'What the words mean'),
-    el(
-      'dl',
-      {},
-      list.map(([term, meaning]) => el('div', {}, el('dt', {}, term), el('dd', {}, meaning))),
-    ),
   );
 }

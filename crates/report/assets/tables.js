@@ -1,4 +1,4 @@
-// Tables: culprits, bursts, and how right the sketch was. Roles are written out because on a phone the rows become
+// Tables, and the one of culprits. Roles are written out because on a phone the rows become
 // blocks, and browsers forget a table's meaning when it is not laid out as one.
 
 function table(label, head, rows, attributes = {}) {
@@ -22,208 +22,95 @@ function shareBar(share, slot) {
   return el('span', { class: 'track', 'aria-hidden': 'true' }, bar);
 }
 
-/** The culprits at one granularity. `slots` gives flows the colour that they have in the chart. */
-function culpritsTable(culprits, slots, alpha) {
+/** What is not named in a table, in a line below it. */
+function restLine(flows, total, alpha = 0) {
+  const rest = total - flows.length;
+  if (rest <= 0) return null;
+  const share = Math.max(0, 1 - flows.reduce((sum, flow) => sum + flow.share, 0));
+  const under = alpha > 0 && rest > 1 && flows.every((flow) => flow.share >= alpha) ? `, each under ${percent(alpha)}` : '';
+  return el('p', { class: 'hint' }, `and ${plural(rest, 'more flow')}${under}: ${percent(share)} together`);
+}
+
+/** How a flow's rate grew, in a word or two; empty where it did not, or where that is not known. */
+function growth({ ramp, new: fresh }) {
+  const factor = ramp === null || ramp === undefined ? null : ramp < 9.95 ? ramp.toFixed(1).replace(/\.0$/, '') : count(ramp);
+  return [fresh ? 'new' : null, factor === null ? null : `ramped ${factor}x`].filter(Boolean).join(', ');
+}
+
+// Stays as it is when another burst is chosen.
+let onlyRamped = false;
+
+/** A switch that hides the rows of flows that did not ramp. */
+function rampSwitch(flows, rows) {
+  const ramped = flows.map((flow) => growth(flow) !== '');
+  const state = el('span', { class: 'state' });
+  const fill = () => {
+    rows.forEach((row, at) => (row.hidden = onlyRamped && !ramped[at]));
+    toggle.setAttribute('aria-pressed', String(onlyRamped));
+    const shown = ramped.filter(Boolean).length;
+    state.textContent = onlyRamped ? `${count(shown)} of the ${plural(flows.length, 'flow')} named here` : '';
+  };
+  const toggle = button(
+    flows.some((flow) => flow.new) ? 'Only flows that ramped or are new' : 'Only flows that ramped',
+    () => {
+      onlyRamped = !onlyRamped;
+      fill();
+      announce(onlyRamped ? state.textContent : 'All flows named.');
+    },
+    { class: 'quiet toggle' },
+  );
+  fill();
+  return el('p', { class: 'filter' }, toggle, state);
+}
+
+/**
+ * The culprits at one granularity. `slots` gives flows the colour that they have in the chart; with `ramps`, it is said
+ * whose rate grew, where any did.
+ */
+function culpritsTable(culprits, slots, alpha, ramps = false) {
   const { granularity, flows, flows_total: total } = culprits;
   const title = el('h3', {}, granularity, el('small', {}, granularityWords(granularity)));
   if (flows.length === 0)
     return el('div', { class: 'culprits' }, title, el('p', { class: 'hint' }, 'No packets left.'));
+  const ramped = ramps && flows.some((culprit) => growth(culprit) !== '');
   const rows = flows.map((culprit) =>
     el(
       'tr',
       { role: 'row' },
       td('', [flowName(culprit.flow), shareBar(culprit.share, slots.get(culprit.flow))], { class: 'who' }),
       td('', el('b', {}, percent(culprit.share)), { class: 'figure' }),
+      ramped ? td('', growth(culprit), { class: 'rate' }) : null,
       td('sent', bytes(culprit.bytes, true), { class: 'figure' }),
       td('pkts', count(culprit.packets), { class: 'figure' }),
       td('peak', bytes(culprit.peak_bytes, true), { class: 'figure' }),
     ),
   );
-  const rest = total - flows.length;
-  const restShare = Math.max(0, 1 - flows.reduce((sum, culprit) => sum + culprit.share, 0));
-  const under = flows.every((culprit) => culprit.share >= alpha) ? `, each under ${percent(alpha)}` : '';
   return el(
     'div',
     { class: ['5tuple', 'conn'].includes(granularity) ? 'culprits long' : 'culprits' },
     title,
+    ramped ? rampSwitch(flows, rows) : null,
     table(
       `Culprits by ${granularity}`,
       [
         th('Flow'),
         th('Share', { class: 'figure' }),
+        ramped ? th('Rate', { title: 'How fast the flow’s rate grew at most, from one window to the next' }) : null,
         th('Sent', { class: 'figure' }),
         th('Packets', { class: 'figure' }),
         th('Held at most', { class: 'figure', title: 'The most of the queue that the flow held at once' }),
-      ],
+      ].filter(Boolean),
       rows,
     ),
-    rest > 0
-      ? el(
-          'p',
-          { class: 'hint' },
-          `and ${plural(rest, 'more flow')}${rest > 1 ? under : ''}: ${percent(restShare)} together`,
-        )
-      : null,
+    restLine(flows, total, alpha),
   );
 }
 
-/** Culprits at every granularity, side by side where there is room. */
-function culpritsTables(list, firstSlots, alpha) {
+/** Culprits at every granularity, side by side where there is room; growth is known at the first. */
+function culpritsTables(list, firstSlots, alpha, { ramps = false } = {}) {
   return el(
     'div',
     { class: 'side-by-side' },
-    list.map((culprits, at) => culpritsTable(culprits, at === 0 ? firstSlots : new Map(), alpha)),
+    list.map((culprits, at) => culpritsTable(culprits, at === 0 ? firstSlots : new Map(), alpha, ramps && at === 0)),
   );
-}
-
-// Bursts that are shown without being asked for; on a phone they are not in a frame of their own.
-const FIRST_ROWS = matchMedia('(max-width: 680px)').matches ? 20 : 200;
-
-/** The bursts, sortable by every column; a row chooses its burst. */
-class BurstTable {
-  #sort = { key: 'number', up: true };
-  #rows = new Map();
-  #limit = FIRST_ROWS;
-  #chosen = null;
-
-  constructor(bursts, onpick) {
-    this.bursts = bursts;
-    this.onpick = onpick;
-    const top = (burst) => burst.culprits[0]?.flows[0];
-    this.columns = [
-      { key: 'number', title: '#', value: (burst) => burst.number, up: true },
-      {
-        key: 'start',
-        title: 'Start',
-        value: (burst) => burst.start_ns,
-        up: true,
-        show: (burst) => moment(burst.start_ns, 1e6),
-      },
-      {
-        key: 'length',
-        title: 'Length',
-        value: (burst) => burst.length_ns,
-        show: (burst) => duration(burst.length_ns, true),
-      },
-      {
-        key: 'delay',
-        title: 'Longest delay',
-        label: 'delay',
-        value: (burst) => burst.peak_delay_ns,
-        show: (burst) => duration(burst.peak_delay_ns, true),
-        bar: true,
-      },
-      {
-        key: 'depth',
-        title: 'Deepest queue',
-        label: 'depth',
-        value: (burst) => burst.peak_depth_bytes,
-        show: (burst) => bytes(burst.peak_depth_bytes, true),
-      },
-      {
-        key: 'hit',
-        title: 'Packets hit',
-        value: (burst) => burst.packets_hit,
-        show: (burst) => count(burst.packets_hit),
-      },
-      { key: 'drops', title: 'Drops', value: (burst) => burst.drops, show: (burst) => count(burst.drops) },
-      { key: 'culprit', title: 'Top culprit', value: (burst) => top(burst)?.share ?? 0, who: top },
-    ];
-    this.longest = Math.max(1, ...bursts.map((burst) => burst.peak_delay_ns));
-    this.heads = new Map(
-      this.columns.map((column) => [
-        column.key,
-        th(
-          button(column.title, () => this.#by(column)),
-          { class: column.who ? null : 'figure' },
-        ),
-      ]),
-    );
-    this.table = table('Bursts', [...this.heads.values()], [], { class: 'bursts' });
-    this.more = button(
-      '',
-      () => {
-        this.#limit = Infinity;
-        this.#fill();
-      },
-      { class: 'quiet' },
-    );
-    this.element = el(
-      'div',
-      {},
-      el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table of bursts' }, this.table),
-      this.more,
-    );
-    this.#fill();
-  }
-
-  /** Marks a burst's row. */
-  choose(burst) {
-    this.#chosen = burst;
-    for (const [entry, row] of this.#rows) row.setAttribute('aria-current', String(entry === burst));
-  }
-
-  /** All rows, as for printing. */
-  showAll() {
-    this.#limit = Infinity;
-    this.#fill();
-  }
-
-  #by(column) {
-    const same = this.#sort.key === column.key;
-    this.#sort = { key: column.key, up: same ? !this.#sort.up : Boolean(column.up) };
-    this.#fill();
-  }
-
-  #fill() {
-    const column = this.columns.find((entry) => entry.key === this.#sort.key);
-    const sign = this.#sort.up ? 1 : -1;
-    const sorted = [...this.bursts].sort((a, b) => sign * (column.value(a) - column.value(b)) || a.number - b.number);
-    for (const [key, head] of this.heads) {
-      head.setAttribute('aria-sort', key !== column.key ? 'none' : this.#sort.up ? 'ascending' : 'descending');
-    }
-    this.table.tBodies[0].replaceChildren(...sorted.slice(0, this.#limit).map((burst) => this.#row(burst)));
-    this.more.hidden = sorted.length <= this.#limit;
-    this.more.textContent = `Show all ${count(sorted.length)} bursts`;
-  }
-
-  #row(burst) {
-    if (!this.#rows.has(burst)) {
-      const cells = this.columns.map((column) => {
-        if (column.key === 'number') {
-          return td(
-            '',
-            el(
-              'a',
-              { href: `#burst-${burst.number}`, 'aria-label': `Burst ${burst.number}: show its culprits` },
-              String(burst.number),
-            ),
-            { class: 'number' },
-          );
-        }
-        if (column.who) {
-          const who = column.who(burst);
-          return td('', who ? [flowName(who.flow), ' ', el('b', {}, percent(who.share))] : DASH, { class: 'who' });
-        }
-        const cell = td(column.label ?? column.title.toLowerCase(), column.show(burst), {
-          class: column.bar ? 'figure barred' : 'figure',
-        });
-        if (column.bar) cell.style.setProperty('--part', (column.value(burst) / this.longest).toFixed(3));
-        return cell;
-      });
-      const row = el(
-        'tr',
-        {
-          role: 'row',
-          'aria-current': String(burst === this.#chosen),
-          onclick: (event) => {
-            if (!event.target.closest('a') && !String(getSelection())) this.onpick(burst);
-          },
-        },
-        cells,
-      );
-      this.#rows.set(burst, row);
-    }
-    return this.#rows.get(burst);
-  }
 }

@@ -10,10 +10,11 @@ use crate::model::Report;
 use std::io::{self, Write};
 
 /// The style sheets, in order of the cascade.
-const STYLES: [&str; 3] = [
+const STYLES: [&str; 4] = [
     include_str!("../../assets/uplot/uPlot.min.css"),
     include_str!("../../assets/page.css"),
     include_str!("../../assets/parts.css"),
+    include_str!("../../assets/burst.css"),
 ];
 
 /// The chart library, with the licence that goes wherever it goes.
@@ -21,7 +22,7 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
@@ -30,7 +31,10 @@ const SCRIPTS: [&str; 10] = [
     include_str!("../../assets/gestures.js"),
     include_str!("../../assets/chart.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/bursts.js"),
+    include_str!("../../assets/burst.js"),
     include_str!("../../assets/sections.js"),
+    include_str!("../../assets/setup.js"),
     include_str!("../../assets/page.js"),
 ];
 

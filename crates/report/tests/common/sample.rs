@@ -2,6 +2,8 @@
 //! Everything follows from the arguments; nothing is random between runs.
 #![allow(dead_code, reason = "each test and example uses its own part")]
 
+mod found;
+
 use queuescope_report::model::*;
 use std::collections::BTreeMap;
 
@@ -33,7 +35,7 @@ pub enum Habit {
 pub fn usual() -> Report {
     let flow = |name: &str, to: &str, habit| (name.to_owned(), to.to_owned(), habit);
     let on_off = |share, on, period, phase| Habit::OnOff { share, on, period, phase };
-    report(&Recipe {
+    let mut report = report(&Recipe {
         steps: 100_000,
         rate_bps: 100_000_000,
         limit_bytes: 640_000.0,
@@ -56,7 +58,9 @@ pub fn usual() -> Report {
             flow("10.0.0.8:53 > 10.0.0.12:60001 udp", "> 10.0.0.12", Habit::Steady(0.02)),
             flow("10.0.0.4:9100 > 10.0.0.30:41000 tcp", "> 10.0.0.30", on_off(0.3, 60, 1_000, 500)),
         ],
-    })
+    });
+    found::add(&mut report);
+    report
 }
 
 /// A queue in which nobody waits for long.
@@ -103,8 +107,8 @@ pub fn empty() -> Report {
     let mut report = calm();
     report.totals = Totals::default();
     report.culprits.clear();
-    report.sketch.clear();
     report.series = None;
+    report.sketch = sketch();
     report.input.damage = Some("The file ends inside the header of packet 1, at byte 24.".into());
     report
 }
@@ -135,6 +139,9 @@ pub fn hostile() -> Report {
         for culprit in &mut culprits.flows {
             culprit.flow.insert_str(0, evil);
         }
+    }
+    for burst in &mut report.bursts {
+        found::rename(burst, &|name| name.insert_str(0, evil));
     }
     for flow in report.series.iter_mut().flat_map(|series| series.flows.iter_mut()) {
         flow.flow.insert_str(0, evil);

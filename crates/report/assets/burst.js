@@ -1,0 +1,249 @@
+// The chosen burst: its facts, what flows have in common, the flows, and who made its worst packet wait.
+
+/** What one burst was and who filled it. */
+function burstPanel(report, burst, timeline, colours, go) {
+  const at = report.bursts.indexOf(burst);
+  const step = (to, text) =>
+    button(text, () => go(report.bursts[to]), { class: 'quiet', disabled: !report.bursts[to] });
+  const source = timeline.ofBurst(burst) ?? timeline.whole;
+  const slots = new Map(source.flows.map(({ flow, slot }) => [flow, slot]));
+  const fact = (name, value, note) =>
+    el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
+  const tau = burst.tau_ns ?? report.setup.tau_ns;
+  return el(
+    'section',
+    { class: 'burst-panel', id: 'burst', 'aria-labelledby': 'burst-title' },
+    el(
+      'div',
+      { class: 'bar' },
+      el(
+        'h2',
+        { id: 'burst-title', tabindex: '-1' },
+        `Burst ${burst.number}`,
+        el('small', {}, ` of ${count(report.bursts.length)}: who filled the queue`),
+      ),
+      el(
+        'div',
+        { class: 'tools' },
+        step(at - 1, '‹ Previous'),
+        step(at + 1, 'Next ›'),
+        button('Close', () => go(null), { class: 'quiet' }),
+      ),
+    ),
+    el(
+      'dl',
+      { class: 'line-facts' },
+      fact('Start', moment(burst.start_ns, 1e5)),
+      fact('Length', duration(burst.length_ns)),
+      fact('Longest delay', duration(burst.peak_delay_ns), ` at ${moment(burst.peak_at_ns, 1e5)}`),
+      fact('Deepest queue', bytes(burst.peak_depth_bytes), ` ${plural(burst.peak_depth_packets, 'packet')}`),
+      fact('Packets hit', count(burst.packets_hit), ` waited ${duration(tau)} or longer`),
+      fact('Left in it', bytes(burst.bytes), ` ${plural(burst.packets, 'packet')}`),
+      fact('Drops', count(burst.drops)),
+    ),
+    inCommon(burst.groups ?? []),
+    culpritsTables(burst.culprits, slots, report.setup.alpha, { ramps: true }),
+    worst(report, burst, slots),
+  );
+}
+
+/** What flows have in common, above the flows themselves: an incast is one line. */
+function inCommon(groups) {
+  if (groups.length === 0) return null;
+  return el(
+    'div',
+    { class: 'in-common culprits' },
+    el('h3', {}, 'In common', el('small', {}, 'what joins flows that fill the queue together')),
+    groupsTable(groups, 'What flows have in common'),
+    groups.some((group) => group.heavy.length)
+      ? el('p', { class: 'hint' }, 'Indented: flows of the line above that are heavy by themselves.')
+      : null,
+  );
+}
+
+/** Groups, each with its heavy flows below it; `narrow` leaves out what the reading says anyway. */
+function groupsTable(groups, label, narrow = false) {
+  const figures = (part, flows) => [
+    narrow ? null : td(flows === null ? '' : 'flows', flows === null ? '' : count(flows), { class: 'figure' }),
+    td('', el('b', {}, percent(part.share)), { class: 'figure' }),
+    td('sent', bytes(part.bytes, true), { class: 'figure' }),
+    narrow ? null : td('pkts', count(part.packets), { class: 'figure' }),
+  ];
+  const rows = groups.flatMap((group) => [
+    el(
+      'tr',
+      { role: 'row', class: group.heavy.length ? 'group parent' : 'group' },
+      td('', [el('b', { class: 'reading' }, group.reading), shareBar(group.share)], { class: 'who' }),
+      figures(group, group.flows),
+    ),
+    ...group.heavy.map((part) =>
+      el(
+        'tr',
+        { role: 'row', class: 'heavy' },
+        td('', [el('span', { class: 'unseen' }, 'of these: '), flowName(part.flow)], { class: 'who' }),
+        figures(part, null),
+      ),
+    ),
+  ]);
+  const head = [
+    th('Flows with this in common'),
+    narrow ? null : th('Flows', { class: 'figure' }),
+    th('Share', { class: 'figure' }),
+    th('Sent', { class: 'figure' }),
+    narrow ? null : th('Packets', { class: 'figure' }),
+  ];
+  return table(label, head.filter(Boolean), rows, { class: 'groups' });
+}
+
+const KINDS = [
+  ['direct', 'Direct', 'Left the queue while it waited: what the link sent instead of it.'],
+  [
+    'indirect',
+    'Indirect',
+    'Left before it came, since the queue was last empty: without them, the queue would have been shorter.',
+  ],
+  [
+    'original',
+    'Original',
+    'Raised the queue to where it stood as the packet came: they caused it, even if their own packets left long before.',
+  ],
+];
+
+/** Who made the packet with the longest delay wait: three kinds of culprits, as a monitor of little memory tells them. */
+function worst(report, burst, slots) {
+  const found = burst.worst;
+  if (!found) return null;
+  const busy = burst.peak_at_ns - found.since_ns;
+  return el(
+    'div',
+    { class: 'worst' },
+    el('h3', { id: 'worst-title' }, 'Who made the worst packet wait'),
+    el(
+      'p',
+      {},
+      `The packet with the longest delay came at ${moment(burst.peak_at_ns, 1e5)} and waited ${duration(burst.peak_delay_ns)}. `,
+      busy > 0 ? `By then the queue had not been empty for ${duration(busy)}.` : 'The queue was empty until then.',
+    ),
+    el(
+      'p',
+      { class: 'hint' },
+      'The figures below are estimated, from the summary that a monitor of little memory keeps. For the exact answer, run this command, with any other options that the report was made with:',
+    ),
+    command(whyCommand(report, burst)),
+    el(
+      'div',
+      { class: 'kinds' },
+      KINDS.map(([key, name, meaning]) =>
+        el('div', { class: 'kind culprits', 'data-kind': key }, ofKind(name, meaning, found[key], slots)),
+      ),
+    ),
+  );
+}
+
+function ofKind(name, meaning, ranked, slots) {
+  const title = (size) => el('h4', {}, name, size ? el('small', {}, size) : null);
+  if (!ranked)
+    return [
+      title(),
+      el('p', { class: 'meaning' }, meaning),
+      el('p', {}, 'Not kept here: another packet waited longer before the queue was empty again.'),
+    ];
+  if (ranked.bytes === 0) return [title(), el('p', { class: 'meaning' }, meaning), el('p', {}, 'None.')];
+  return [
+    title(`${bytes(ranked.bytes)}${ranked.packets === null ? '' : `, ${plural(ranked.packets, 'packet')}`}`),
+    el('p', { class: 'meaning' }, meaning),
+    ranked.groups.length ? groupsTable(ranked.groups, `${name} culprits: what they have in common`, true) : null,
+    ranked.by.flatMap((parts, at) => partsTable(parts, name, at === 0 ? slots : new Map())),
+    ranked.classes.length ? classesLine(ranked.classes) : null,
+  ].flat();
+}
+
+/** One kind's flows at one granularity. */
+function partsTable({ granularity, flows, flows_total: total }, name, slots) {
+  const packets = flows.some((part) => part.packets !== null);
+  const rows = flows.map((part) =>
+    el(
+      'tr',
+      { role: 'row' },
+      td('', [flowName(part.flow), shareBar(part.share, slots.get(part.flow))], { class: 'who' }),
+      td('', el('b', {}, percent(part.share)), { class: 'figure' }),
+      td('sent', bytes(part.bytes, true), { class: 'figure' }),
+      packets ? td('pkts', count(part.packets), { class: 'figure' }) : null,
+    ),
+  );
+  const head = [
+    th(`Flow (${granularity})`),
+    th('Share', { class: 'figure' }),
+    th('Sent', { class: 'figure' }),
+    packets ? th('Packets', { class: 'figure' }) : null,
+  ];
+  return [table(`${name} culprits by ${granularity}`, head.filter(Boolean), rows), restLine(flows, total)];
+}
+
+function classesLine(classes) {
+  const each = classes.map((entry) => `class ${entry.class}: ${percent(entry.share)}`);
+  return el('p', { class: 'hint' }, `By class of service: ${each.join(', ')}`);
+}
+
+// The command for the exact answer.
+
+/** `queuescope why` about the moment at which the burst's worst packet came, with the settings of this report. */
+function whyCommand(report, burst) {
+  const { input, setup } = report;
+  const words = ['queuescope', 'why', quoted(input.name === '-' ? 'FILE' : input.name)];
+  if (setup.rate_bps === null) words.push('--departures');
+  else {
+    words.push('--rate', rateArgument(setup.rate_bps));
+    const tight = (text) => text.replace(/\s+/g, '');
+    if (!/^1(\.0+)?s$/.test(tight(setup.limit))) words.push('--limit', quoted(tight(setup.limit)));
+    if (setup.speedup !== '1') words.push('--speedup', quoted(setup.speedup));
+    if (setup.overhead !== 'none') words.push('--overhead', quoted(tight(setup.overhead)));
+    const by = setup.granularities.join(',');
+    if (by !== '5tuple,dst') words.push('--by', quoted(by));
+  }
+  words.push('--at', timeArgument(burst.peak_at_ns));
+  return words.join(' ');
+}
+
+/** A word as a shell takes it; a name that could act on a terminal it is pasted into is left for the user to fill in. */
+function quoted(word) {
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(word)) return 'FILE';
+  if (/^[\w./:@%+,=-]+$/.test(word)) return word.startsWith('-') && word !== '-' ? `./${word}` : word;
+  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** `100mbps`: exact, whatever the rate. */
+function rateArgument(bits) {
+  const units = ['bps', 'kbps', 'mbps', 'gbps', 'tbps'];
+  let at = 0;
+  while (at < units.length - 1 && bits % 1000 === 0) {
+    bits /= 1000;
+    at += 1;
+  }
+  return `${bits}${units[at]}`;
+}
+
+/** A time in seconds to the nanosecond. */
+function timeArgument(ns) {
+  const text = `${Math.floor(ns / 1e9)}.${String(Math.round(ns % 1e9)).padStart(9, '0')}`;
+  return `${text.replace(/\.?0+$/, '')}s`;
+}
+
+/** A command to copy: a click selects all of it. */
+function command(text) {
+  const code = el('code', { tabindex: '0' }, text);
+  const copy = button('Copy', () => copyText(text, code, copy), { class: 'quiet', 'aria-label': 'Copy the command' });
+  return el('div', { class: 'command' }, code, copy);
+}
+
+async function copyText(text, code, copy) {
+  try {
+    await navigator.clipboard.writeText(text);
+    copy.textContent = 'Copied';
+    announce('The command is copied.');
+  } catch {
+    // Browsers may keep the clipboard from a page; what is selected can be copied by hand.
+    getSelection().selectAllChildren(code);
+    announce('The command is selected.');
+  }
+}
