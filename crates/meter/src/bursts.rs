@@ -97,7 +97,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     ) {
         // Its first packet may have come while the last burst was ending.
         let from = self.ended.map_or(from, |ended| from.max(Nanos(ended.0.saturating_add(1))));
-        let mut burst = Burst {
+        let burst = Burst {
             start: from,
             end: from,
             peak_delay: Nanos::ZERO,
@@ -111,19 +111,10 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             blamed: Vec::new(),
             picture: None,
         };
-        let mut series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
+        let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
         self.blame.iter_mut().for_each(Blame::open);
-        for Past { flow, size, enqueued, dequeued } in recent.since(from) {
-            burst.packets += 1;
-            burst.bytes += u64::from(size);
-            for (level, blame) in self.blame.iter_mut().enumerate() {
-                blame.add(project(level, flow), size, 0);
-            }
-            if let Some(series) = &mut series {
-                series.departed(&key(project(0, flow)), size, enqueued, dequeued);
-            }
-        }
-        self.open = Some(Open { burst, series });
+        let open = self.open.insert(Open { burst, series });
+        recent.since(from).for_each(|past| open.add(past, &mut self.blame, &project, &key));
     }
 
     /// A packet left that had waited since `from`, while a burst is going on. For each granularity: its flow, and what
@@ -155,6 +146,14 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
         if let (Some(series), Some(flow)) = (series, flows.first()) {
             series.departed(&key(*flow), size, departure.enqueued, departure.dequeued);
+        }
+    }
+
+    /// A packet left while a burst is going on, and nobody knows since when it waited: it is part of the burst, whose end
+    /// it does not move. `project` and `key` as for [`start`](Self::start).
+    pub fn passed(&mut self, past: Past, project: impl Fn(usize, FlowId) -> FlowId, key: impl Fn(FlowId) -> K) {
+        if let Some(open) = &mut self.open {
+            open.add(past, &mut self.blame, &project, &key);
         }
     }
 
@@ -190,6 +189,26 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         let drawn = self.picture.map_or(0, |(_, flows)| flows);
         burst.picture = series.map(|series| series.finish(drawn));
         Some(burst)
+    }
+}
+
+impl<K: Eq + Hash + Clone + Ord> Open<K> {
+    /// A packet that left, of which no question was asked.
+    fn add(
+        &mut self,
+        Past { flow, size, enqueued, dequeued }: Past,
+        blame: &mut [Blame<K>],
+        project: impl Fn(usize, FlowId) -> FlowId,
+        key: impl Fn(FlowId) -> K,
+    ) {
+        self.burst.packets += 1;
+        self.burst.bytes += u64::from(size);
+        for (level, blame) in blame.iter_mut().enumerate() {
+            blame.add(project(level, flow), size, 0);
+        }
+        if let Some(series) = &mut self.series {
+            series.departed(&key(project(0, flow)), size, enqueued, dequeued);
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub enum History {
     Fifo,
     /// Any order: so many departures.
     Departures(usize),
+    /// Any order, and no packet waits for longer than this: what left longer ago is never asked about again.
+    Within(Nanos),
 }
 
 /// A departure that is still remembered.
@@ -66,6 +68,12 @@ impl Recent {
                     self.forgotten = true;
                 }
             }
+            History::Within(longest) => {
+                let now = self.ring.back().map_or(Nanos::ZERO, |kept| kept.past.dequeued);
+                while self.ring.front().is_some_and(|kept| kept.past.dequeued.saturating_add(longest) < now) {
+                    self.ring.pop_front();
+                }
+            }
         }
     }
 
@@ -79,6 +87,11 @@ impl Recent {
     /// What left since `from`, oldest first.
     pub fn since(&self, from: Nanos) -> impl Iterator<Item = Past> {
         self.ring.range(self.position(from)..).map(|kept| kept.past)
+    }
+
+    /// The last departures, so many if as many are remembered, oldest first.
+    pub fn last(&self, count: usize) -> impl Iterator<Item = Past> {
+        self.ring.range(self.ring.len().saturating_sub(count)..).map(|kept| kept.past)
     }
 
     /// All that left since `from`: in a FIFO, what the packet that came then met in the queue.
@@ -128,6 +141,19 @@ mod tests {
         assert_eq!(recent.backlog_since(Nanos(7)), Backlog { packets: 3, bytes: ByteCount(30) });
         assert_eq!(recent.since(Nanos(8)).count(), 2);
         assert!(!recent.is_too_short_for(Nanos(0)), "in a FIFO nothing is missed");
+    }
+
+    #[test]
+    fn where_no_packet_waits_longer_nothing_older_is_kept() {
+        let mut recent = Recent::new(History::Within(Nanos(3)));
+        for n in 0..10 {
+            recent.record(past(n));
+            recent.advance(Nanos(n));
+        }
+        assert_eq!(recent.since(Nanos(0)).map(|past| past.dequeued.0).collect::<Vec<_>>(), [6, 7, 8, 9]);
+        assert_eq!(recent.last(2).map(|past| past.dequeued.0).collect::<Vec<_>>(), [8, 9]);
+        assert_eq!(recent.last(7).count(), 4);
+        assert!(!recent.is_too_short_for(Nanos(6)), "no question is about more");
     }
 
     #[test]
