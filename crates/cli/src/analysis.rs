@@ -4,18 +4,19 @@ use crate::door::Door;
 use crate::findings::Findings;
 use crate::outputs::Outputs;
 use crate::source::Listener;
+use crate::worst::{Worst, WorstMeter};
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_meter::{
-    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, MaxDelay, Past, Recent, Score,
-    Tau,
+    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, MaxDelay, Past, Ramps, Recent,
+    Score, Tau,
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Sink};
 use queuescope_sim::Output;
-use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
-use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet};
-use std::collections::BTreeMap;
+use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Jump, ParamsError, Trend};
+use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, Rate};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How departures are analysed.
 #[derive(Debug, Clone)]
@@ -38,6 +39,10 @@ pub struct AnalysisParams {
     pub pictures: bool,
     /// Bursts to keep, those with the longest delays.
     pub most_bursts: usize,
+    /// Whether the culprits of each burst's worst packet are wanted; only of a FIFO.
+    pub worst: bool,
+    /// The link's, where it is known.
+    pub rate: Option<Rate>,
 }
 
 /// Everything that is learnt from one stream of departures.
@@ -55,12 +60,16 @@ pub struct Analysis<D: Door, W> {
     /// The longest delay that the sketches' windows cover.
     covered: Nanos,
     bursts: BurstTracker<D::Key>,
-    kept: Vec<Burst<D::Key>>,
+    kept: Vec<Told<D::Key>>,
+    /// Bursts with shorter waits than this are not kept.
+    least_kept: Nanos,
     /// Bursts that were not kept, and the longest delays of those that may turn out to be none.
     left_out: u64,
     perhaps_left_out: Vec<Nanos>,
     series: Option<DepthSeries<D::Key>>,
     max_delay: Option<MaxDelay>,
+    ramps: Ramps,
+    worst: Option<WorstMeter<D::Key>>,
     watcher: W,
     counts: Counts,
     delays: Histogram<u64>,
@@ -70,6 +79,8 @@ pub struct Analysis<D: Door, W> {
     last_enqueued: Nanos,
     /// Packets that passed since the last that was asked about.
     passed: usize,
+    /// When the first packet left.
+    began: Option<Nanos>,
 }
 
 impl Listener for Analysis<Flows, Outputs> {
@@ -111,6 +122,17 @@ impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
 pub(crate) struct Meters {
     pub exact: ExactMeter,
     pub distinct: DistinctFlows,
+    /// Those that left packets in bursts.
+    pub in_bursts: DistinctFlows,
+}
+
+/// A burst, and what is found out as it ends.
+#[derive(Debug)]
+pub(crate) struct Told<K> {
+    pub burst: Burst<K>,
+    /// Flows of the first granularity whose rates jumped, by what factor at most.
+    pub ramps: Vec<(K, f64)>,
+    pub worst: Option<Worst<K>>,
 }
 
 /// Counts and extremes.
@@ -153,12 +175,18 @@ pub trait Watcher {
 const BUCKETS: usize = 1_200;
 const BURST_BUCKETS: usize = 240;
 const BURST_PICTURES: usize = 60;
-/// Culprits remembered of a burst; those over all bursts are chosen from them. The report tells fewer.
-const MOST_CULPRITS: usize = 40;
+/// Culprits remembered of a burst, at the first granularity and at each further one; those over all bursts are chosen from
+/// them, and groups are made of the first. The report tells fewer.
+const MOST_CULPRITS: usize = 256;
+const MOST_COARSER_CULPRITS: usize = 40;
 /// The longest delay that percentiles tell apart from longer ones: a century and a half.
 const LONGEST_DELAY: u64 = 1 << 62;
 /// Flows drawn in a picture.
 const FLOWS_DRAWN: usize = 12;
+/// Windows from the start of a stream in which nobody's rate is said to jump.
+const NEW_WINDOWS: u64 = 3;
+/// Bytes in a window that are no news: two full packets.
+const LEAST_JUMP: u64 = 3_000;
 /// Flows that are counted exactly.
 const DISTINCT_EXACTLY: usize = 1 << 17;
 
@@ -169,7 +197,10 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// If the sketch cannot have its dimensions.
     pub fn new(door: D, params: AnalysisParams, watcher: W) -> std::result::Result<Self, ParamsError> {
         let count = door.granularities().len();
-        let meters = || Meters { exact: ExactMeter::new(), distinct: DistinctFlows::new(DISTINCT_EXACTLY) };
+        let distinct = || DistinctFlows::new(DISTINCT_EXACTLY);
+        let meters = || Meters { exact: ExactMeter::new(), distinct: distinct(), in_bursts: distinct() };
+        let culprits = |level| if level == 0 { MOST_CULPRITS } else { MOST_COARSER_CULPRITS };
+        let most_culprits: Vec<_> = (0..count).map(culprits).collect();
         Ok(Self {
             door,
             recent: Recent::new(params.history),
@@ -178,12 +209,15 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             levels: (0..count).map(|_| meters()).collect(),
             sketch: ConQuest::new(params.sketch.clone())?,
             scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
-            bursts: BurstTracker::new(count, MOST_CULPRITS, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
+            bursts: BurstTracker::new(&most_culprits, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
             kept: Vec::new(),
+            least_kept: Nanos::ZERO,
             left_out: 0,
             perhaps_left_out: Vec::new(),
             series: None,
             max_delay: params.across_classes.map(MaxDelay::new),
+            ramps: Ramps::default(),
+            worst: params.worst.then(|| WorstMeter::new(params.tau.value())),
             watcher,
             counts: Counts::default(),
             delays: Histogram::new_with_max(LONGEST_DELAY, 3).expect("three significant digits are allowed"),
@@ -191,6 +225,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             parts: vec![Contribution::default(); count],
             last_enqueued: Nanos::ZERO,
             passed: 0,
+            began: None,
             params,
         })
     }
@@ -208,10 +243,14 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             (_, Some(oldest)) => oldest.dequeued,
             (_, None) => Nanos::ZERO,
         };
-        let (bursts, watcher) = (&mut self.bursts, &mut self.watcher);
+        let (bursts, watcher, ramps, worst) = (&mut self.bursts, &mut self.watcher, &mut self.ramps, &mut self.worst);
         self.door.expire(before, |level, flow, key| {
             bursts.forget(level, flow, key);
             if level == 0 {
+                ramps.forget(flow);
+                if let Some(worst) = worst {
+                    worst.forget(flow, key);
+                }
                 watcher.forget(flow);
             }
         });
@@ -221,7 +260,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     pub fn finish(mut self) -> (Findings<D>, W) {
         self.close_burst();
         self.thin_out();
-        self.kept.sort_unstable_by_key(|burst| burst.start);
+        self.kept.sort_unstable_by_key(|told| told.burst.start);
         // Most packets wait for nothing, and were only counted.
         let idle = self.counts.departed.packets - self.counts.passed - self.counts.waited;
         self.delays.saturating_record_n(0, idle);
@@ -290,6 +329,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             self.delays.saturating_record(sojourn.0);
         }
         self.last_enqueued = departure.enqueued;
+        self.began.get_or_insert(departure.dequeued);
     }
 
     /// How long a packet waited as far as its questions go, and tau with it.
@@ -365,10 +405,37 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.sketch.record(digest, size, now);
     }
 
+    /// Whether the rate of the packet's flow jumped, asked once a window.
+    fn ask_for_jump(&mut self, now: Nanos) {
+        let (flow, window) = (self.flows[0], self.sketch.params().window);
+        // In the first windows of a stream, everything is new.
+        let began = self.began.unwrap_or(now);
+        if !self.ramps.is_due(flow, self.sketch.window()) || now.saturating_sub(began).0 / NEW_WINDOWS < window.0 {
+            return;
+        }
+        // A hundredth of what the link sends, and more than a packet: what is less fills no queue.
+        let link = self.params.rate.map_or(0.0, |rate| rate.bits_per_second() as f64 * window.as_secs_f64() / 8.0);
+        let least = (link / 100.0) as u64;
+        match self.sketch.jump(self.door.digest(0, flow), now).trend(Jump::FACTOR, least.max(LEAST_JUMP)) {
+            Trend::New => self.ramps.grew(flow, f64::INFINITY),
+            Trend::Ramped(factor) => self.ramps.grew(flow, factor),
+            Trend::Steady => {}
+        }
+    }
+
     fn close_burst(&mut self) {
         let door = &self.door;
         let Some(burst) = self.bursts.close(|level, flow| door.key(level, flow).clone()) else { return };
-        self.kept.push(burst);
+        let (mut ramps, mut worst) = (Vec::new(), None);
+        if burst.longest_wait >= self.least_kept {
+            let top: BTreeSet<_> =
+                burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top).map(|(key, _)| key).collect();
+            let jumps = self.ramps.jumps().map(|(flow, factor)| (door.key(0, flow), factor));
+            ramps = jumps.filter(|(key, _)| top.contains(key)).map(|(key, factor)| (key.clone(), factor)).collect();
+            let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
+            worst = self.worst.as_mut().and_then(of);
+        }
+        self.kept.push(Told { burst, ramps, worst });
         let crowded = self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES);
         if crowded || self.params.pictures && self.kept.len().is_multiple_of(BURST_PICTURES) {
             self.thin_out();
@@ -378,10 +445,13 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// Keeps the bursts with the longest delays, and the pictures of the longest of those.
     fn thin_out(&mut self) {
         let tau = self.params.tau.value();
-        self.kept.retain(|burst| burst.longest_wait >= tau);
-        self.kept.sort_unstable_by_key(|burst| (std::cmp::Reverse(burst.longest_wait), burst.start));
+        self.kept.retain(|told| told.burst.longest_wait >= tau);
+        self.kept.sort_unstable_by_key(|told| (std::cmp::Reverse(told.burst.longest_wait), told.burst.start));
         let most = self.params.most_bursts.min(self.kept.len());
-        let left_out = self.kept.drain(most..).map(|burst| burst.longest_wait);
+        if most == self.params.most_bursts {
+            self.least_kept = self.kept.get(most.saturating_sub(1)).map_or(Nanos::ZERO, |told| told.burst.longest_wait);
+        }
+        let left_out = self.kept.drain(most..).map(|told| told.burst.longest_wait);
         match self.params.tau {
             Tau::Given(_) => self.left_out += left_out.count() as u64,
             // Tau may rise above them yet; it never falls.
@@ -390,8 +460,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
                 self.perhaps_left_out.retain(|peak| *peak >= tau);
             }
         }
-        for burst in self.kept.iter_mut().skip(BURST_PICTURES) {
-            burst.picture = None;
+        for told in self.kept.iter_mut().skip(BURST_PICTURES) {
+            told.burst.picture = None;
         }
     }
 }
@@ -439,14 +509,24 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         self.sketch(departure, from, hit);
         let (door, size) = (&self.door, departure.packet.size.0 as u32);
         if congested {
+            let levels = &mut self.levels;
             let key = |flow| door.key(0, flow).clone();
             let project = |level, flow| door.project(level, flow);
+            let mut fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
             if self.bursts.is_open() {
-                self.recent.last(self.passed).for_each(|past| self.bursts.passed(past, project, key));
+                for past in self.recent.last(self.passed) {
+                    self.bursts.passed(past, project, key, &mut fresh);
+                }
             } else {
-                self.bursts.start(from, &self.recent, project, key);
+                self.bursts.start(from, &self.recent, project, key, &mut fresh);
+                self.ramps.open();
             }
-            self.bursts.departed(departure, from, tau, &self.flows, &self.parts, key);
+            self.bursts.departed(departure, from, tau, &self.flows, &self.parts, key, fresh);
+            self.ask_for_jump(departure.dequeued);
+        }
+        let door = &self.door;
+        if let Some(worst) = &mut self.worst {
+            worst.departed(departure, self.flows[0]);
         }
         if self.params.pictures {
             let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));

@@ -6,11 +6,13 @@ use crate::files::check_outputs;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::setup::{FLOWS, Scale, finish, params};
-use crate::source;
+use crate::source::{self, Opened};
 use crate::views::Views;
 use anyhow::Result;
 use queuescope_meter::History;
+use queuescope_pcap::CaptureReader;
 use queuescope_report::model::Report;
+use queuescope_table::DepartureReader;
 use queuescope_wire::{FlowTable, Flows, Rate};
 
 /// Departures that are remembered where packets leave in any order.
@@ -23,28 +25,31 @@ const DEPARTURES: usize = 1 << 20;
 pub fn run(args: &Analyze) -> Result<Outcome> {
     let output = &args.output;
     check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
+    // What cannot be read must not cost an older report.
+    let input = source::open(&args.input)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref())?;
-    let (report, outputs) = match source::rate(&args.input) {
-        Some(rate) => from_capture(args, rate, outputs)?,
-        None => from_departures(args, outputs)?,
+    let (report, outputs) = match input {
+        Opened::Capture(reader, rate) => from_capture(args, reader, rate, outputs)?,
+        Opened::Table(reader) => from_departures(args, reader, outputs)?,
     };
     outputs.finish()?;
     views.write(report)
 }
 
-fn from_capture(args: &Analyze, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
+fn from_capture(args: &Analyze, reader: CaptureReader, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
     let door = Flows::new(&source::granularities(&args.keys), FLOWS);
-    let params = params((&args.question, &args.sketch, &args.output), History::Fifo, Scale::of(Some(rate)))?;
+    let scale = Scale::of_queue(rate, args.input.queue.limit);
+    let params = params((&args.question, &args.sketch, &args.output), History::Fifo, Some(rate), scale)?;
     let mut analysis = Analysis::new(door, params, outputs)?;
-    let source = source::replay(&args.input, &args.keys, rate, &mut analysis)?;
+    let source = source::replay(reader, rate, &args.input, &args.keys, &mut analysis)?;
     Ok(finish(analysis, source, &args.question, &args.sketch))
 }
 
-fn from_departures(args: &Analyze, outputs: Outputs) -> Result<(Report, Outputs)> {
+fn from_departures(args: &Analyze, reader: DepartureReader, outputs: Outputs) -> Result<(Report, Outputs)> {
     let history = History::Departures(DEPARTURES);
-    let params = params((&args.question, &args.sketch, &args.output), history, Scale::of(None))?;
+    let params = params((&args.question, &args.sketch, &args.output), history, None, Scale::of(None))?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
-    let source = source::table(&args.input, &mut analysis)?;
+    let source = source::table(reader, &args.input, &mut analysis)?;
     Ok(finish(analysis, source, &args.question, &args.sketch))
 }

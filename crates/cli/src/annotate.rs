@@ -24,7 +24,10 @@ struct Waiting {
     data: Vec<u8>,
     /// The id of the last packet that the frame became; several if a super-packet was split.
     last_id: u64,
+    /// How many packets it became, how many of them neither left nor were dropped yet, and how many were dropped.
+    count: u32,
     unknown: u32,
+    dropped: u32,
     comment: String,
 }
 
@@ -58,7 +61,9 @@ impl<W: Write> Annotator<W> {
             original_len: record.original_len,
             data: record.data.to_vec(),
             last_id,
+            count,
             unknown: count,
+            dropped: 0,
             comment: String::new(),
         });
         Ok(())
@@ -89,6 +94,10 @@ impl<W: Write> Annotator<W> {
     /// # Errors
     /// Those of the output.
     pub fn dropped(&mut self, packet: Packet, reason: DropReason) -> io::Result<()> {
+        let position = self.waiting.partition_point(|waiting| waiting.last_id < packet.id.0);
+        if let Some(waiting) = self.waiting.get_mut(position) {
+            waiting.dropped += 1;
+        }
         self.known(packet, format!("queuescope: dropped, {}", reason.name()))
     }
 
@@ -108,9 +117,11 @@ impl<W: Write> Annotator<W> {
             waiting.comment = comment;
         }
         while self.waiting.front().is_some_and(|waiting| waiting.unknown == 0) {
-            let Some(Waiting { interface, time, original_len, data, comment, .. }) = self.waiting.pop_front() else {
-                break;
-            };
+            let Some(waiting) = self.waiting.pop_front() else { break };
+            let Waiting { interface, time, original_len, data, count, dropped, mut comment, .. } = waiting;
+            if count > 1 && dropped > 0 {
+                comment = format!("queuescope: {dropped} of its {count} segments dropped; of the last, {comment}");
+            }
             self.writer.packet(interface, time, original_len, &data, Some(&comment))?;
         }
         Ok(())

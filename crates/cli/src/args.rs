@@ -31,8 +31,8 @@ pub enum Command {
     /// Find the bursts that filled a queue, and the flows to blame, in a capture file.
     ///
     /// The packets of the capture are sent through a FIFO queue that is drained at --rate, as if the link after the
-    /// point of capture had that rate. A burst is a stretch in which packets wait at least --tau. Its culprits are the
-    /// flows whose packets left the queue meanwhile.
+    /// point of capture had that rate. A burst starts with a packet that waits at least --tau, and ends before one that
+    /// waits less than half of it. Its culprits are the flows whose packets left the queue meanwhile.
     Analyze(Box<Analyze>),
     /// Tell who made a packet, a flow, or everybody at some time wait.
     ///
@@ -40,13 +40,13 @@ pub enum Command {
     /// the queue was last empty; original ones raised the queue to the levels that stood as the victim came, and may be
     /// long gone. The answer is exact; some 40 bytes of memory are needed for each packet of the input.
     Why(Box<Why>),
-    /// Find the bursts in a router, and the flows to blame, from captures of links into it and of the link out of it.
+    /// Find the bursts in a router, and the flows to blame, from captures on both sides of it.
     ///
     /// Packets are found again behind the router by what it does not change of them, and the clocks of the captures are
     /// aligned by those that met an empty queue. What came in and did not come out was lost; what came out and was not
     /// seen to come in takes part in the queue, and is not asked about. The rest is as with analyze.
     Tap(Box<Tap>),
-    /// Print the man page or a shell's completions.
+    /// Print the man page, a shell's completions, or the schema of --json.
     Generate {
         /// What to print.
         what: Generated,
@@ -90,7 +90,8 @@ pub struct Analyze {
     #[command(flatten)]
     pub output: Output,
 
-    /// Write the capture again with a comment on each packet: how long it waited, and its flow's share of the queue
+    /// Write the packets again, as pcapng, with a comment on each: how long it waited, and its flow's share of the queue
+    /// (comments, interface names and blocks of other kinds that the capture has are not copied)
     #[arg(
         long,
         value_name = "FILE",
@@ -258,6 +259,11 @@ pub struct Question {
     #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE")]
     pub alpha: Alpha,
 
+    /// Tell only flows whose rate jumped in a burst, by this factor from one window of the sketch to the next, such as 4x:
+    /// who ramps up as no congestion control does. At the first granularity; at least 2x
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
+    pub ramped: Option<Factor>,
+
     /// Bursts to keep, those with the longest delays
     #[arg(allow_hyphen_values = true, long, default_value_t = 1000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub most_bursts: u32,
@@ -399,6 +405,21 @@ impl FromStr for Overhead {
                 Some(bytes) if bytes <= 65_535 => Ok(Self::Bytes(bytes)),
                 _ => Err(format!("'{text}' is no overhead: use none, ethernet or a number of bytes up to 65535")),
             },
+        }
+    }
+}
+
+/// A factor by which something grows, at least 2.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factor(pub f64);
+
+impl FromStr for Factor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim().trim_end_matches(['x', 'X']).parse::<f64>() {
+            Ok(factor) if factor >= 2.0 && factor.is_finite() => Ok(Self(factor)),
+            _ => Err(format!("'{text}' is no factor: use one of at least 2, such as 4 or 4x")),
         }
     }
 }

@@ -69,6 +69,7 @@ pub fn replay(
         packets: 0,
         bytes: 0,
         super_packets: 0,
+        implausible: 0,
         batch: Vec::with_capacity(BATCH),
         flows: Vec::with_capacity(BATCH),
         split: VecDeque::new(),
@@ -112,6 +113,8 @@ struct Feed {
     packets: u64,
     bytes: u64,
     super_packets: u64,
+    /// Frames longer than any.
+    implausible: u64,
     /// Frames that were read and not sent yet, and their flows.
     batch: Vec<Arrival>,
     flows: Vec<FlowId>,
@@ -136,6 +139,8 @@ struct Split {
     has_ethernet_header: bool,
 }
 
+/// The longest frame that is believed without a note; segmentation offload makes up to 512 KiB.
+const LONGEST: u32 = 1 << 20;
 /// Frames that are read before they are sent. Looking up their flows one after another, with nothing in between, lets
 /// the processor fetch several from memory at once.
 const BATCH: usize = 64;
@@ -149,6 +154,7 @@ impl Feed {
         let frame = self.parser.parse(link, record.original_len, record.data);
         let (link_header, has_ethernet_header) = (frame.link_header, link == LinkType::Ethernet);
         self.packets += 1;
+        self.implausible += u64::from(record.original_len > LONGEST);
         let (size, count) = match self.segments(&frame) {
             Some(segments) => {
                 self.split.push_back(Split { segments, link_header, has_ethernet_header });
@@ -209,8 +215,13 @@ impl Feed {
         };
         let back = noted("time_ran_back", self.clock.backwards, &back);
         let split = noted("super_packets", self.super_packets, split);
+        let implausible = noted(
+            "implausible_lengths",
+            self.implausible,
+            "packets of more than 1 MiB, say their records; no link has such: is the file damaged?",
+        );
         let (read, parsed) = (file_notes(reader), parser_notes(&self.parser));
-        back.into_iter().chain(read).chain(split).chain(parsed).collect()
+        back.into_iter().chain(read).chain(split).chain(implausible).chain(parsed).collect()
     }
 }
 

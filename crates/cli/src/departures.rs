@@ -83,7 +83,11 @@ pub fn read(
         ("malformed_rows", stats.malformed, malformed.as_str()),
         ("out_of_order", stats.out_of_order, "rows whose packet left before an earlier row's; put in order"),
         ("too_late", order.late, "rows too far out of order to be put right; taken to leave with the row before them"),
-        ("rounded_times", stats.rounded, "times finer than a nanosecond; rounded to the nearest"),
+        (
+            "rounded_times",
+            stats.rounded,
+            "rows with times finer than a nanosecond; rounded to the nearest (--time-unit says what numbers count)",
+        ),
         ("oversized", oversized, "packets of 4 GiB or more; taken as one byte less"),
     ];
     let skipped = notes.into_iter().filter(|(_, count, _)| *count > 0).map(|(reason, count, meaning)| Skipped {

@@ -66,7 +66,7 @@ impl Door for Flows {
         let heavy = |(key, part): &(FlowKey, Share)| model::Part {
             flow: granularity.name(key),
             bytes: part.bytes,
-            packets: part.packets,
+            packets: Some(part.packets),
             share: share(part.bytes),
         };
         let row = |row: &Group| model::Group {

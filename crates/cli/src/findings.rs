@@ -1,10 +1,11 @@
 //! What an analysis found, with ids; and the report of it, with names.
 
-use crate::analysis::{Counts, Meters};
+use crate::analysis::{Counts, Meters, Told};
 use crate::door::Door;
 use crate::source::Source;
+use crate::worst::{Named, Worst};
 use hdrhistogram::Histogram;
-use queuescope_meter::{Blamed, Burst, Picture, Score, Share, Tau};
+use queuescope_meter::{Blamed, Picture, Score, Share, Tau, Weight};
 use queuescope_report::model;
 use queuescope_sketch::ConQuest;
 use queuescope_wire::{Nanos, Rate};
@@ -17,7 +18,7 @@ pub struct Findings<D: Door> {
     pub(crate) levels: Vec<Meters>,
     pub(crate) sketch: ConQuest,
     pub(crate) scores: Vec<Score>,
-    pub(crate) bursts: Vec<Burst<D::Key>>,
+    pub(crate) bursts: Vec<Told<D::Key>>,
     pub(crate) left_out: u64,
     pub(crate) picture: Option<Picture<D::Key>>,
     pub(crate) counts: Counts,
@@ -29,12 +30,11 @@ const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
 impl<D: Door> Findings<D> {
     /// The report. Times in it count from the first packet.
-    pub fn report(self, source: Source, window_source: String, alpha: f64) -> model::Report {
+    pub fn report(self, source: Source, window_source: String, alpha: f64, ramped: Option<f64>) -> model::Report {
         let origin = source.span.0;
         let names = self.door.granularities();
-        let namer = Namer { door: &self.door, origin, names: &names, alpha };
-        let bursts =
-            self.bursts.iter().enumerate().map(|(index, burst)| namer.burst(index as u64 + 1, burst)).collect();
+        let namer = Namer { door: &self.door, origin, names: &names, alpha, ramped };
+        let bursts = self.bursts.iter().enumerate().map(|(index, told)| namer.burst(index as u64 + 1, told)).collect();
         let mut skipped = source.skipped;
         let truncated = self.counts.history_too_short;
         skipped.extend(
@@ -54,7 +54,7 @@ impl<D: Door> Findings<D> {
                 (source.limit, source.speedup, source.overhead),
                 window_source,
             ),
-            culprits: namer.overall(&self.bursts),
+            culprits: namer.overall(&self.bursts, &self.levels),
             sketch: self.scores(&names[0]),
             series: self.picture.as_ref().map(|picture| namer.series(picture)),
             bursts_left_out: self.left_out,
@@ -172,6 +172,8 @@ struct Namer<'a, D> {
     origin: Nanos,
     names: &'a [String],
     alpha: f64,
+    /// Flows are told only if their rate jumped by this factor.
+    ramped: Option<f64>,
 }
 
 /// Flows that are told although they are below alpha, where none is above it.
@@ -181,8 +183,11 @@ const AT_LEAST: usize = 3;
 const AT_MOST: usize = 12;
 
 impl<D: Door> Namer<'_, D> {
-    fn burst(&self, number: u64, burst: &Burst<D::Key>) -> model::Burst {
+    fn burst(&self, number: u64, told: &Told<D::Key>) -> model::Burst {
+        let burst = &told.burst;
         let blamed = burst.blamed.iter().zip(self.names).enumerate();
+        // Whose rate jumped is known of the first granularity.
+        let ramps = |level: usize| (level == 0).then_some(told.ramps.as_slice());
         model::Burst {
             number,
             start_ns: self.offset(burst.start),
@@ -191,37 +196,93 @@ impl<D: Door> Namer<'_, D> {
             peak_at_ns: self.offset(burst.peak_at),
             peak_depth_bytes: burst.peak_backlog.bytes.0,
             peak_depth_packets: burst.peak_backlog.packets,
+            tau_ns: burst.tau.0,
             packets_hit: burst.hit,
             packets: burst.packets,
             bytes: burst.bytes,
             drops: burst.drops,
-            culprits: blamed.map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes)).collect(),
+            culprits: blamed
+                .map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes, ramps(level)))
+                .collect(),
+            groups: burst.blamed.first().map_or(Vec::new(), |blamed| self.groups(blamed, burst.packets, burst.bytes)),
+            worst: told.worst.as_ref().map(|worst| self.worst(worst)),
             series: burst.picture.as_ref().map(|picture| self.series(picture)),
         }
     }
 
     /// The culprits over all bursts, from those of each.
-    fn overall(&self, bursts: &[Burst<D::Key>]) -> Vec<model::Culprits> {
-        let total: u64 = bursts.iter().map(|burst| burst.bytes).sum();
+    fn overall(&self, bursts: &[Told<D::Key>], levels: &[Meters]) -> Vec<model::Culprits> {
+        let total: u64 = bursts.iter().map(|told| told.burst.bytes).sum();
         let level = |(level, granularity): (usize, &String)| {
             let mut sums = BTreeMap::<&D::Key, Share>::new();
-            for (key, share) in bursts.iter().flat_map(|burst| &burst.blamed[level].top) {
+            for (key, share) in bursts.iter().flat_map(|told| &told.burst.blamed[level].top) {
                 let sum = sums.entry(key).or_default();
                 *sum = sum.and(*share);
             }
-            let flows = sums.len() as u64;
+            let (flows, _) = levels[level].in_bursts.count();
             let mut top: Vec<_> = sums.into_iter().map(|(key, share)| (key.clone(), share)).collect();
             // Stable: ties stay in the order of their keys.
             top.sort_by_key(|(_, share)| std::cmp::Reverse(share.bytes));
-            self.culprits(level, granularity, &Blamed { top, flows }, total)
+            self.culprits(level, granularity, &Blamed { top, flows }, total, None)
         };
         self.names.iter().enumerate().map(level).collect()
     }
 
-    fn culprits(&self, level: usize, granularity: &str, blamed: &Blamed<D::Key>, total: u64) -> model::Culprits {
+    fn groups(&self, blamed: &Blamed<D::Key>, packets: u64, bytes: u64) -> Vec<model::Group> {
+        let listed = blamed.top.iter().fold(Share::default(), |sum, (_, share)| sum.and(*share));
+        let unlisted = Weight {
+            flows: blamed.flows.saturating_sub(blamed.top.len() as u64),
+            bytes: bytes.saturating_sub(listed.bytes),
+            packets: packets.saturating_sub(listed.packets),
+        };
+        self.door.groups(&blamed.top, unlisted)
+    }
+
+    fn worst(&self, worst: &Worst<D::Key>) -> model::Worst {
+        model::Worst {
+            since_ns: self.offset(worst.since),
+            direct: self.ranked(&worst.direct),
+            indirect: self.ranked(&worst.indirect),
+            original: worst.original.as_ref().map(|original| self.ranked(original)),
+        }
+    }
+
+    fn ranked(&self, named: &Named<D::Key>) -> model::Ranked {
+        let share = |bytes: u64| if named.bytes > 0 { bytes as f64 / named.bytes as f64 } else { 0.0 };
+        let heavy = named.flows.iter().take_while(|(_, bytes)| share(*bytes) >= self.alpha).count();
+        let part = |(key, bytes): &(Option<D::Key>, u64)| model::Part {
+            flow: key.as_ref().map_or("a flow that ended long ago".to_owned(), |key| self.door.name(0, key)),
+            bytes: *bytes,
+            packets: None,
+            share: share(*bytes),
+        };
+        model::Ranked {
+            bytes: named.bytes,
+            packets: None,
+            by: vec![model::Parts {
+                granularity: self.names[0].clone(),
+                flows: named.flows.iter().take(heavy.clamp(AT_LEAST, AT_MOST)).map(part).collect(),
+                flows_total: named.flows.len() as u64,
+            }],
+            groups: Vec::new(),
+            classes: Vec::new(),
+        }
+    }
+
+    fn culprits(
+        &self,
+        level: usize,
+        granularity: &str,
+        blamed: &Blamed<D::Key>,
+        total: u64,
+        ramps: Option<&[(D::Key, f64)]>,
+    ) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
         let heavy = blamed.top.iter().take_while(|(_, part)| share(part.bytes) >= self.alpha).count();
-        let flows = blamed.top.iter().take(if heavy > 0 { heavy.min(AT_MOST) } else { AT_LEAST });
+        let ramp = |key: &D::Key| ramps?.iter().find(|(other, _)| other == key).map(|(_, factor)| *factor);
+        let wanted = |key: &D::Key| ramps.is_none() || self.ramped.is_none_or(|least| ramp(key) >= Some(least));
+        let flows = blamed.top.iter().take(if heavy > 0 { heavy } else { AT_LEAST });
+        let flows = flows.filter(|(key, _)| wanted(key)).take(AT_MOST);
         model::Culprits {
             granularity: granularity.to_owned(),
             flows: flows
@@ -231,6 +292,8 @@ impl<D: Door> Namer<'_, D> {
                     packets: part.packets,
                     share: share(part.bytes),
                     peak_bytes: part.peak,
+                    ramp: ramp(key).filter(|factor| factor.is_finite()),
+                    new: ramp(key).is_some_and(f64::is_infinite),
                 })
                 .collect(),
             flows_total: blamed.flows,

@@ -1,6 +1,6 @@
 //! Progress on a terminal; nothing on a pipe.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
 /// A bar on standard error with rate and time left; a count where the length is not known.
 #[derive(Debug)]
@@ -12,10 +12,13 @@ impl Progress {
     /// Starts one for an input of `length` bytes, if that is known.
     pub fn new(length: Option<u64>) -> Self {
         let (bar, template) = match length {
-            Some(length) => {
-                (ProgressBar::new(length), "{bar:32} {percent:>3} %  {binary_bytes_per_sec}  {msg} packets  {eta} left")
+            Some(length) => (
+                ProgressBar::new(length),
+                "{wide_bar} {percent:>3} %  {decimal_bytes_per_sec}  {msg} packets  {eta} left",
+            ),
+            None => {
+                (ProgressBar::new_spinner(), "{spinner} {decimal_bytes} read  {decimal_bytes_per_sec}  {msg} packets")
             }
-            None => (ProgressBar::new_spinner(), "{spinner} {bytes} read  {binary_bytes_per_sec}  {msg} packets"),
         };
         bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar }
@@ -24,7 +27,7 @@ impl Progress {
     /// So much of the input was read, so many packets were in it.
     pub fn update(&self, read: u64, packets: u64) {
         if !self.bar.is_hidden() {
-            self.bar.set_message(packets.to_string());
+            self.bar.set_message(HumanCount(packets).to_string());
             self.bar.set_position(read);
         }
     }

@@ -8,6 +8,7 @@ use crate::outputs::Outputs;
 use crate::source::Source;
 use anyhow::Result;
 use queuescope_meter::{History, Tau};
+use queuescope_queue::Limit;
 use queuescope_report::model::Report;
 use queuescope_sketch::{ConQuestParams, Expiry, Passes, Weights};
 use queuescope_wire::{ByteCount, Nanos, Rate};
@@ -36,6 +37,19 @@ impl Scale {
         let time = |bytes: u64| rate.map_or(Nanos(1_000), |rate| rate.time_for(ByteCount(bytes)));
         Self { tau: time(NO_CONGESTION * FULL_FRAME.0), window: time(FULL_FRAME.0) }
     }
+
+    /// Those of a link behind a queue with a limit: how long a packet waits where it is half as full as it can be is no
+    /// longer "no congestion".
+    pub fn of_queue(rate: Rate, limit: Limit) -> Self {
+        let full = match limit {
+            Limit::None => Nanos::MAX,
+            Limit::Bytes(bytes) => rate.time_for(bytes),
+            Limit::Packets(packets) => rate.time_for(ByteCount(packets.saturating_mul(FULL_FRAME.0))),
+            Limit::Time(time) => time,
+        };
+        let scale = Self::of(Some(rate));
+        Self { tau: scale.tau.min(Nanos(full.0 / 2)), ..scale }
+    }
 }
 
 /// How departures are analysed, by the arguments.
@@ -45,6 +59,7 @@ impl Scale {
 pub fn params(
     (question, sketch, output): (&Question, &Sketch, &Output),
     history: History,
+    rate: Option<Rate>,
     scale: Scale,
 ) -> Result<AnalysisParams> {
     let expiry = match sketch.expiry {
@@ -80,6 +95,8 @@ pub fn params(
         across_classes: question.across_classes,
         pictures: output.html.is_some(),
         most_bursts: question.most_bursts as usize,
+        worst: history == History::Fifo && (output.json || output.html.is_some()),
+        rate,
     })
 }
 
@@ -92,5 +109,6 @@ pub fn finish<D: Door>(
 ) -> (Report, Outputs) {
     let (findings, outputs): (Findings<D>, _) = analysis.finish();
     let window_source = if sketch.window.is_some() { "given" } else { "chosen" };
-    (findings.report(source, window_source.to_owned(), question.alpha.0), outputs)
+    let ramped = question.ramped.map(|factor| factor.0);
+    (findings.report(source, window_source.to_owned(), question.alpha.0, ramped), outputs)
 }

@@ -66,9 +66,29 @@ pub struct Source {
     pub skipped: Vec<model::Skipped>,
 }
 
-/// The rate of the link, where a capture is to be replayed; none where the input is a table.
-pub fn rate(input: &Input) -> Option<Rate> {
-    input.rate.filter(|_| !input.table.departures)
+/// An input that could be opened.
+pub enum Opened {
+    /// A capture, and the rate of the link that it is sent through.
+    Capture(CaptureReader, Rate),
+    /// A table of departures.
+    Table(DepartureReader),
+}
+
+/// Opens the input.
+///
+/// # Errors
+/// If it cannot be read, or is not what it is said to be.
+pub fn open(input: &Input) -> Result<Opened> {
+    if let Some(rate) = input.rate.filter(|_| !input.table.departures) {
+        return Ok(Opened::Capture(open_capture(&input.file)?, rate));
+    }
+    let options =
+        TableOptions { columns: input.table.map.clone().unwrap_or_default(), time_unit: input.table.time_unit };
+    Ok(Opened::Table(if is_standard_input(&input.file) {
+        DepartureReader::from_csv(io::stdin(), "standard input", options)?
+    } else {
+        DepartureReader::open(&input.file, options)?
+    }))
 }
 
 /// The granularities that were asked for, each once.
@@ -85,9 +105,14 @@ pub fn granularities(keys: &Keys) -> Vec<Granularity> {
 /// Replays a capture through a queue.
 ///
 /// # Errors
-/// If it is no capture, or the listener fails. Damage is told by the source's `input`.
-pub fn replay(input: &Input, keys: &Keys, rate: Rate, listener: &mut impl Listener<Key = MaskedKey>) -> Result<Source> {
-    let mut reader = open_capture(&input.file)?;
+/// If the listener fails. Damage is told by the source's `input`.
+pub fn replay(
+    mut reader: CaptureReader,
+    rate: Rate,
+    input: &Input,
+    keys: &Keys,
+    listener: &mut impl Listener<Key = MaskedKey>,
+) -> Result<Source> {
     let limit = input.queue.limit;
     let queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(0) });
     let reading = Reading {
@@ -123,15 +148,8 @@ pub fn replay(input: &Input, keys: &Keys, rate: Rate, listener: &mut impl Listen
 /// Reads a table of departures.
 ///
 /// # Errors
-/// If it is no such table, or the listener fails. Damage is told by the source's `input`.
-pub fn table(input: &Input, listener: &mut impl Listener<Key = str>) -> Result<Source> {
-    let options =
-        TableOptions { columns: input.table.map.clone().unwrap_or_default(), time_unit: input.table.time_unit };
-    let mut reader = if is_standard_input(&input.file) {
-        DepartureReader::from_csv(io::stdin(), "standard input", options)?
-    } else {
-        DepartureReader::open(&input.file, options)?
-    };
+/// If the listener fails. Damage is told by the source's `input`.
+pub fn table(mut reader: DepartureReader, input: &Input, listener: &mut impl Listener<Key = str>) -> Result<Source> {
     let progress = Progress::new(length(&input.file));
     let read = departures::read(&mut reader, listener, &progress)?;
     progress.finish();

@@ -42,7 +42,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     check_outputs(args.ingress.iter().chain([&args.egress]), [&output.html, &output.parquet])?;
     let scale = Scale::of(args.router.rate);
     let history = History::Within(args.router.max_delay);
-    let mut params = params((&args.question, &args.sketch, output), history, scale)?;
+    let mut params = params((&args.question, &args.sketch, output), history, args.router.rate, scale)?;
     // What is wrong with the sketch is told before anything is read.
     ConQuest::new(params.sketch.clone())?;
     let seen = captures.survey(args)?;

@@ -3,7 +3,7 @@
 use crate::args::{At, Input, Why};
 use crate::door::Door;
 use crate::outcome::{Outcome, print};
-use crate::source::{self, Listener, Source};
+use crate::source::{self, Listener, Opened, Source};
 use anyhow::{Context, Result, bail};
 use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share, Weight};
 use queuescope_pcap::Record;
@@ -11,6 +11,7 @@ use queuescope_queue::{DropReason, Sink};
 use queuescope_report::{json, model, text};
 use queuescope_sim::Output;
 use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId, Rate};
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 /// Runs `why`.
@@ -18,16 +19,16 @@ use std::ops::Range;
 /// # Errors
 /// If nothing could be done: no input, or nothing in it that the question is about.
 pub fn run(args: &Why) -> Result<Outcome> {
-    let frame = args.packet.map(|number| number.get());
-    let answer = match source::rate(&args.input) {
-        Some(rate) => {
+    let frame = args.packet.map(NonZeroU64::get);
+    let answer = match source::open(&args.input)? {
+        Opened::Capture(reader, rate) => {
             let mut log = Recorder::new(Flows::new(&source::granularities(&args.keys), usize::MAX), frame);
-            let source = source::replay(&args.input, &args.keys, rate, &mut log)?;
+            let source = source::replay(reader, rate, &args.input, &args.keys, &mut log)?;
             log.answer(args, source)?
         }
-        None => {
+        Opened::Table(reader) => {
             let mut log = Recorder::new(FlowTable::with_limit(usize::MAX), frame);
-            let source = source::table(&args.input, &mut log)?;
+            let source = source::table(reader, &args.input, &mut log)?;
             log.answer(args, source)?
         }
     };
@@ -276,7 +277,7 @@ impl<D: Door> Recorder<D> {
         });
         model::Ranked {
             bytes: total.bytes,
-            packets: total.packets,
+            packets: Some(total.packets),
             by: self.door.granularities().into_iter().enumerate().map(level).collect(),
             groups: self.door.groups(&keyed.collect::<Vec<_>>(), Weight::default()),
             classes: classes
@@ -294,7 +295,7 @@ impl<D: Door> Recorder<D> {
         model::Part {
             flow: self.door.name(level, self.door.key(level, flow)),
             bytes: part.bytes,
-            packets: part.packets,
+            packets: Some(part.packets),
             share: share(part.bytes),
         }
     }

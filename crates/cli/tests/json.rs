@@ -76,7 +76,7 @@ fn the_lines_say_what_the_text_says() {
         text.contains(&format!("{} flows by 5tuple", thousands(flows)))
             || text.contains(&format!("{} flows", thousands(flows)))
     );
-    assert!(text.contains(&format!("{} bursts in which", thousands(report.total("/bursts")))));
+    assert!(text.contains(&format!("{} bursts with delays of", thousands(report.total("/bursts")))));
     for (reason, count) in report.summary["skipped"].as_object().unwrap() {
         let note = format!("{} {reason}", thousands(count.as_u64().unwrap()));
         assert!(text.contains(&note), "{note}");

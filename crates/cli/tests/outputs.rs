@@ -287,3 +287,19 @@ fn a_damaged_parquet_file_gets_an_error_and_no_panic() {
     }
     assert!(refused > 0, "no damage was noticed");
 }
+
+#[test]
+fn an_input_that_cannot_be_read_costs_no_older_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let [html, parquet] = ["old.html", "new.parquet"].map(|name| directory.path().join(name));
+    std::fs::write(&html, "an older report").unwrap();
+    for input in [directory.path().join("none.pcap"), file("README.md")] {
+        let words = ["analyze".into(), input, "--rate".into(), "1mbps".into()];
+        let outputs = ["--html".into(), html.clone(), "--parquet".into(), parquet.clone()];
+        let paths: Vec<std::path::PathBuf> = words.into_iter().chain(outputs).collect();
+        let paths: Vec<_> = paths.iter().map(std::path::PathBuf::as_path).collect();
+        assert_eq!(run("", &paths).status.code(), Some(2));
+        assert_eq!(std::fs::read_to_string(&html).unwrap(), "an older report");
+        assert!(!parquet.exists());
+    }
+}

@@ -60,17 +60,20 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
         self.aged_out_flows = 0;
     }
 
-    /// A packet of `flow` left; as it came, the flow had `held` bytes in the queue.
-    pub fn add(&mut self, flow: FlowId, size: u32, held: u64) {
+    /// A packet of `flow` left; as it came, the flow had `held` bytes in the queue. Tells whether it is the first of its
+    /// id in the burst.
+    pub fn add(&mut self, flow: FlowId, size: u32, held: u64) -> bool {
         if self.tallies.len() <= flow.index() {
             self.tallies.resize(flow.index() + 1, Tally::default());
         }
         let tally = &mut self.tallies[flow.index()];
-        if tally.burst != self.burst {
+        let first = tally.burst != self.burst;
+        if first {
             *tally = Tally { burst: self.burst, share: Share::default() };
             self.touched.push(flow);
         }
         tally.share = tally.share.and(Share { bytes: u64::from(size), packets: 1, peak: held });
+        first
     }
 
     /// The id is taken back.

@@ -19,8 +19,8 @@ pub struct BurstTracker<K> {
     /// with were dropped.
     drops: VecDeque<Nanos>,
     blame: Vec<Blame<K>>,
-    /// Culprits to tell of each burst and granularity.
-    most_culprits: usize,
+    /// Culprits to tell of each burst, for each granularity.
+    most_culprits: Vec<usize>,
     /// Buckets of a burst's picture, and flows drawn in it; none where no picture is wanted.
     picture: Option<(usize, usize)>,
 }
@@ -40,7 +40,9 @@ pub struct Burst<K> {
     pub peak_at: Nanos,
     /// The deepest queue that a packet met.
     pub peak_backlog: Backlog,
-    /// Packets that waited at least tau.
+    /// Tau as its last packet left.
+    pub tau: Nanos,
+    /// Packets that waited at least tau, as that was when they left.
     pub hit: u64,
     /// Packets that left.
     pub packets: u64,
@@ -64,14 +66,14 @@ struct Open<K> {
 const DROPS_KEPT: usize = 1 << 18;
 
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
-    /// A tracker for so many granularities, with so many culprits each, and pictures of so many buckets and flows.
-    pub fn new(levels: usize, most_culprits: usize, picture: Option<(usize, usize)>) -> Self {
+    /// A tracker that tells so many culprits for each granularity, and pictures of so many buckets and flows.
+    pub fn new(most_culprits: &[usize], picture: Option<(usize, usize)>) -> Self {
         Self {
             open: None,
             ended: None,
             drops: VecDeque::new(),
-            blame: (0..levels).map(|_| Blame::new()).collect(),
-            most_culprits,
+            blame: most_culprits.iter().map(|_| Blame::new()).collect(),
+            most_culprits: most_culprits.to_vec(),
             picture,
         }
     }
@@ -87,13 +89,15 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     }
 
     /// A packet left that had waited at least tau since `from`, and no burst is going on: one starts. `recent` has what
-    /// left before the packet; `project` tells a flow's id at a granularity, and `key` the key of one at the first.
+    /// left before the packet; `project` tells a flow's id at a granularity, and `key` the key of one at the first. `fresh`
+    /// hears of each granularity's flows as they become part of the burst.
     pub fn start(
         &mut self,
         from: Nanos,
         recent: &Recent,
         project: impl Fn(usize, FlowId) -> FlowId,
         key: impl Fn(FlowId) -> K,
+        mut fresh: impl FnMut(usize, FlowId),
     ) {
         // Its first packet may have come while the last burst was ending.
         let from = self.ended.map_or(from, |ended| from.max(Nanos(ended.0.saturating_add(1))));
@@ -104,6 +108,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             longest_wait: Nanos::ZERO,
             peak_at: from,
             peak_backlog: Backlog::default(),
+            tau: Nanos::ZERO,
             hit: 0,
             packets: 0,
             bytes: 0,
@@ -114,11 +119,12 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
         self.blame.iter_mut().for_each(Blame::open);
         let open = self.open.insert(Open { burst, series });
-        recent.since(from).for_each(|past| open.add(past, &mut self.blame, &project, &key));
+        recent.since(from).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
     }
 
     /// A packet left that had waited since `from`, while a burst is going on. For each granularity: its flow, and what
-    /// that held as the packet came; `key` is that of a flow of the first.
+    /// that held as the packet came; `key` and `fresh` are as in [`start`](Self::start).
+    #[expect(clippy::too_many_arguments, reason = "all are facts of the one packet")]
     pub fn departed(
         &mut self,
         departure: &Departure,
@@ -127,10 +133,12 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         flows: &[FlowId],
         parts: &[Contribution],
         key: impl Fn(FlowId) -> K,
+        mut fresh: impl FnMut(usize, FlowId),
     ) {
         let waited = departure.dequeued.saturating_sub(from);
         let Some(Open { burst, series }) = &mut self.open else { return };
         burst.end = departure.dequeued;
+        burst.tau = tau;
         burst.hit += u64::from(waited >= tau);
         burst.packets += 1;
         burst.bytes += departure.packet.size.0;
@@ -141,8 +149,10 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         burst.peak_backlog.bytes = burst.peak_backlog.bytes.max(departure.backlog_in.bytes);
         burst.peak_backlog.packets = burst.peak_backlog.packets.max(departure.backlog_in.packets);
         let size = departure.packet.size.0 as u32;
-        for (blame, (flow, part)) in self.blame.iter_mut().zip(flows.iter().zip(parts)) {
-            blame.add(*flow, size, part.own);
+        for (level, (blame, (flow, part))) in self.blame.iter_mut().zip(flows.iter().zip(parts)).enumerate() {
+            if blame.add(*flow, size, part.own) {
+                fresh(level, *flow);
+            }
         }
         if let (Some(series), Some(flow)) = (series, flows.first()) {
             series.departed(&key(*flow), size, departure.enqueued, departure.dequeued);
@@ -150,10 +160,16 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     }
 
     /// A packet left while a burst is going on, and nobody knows since when it waited: it is part of the burst, whose end
-    /// it does not move. `project` and `key` as for [`start`](Self::start).
-    pub fn passed(&mut self, past: Past, project: impl Fn(usize, FlowId) -> FlowId, key: impl Fn(FlowId) -> K) {
+    /// it does not move. `project`, `key` and `fresh` are as in [`start`](Self::start).
+    pub fn passed(
+        &mut self,
+        past: Past,
+        project: impl Fn(usize, FlowId) -> FlowId,
+        key: impl Fn(FlowId) -> K,
+        fresh: impl FnMut(usize, FlowId),
+    ) {
         if let Some(open) = &mut self.open {
-            open.add(past, &mut self.blame, &project, &key);
+            open.add(past, &mut self.blame, project, key, fresh);
         }
     }
 
@@ -183,8 +199,8 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     pub fn close(&mut self, key: impl Fn(usize, FlowId) -> K) -> Option<Burst<K>> {
         let Open { mut burst, series } = self.open.take()?;
         self.ended = Some(burst.end);
-        let most = self.most_culprits;
-        let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most, |flow| key(level, flow));
+        let most = &self.most_culprits;
+        let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most[level], |flow| key(level, flow));
         burst.blamed = self.blame.iter_mut().enumerate().map(close).collect();
         let drawn = self.picture.map_or(0, |(_, flows)| flows);
         burst.picture = series.map(|series| series.finish(drawn));
@@ -200,11 +216,15 @@ impl<K: Eq + Hash + Clone + Ord> Open<K> {
         blame: &mut [Blame<K>],
         project: impl Fn(usize, FlowId) -> FlowId,
         key: impl Fn(FlowId) -> K,
+        mut fresh: impl FnMut(usize, FlowId),
     ) {
         self.burst.packets += 1;
         self.burst.bytes += u64::from(size);
         for (level, blame) in blame.iter_mut().enumerate() {
-            blame.add(project(level, flow), size, 0);
+            let flow = project(level, flow);
+            if blame.add(flow, size, 0) {
+                fresh(level, flow);
+            }
         }
         if let Some(series) = &mut self.series {
             series.departed(&key(project(0, flow)), size, enqueued, dequeued);
@@ -270,8 +290,8 @@ mod tests {
         ) {
             let departures = departures(&arrivals);
             let mut recent = Recent::new(History::Fifo);
-            let mut tracker = BurstTracker::<u32>::new(1, 10, None);
-            let mut bursts = Vec::new();
+            let mut tracker = BurstTracker::<u32>::new(&[10], None);
+            let (mut bursts, mut told_fresh) = (Vec::new(), Vec::new());
             for departure in &departures {
                 let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
                 recent.advance(from);
@@ -280,15 +300,19 @@ mod tests {
                 }
                 if waited >= tau || tracker.is_open() {
                     if !tracker.is_open() {
-                        tracker.start(from, &recent, |_, flow| flow, |flow| flow.0);
+                        tracker.start(from, &recent, |_, flow| flow, |flow| flow.0, |_, flow| told_fresh.push(flow.0));
                     }
                     let (flow, part) = (departure.packet.flow, Contribution::default());
-                    tracker.departed(departure, from, tau, &[flow], &[part], |flow| flow.0);
+                    tracker.departed(departure, from, tau, &[flow], &[part], |flow| flow.0, |_, flow| told_fresh.push(flow.0));
                 }
                 let Departure { packet, enqueued, dequeued, .. } = *departure;
                 recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
             }
             bursts.extend(tracker.close(|_, flow| flow.0).map(told));
+            told_fresh.sort_unstable();
+            let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
+            flows.sort_unstable();
+            prop_assert_eq!(told_fresh, flows);
             prop_assert_eq!(bursts, reference(&departures, tau));
         }
     }

@@ -24,7 +24,7 @@ pub enum Line {
     /// Second, of `queuescope tap`: how packets were matched before and behind the router, and by which clocks.
     Tap(Box<Tap>),
     /// A burst, in order of time.
-    Burst(Burst),
+    Burst(Box<Burst>),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
     Why(Box<Why>),
     /// Last: counts and extremes over the whole input.
@@ -71,7 +71,7 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         line(&Line::Tap(Box::new(tap.clone())), out)?;
     }
     for burst in &report.bursts {
-        line(&Line::Burst(Burst { series: None, ..burst.clone() }), out)?;
+        line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)?;
     }
     line(&Line::Summary(Box::new(summary(report))), out)
 }

@@ -62,7 +62,8 @@ pub struct Setup {
     pub overhead: String,
     /// At which granularities flows were told apart.
     pub granularities: Vec<String>,
-    /// A burst is a stretch in which packets wait at least this long.
+    /// A burst is a stretch in which packets wait at least this long. Unless it was given this is the last value; see
+    /// `tau_ns` of a burst.
     pub tau_ns: u64,
     /// Where tau came from: `given`, or `1/8 of the largest delay`.
     pub tau_source: String,
@@ -114,7 +115,7 @@ pub struct Totals {
     pub utilisation: Option<f64>,
     /// Share of packets that waited at all.
     pub waited_share: f64,
-    /// Delay at percentiles 50, 90, 99, 99.9 and 100, as (percentile, nanoseconds).
+    /// Delay at percentiles 50, 90, 99, 99.9 and 100, as (percentile, nanoseconds); good to a thousandth.
     pub delay_percentiles: Vec<(f64, u64)>,
     /// The longest delay.
     pub peak_delay_ns: u64,
@@ -144,7 +145,7 @@ pub struct FlowCount {
 pub struct Burst {
     /// Its number, from 1 in order of time.
     pub number: u64,
-    /// When the first packet that waited at least tau came.
+    /// When the first packet came that waited at least tau, as that was when it left.
     pub start_ns: u64,
     /// From then until the last packet left before one that waited less than half of tau.
     pub length_ns: u64,
@@ -156,7 +157,9 @@ pub struct Burst {
     pub peak_depth_bytes: u64,
     /// The deepest queue in it, packets.
     pub peak_depth_packets: u64,
-    /// Packets that waited at least tau.
+    /// Tau in it. Unless tau was given it follows the longest delay so far, so that an early burst has a smaller one.
+    pub tau_ns: u64,
+    /// Packets that waited at least tau, as that was when they left.
     pub packets_hit: u64,
     /// Packets that left during the burst.
     pub packets: u64,
@@ -166,6 +169,10 @@ pub struct Burst {
     pub drops: u64,
     /// The culprits, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
+    /// What the flows of the first granularity have in common, where several together explain what no single one does.
+    pub groups: Vec<Group>,
+    /// The culprits of the packet that waited longest, where they were asked for.
+    pub worst: Option<Worst>,
     /// Queue depth during the burst, finer than the whole series, where it was asked for.
     pub series: Option<Series>,
 }
@@ -177,7 +184,7 @@ pub struct Culprits {
     pub granularity: String,
     /// Flows with the largest shares; those under alpha are left out unless there would be none.
     pub flows: Vec<Culprit>,
-    /// How many flows left packets, altogether.
+    /// How many flows left packets, altogether (over all bursts: exact up to 131 072, then good to half a percent).
     pub flows_total: u64,
 }
 
@@ -194,6 +201,26 @@ pub struct Culprit {
     pub share: f64,
     /// The most of the queue that it held as one of its own packets came, bytes.
     pub peak_bytes: u64,
+    /// By what factor its rate grew from one window of the sketch to the next, at most; none where it did not at least
+    /// double, or where that is not known. Known at the first granularity, of each burst.
+    pub ramp: Option<f64>,
+    /// Whether it came up from nothing.
+    pub new: bool,
+}
+
+/// The culprits of the packet of a burst that waited longest, at the first granularity: estimates, from the bounded
+/// memory that follows the stream. `queuescope why` tells the same exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Worst {
+    /// Since when the queue had not been empty as it came.
+    pub since_ns: u64,
+    /// Who left the queue while it waited.
+    pub direct: Ranked,
+    /// Who left before that, since the queue was last empty.
+    pub indirect: Ranked,
+    /// Who raised the queue to the levels that stood as it came; none where another packet of the same busy period
+    /// waited longer.
+    pub original: Option<Ranked>,
 }
 
 /// How right one estimator of the sketch was about which packets belong to contributing flows.
@@ -203,7 +230,7 @@ pub struct SketchScore {
     pub granularity: String,
     /// `inner`, `outer` or `overlap`.
     pub estimator: String,
-    /// Packets asked about: those that waited at least tau.
+    /// Packets asked about: those that waited at least tau, as that was when they left.
     pub asked: u64,
     /// Rightly reported.
     pub true_positives: u64,

@@ -7,7 +7,7 @@ mod tap;
 mod why;
 
 use crate::format::{bytes, count, duration, percent, rate};
-use crate::model::{Burst, Culprits, Report, Skipped};
+use crate::model::{Burst, Culprit, Culprits, Group, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 
@@ -22,6 +22,7 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 const MOST_BURSTS: usize = 10;
 const MOST_CULPRITS: usize = 3;
 const MOST_OVERALL: usize = 5;
+const MOST_GROUPS: usize = 2;
 
 /// Writes the report as text.
 ///
@@ -97,12 +98,14 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
         out,
         "depth",
         &format!(
-            "up to {} in {} packets; {} of packets waited{}",
+            "up to {}, up to {} packet{}; {} of packets waited{}",
             bytes(totals.peak_depth_bytes),
             count(totals.peak_depth_packets),
+            plural(totals.peak_depth_packets),
             percent(totals.waited_share),
             totals.flows_in_queue_mean.map_or(String::new(), |flows| format!(
-                "; packets of bursts met {flows:.1} flows in the queue on average"
+                "; packets of bursts met {flows:.1} flows by {} in the queue on average",
+                setup.granularities.first().map_or("flow", String::as_str)
             ))
         ),
     )?;
@@ -118,20 +121,26 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
 fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let tau = duration(report.setup.tau_ns);
     if report.bursts.is_empty() {
-        return writeln!(out, "\n{BOLD}No bursts:{BOLD:#} no packet waited {tau} ({}).", report.setup.tau_source);
+        writeln!(out, "\n{BOLD}No bursts:{BOLD:#} no packet waited {tau} ({}).", report.setup.tau_source)?;
+        let dropped: u64 = report.totals.drops.values().sum();
+        return if dropped == 0 {
+            Ok(())
+        } else {
+            writeln!(out, "Packets were dropped all the same: a lower --tau shows when, and who filled the queue.")
+        };
     }
     let all = report.bursts.len() as u64 + report.bursts_left_out;
     let shown = longest(&report.bursts, MOST_BURSTS);
     let which = if (shown.len() as u64) < all {
-        format!("; the {} with the longest delay", shown.len())
+        format!("; the {} with the longest delay{}", shown.len(), plural(shown.len() as u64))
     } else {
         String::new()
     };
-    let plural = if all == 1 { "" } else { "s" };
     writeln!(
         out,
-        "\n{BOLD}{} burst{plural}{BOLD:#} in which packets waited {tau} or more ({}){which}:\n",
+        "\n{BOLD}{} burst{}{BOLD:#} with delays of {tau} or more ({}){which}:\n",
         count(all),
+        plural(all),
         report.setup.tau_source
     )?;
     writeln!(
@@ -139,7 +148,9 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
         "{DIM}{:>7}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}{DIM:#}",
         "burst", "start", "length", "peak delay", "depth", "hit", "drops"
     )?;
-    for burst in shown {
+    let all_culprits = || shown.iter().flat_map(|burst| &burst.culprits).flat_map(|culprits| &culprits.flows);
+    let ramps = all_culprits().any(|culprit| culprit.new || culprit.ramp.is_some());
+    for burst in &shown {
         writeln!(
             out,
             "{BOLD}{:>7}{BOLD:#}  {:>9}  {:>9}  {HOT}{:>10}{HOT:#}  {:>9}  {:>9}  {:>9}",
@@ -151,18 +162,24 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
             count(burst.packets_hit),
             count(burst.drops)
         )?;
+        let mut first = true;
         for culprits in &burst.culprits {
             let mut granularity = culprits.granularity.as_str();
             for culprit in culprits.flows.iter().take(MOST_CULPRITS) {
+                let trend = if ramps { format!("{:>10}  ", trend(culprit)) } else { String::new() };
                 writeln!(
                     out,
-                    "{DIM}{granularity:>16}{DIM:#}  {:>9}  {}",
+                    "{DIM}{granularity:>16}{DIM:#}  {:>9}  {NOTE}{trend}{NOTE:#}{}",
                     percent(culprit.share),
                     plain(&culprit.flow)
                 )?;
                 granularity = "";
             }
-            more(culprits, MOST_CULPRITS, &" ".repeat(18), out)?;
+            more(culprits, MOST_CULPRITS, &" ".repeat(18), if ramps { 12 } else { 0 }, out)?;
+            if first {
+                groups(&burst.groups, if ramps { 12 } else { 0 }, out)?;
+            }
+            first = false;
         }
     }
     Ok(())
@@ -186,7 +203,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 plain(&culprit.flow)
             )?;
         }
-        more(culprits, MOST_OVERALL, "", out)?;
+        more(culprits, MOST_OVERALL, "", 37, out)?;
     }
     Ok(())
 }
@@ -251,15 +268,43 @@ fn longest(bursts: &[Burst], most: usize) -> Vec<&Burst> {
     shown
 }
 
-fn more(culprits: &Culprits, shown: usize, indent: &str, out: &mut impl Write) -> io::Result<()> {
+fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut impl Write) -> io::Result<()> {
+    let untold = culprits.flows.len().saturating_sub(shown);
     let shown = culprits.flows.iter().take(shown);
     let rest = culprits.flows_total.saturating_sub(shown.len() as u64);
     let share = 1.0 - shown.map(|culprit| culprit.share).sum::<f64>();
     if rest == 0 {
         return Ok(());
     }
-    let plural = if rest == 1 { "other" } else { "others" };
-    writeln!(out, "{indent}{DIM}{:>9}  {} {plural}{DIM:#}", percent(share.max(0.0)), count(rest))
+    let other = if rest == 1 { "other" } else { "others" };
+    // Those above alpha are in JSON and HTML.
+    let untold = if untold > 0 { format!(", {untold} of them culprits too") } else { String::new() };
+    let share = percent(share.max(0.0));
+    writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{untold}{DIM:#}", "", count(rest))
+}
+
+/// What flows have in common, below the flows.
+fn groups(groups: &[Group], gap: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut heading = "in common";
+    for group in groups.iter().take(MOST_GROUPS) {
+        let share = percent(group.share);
+        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {:gap$}{BOLD}{}{BOLD:#}", "", group.reading)?;
+        heading = "";
+    }
+    Ok(())
+}
+
+/// `new`, `ramped 4x`, `ramped 2.5x`, or nothing.
+fn trend(culprit: &Culprit) -> String {
+    match culprit.ramp {
+        _ if culprit.new => "new".to_owned(),
+        Some(factor) if factor < 9.95 => {
+            let text = format!("{factor:.1}");
+            format!("ramped {}x", text.strip_suffix(".0").unwrap_or(&text))
+        }
+        Some(factor) => format!("ramped {factor:.0}x"),
+        None => String::new(),
+    }
 }
 
 /// A name as one line of visible text: names from a table may hold anything, also what turns or moves a line.
@@ -271,6 +316,9 @@ fn plain(name: &str) -> String {
 }
 
 fn plural_granularity(granularity: &str, flows: u64) -> String {
-    let plural = if flows == 1 { "flow" } else { "flows" };
-    format!("{plural} by {granularity}")
+    format!("flow{} by {granularity}", plural(flows))
+}
+
+fn plural(n: u64) -> &'static str {
+    if n == 1 { "" } else { "s" }
 }

@@ -73,8 +73,8 @@ pub struct OnLink {
 pub struct Ranked {
     /// All bytes.
     pub bytes: u64,
-    /// All packets.
-    pub packets: u64,
+    /// All packets; none where only bytes are estimated.
+    pub packets: Option<u64>,
     /// The flows, for each granularity.
     pub by: Vec<Parts>,
     /// What flows have in common, where several together explain what no single one does: disjoint.
@@ -101,8 +101,8 @@ pub struct Part {
     pub flow: String,
     /// Its bytes.
     pub bytes: u64,
-    /// Its packets.
-    pub packets: u64,
+    /// Its packets; none where only bytes are estimated.
+    pub packets: Option<u64>,
     /// Its share of all bytes.
     pub share: f64,
 }

@@ -86,8 +86,9 @@ fn kind(name: &str, meaning: &str, ranked: &Ranked, out: &mut impl Write) -> io:
     if ranked.bytes == 0 {
         return writeln!(out, "\n{BOLD}{name}:{BOLD:#} none {DIM}({meaning}){DIM:#}");
     }
-    let (size, packets) = (bytes(ranked.bytes), count(ranked.packets));
-    writeln!(out, "\n{BOLD}{name}:{BOLD:#} {size} in {packets} packets {DIM}({meaning}){DIM:#}\n")?;
+    let packets = ranked.packets.map_or(String::new(), |packets| format!(" in {} packets", count(packets)));
+    let size = bytes(ranked.bytes);
+    writeln!(out, "\n{BOLD}{name}:{BOLD:#} {size}{packets} {DIM}({meaning}){DIM:#}\n")?;
     writeln!(out, "{DIM}{:>16}  {:>9}  {:>9}  {:>9}{DIM:#}", "", "share", "bytes", "packets")?;
     for (position, parts) in ranked.by.iter().enumerate() {
         flows(parts, if position == 0 { MOST_FLOWS } else { MOST_COARSER }, out)?;
@@ -108,7 +109,7 @@ fn flows(parts: &Parts, most: usize, out: &mut impl Write) -> io::Result<()> {
     let mut heading = parts.granularity.as_str();
     let shown = &parts.flows[..most.min(parts.flows.len())];
     for Part { flow, bytes: size, packets, share } in shown {
-        let (share, size, packets) = (percent(*share), bytes(*size), count(*packets));
+        let (share, size, packets) = (percent(*share), bytes(*size), packets.map_or(String::new(), count));
         writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {size:>9}  {packets:>9}  {}", plain(flow))?;
         heading = "";
     }

@@ -316,11 +316,14 @@ fn burst(recipe: &Recipe, trace: &Trace, number: u64, from: usize, to: usize) ->
         peak_at_ns: peak as u64 * STEP_NS,
         peak_depth_bytes: trace.depth[peak] as u64,
         peak_depth_packets: trace.depth[peak] as u64 / 1100,
+        tau_ns: recipe.tau_ns,
         packets_hit: bytes / 1300,
         packets: bytes / 1100,
         bytes,
         drops: trace.drops[from..to].iter().sum(),
         culprits: culprits(recipe, trace, &steps),
+        groups: Vec::new(),
+        worst: None,
         series: Some(series(recipe, trace, first, last, (last - first).min(240))),
     }
 }
@@ -342,6 +345,8 @@ fn culprits(recipe: &Recipe, trace: &Trace, steps: &[usize]) -> Vec<Culprits> {
                 packets: (bytes / 1100.0) as u64,
                 share: bytes / total,
                 peak_bytes: peak as u64,
+                ramp: None,
+                new: false,
             })
             .collect();
         flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.flow.cmp(&b.flow)));

@@ -69,13 +69,19 @@ impl std::fmt::Display for Trend {
 }
 
 impl ConQuest {
+    /// The number of the window that the last packet was recorded in.
+    #[inline]
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
     /// What `key` had in the two newest windows that are whole at `now`, which is no earlier than anything recorded.
     /// Neither is underestimated. Asking in a later window begins that window.
     pub fn jump(&mut self, key: u64, now: Nanos) -> Jump {
         if now.0 >= self.end {
             self.rotate(now);
         }
-        let known = self.params.kept() >= 3 && self.start - self.oldest >= 2 * self.params.window.0;
+        let known = self.params.kept() >= 3 && self.start.saturating_sub(self.oldest) / 2 >= self.params.window.0;
         Jump { newest: self.in_window(key, 1), before: self.in_window(key, 2), known }
     }
 

@@ -1,0 +1,85 @@
+//! Names for flows that last longer than the ids that a door takes back.
+
+use queuescope_wire::FlowId;
+use std::collections::BTreeMap;
+
+/// Ids that are never handed out twice, for meters that remember flows longer than the door does. Of flows that it took
+/// back, the keys of those that came last are kept.
+#[derive(Debug)]
+pub struct Lasting<K> {
+    /// By the door's id.
+    ids: Vec<Option<FlowId>>,
+    next: u32,
+    gone: BTreeMap<FlowId, K>,
+}
+
+/// Keys that are kept of flows that the door took back: what a monitor remembers is mostly younger.
+const GONE_KEPT: usize = 1 << 16;
+
+impl<K: Clone> Lasting<K> {
+    /// No flow has a name yet.
+    pub fn new() -> Self {
+        Self { ids: Vec::new(), next: 0, gone: BTreeMap::new() }
+    }
+
+    /// The lasting id of a flow. After 2^32 flows they begin again.
+    #[inline]
+    pub fn id(&mut self, flow: FlowId) -> FlowId {
+        if self.ids.len() <= flow.index() {
+            self.ids.resize(flow.index() + 1, None);
+        }
+        *self.ids[flow.index()].get_or_insert_with(|| {
+            let id = FlowId(self.next);
+            self.next = self.next.wrapping_add(1);
+            id
+        })
+    }
+
+    /// The door takes the id of a flow back.
+    pub fn forget(&mut self, flow: FlowId, key: &K) {
+        let Some(id) = self.ids.get_mut(flow.index()).and_then(Option::take) else { return };
+        self.gone.insert(id, key.clone());
+        if self.gone.len() > GONE_KEPT {
+            self.gone.pop_first();
+        }
+    }
+
+    /// The keys of lasting ids, of each if it is still known; `key` tells those of the door's ids.
+    pub fn keys(&self, of: impl Iterator<Item = FlowId>, key: impl Fn(FlowId) -> K) -> Vec<Option<K>> {
+        let mut wanted: BTreeMap<FlowId, Option<K>> = BTreeMap::new();
+        let order: Vec<_> = of.inspect(|id| _ = wanted.insert(*id, self.gone.get(id).cloned())).collect();
+        for (position, id) in self.ids.iter().enumerate() {
+            if let Some(found) = id.and_then(|id| wanted.get_mut(&id)) {
+                *found = Some(key(FlowId(position as u32)));
+            }
+        }
+        order.iter().map(|id| wanted.get(id).cloned().flatten()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_outlasts_its_id() {
+        let mut lasting = Lasting::new();
+        let first = lasting.id(FlowId(3));
+        assert_eq!(lasting.id(FlowId(3)), first);
+        lasting.forget(FlowId(3), &"old");
+        let second = lasting.id(FlowId(3));
+        assert_ne!(first, second);
+        let never = FlowId(99);
+        assert_eq!(lasting.keys([second, first, never].into_iter(), |_| "new"), [Some("new"), Some("old"), None]);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut lasting = Lasting::new();
+        for n in 0..2 * GONE_KEPT as u32 {
+            lasting.id(FlowId(n % 5));
+            lasting.forget(FlowId(n % 5), &n);
+        }
+        assert_eq!((lasting.gone.len(), lasting.ids.len()), (GONE_KEPT, 5));
+    }
+}
