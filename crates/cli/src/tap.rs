@@ -177,8 +177,9 @@ impl Captures {
             }
         }
         let found = survey.finish();
-        if let (true, Some(Err(error))) = (found.iter().all(Result::is_err), found.first()) {
-            return Err(anyhow!("{}: {error}", self.egress.path.display()));
+        if let Some(error) = found.iter().find_map(|found| found.err()).filter(|_| found.iter().all(Result::is_err)) {
+            let [before, behind] = [&self.ingress[0], &self.egress].map(|capture| capture.path.display());
+            return Err(anyhow!("cannot match {before} with {behind}: {error}"));
         }
         Ok(found.into_iter().map(Result::ok).collect())
     }

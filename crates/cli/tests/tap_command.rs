@@ -8,20 +8,17 @@ mod common;
 mod pair;
 
 use common::{Report, file, list, number, printed, run, shared};
-use pair::{Making, Pair, Record};
+use pair::{Making, Pair};
 use queuescope_meter::tap::Clock;
-use queuescope_pcap::PcapWriter;
 use queuescope_queue::Limit;
 use queuescope_wire::{Nanos, Rate};
 use serde_json::Value;
-use std::fs::File;
-use std::io::BufWriter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const DEMO: &str = "data/demo.pcap.xz";
-const ETHERNET: u32 = 1;
+
 /// When the demo's first packet came.
 fn start() -> Nanos {
     Nanos(common::packets(&file(DEMO))[0].2.unwrap())
@@ -49,18 +46,7 @@ impl Made {
         };
         let pair = Pair::make(&file(DEMO), making).unwrap();
         let directory = tempfile::tempdir().unwrap();
-        let write = |name: String, records: &[Record]| {
-            let path = directory.path().join(name);
-            let out = BufWriter::new(File::create(&path).unwrap());
-            let mut writer = PcapWriter::new(out, ETHERNET, 0).unwrap();
-            for record in records {
-                writer.packet(record.time, record.original_len, &record.data).unwrap();
-            }
-            writer.finish().unwrap();
-            path
-        };
-        let ingress = (0..2).map(|link| write(format!("in{link}.pcap"), &pair.ingress[link])).collect();
-        let egress = write("out.pcap".to_owned(), &pair.egress);
+        let (ingress, egress) = pair.write(directory.path()).unwrap();
         Self { directory, ingress, egress }
     }
 

@@ -278,7 +278,7 @@ mod tests {
         bursts
     }
 
-    fn told(burst: Burst<u32>) -> Told {
+    fn told(burst: &Burst<u32>) -> Told {
         let flows = burst.blamed[0].top.iter().map(|(flow, share)| (*flow, share.bytes)).collect();
         (burst.start.0, burst.end.0, burst.hit, burst.packets, flows)
     }
@@ -296,7 +296,7 @@ mod tests {
                 let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
                 recent.advance(from);
                 if tracker.ends_with(waited, tau) {
-                    bursts.extend(tracker.close(|_, flow| flow.0).map(told));
+                    bursts.extend(tracker.close(|_, flow| flow.0).map(|burst| told(&burst)));
                 }
                 if waited >= tau || tracker.is_open() {
                     if !tracker.is_open() {
@@ -308,7 +308,7 @@ mod tests {
                 let Departure { packet, enqueued, dequeued, .. } = *departure;
                 recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
             }
-            bursts.extend(tracker.close(|_, flow| flow.0).map(told));
+            bursts.extend(tracker.close(|_, flow| flow.0).map(|burst| told(&burst)));
             told_fresh.sort_unstable();
             let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
             flows.sort_unstable();

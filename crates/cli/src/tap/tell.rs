@@ -112,7 +112,7 @@ impl Tapped<'_> {
     }
 }
 
-const UNUSED: &str = "packets of ingress captures of which none was seen at the egress; those captures were left out";
+const UNUSED: &str = "packets of ingress captures of which none came out at the egress; those captures were left out";
 const NEAR_MAX_DELAY: &str = "packets with a delay close to --max-delay: others may have had a longer one and count as \
                               lost or missed; raise it";
 const EVICTED: &str = "packets whose place in the table was needed before they could have come out; lower --max-delay";
