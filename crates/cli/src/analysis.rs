@@ -283,6 +283,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// (section 6.2). It is to have come as it left.
     pub fn passed(&mut self, departure: &Departure) {
         let (packet, now) = (departure.packet, departure.dequeued);
+        // Those that are still in the queue came no one knows when.
+        self.recent.advance(Nanos::ZERO);
+        self.began.get_or_insert(now);
         self.counts.departed.packets += 1;
         self.counts.departed.bytes += packet.size;
         self.counts.passed += 1;
@@ -293,6 +296,23 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.remember(departure);
         let door = &self.door;
         self.watcher.departed(departure, self.flows[0], None, || door.name(0, door.key(0, self.flows[0])));
+    }
+
+    /// What passed since the last packet that was asked about is part of the burst that is going on, if that does.
+    #[cold]
+    fn join_passed(&mut self) {
+        let (door, levels, passed) = (&self.door, &mut self.levels, std::mem::take(&mut self.passed));
+        if self.bursts.is_open() {
+            for past in self.recent.last(passed) {
+                let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
+                self.bursts.passed(
+                    past,
+                    |level, flow| door.project(level, flow),
+                    |flow| door.key(0, flow).clone(),
+                    fresh,
+                );
+            }
+        }
     }
 
     /// The flow at hand is `flow`.
@@ -481,6 +501,12 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
+        if self.bursts.ends_with(waited, tau) {
+            self.close_burst();
+        }
+        if self.passed > 0 {
+            self.join_passed();
+        }
         self.recent.advance(from);
         let filled;
         let departure = if self.params.history == History::Fifo {
@@ -492,9 +518,6 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         };
         self.count(departure);
         self.project(departure.packet.flow);
-        if self.bursts.ends_with(waited, tau) {
-            self.close_burst();
-        }
         let hit = waited >= tau;
         let congested = hit || self.bursts.is_open();
         if congested || self.watcher.wants_parts() {
@@ -513,11 +536,7 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             let key = |flow| door.key(0, flow).clone();
             let project = |level, flow| door.project(level, flow);
             let mut fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-            if self.bursts.is_open() {
-                for past in self.recent.last(self.passed) {
-                    self.bursts.passed(past, project, key, &mut fresh);
-                }
-            } else {
+            if !self.bursts.is_open() {
                 self.bursts.start(from, &self.recent, project, key, &mut fresh);
                 self.ramps.open();
             }
@@ -532,7 +551,6 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));
             series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
-        self.passed = 0;
         self.remember(departure);
         let (door, part) = (&self.door, Some(self.parts[0]));
         self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));

@@ -18,11 +18,11 @@ use crate::views::Views;
 use anyhow::{Result, anyhow, bail};
 use bridge::{Bridge, Told};
 use capture::{Capture, Content, Shift, Work};
-use queuescope_meter::History;
 use queuescope_meter::tap::{
     Clock, ClockEstimate, Matcher, Routes, Seen, Survey, SurveyParams, Surveyed, TapDeparture, TapOutput, TapParams,
     drive,
 };
+use queuescope_meter::{History, Tau};
 use queuescope_sketch::ConQuest;
 use queuescope_wire::parse::{InvariantParams, Reach, Tunnel};
 use queuescope_wire::{Flows, Nanos};
@@ -40,22 +40,24 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let captures = Captures::of(args)?;
     let output = &args.output;
     check_outputs(args.ingress.iter().chain([&args.egress]), [&output.html, &output.parquet])?;
-    let scale = Scale::of(args.router.rate);
-    let history = History::Within(args.router.max_delay);
-    let mut params = params((&args.question, &args.sketch, output), history, args.router.rate, scale)?;
+    let (scale, longest) = (Scale::of(args.router.rate), args.router.max_delay);
+    let history = |disorder| History::NearlyFifo { disorder, longest };
+    let mut params = params((&args.question, &args.sketch, output), history(longest), args.router.rate, scale)?;
     // What is wrong with the sketch is told before anything is read.
     ConQuest::new(params.sketch.clone())?;
     let seen = captures.survey(args)?;
+    let within = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within)).max().unwrap_or_default();
+    // The clocks are not yet the better ones as the order is seen.
+    params.history = history(seen.disorder.saturating_add(Nanos(2 * within.0)).min(longest));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref())?;
     if args.question.tau.is_none() {
-        // What the clocks are not known to is no wait.
-        let within = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within.0)).max();
-        params.tau = queuescope_meter::Tau::adaptive(scale.tau.max(Nanos(2 * within.unwrap_or(0))));
+        params.tau = Tau::adaptive(scale.tau.max(Nanos(2 * within.0)));
     }
     let granularities = source::granularities(&args.keys);
     let mut analysis = Analysis::new(Flows::new(&granularities, FLOWS), params, outputs)?;
-    let mut bridge = Bridge::new(&mut analysis, &granularities, args.router.max_delay, seen.links.len());
+    let used = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within));
+    let mut bridge = Bridge::new(&mut analysis, &granularities, longest, used.collect());
     let matcher = captures.matched(&seen, Some(seen.routes.clone()), &mut bridge)?;
     let told = bridge.finish();
     captures.work.finish();
@@ -80,6 +82,8 @@ struct Known {
     invariant: InvariantParams,
     params: TapParams,
     routes: Routes,
+    /// How much earlier a packet came than one that left before it, at most.
+    disorder: Nanos,
 }
 
 /// A link into the router.
@@ -151,8 +155,11 @@ impl Captures {
         let clocks = self.clocks(&params, invariant)?;
         let links = contents.into_iter().zip(clocks).map(|(content, clock)| Link { content, clock }).collect();
         let routes = Routes::new(params.routes, params.most_routes);
-        let mut known = Known { links, egress, invariant, params: TapParams { entries, ..params }, routes };
-        let matcher = self.matched(&known, None, &mut Nobody)?;
+        let mut known =
+            Known { links, egress, invariant, params: TapParams { entries, ..params }, routes, disorder: Nanos::ZERO };
+        let mut order = Order::default();
+        let matcher = self.matched(&known, None, &mut order)?;
+        known.disorder = order.disorder;
         known.routes = matcher.routes();
         let used = known.links.iter_mut().filter_map(|link| link.clock.as_mut());
         for (clock, better) in used.zip(matcher.clocks()) {
@@ -202,10 +209,20 @@ impl Captures {
     }
 }
 
-/// Told of what nobody wants to know.
-struct Nobody;
+/// Finds how far the router is from a FIFO.
+#[derive(Default)]
+struct Order {
+    latest: Nanos,
+    disorder: Nanos,
+}
 
-impl TapOutput for Nobody {
-    fn departed(&mut self, _departure: &TapDeparture) {}
+impl TapOutput for Order {
+    fn departed(&mut self, departure: &TapDeparture) {
+        if let Some(enqueued) = departure.enqueued() {
+            self.disorder = self.disorder.max(self.latest.saturating_sub(enqueued));
+            self.latest = self.latest.max(enqueued);
+        }
+    }
+
     fn lost(&mut self, _packet: &Seen, _link: usize, _enqueued: Nanos) {}
 }

@@ -109,6 +109,12 @@ fn a_made_pair_gives_the_report_of_its_queue() {
         assert!(found.abs_diff(by_egress_clock(delay)) <= 1_000, "{what}: {found} ns of {delay} ns");
     };
     close(report.total("/totals/peak_delay_ns"), truth.total("/totals/peak_delay_ns"), "peak delay");
+    for (total, allowed) in [("/totals/waited_share", 0.001), ("/totals/flows_in_queue_mean", 0.1)] {
+        let [found, was] =
+            [&report, &truth].map(|report| report.summary.pointer(total).and_then(Value::as_f64).unwrap());
+        assert!((found - was).abs() <= allowed, "{total}: {found} in place of {was}");
+    }
+    assert_eq!(report.total("/totals/peak_depth_packets"), truth.total("/totals/peak_depth_packets"));
     for (found, burst) in report.bursts.iter().zip(&truth.bursts) {
         close(number(found, "/peak_delay_ns"), number(burst, "/peak_delay_ns"), "a burst's peak delay");
         close(number(found, "/start_ns"), number(burst, "/start_ns"), "a burst's start");

@@ -22,8 +22,13 @@ pub enum History {
     Fifo,
     /// Any order: so many departures.
     Departures(usize),
-    /// Any order, and no packet waits for longer than this: what left longer ago is never asked about again.
-    Within(Nanos),
+    /// Nearly a FIFO: what left before the last packet came, and a while before that, is never asked about again.
+    NearlyFifo {
+        /// How much earlier a packet may have come than one that left before it.
+        disorder: Nanos,
+        /// The longest that any packet waits.
+        longest: Nanos,
+    },
 }
 
 /// A departure that is still remembered.
@@ -68,9 +73,10 @@ impl Recent {
                     self.forgotten = true;
                 }
             }
-            History::Within(longest) => {
+            History::NearlyFifo { disorder, longest } => {
                 let now = self.ring.back().map_or(Nanos::ZERO, |kept| kept.past.dequeued);
-                while self.ring.front().is_some_and(|kept| kept.past.dequeued.saturating_add(longest) < now) {
+                let before = from.saturating_sub(disorder).max(now.saturating_sub(longest));
+                while self.ring.front().is_some_and(|kept| kept.past.dequeued < before) {
                     self.ring.pop_front();
                 }
             }
@@ -144,16 +150,18 @@ mod tests {
     }
 
     #[test]
-    fn where_no_packet_waits_longer_nothing_older_is_kept() {
-        let mut recent = Recent::new(History::Within(Nanos(3)));
-        for n in 0..10 {
-            recent.record(past(n));
-            recent.advance(Nanos(n));
-        }
-        assert_eq!(recent.since(Nanos(0)).map(|past| past.dequeued.0).collect::<Vec<_>>(), [6, 7, 8, 9]);
+    fn where_nearly_all_is_in_order_a_little_more_is_kept() {
+        let mut recent = Recent::new(History::NearlyFifo { disorder: Nanos(2), longest: Nanos(5) });
+        let times = |recent: &Recent| recent.since(Nanos(0)).map(|past| past.dequeued.0).collect::<Vec<_>>();
+        (0..10).for_each(|n| recent.record(past(n)));
+        recent.advance(Nanos(8));
+        assert_eq!(times(&recent), [6, 7, 8, 9]);
         assert_eq!(recent.last(2).map(|past| past.dequeued.0).collect::<Vec<_>>(), [8, 9]);
         assert_eq!(recent.last(7).count(), 4);
-        assert!(!recent.is_too_short_for(Nanos(6)), "no question is about more");
+        (10..13).for_each(|n| recent.record(past(n)));
+        recent.advance(Nanos(8));
+        assert_eq!(times(&recent), [7, 8, 9, 10, 11, 12], "nothing waits for longer");
+        assert!(!recent.is_too_short_for(Nanos(7)), "no question is about more");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Bridge<'a> {
     mask: KeyMask,
     granularity: Granularity,
     max_delay: Nanos,
+    /// How well the clock of each link is known: no longer a wait is one.
+    within: Vec<Nanos>,
     departures: VecDeque<TapDeparture>,
     lost: BTreeMap<(Nanos, u64), Seen>,
     now: Nanos,
@@ -51,18 +53,18 @@ const LOST_FLOWS: usize = 4096;
 const NEAR: u64 = 9;
 
 impl<'a> Bridge<'a> {
-    /// Nothing was told yet, of so many links.
+    /// Nothing was told yet, of links whose clocks are known to within such times.
     pub fn new(
         analysis: &'a mut Analysis<Flows, Outputs>,
         granularities: &[Granularity],
         max_delay: Nanos,
-        links: usize,
+        within: Vec<Nanos>,
     ) -> Self {
         let told = Told {
             packets: 0,
             bytes: 0,
             span: None,
-            links: vec![(0, 0); links],
+            links: vec![(0, 0); within.len()],
             lost: Heavy::with_capacity(LOST_FLOWS),
             near_max_delay: 0,
         };
@@ -71,6 +73,7 @@ impl<'a> Bridge<'a> {
             mask: KeyMask::covering(granularities),
             granularity: granularities[0],
             max_delay,
+            within,
             departures: VecDeque::new(),
             lost: BTreeMap::new(),
             now: Nanos::ZERO,
@@ -110,9 +113,13 @@ impl<'a> Bridge<'a> {
         let TapDeparture { seen, dequeued, arrived } = departure;
         self.now = *dequeued;
         // What came in is known by what it was then: behind a NAT it is another's.
-        let key = if let Arrived::Seen { ingress, .. } = arrived { &ingress.key } else { &seen.key };
-        let packet = self.packet(seen, key, departure.enqueued().unwrap_or(*dequeued), *dequeued);
-        let enqueued = departure.enqueued();
+        let (key, within) = match arrived {
+            Arrived::Seen { ingress, link, .. } => (&ingress.key, self.within[*link]),
+            _ => (&seen.key, Nanos::ZERO),
+        };
+        let waited = |enqueued: &Nanos| dequeued.saturating_sub(*enqueued) > within;
+        let enqueued = departure.enqueued().map(|enqueued| Some(enqueued).filter(waited).unwrap_or(*dequeued));
+        let packet = self.packet(seen, key, enqueued.unwrap_or(*dequeued), *dequeued);
         let none = Backlog::default();
         let departure = Departure {
             packet,
