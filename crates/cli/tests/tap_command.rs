@@ -10,9 +10,11 @@ mod pair;
 use common::{Report, file, list, number, printed, run, shared};
 use pair::{Making, Pair};
 use queuescope_meter::tap::Clock;
+use queuescope_pcap::PcapWriter;
 use queuescope_queue::Limit;
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::{ByteCount, Nanos, Rate};
 use serde_json::Value;
+use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -121,6 +123,24 @@ fn a_made_pair_gives_the_report_of_its_queue() {
         assert_eq!(culprits(found), culprits(burst));
     }
     assert!(truth.bursts.len() >= 5);
+}
+
+#[test]
+fn a_packets_own_time_on_the_link_is_taken_out_where_it_is_stamped_at_its_end() {
+    let made = Made::new(Limit::None, 5_000);
+    let rate = Rate::from_bits_per_second(20_000_000).unwrap();
+    let (_, first) = made.tap("--rate 20mbps", 0..2);
+    let packets = common::packets(&made.egress);
+    let mut writer = PcapWriter::new(File::create(&made.egress).unwrap(), 1, 0).unwrap();
+    for (_, _, time, length, data) in packets {
+        let end = Nanos(time.unwrap()) + rate.time_for(ByteCount(u64::from(length)));
+        writer.packet(end, length, &data).unwrap();
+    }
+    writer.finish().unwrap();
+    let last = |words: &str| tapped(&printed(run(&format!("tap --json {words}"), &made.paths(0..2)), 0)).1;
+    let peak = |report: &Report| report.total("/totals/peak_delay_ns");
+    assert!(peak(&last("--rate 20mbps")).abs_diff(peak(&first)) <= 10);
+    assert!(peak(&last("")).abs_diff(peak(&first)) > 10_000, "with its rate not known, it is in the delay");
 }
 
 #[test]

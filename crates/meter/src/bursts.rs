@@ -283,6 +283,25 @@ mod tests {
         (burst.start.0, burst.end.0, burst.hit, burst.packets, flows)
     }
 
+    #[test]
+    fn what_passed_is_part_of_a_burst_and_does_not_move_its_end() {
+        let departures = departures(&[(0, 100, 0), (0, 50, 1)]);
+        let (recent, mut tracker) = (Recent::new(History::Fifo), BurstTracker::<u32>::new(&[10], None));
+        let (project, key) = (|_, flow| flow, |flow: FlowId| flow.0);
+        let past =
+            |flow, dequeued| Past { flow: FlowId(flow), size: 7, enqueued: Nanos(dequeued), dequeued: Nanos(dequeued) };
+        tracker.passed(past(3, 1), project, key, |_, _| panic!("no burst is going on"));
+        tracker.start(Nanos(0), &recent, project, key, |_, _| {});
+        let parts = [Contribution::default()];
+        tracker.departed(&departures[1], Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
+        let mut heard = Vec::new();
+        tracker.passed(past(3, 120), project, key, |level, flow| heard.push((level, flow)));
+        let burst = tracker.close(|_, flow| flow.0).unwrap();
+        assert_eq!(heard, [(0, FlowId(3))]);
+        assert_eq!((burst.end, burst.packets, burst.bytes, burst.hit), (Nanos(100), 2, 57, 1));
+        assert_eq!(told(&burst).4, BTreeMap::from([(1, 50), (3, 7)]));
+    }
+
     proptest! {
         #[test]
         fn bursts_are_those_of_the_definition(
