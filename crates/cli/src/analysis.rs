@@ -77,6 +77,8 @@ pub struct Analysis<D: Door, W> {
     flows: Vec<FlowId>,
     parts: Vec<Contribution>,
     last_enqueued: Nanos,
+    /// Packets that passed since the last that was asked about.
+    passed: usize,
     /// When the first packet left.
     began: Option<Nanos>,
 }
@@ -137,6 +139,8 @@ pub(crate) struct Told<K> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub departed: Backlog,
+    /// Of those, how many nobody saw coming.
+    pub passed: u64,
     pub waited: u64,
     pub longest: Nanos,
     pub hit: u64,
@@ -152,8 +156,15 @@ pub(crate) struct Counts {
 pub trait Watcher {
     /// Whether it wants to know each packet's part of the queue, also where there is no congestion.
     fn wants_parts(&self) -> bool;
-    /// A packet left the queue; `flow`, its `part` and its name are those of the first granularity.
-    fn departed(&mut self, departure: &Departure, flow: FlowId, part: Contribution, name: impl FnOnce() -> String);
+    /// A packet left the queue; `flow`, its `part` and its name are those of the first granularity. Of a packet that
+    /// nobody saw coming there is no part, and it is told to have come as it left.
+    fn departed(
+        &mut self,
+        departure: &Departure,
+        flow: FlowId,
+        part: Option<Contribution>,
+        name: impl FnOnce() -> String,
+    );
     /// A packet was dropped.
     fn dropped(&mut self, packet: Packet, reason: DropReason);
     /// The id of a flow of the first granularity is taken back.
@@ -213,6 +224,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             flows: vec![FlowId(0); count],
             parts: vec![Contribution::default(); count],
             last_enqueued: Nanos::ZERO,
+            passed: 0,
             began: None,
             params,
         })
@@ -228,8 +240,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let before = match (self.params.history, self.recent.oldest()) {
             (History::Fifo, Some(oldest)) => oldest.enqueued.min(self.last_enqueued),
             (History::Fifo, None) => self.last_enqueued,
-            (History::Departures(_), Some(oldest)) => oldest.dequeued,
-            (History::Departures(_), None) => Nanos::ZERO,
+            (_, Some(oldest)) => oldest.dequeued,
+            (_, None) => Nanos::ZERO,
         };
         let (bursts, watcher, ramps, worst) = (&mut self.bursts, &mut self.watcher, &mut self.ramps, &mut self.worst);
         self.door.expire(before, |level, flow, key| {
@@ -250,7 +262,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.thin_out();
         self.kept.sort_unstable_by_key(|told| told.burst.start);
         // Most packets wait for nothing, and were only counted.
-        let idle = self.counts.departed.packets - self.counts.waited;
+        let idle = self.counts.departed.packets - self.counts.passed - self.counts.waited;
         self.delays.saturating_record_n(0, idle);
         let findings = Findings {
             left_out: self.left_out + self.perhaps_left_out.len() as u64,
@@ -265,6 +277,61 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             tau: self.params.tau,
         };
         (findings, self.watcher)
+    }
+
+    /// A packet left of which nobody knows when it came: it takes its part in the queue, and no question is asked about it
+    /// (section 6.2). It is to have come as it left.
+    pub fn passed(&mut self, departure: &Departure) {
+        let (packet, now) = (departure.packet, departure.dequeued);
+        // Those that are still in the queue came no one knows when.
+        self.recent.advance(Nanos::ZERO);
+        self.began.get_or_insert(now);
+        self.counts.departed.packets += 1;
+        self.counts.departed.bytes += packet.size;
+        self.counts.passed += 1;
+        self.counts.last = self.counts.last.max(now);
+        self.passed += 1;
+        self.project(packet.flow);
+        self.sketch.record(self.door.digest(0, self.flows[0]), packet.size.0 as u32, now);
+        self.remember(departure);
+        let door = &self.door;
+        self.watcher.departed(departure, self.flows[0], None, || door.name(0, door.key(0, self.flows[0])));
+    }
+
+    /// What passed since the last packet that was asked about is part of the burst that is going on, if that does.
+    #[cold]
+    fn join_passed(&mut self) {
+        let (door, levels, passed) = (&self.door, &mut self.levels, std::mem::take(&mut self.passed));
+        if self.bursts.is_open() {
+            for past in self.recent.last(passed) {
+                let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
+                self.bursts.passed(
+                    past,
+                    |level, flow| door.project(level, flow),
+                    |flow| door.key(0, flow).clone(),
+                    fresh,
+                );
+            }
+        }
+    }
+
+    /// The flow at hand is `flow`.
+    fn project(&mut self, flow: FlowId) {
+        for (number, own) in self.flows.iter_mut().enumerate() {
+            *own = self.door.project(number, flow);
+        }
+    }
+
+    /// A packet of the flow at hand left: it is part of what later ones met.
+    fn remember(&mut self, departure: &Departure) {
+        let (flow, size) = (departure.packet.flow, departure.packet.size.0 as u32);
+        let (enqueued, dequeued) = (departure.enqueued, departure.dequeued);
+        if self.exact {
+            for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
+                level.exact.record(*flow, size, dequeued);
+            }
+        }
+        self.recent.record(Past { flow, size, enqueued, dequeued });
     }
 
     /// Everything about a departure that does not depend on how its flow is told apart.
@@ -439,6 +506,12 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
+        if self.bursts.ends_with(waited, tau) {
+            self.close_burst();
+        }
+        if self.passed > 0 {
+            self.join_passed();
+        }
         self.recent.advance(from);
         let filled;
         let departure = if self.params.history == History::Fifo {
@@ -449,12 +522,7 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             &filled
         };
         self.count(departure);
-        for (number, flow) in self.flows.iter_mut().enumerate() {
-            *flow = self.door.project(number, departure.packet.flow);
-        }
-        if self.bursts.ends_with(waited, tau) {
-            self.close_burst();
-        }
+        self.project(departure.packet.flow);
         let hit = waited >= tau;
         let congested = hit || self.bursts.is_open();
         if congested || self.watcher.wants_parts() {
@@ -471,9 +539,10 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         if congested {
             let levels = &mut self.levels;
             let key = |flow| door.key(0, flow).clone();
+            let project = |level, flow| door.project(level, flow);
             let mut fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
             if !self.bursts.is_open() {
-                self.bursts.start(from, &self.recent, |level, flow| door.project(level, flow), key, &mut fresh);
+                self.bursts.start(from, &self.recent, project, key, &mut fresh);
                 self.ramps.open();
             }
             self.bursts.departed(departure, from, tau, &self.flows, &self.parts, key, fresh);
@@ -487,13 +556,8 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));
             series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
-        if self.exact {
-            for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
-                level.exact.record(*flow, size, departure.dequeued);
-            }
-        }
-        let (flow, enqueued, dequeued) = (departure.packet.flow, departure.enqueued, departure.dequeued);
-        self.recent.record(Past { flow, size, enqueued, dequeued });
-        self.watcher.departed(departure, self.flows[0], self.parts[0], || door.name(0, door.key(0, self.flows[0])));
+        self.remember(departure);
+        let (door, part) = (&self.door, Some(self.parts[0]));
+        self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));
     }
 }

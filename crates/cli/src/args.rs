@@ -1,5 +1,9 @@
 //! The command line: one definition, from which parser, help, man page and completions are made.
 
+mod tap;
+
+pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
+
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use queuescope_queue::Limit;
 use queuescope_sim::Speedup;
@@ -36,6 +40,12 @@ pub enum Command {
     /// the queue was last empty; original ones raised the queue to the levels that stood as the victim came, and may be
     /// long gone. The answer is exact; some 40 bytes of memory are needed for each packet of the input.
     Why(Box<Why>),
+    /// Find the bursts in a router, and the flows to blame, from captures on both sides of it.
+    ///
+    /// Packets are found again behind the router by what it does not change of them, and the clocks of the captures are
+    /// aligned by those that met an empty queue. What came in and did not come out was lost; what came out and was not
+    /// seen to come in takes part in the queue, and is not asked about. The rest is as with analyze.
+    Tap(Box<Tap>),
     /// Print the man page, a shell's completions, or the schema of --json.
     Generate {
         /// What to print.
@@ -79,6 +89,17 @@ pub struct Analyze {
     /// Where the answer goes.
     #[command(flatten)]
     pub output: Output,
+
+    /// Write the packets again, as pcapng, with a comment on each: how long it waited, and its flow's share of the queue
+    /// (comments, interface names and blocks of other kinds that the capture has are not copied)
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with = "departures",
+        help_heading = "Output"
+    )]
+    pub pcapng: Option<PathBuf>,
 }
 
 /// Arguments of `why`.
@@ -217,17 +238,11 @@ pub struct Queue {
 pub struct Keys {
     /// What a flow is; several at once, separated by commas: 5tuple, conn (both directions), src-dst, src, dst, dscp,
     /// vlan; src and dst with a prefix length if wanted: dst/24/56 (IPv4/IPv6), or dst/24 (of IPv6 twice as many bits)
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "5tuple,dst",
-        value_name = "KEYS",
-        conflicts_with = "departures"
-    )]
+    #[arg(long, value_delimiter = ',', default_value = "5tuple,dst", value_name = "KEYS")]
     pub by: Vec<Granularity>,
 
     /// Tell flows inside of tunnels (GRE, VXLAN, IP in IP) apart
-    #[arg(long, conflicts_with = "departures")]
+    #[arg(long)]
     pub inner: bool,
 }
 
@@ -316,11 +331,6 @@ pub struct Output {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
 
-    /// Write the packets again, as pcapng, with a comment on each: how long it waited, and its flow's share of the queue
-    /// (comments, interface names and blocks of other kinds that the capture has are not copied)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "departures")]
-    pub pcapng: Option<PathBuf>,
-
     /// Write each packet that left the queue to a Parquet file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub parquet: Option<PathBuf>,
@@ -331,7 +341,7 @@ pub struct Output {
 #[command(next_help_heading = "Departures from elsewhere")]
 pub struct Table {
     /// FILE is a table (CSV or Parquet) of packets that left a queue: flow, size, enqueued, dequeued, class
-    #[arg(long, conflicts_with = "rate")]
+    #[arg(long, conflicts_with_all = ["rate", "by", "inner"])]
     pub departures: bool,
 
     // Clap waives a requirement that something else forbids, so what forbids it is forbidden here too.

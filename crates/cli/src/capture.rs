@@ -204,9 +204,6 @@ impl Feed {
 
     /// Everything that was not as it should be, and what was done about it.
     fn skipped(&self, reader: &CaptureReader) -> Vec<Skipped> {
-        let skip = |reason: &str, count: u64, meaning: &str| {
-            (count > 0).then(|| Skipped { reason: reason.to_owned(), count, meaning: meaning.to_owned() })
-        };
         let back = format!(
             "packets with a time before the packet before them (by up to {}); taken to come with it",
             self.clock.furthest_back
@@ -216,32 +213,46 @@ impl Feed {
         } else {
             "packets larger than the MTU, merged by segmentation offload; --split-gso sends them as the wire carries them"
         };
-        let read = reader.stats();
-        let own = [
-            ("time_ran_back", self.clock.backwards, back.as_str()),
-            ("untimed", read.untimed, "packets without a time; taken to come with the packet before them"),
-            (
-                "time_out_of_range",
-                read.time_out_of_range,
-                "packets with an impossible time; taken to come with the packet before them",
-            ),
-            (
-                "captured_over_original",
-                read.captured_over_original,
-                "packets of which more was captured than the wire carried, says the file",
-            ),
-            ("custom_blocks", read.custom_blocks, "custom blocks, whose content only their maker knows; skipped"),
-            ("unknown_blocks", read.unknown_blocks, "blocks of the capture file of an unknown type; skipped"),
-            ("super_packets", self.super_packets, split),
-            (
-                "implausible_lengths",
-                self.implausible,
-                "packets of more than 1 MiB, say their records; no link has such: is the file damaged?",
-            ),
-        ];
-        let own = own.map(|(reason, count, meaning)| skip(reason, count, meaning));
-        let parsed = self.parser.stats().iter().filter(|(name, ..)| *name != "frames");
-        let parsed = parsed.map(|(reason, count, meaning)| skip(reason, count, meaning));
-        own.into_iter().chain(parsed).flatten().collect()
+        let back = noted("time_ran_back", self.clock.backwards, &back);
+        let split = noted("super_packets", self.super_packets, split);
+        let implausible = noted(
+            "implausible_lengths",
+            self.implausible,
+            "packets of more than 1 MiB, say their records; no link has such: is the file damaged?",
+        );
+        let (read, parsed) = (file_notes(reader), parser_notes(&self.parser));
+        back.into_iter().chain(read).chain(split).chain(implausible).chain(parsed).collect()
     }
+}
+
+/// Something remarkable, if it happened.
+pub(crate) fn noted(reason: &str, count: u64, meaning: &str) -> Option<Skipped> {
+    (count > 0).then(|| Skipped { reason: reason.to_owned(), count, meaning: meaning.to_owned() })
+}
+
+/// What was remarkable in a file.
+pub(crate) fn file_notes(reader: &CaptureReader) -> impl Iterator<Item = Skipped> + use<> {
+    let read = reader.stats();
+    let notes = [
+        ("untimed", read.untimed, "packets without a time; taken to come with the packet before them"),
+        (
+            "time_out_of_range",
+            read.time_out_of_range,
+            "packets with an impossible time; taken to come with the packet before them",
+        ),
+        (
+            "captured_over_original",
+            read.captured_over_original,
+            "packets of which more was captured than the wire carried, says the file",
+        ),
+        ("custom_blocks", read.custom_blocks, "custom blocks, whose content only their maker knows; skipped"),
+        ("unknown_blocks", read.unknown_blocks, "blocks of the capture file of an unknown type; skipped"),
+    ];
+    notes.into_iter().filter_map(|(reason, count, meaning)| noted(reason, count, meaning))
+}
+
+/// What was remarkable in its packets' headers.
+pub(crate) fn parser_notes(parser: &Parser) -> impl Iterator<Item = Skipped> {
+    let parsed = parser.stats().iter().filter(|(name, ..)| *name != "frames");
+    parsed.filter_map(|(reason, count, meaning)| noted(reason, count, meaning))
 }

@@ -59,6 +59,7 @@ impl<D: Door> Findings<D> {
             series: self.picture.as_ref().map(|picture| namer.series(picture)),
             bursts_left_out: self.left_out,
             input: source.input,
+            tap: None,
             bursts,
             skipped,
         }
@@ -99,7 +100,7 @@ impl<D: Door> Findings<D> {
             drops: counts.drops.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
             offered_bps: (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds),
             utilisation: rate.map(sending),
-            waited_share: counts.waited as f64 / counts.departed.packets.max(1) as f64,
+            waited_share: counts.waited as f64 / (counts.departed.packets - counts.passed).max(1) as f64,
             delay_percentiles: PERCENTILES
                 .iter()
                 .map(|&percentile| {

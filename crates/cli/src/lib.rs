@@ -4,7 +4,7 @@
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
 //! - [`outputs`] are what is written for each packet.
-//! - [`args`], [`analyze`], [`why`] and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`] and [`generate`] are the command itself.
 
 pub mod analysis;
 pub mod analyze;
@@ -14,12 +14,16 @@ pub mod capture;
 mod clock;
 pub mod departures;
 pub mod door;
+mod files;
 pub mod findings;
 pub mod generate;
 mod lasting;
 pub mod outcome;
 pub mod outputs;
 pub mod progress;
+mod setup;
 pub mod source;
+pub mod tap;
+mod views;
 pub mod why;
 mod worst;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use queuescope::args::{Cli, Command};
 use queuescope::outcome::Outcome;
-use queuescope::{analyze, generate, why};
+use queuescope::{analyze, generate, tap, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -32,6 +32,7 @@ fn run(cli: &Cli) -> Result<Outcome> {
     match &cli.command {
         Command::Analyze(args) => analyze::run(args),
         Command::Why(args) => why::run(args),
+        Command::Tap(args) => tap::run(args),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),
     }
 }

@@ -81,10 +81,10 @@ impl Outputs {
         &mut self,
         departure: &Departure,
         flow: FlowId,
-        part: Contribution,
+        part: Option<Contribution>,
         name: impl FnOnce() -> String,
     ) -> Result<()> {
-        if let Some((path, annotator)) = &mut self.annotator {
+        if let (Some((path, annotator)), Some(part)) = (&mut self.annotator, part) {
             annotator.departed(departure, part).with_context(|| cannot_write(path))?;
         }
         if let Some((path, table)) = &mut self.table {
@@ -103,7 +103,7 @@ impl Outputs {
                 dequeued: departure.dequeued,
                 backlog_packets: departure.backlog_in.packets,
                 backlog_bytes: departure.backlog_in.bytes.0,
-                own_bytes: Some(part.own),
+                own_bytes: part.map(|part| part.own),
             };
             table.write(&row).with_context(|| cannot_write(path))?;
         }
@@ -118,7 +118,13 @@ impl Watcher for Outputs {
     }
 
     #[inline]
-    fn departed(&mut self, departure: &Departure, flow: FlowId, part: Contribution, name: impl FnOnce() -> String) {
+    fn departed(
+        &mut self,
+        departure: &Departure,
+        flow: FlowId,
+        part: Option<Contribution>,
+        name: impl FnOnce() -> String,
+    ) {
         if self.wants_parts() && self.failure.is_none() {
             self.failure = self.try_departed(departure, flow, part, name).err();
         }

@@ -103,7 +103,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     ) {
         // Its first packet may have come while the last burst was ending.
         let from = self.ended.map_or(from, |ended| from.max(Nanos(ended.0.saturating_add(1))));
-        let mut burst = Burst {
+        let burst = Burst {
             start: from,
             end: from,
             peak_delay: Nanos::ZERO,
@@ -118,22 +118,10 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             blamed: Vec::new(),
             picture: None,
         };
-        let mut series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
+        let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
         self.blame.iter_mut().for_each(Blame::open);
-        for Past { flow, size, enqueued, dequeued } in recent.since(from) {
-            burst.packets += 1;
-            burst.bytes += u64::from(size);
-            for (level, blame) in self.blame.iter_mut().enumerate() {
-                let flow = project(level, flow);
-                if blame.add(flow, size, 0) {
-                    fresh(level, flow);
-                }
-            }
-            if let Some(series) = &mut series {
-                series.departed(&key(project(0, flow)), size, enqueued, dequeued);
-            }
-        }
-        self.open = Some(Open { burst, series });
+        let open = self.open.insert(Open { burst, series });
+        recent.since(from).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
     }
 
     /// A packet left that had waited since `from`, while a burst is going on. For each granularity: its flow, and what
@@ -173,6 +161,20 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
+    /// A packet left while a burst is going on, and nobody knows since when it waited: it is part of the burst, whose end
+    /// it does not move. `project`, `key` and `fresh` are as in [`start`](Self::start).
+    pub fn passed(
+        &mut self,
+        past: Past,
+        project: impl Fn(usize, FlowId) -> FlowId,
+        key: impl Fn(FlowId) -> K,
+        fresh: impl FnMut(usize, FlowId),
+    ) {
+        if let Some(open) = &mut self.open {
+            open.add(past, &mut self.blame, project, key, fresh);
+        }
+    }
+
     /// A packet was dropped.
     pub fn dropped(&mut self, now: Nanos) {
         if let Some(Open { burst, series }) = &mut self.open {
@@ -207,6 +209,30 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         let drawn = self.picture.map_or(0, |(_, flows)| flows);
         burst.picture = series.map(|series| series.finish(drawn));
         Some(burst)
+    }
+}
+
+impl<K: Eq + Hash + Clone + Ord> Open<K> {
+    /// A packet that left, of which no question was asked.
+    fn add(
+        &mut self,
+        Past { flow, size, enqueued, dequeued }: Past,
+        blame: &mut [Blame<K>],
+        project: impl Fn(usize, FlowId) -> FlowId,
+        key: impl Fn(FlowId) -> K,
+        mut fresh: impl FnMut(usize, FlowId),
+    ) {
+        self.burst.packets += 1;
+        self.burst.bytes += u64::from(size);
+        for (level, blame) in blame.iter_mut().enumerate() {
+            let flow = project(level, flow);
+            if blame.add(flow, size, 0) {
+                fresh(level, flow);
+            }
+        }
+        if let Some(series) = &mut self.series {
+            series.departed(&key(project(0, flow)), size, enqueued, dequeued);
+        }
     }
 }
 
@@ -256,9 +282,28 @@ mod tests {
         bursts
     }
 
-    fn told(burst: Burst<u32>) -> Told {
+    fn told(burst: &Burst<u32>) -> Told {
         let flows = burst.blamed[0].top.iter().map(|(flow, share)| (*flow, share.bytes)).collect();
         (burst.start.0, burst.end.0, burst.hit, burst.packets, flows)
+    }
+
+    #[test]
+    fn what_passed_is_part_of_a_burst_and_does_not_move_its_end() {
+        let departures = departures(&[(0, 100, 0), (0, 50, 1)]);
+        let (recent, mut tracker) = (Recent::new(History::Fifo), BurstTracker::<u32>::new(&[10], None));
+        let (project, key) = (|_, flow| flow, |flow: FlowId| flow.0);
+        let past =
+            |flow, dequeued| Past { flow: FlowId(flow), size: 7, enqueued: Nanos(dequeued), dequeued: Nanos(dequeued) };
+        tracker.passed(past(3, 1), project, key, |_, _| panic!("no burst is going on"));
+        tracker.start(Nanos(0), &recent, project, key, |_, _| {});
+        let parts = [Contribution::default()];
+        tracker.departed(&departures[1], Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
+        let mut heard = Vec::new();
+        tracker.passed(past(3, 120), project, key, |level, flow| heard.push((level, flow)));
+        let burst = tracker.close(|_, flow| flow.0).unwrap();
+        assert_eq!(heard, [(0, FlowId(3))]);
+        assert_eq!((burst.end, burst.packets, burst.bytes, burst.hit), (Nanos(100), 2, 57, 1));
+        assert_eq!(told(&burst).4, BTreeMap::from([(1, 50), (3, 7)]));
     }
 
     proptest! {
@@ -274,7 +319,7 @@ mod tests {
                 let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
                 recent.advance(from);
                 if tracker.ends_with(waited, tau) {
-                    bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(told));
+                    bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| told(&burst)));
                 }
                 if waited >= tau || tracker.is_open() {
                     if !tracker.is_open() {
@@ -286,7 +331,7 @@ mod tests {
                 let Departure { packet, enqueued, dequeued, .. } = *departure;
                 recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
             }
-            bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(told));
+            bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| told(&burst)));
             told_fresh.sort_unstable();
             let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
             flows.sort_unstable();

@@ -22,6 +22,13 @@ pub enum History {
     Fifo,
     /// Any order: so many departures.
     Departures(usize),
+    /// Nearly a FIFO: what left before the last packet came, and a while before that, is never asked about again.
+    NearlyFifo {
+        /// How much earlier a packet may have come than one that left before it.
+        disorder: Nanos,
+        /// The longest that any packet waits.
+        longest: Nanos,
+    },
 }
 
 /// A departure that is still remembered.
@@ -66,6 +73,13 @@ impl Recent {
                     self.forgotten = true;
                 }
             }
+            History::NearlyFifo { disorder, longest } => {
+                let now = self.ring.back().map_or(Nanos::ZERO, |kept| kept.past.dequeued);
+                let before = from.saturating_sub(disorder).max(now.saturating_sub(longest));
+                while self.ring.front().is_some_and(|kept| kept.past.dequeued < before) {
+                    self.ring.pop_front();
+                }
+            }
         }
     }
 
@@ -79,6 +93,11 @@ impl Recent {
     /// What left since `from`, oldest first.
     pub fn since(&self, from: Nanos) -> impl Iterator<Item = Past> {
         self.ring.range(self.position(from)..).map(|kept| kept.past)
+    }
+
+    /// The last departures, so many if as many are remembered, oldest first.
+    pub fn last(&self, count: usize) -> impl Iterator<Item = Past> {
+        self.ring.range(self.ring.len().saturating_sub(count)..).map(|kept| kept.past)
     }
 
     /// All that left since `from`: in a FIFO, what the packet that came then met in the queue.
@@ -128,6 +147,21 @@ mod tests {
         assert_eq!(recent.backlog_since(Nanos(7)), Backlog { packets: 3, bytes: ByteCount(30) });
         assert_eq!(recent.since(Nanos(8)).count(), 2);
         assert!(!recent.is_too_short_for(Nanos(0)), "in a FIFO nothing is missed");
+    }
+
+    #[test]
+    fn where_nearly_all_is_in_order_a_little_more_is_kept() {
+        let mut recent = Recent::new(History::NearlyFifo { disorder: Nanos(2), longest: Nanos(5) });
+        let times = |recent: &Recent| recent.since(Nanos(0)).map(|past| past.dequeued.0).collect::<Vec<_>>();
+        (0..10).for_each(|n| recent.record(past(n)));
+        recent.advance(Nanos(8));
+        assert_eq!(times(&recent), [6, 7, 8, 9]);
+        assert_eq!(recent.last(2).map(|past| past.dequeued.0).collect::<Vec<_>>(), [8, 9]);
+        assert_eq!(recent.last(7).count(), 4);
+        (10..13).for_each(|n| recent.record(past(n)));
+        recent.advance(Nanos(8));
+        assert_eq!(times(&recent), [7, 8, 9, 10, 11, 12], "nothing waits for longer");
+        assert!(!recent.is_too_short_for(Nanos(7)), "no question is about more");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub trait Sink {
 pub enum DropReason {
     /// The queue had no room for it.
     Overlimit,
+    /// It came and never left, and nobody saw why: the queue is only seen from outside.
+    Lost,
 }
 
 impl DropReason {
@@ -32,6 +34,7 @@ impl DropReason {
     pub fn name(self) -> &'static str {
         match self {
             Self::Overlimit => "overlimit",
+            Self::Lost => "lost",
         }
     }
 }

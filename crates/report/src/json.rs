@@ -2,7 +2,7 @@
 //!
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
-use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, SketchScore, Totals, Why};
+use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, SketchScore, Tap, Totals, Why};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,6 +21,8 @@ pub enum Line {
         /// How it was analysed.
         setup: Box<Setup>,
     },
+    /// Second, of `queuescope tap`: how packets were matched before and behind the router, and by which clocks.
+    Tap(Box<Tap>),
     /// A burst, in order of time.
     Burst(Box<Burst>),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
@@ -65,6 +67,9 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         setup: Box::new(report.setup.clone()),
     };
     line(&first, out)?;
+    if let Some(tap) = &report.tap {
+        line(&Line::Tap(Box::new(tap.clone())), out)?;
+    }
     for burst in &report.bursts {
         line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)?;
     }

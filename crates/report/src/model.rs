@@ -2,11 +2,13 @@
 //!
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
+mod tap;
 mod why;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 
 /// Everything that an analysis found.
@@ -30,6 +32,8 @@ pub struct Report {
     pub skipped: Vec<Skipped>,
     /// Queue depth over the whole input, where it was asked for.
     pub series: Option<Series>,
+    /// How the queue was seen from outside, where it was.
+    pub tap: Option<Tap>,
 }
 
 /// What was read.

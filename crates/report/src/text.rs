@@ -3,6 +3,7 @@
 //! Flow names stand last on their lines, so that no width of terminal cuts a number. Styles are ANSI; the caller's
 //! stream strips them where they do not belong.
 
+mod tap;
 mod why;
 
 use crate::format::{bytes, count, duration, percent, rate};
@@ -57,6 +58,11 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
         ),
     )?;
     match (setup.rate_bps, totals.utilisation) {
+        _ if report.tap.is_some() => {
+            let at = setup.rate_bps.map_or(String::new(), |rate_bps| format!(" at {}", rate(rate_bps as f64)));
+            let busy = totals.utilisation.map_or(String::new(), |busy| format!(", link {} busy", percent(busy)));
+            field(out, "queue", &format!("that of a router, seen from outside{at}{busy}"))?;
+        }
         (Some(rate_bps), Some(utilisation)) => {
             let limit =
                 if setup.limit == "none" { "without a limit".to_owned() } else { format!("of {}", setup.limit) };
@@ -74,6 +80,9 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
             )?;
         }
         _ => field(out, "queue", "departures from elsewhere")?,
+    }
+    if let Some(tap) = &report.tap {
+        tap::write(tap, out)?;
     }
     let percentiles: Vec<_> = totals
         .delay_percentiles

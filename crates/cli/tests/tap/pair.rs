@@ -3,11 +3,12 @@
 //! The packets come in on three links, of which the last is not tapped, each stamped by a clock of its own. Some are
 //! routed to another link, some find no room, and what leaves has been changed as routers do.
 
-#![allow(dead_code, reason = "the test and the example use a part each")]
+#![allow(dead_code, reason = "tests and examples use a part each")]
+#![allow(clippy::disallowed_methods, reason = "captures are written")]
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use queuescope_meter::tap::{Clock, Feed, Matcher, Routes, Seen, Survey, SurveyParams, TapOutput, TapParams};
-use queuescope_pcap::CaptureReader;
+use queuescope_pcap::{CaptureReader, PcapWriter};
 use queuescope_queue::{DropReason, Limit, Sink, TailDrop, TailDropParams};
 use queuescope_sim::{Output, Replay};
 use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
@@ -15,11 +16,15 @@ use queuescope_wire::{
     ByteCount, Class, Departure, Family, FlowId, Granularity, Nanos, Packet, PacketId, QueueId, Rate,
 };
 use std::convert::Infallible;
-use std::path::Path;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 
 /// Links into the router; the last is not tapped.
 pub const LINKS: usize = 3;
 pub const TAPPED: usize = 2;
+/// The number of Ethernet among LINKTYPEs.
+const ETHERNET: u32 = 1;
 /// The time through the router without a queue.
 const TRANSIT: Nanos = Nanos(12_345);
 
@@ -122,6 +127,23 @@ impl Pair {
             pair.egress.push(Record { time, original_len, data: std::mem::take(data), id });
         }
         Ok(pair)
+    }
+
+    /// Writes the captures of all links as `in1.pcap` and so on, and `out.pcap`, and gives their paths.
+    pub fn write(&self, directory: &Path) -> Result<(Vec<PathBuf>, PathBuf)> {
+        let LinkType::Ethernet = self.link else { bail!("only captures of Ethernet can be written") };
+        let write = |name: String, records: &[Record]| {
+            let path = directory.join(name);
+            let mut writer = PcapWriter::new(BufWriter::new(File::create(&path)?), ETHERNET, 0)?;
+            for record in records {
+                writer.packet(record.time, record.original_len, &record.data)?;
+            }
+            writer.finish()?;
+            Ok(path)
+        };
+        let ingress =
+            self.ingress.iter().enumerate().map(|(link, records)| write(format!("in{}.pcap", link + 1), records));
+        Ok((ingress.collect::<Result<_>>()?, write("out.pcap".to_owned(), &self.egress)?))
     }
 
     /// As far as captured bytes of all captures go.

@@ -199,6 +199,7 @@ pub fn report(recipe: &Recipe) -> Report {
     let deepest = trace.depth.iter().fold(0f32, |a, &b| a.max(b));
     let in_bursts: Vec<usize> = (0..recipe.steps).filter(|&step| delay(step) >= recipe.tau_ns).collect();
     Report {
+        tap: None,
         input: Input {
             name: "uplink-2026-03-14.pcap.zst".into(),
             format: "pcap (zstd)".into(),

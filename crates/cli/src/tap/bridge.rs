@@ -1,0 +1,174 @@
+//! From matched packets to an analysis.
+
+use crate::analysis::Analysis;
+use crate::outputs::Outputs;
+use crate::source::Listener;
+use queuescope_meter::tap::{Arrived, Seen, TapDeparture, TapOutput};
+use queuescope_meter::{Heavy, Share};
+use queuescope_queue::{DropReason, Sink};
+use queuescope_sim::Output;
+use queuescope_wire::{
+    Backlog, ByteCount, Class, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId,
+    QueueId,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Tells an analysis what left the router and what was lost in it, in order of time.
+///
+/// That a packet was lost is known once the longest delay has passed. So departures wait for as long, for losses to be
+/// told between those among which they happened.
+pub struct Bridge<'a> {
+    analysis: &'a mut Analysis<Flows, Outputs>,
+    mask: KeyMask,
+    granularity: Granularity,
+    max_delay: Nanos,
+    /// How well the clock of each link is known: no longer a wait is one.
+    within: Vec<Nanos>,
+    departures: VecDeque<TapDeparture>,
+    lost: BTreeMap<(Nanos, u64), Seen>,
+    now: Nanos,
+    told: Told,
+}
+
+/// What was told.
+#[derive(Debug)]
+pub struct Told {
+    /// Packets that left or were lost.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The first and the last moment of them, by the clock behind the router.
+    pub span: Option<(Nanos, Nanos)>,
+    /// Packets matched and lost, of each link.
+    pub links: Vec<(u64, u64)>,
+    /// The flows that lost most.
+    pub lost: Heavy<FlowKey>,
+    /// Packets whose delay is close to the longest that was thought possible.
+    pub near_max_delay: u64,
+}
+
+/// Flows that lost packets, at least so many of which are told apart.
+const LOST_FLOWS: usize = 4096;
+/// A delay of so many tenths of the longest possible is close to it.
+const NEAR: u64 = 9;
+
+impl<'a> Bridge<'a> {
+    /// Nothing was told yet, of links whose clocks are known to within such times.
+    pub fn new(
+        analysis: &'a mut Analysis<Flows, Outputs>,
+        granularities: &[Granularity],
+        max_delay: Nanos,
+        within: Vec<Nanos>,
+    ) -> Self {
+        let told = Told {
+            packets: 0,
+            bytes: 0,
+            span: None,
+            links: vec![(0, 0); within.len()],
+            lost: Heavy::with_capacity(LOST_FLOWS),
+            near_max_delay: 0,
+        };
+        Self {
+            analysis,
+            mask: KeyMask::covering(granularities),
+            granularity: granularities[0],
+            max_delay,
+            within,
+            departures: VecDeque::new(),
+            lost: BTreeMap::new(),
+            now: Nanos::ZERO,
+            told,
+        }
+    }
+
+    /// Everything was matched: what is held back is told.
+    pub fn finish(mut self) -> Told {
+        self.release(None);
+        self.told
+    }
+
+    /// Tells what happened before `until`, or all.
+    fn release(&mut self, until: Option<Nanos>) {
+        let due = |time: Nanos| until.is_none_or(|until| time < until);
+        loop {
+            let left = self.departures.front().map(|departure| departure.dequeued).filter(|time| due(*time));
+            let lost = self.lost.first_key_value().map(|((time, _), _)| *time).filter(|time| due(*time));
+            match (lost, left) {
+                (Some(lost), left) if left.is_none_or(|left| lost <= left) => {
+                    if let Some(((time, _), seen)) = self.lost.pop_first() {
+                        self.drop(&seen, time);
+                    }
+                }
+                (_, Some(_)) => {
+                    if let Some(departure) = self.departures.pop_front() {
+                        self.depart(&departure);
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn depart(&mut self, departure: &TapDeparture) {
+        let TapDeparture { seen, dequeued, arrived } = departure;
+        self.now = *dequeued;
+        // What came in is known by what it was then: behind a NAT it is another's.
+        let (key, within) = match arrived {
+            Arrived::Seen { ingress, link, .. } => (&ingress.key, self.within[*link]),
+            _ => (&seen.key, Nanos::ZERO),
+        };
+        let waited = |enqueued: &Nanos| dequeued.saturating_sub(*enqueued) > within;
+        let enqueued = departure.enqueued().map(|enqueued| Some(enqueued).filter(waited).unwrap_or(*dequeued));
+        let packet = self.packet(seen, key, enqueued.unwrap_or(*dequeued), *dequeued);
+        let none = Backlog::default();
+        let departure = Departure {
+            packet,
+            queue: QueueId(0),
+            enqueued: enqueued.unwrap_or(*dequeued),
+            dequeued: *dequeued,
+            backlog_in: none,
+            backlog_out: none,
+        };
+        if enqueued.is_some() {
+            self.analysis.departed(&departure);
+        } else {
+            self.analysis.passed(&departure);
+        }
+    }
+
+    fn drop(&mut self, seen: &Seen, time: Nanos) {
+        let packet = self.packet(seen, &seen.key, time, time);
+        self.analysis.dropped(packet, DropReason::Lost, time);
+    }
+
+    /// The packet as the analysis knows it, seen from `first` to `last`.
+    fn packet(&mut self, seen: &Seen, key: &FlowKey, first: Nanos, last: Nanos) -> Packet {
+        let (id, size) = (PacketId(self.told.packets), u64::from(seen.size));
+        let (from, to) = self.told.span.unwrap_or((first, last));
+        self.told.span = Some((from.min(first), to.max(last)));
+        self.told.packets += 1;
+        self.told.bytes += size;
+        let flow: FlowId = self.analysis.intern(&self.mask.mask(key), self.now);
+        Packet { id, flow, size: ByteCount(size), class: Class(0), ecn: seen.ecn }
+    }
+}
+
+impl TapOutput for Bridge<'_> {
+    fn departed(&mut self, departure: &TapDeparture) {
+        if let Arrived::Seen { enqueued, link, .. } = departure.arrived {
+            self.told.links[link].0 += 1;
+            let waited = departure.dequeued.saturating_sub(enqueued);
+            self.told.near_max_delay += u64::from(waited.0 >= self.max_delay.0 / 10 * NEAR);
+        }
+        self.departures.push_back(*departure);
+        // Until then, what was lost is known.
+        self.release(Some(departure.dequeued.saturating_sub(self.max_delay)));
+    }
+
+    fn lost(&mut self, packet: &Seen, link: usize, enqueued: Nanos) {
+        self.told.links[link].1 += 1;
+        let share = Share { bytes: u64::from(packet.size), packets: 1, peak: 0 };
+        self.told.lost.add(&self.granularity.project(&packet.key), share);
+        self.lost.insert((enqueued, self.told.links[link].1 << 16 | link as u64), *packet);
+    }
+}

@@ -1,0 +1,249 @@
+//! A capture, read anew for each pass over it.
+
+use crate::capture::{file_notes, noted, parser_notes};
+use crate::progress::Progress;
+use crate::source::{is_standard_input, length, open_capture};
+use anyhow::{Result, bail};
+use queuescope_meter::tap::{Feed, Seen};
+use queuescope_pcap::{CaptureReader, ReadError};
+use queuescope_report::model::Skipped;
+use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
+use queuescope_wire::{Nanos, Rate};
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+/// A capture of one link.
+#[derive(Debug)]
+pub struct Capture {
+    /// Its file.
+    pub path: PathBuf,
+    /// Whose flow a tunnelled packet belongs to.
+    pub tunnel: Tunnel,
+    /// What is done to its stamps.
+    pub shift: Shift,
+}
+
+/// From when a packet was stamped to when it came to the queue, or left it.
+#[derive(Debug, Clone, Copy)]
+pub enum Shift {
+    /// The same.
+    None,
+    /// It came when its last bit had, over a link of this rate.
+    ToEnd(Rate),
+    /// It left when its first bit did, over a link of this rate.
+    ToStart(Rate),
+}
+
+/// What the first pass learns of a capture.
+#[derive(Debug)]
+pub struct Content {
+    /// Its format.
+    pub format: String,
+    /// Its packets.
+    pub packets: u64,
+    /// When the first of them was stamped.
+    pub first: Nanos,
+    /// Bytes from the network header on that it has of its packets.
+    pub reach: u16,
+    /// The most packets in a stretch of time, or up to twice as many.
+    pub busiest: u64,
+    /// What was remarkable.
+    pub notes: Vec<Skipped>,
+    /// What ended it early.
+    pub damage: Option<ReadError>,
+}
+
+/// How far all passes have come.
+pub struct Work {
+    progress: Progress,
+    read: Cell<u64>,
+    packets: Cell<u64>,
+}
+
+/// A pass over a capture.
+pub struct Reading<'a> {
+    reader: CaptureReader,
+    parser: Parser,
+    capture: &'a Capture,
+    invariant: InvariantParams,
+    work: &'a Work,
+    packets: u64,
+    told: u64,
+    last: Nanos,
+    backwards: u64,
+    damage: Option<ReadError>,
+}
+
+/// Packets between updates of the progress.
+const UPDATE: u64 = 16_384;
+
+impl Work {
+    /// So many passes over captures begin.
+    pub fn new<'a>(captures: impl Iterator<Item = &'a Capture>, passes: u64) -> Self {
+        let all = captures.map(|capture| length(&capture.path)).sum::<Option<u64>>();
+        let progress = Progress::new(all.map(|all| all * passes));
+        Self { progress, read: Cell::new(0), packets: Cell::new(0) }
+    }
+
+    /// All passes have ended.
+    pub fn finish(self) {
+        self.progress.finish();
+    }
+}
+
+impl Capture {
+    /// Refuses what cannot be read several times.
+    ///
+    /// # Errors
+    /// Named after the file.
+    pub fn check(&self) -> Result<()> {
+        let path = &self.path;
+        let what = if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() };
+        let once = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        if is_standard_input(path) || once {
+            bail!("{what} can be read only once, and tap reads its captures several times; write it to a file first");
+        }
+        Ok(())
+    }
+
+    /// Begins a pass.
+    ///
+    /// # Errors
+    /// If it is no capture.
+    pub fn read<'a>(&'a self, invariant: InvariantParams, work: &'a Work) -> Result<Reading<'a>> {
+        Ok(Reading {
+            reader: open_capture(&self.path)?,
+            parser: Parser::new(self.tunnel),
+            capture: self,
+            invariant,
+            work,
+            packets: 0,
+            told: 0,
+            last: Nanos::ZERO,
+            backwards: 0,
+            damage: None,
+        })
+    }
+
+    /// The first pass: what is in it, and how many packets within `stretch`.
+    ///
+    /// # Errors
+    /// If it is no capture.
+    pub fn content(&self, stretch: Nanos, work: &Work) -> Result<Content> {
+        let mut reading = self.read(InvariantParams::default(), work)?;
+        let (mut reach, mut busiest, mut first) = (Reach::new(), Busiest::new(stretch), None);
+        let mut see = |time: Nanos, frame: &Frame, data: &[u8]| {
+            first.get_or_insert(time);
+            reach.observe(frame, data);
+            busiest.add(time);
+        };
+        while reading.next_frame(&mut see).is_some() {}
+        let back = "packets with a time before that of the packet before them";
+        let notes = noted("time_ran_back", reading.backwards, back).into_iter();
+        let notes = notes.chain(file_notes(&reading.reader)).chain(parser_notes(&reading.parser)).collect();
+        Ok(Content {
+            format: reading.reader.format().to_string(),
+            packets: reading.packets,
+            first: first.unwrap_or_default(),
+            reach: reach.bytes(),
+            busiest: busiest.most,
+            notes,
+            damage: reading.damage,
+        })
+    }
+}
+
+impl Reading<'_> {
+    /// What `see` makes of the next frame, by its time, itself and its bytes; none at the end, or where it is damaged.
+    fn next_frame<T>(&mut self, see: impl FnOnce(Nanos, &Frame, &[u8]) -> T) -> Option<T> {
+        if self.packets.is_multiple_of(UPDATE) {
+            self.update();
+        }
+        match self.reader.next_record() {
+            Ok(Some(record)) => {
+                self.packets += 1;
+                let time = record.time.unwrap_or(self.last);
+                self.backwards += u64::from(time < self.last);
+                self.last = self.last.max(time);
+                let link = LinkType::from_dlt(record.link);
+                let frame = self.parser.parse(link, record.original_len, record.data);
+                Some(see(time, &frame, record.data))
+            }
+            Ok(None) => {
+                self.update();
+                None
+            }
+            Err(error) => {
+                self.damage = Some(error);
+                None
+            }
+        }
+    }
+
+    /// The next packet.
+    pub fn next_seen(&mut self) -> Option<Seen> {
+        let (invariant, shift) = (self.invariant, self.capture.shift);
+        let seen = self.next_frame(|time, frame, data| Seen::new(time, frame, data, &invariant))?;
+        Some(match shift {
+            Shift::None => seen,
+            Shift::ToEnd(rate) => seen.stamped_at_start(rate),
+            Shift::ToStart(rate) => seen.stamped_at_end(rate),
+        })
+    }
+
+    fn update(&mut self) {
+        let (read, work) = (self.reader.input_read(), self.work);
+        work.read.set(work.read.get() + read.saturating_sub(self.told));
+        work.packets.set(work.packets.get() + UPDATE);
+        self.told = read;
+        work.progress.update(work.read.get(), work.packets.get());
+    }
+}
+
+impl Feed for Reading<'_> {
+    type Error = Infallible;
+
+    fn next(&mut self) -> Result<Option<Seen>, Infallible> {
+        Ok(self.next_seen())
+    }
+}
+
+/// Counts packets by stretches of time, and keeps the most that were in two in a row: at least as many as in any one
+/// stretch, wherever it starts.
+struct Busiest {
+    stretch: u64,
+    number: u64,
+    before: u64,
+    count: u64,
+    most: u64,
+}
+
+impl Busiest {
+    fn new(stretch: Nanos) -> Self {
+        Self { stretch: stretch.0.max(1), number: 0, before: 0, count: 0, most: 0 }
+    }
+
+    fn add(&mut self, time: Nanos) {
+        // Times that run back are counted with those that they stand among.
+        let number = (time.0 / self.stretch).max(self.number);
+        if number != self.number {
+            self.before = if number == self.number + 1 { self.count } else { 0 };
+            (self.number, self.count) = (number, 0);
+        }
+        self.count += 1;
+        self.most = self.most.max(self.before + self.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_stretch_is_not_missed_where_it_crosses_a_border() {
+        let mut busiest = Busiest::new(Nanos(10));
+        [1, 8, 9, 9, 10, 12, 11, 40, 41].into_iter().for_each(|time| busiest.add(Nanos(time)));
+        assert_eq!(busiest.most, 7);
+    }
+}

@@ -1,0 +1,42 @@
+//! The report as the user asked for it: text or JSON on standard output, and a page for a browser.
+
+use crate::args::Output;
+use crate::outcome::{Outcome, print};
+use crate::outputs::{cannot_write, create};
+use anyhow::{Context, Result};
+use queuescope_report::model::Report;
+use queuescope_report::{html, json, text};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Where a report will go.
+#[derive(Debug)]
+pub struct Views {
+    json: bool,
+    html: Option<(PathBuf, File)>,
+}
+
+impl Views {
+    /// Creates the files, so that what cannot be written fails before the work is done.
+    ///
+    /// # Errors
+    /// If a file cannot be created.
+    pub fn create(output: &Output) -> Result<Self> {
+        let html = output.html.as_ref().map(|path| anyhow::Ok((path.clone(), create(path)?))).transpose()?;
+        Ok(Self { json: output.json, html })
+    }
+
+    /// Writes the report, and says whether its input was whole.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(self, report: Report) -> Result<Outcome> {
+        if let Some((path, file)) = self.html {
+            let mut out = BufWriter::new(file);
+            html::write(&report, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(&path))?;
+        }
+        print(self.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;
+        Ok(Outcome::of(report.input.damage))
+    }
+}

@@ -1,0 +1,307 @@
+//! `queuescope tap`: a made pair gives the report of the queue that it was made with; a real one is matched; what cannot
+//! be done is told.
+
+#![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
+
+mod common;
+#[path = "tap/pair.rs"]
+mod pair;
+
+use common::{Report, file, list, number, printed, run, shared};
+use pair::{Making, Pair};
+use queuescope_meter::tap::Clock;
+use queuescope_pcap::PcapWriter;
+use queuescope_queue::Limit;
+use queuescope_wire::{ByteCount, Nanos, Rate};
+use serde_json::Value;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const DEMO: &str = "data/demo.pcap.xz";
+
+/// When the demo's first packet came.
+fn start() -> Nanos {
+    Nanos(common::packets(&file(DEMO))[0].2.unwrap())
+}
+
+/// The demo through a FIFO at 20 Mb/s, as the links into it and the one behind were captured (the third link that is made has none of its packets): that clock is 0.4 s ahead
+/// and gains 20 ppm, the second link's is 0.3 s behind.
+struct Made {
+    directory: TempDir,
+    ingress: Vec<PathBuf>,
+    egress: PathBuf,
+}
+
+impl Made {
+    fn new(limit: Limit, most: usize) -> Self {
+        let making = Making {
+            rate: Rate::from_bits_per_second(20_000_000).unwrap(),
+            limit,
+            behind: Clock::new(start(), 400_000_000, 20.0),
+            second: Clock::new(start(), -300_000_000, 0.0),
+            resolution: 1,
+            snaplens: (96, 90),
+            elsewhere: u64::MAX,
+            most,
+        };
+        let pair = Pair::make(&file(DEMO), making).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let (ingress, egress) = pair.write(directory.path()).unwrap();
+        Self { directory, ingress, egress }
+    }
+
+    /// The JSON report of `tap` on some links: the line about the taps, and the others.
+    fn tap(&self, words: &str, links: Range<usize>) -> (Value, Report) {
+        let paths = self.paths(links);
+        tapped(&printed(run(&format!("tap --json --stamps first {words}"), &paths), 0))
+    }
+
+    fn paths(&self, links: Range<usize>) -> Vec<&Path> {
+        let ingress = self.ingress[links].iter().map(PathBuf::as_path);
+        ingress.chain(["--egress".as_ref(), self.egress.as_path()]).collect()
+    }
+}
+
+/// The line about the taps, and the report of the others.
+fn tapped(text: &str) -> (Value, Report) {
+    let mut lines: Vec<_> = text.lines().collect();
+    let tap: Value = serde_json::from_str(lines.remove(1)).unwrap();
+    assert_eq!(tap["kind"], "tap");
+    (tap, Report::parse(&lines.join("\n")))
+}
+
+fn count(tap: &Value, name: &str) -> u64 {
+    let counts = list(tap, "/counts");
+    number(
+        counts.iter().find(|count| count["name"] == name).unwrap_or_else(|| panic!("there is no {name}")),
+        "/packets",
+    )
+}
+
+/// The flows of a burst's first granularity with their bytes.
+fn culprits(burst: &Value) -> Vec<(String, u64)> {
+    let flows = list(burst, "/culprits/0/flows").iter();
+    flows.map(|flow| (flow["flow"].as_str().unwrap().to_owned(), number(flow, "/bytes"))).collect()
+}
+
+/// A delay as the clock behind the router has it.
+fn by_egress_clock(delay: u64) -> u64 {
+    delay + delay / 50_000
+}
+
+#[test]
+fn a_made_pair_gives_the_report_of_its_queue() {
+    let made = Made::new(Limit::None, usize::MAX);
+    let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 0..2);
+    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
+    assert_eq!(count(&tap, "matched"), report.total("/totals/departed_packets"));
+    assert_eq!((count(&tap, "lost"), count(&tap, "missed"), count(&tap, "untapped")), (0, 0, 0));
+    for (link, (ahead, clock)) in [400_000_000, 700_000_000].into_iter().zip(list(&tap, "/ingress")).enumerate() {
+        let offset = number(clock, "/clock/offset_ns");
+        let drift = clock.pointer("/clock/drift_ppm").and_then(Value::as_f64).unwrap();
+        assert!(offset.abs_diff(ahead) < 20_000, "link {link}: {offset}");
+        assert!((drift - 20.0).abs() < 1.0, "link {link}: {drift}");
+    }
+    for total in ["/packets", "/bytes", "/flows", "/totals/departed_packets", "/bursts"] {
+        assert_eq!(report.total(total), truth.total(total), "{total}");
+    }
+    let close = |found: u64, delay: u64, what: &str| {
+        assert!(found.abs_diff(by_egress_clock(delay)) <= 1_000, "{what}: {found} ns of {delay} ns");
+    };
+    close(report.total("/totals/peak_delay_ns"), truth.total("/totals/peak_delay_ns"), "peak delay");
+    for (total, allowed) in [("/totals/waited_share", 0.001), ("/totals/flows_in_queue_mean", 0.1)] {
+        let [found, was] =
+            [&report, &truth].map(|report| report.summary.pointer(total).and_then(Value::as_f64).unwrap());
+        assert!((found - was).abs() <= allowed, "{total}: {found} in place of {was}");
+    }
+    assert_eq!(report.total("/totals/peak_depth_packets"), truth.total("/totals/peak_depth_packets"));
+    for (found, burst) in report.bursts.iter().zip(&truth.bursts) {
+        close(number(found, "/peak_delay_ns"), number(burst, "/peak_delay_ns"), "a burst's peak delay");
+        close(number(found, "/start_ns"), number(burst, "/start_ns"), "a burst's start");
+        assert_eq!(culprits(found), culprits(burst));
+    }
+    assert!(truth.bursts.len() >= 5);
+}
+
+#[test]
+fn a_packets_own_time_on_the_link_is_taken_out_where_it_is_stamped_at_its_end() {
+    let made = Made::new(Limit::None, 5_000);
+    let rate = Rate::from_bits_per_second(20_000_000).unwrap();
+    let (_, first) = made.tap("--rate 20mbps", 0..2);
+    let packets = common::packets(&made.egress);
+    let mut writer = PcapWriter::new(File::create(&made.egress).unwrap(), 1, 0).unwrap();
+    for (_, _, time, length, data) in packets {
+        let end = Nanos(time.unwrap()) + rate.time_for(ByteCount(u64::from(length)));
+        writer.packet(end, length, &data).unwrap();
+    }
+    writer.finish().unwrap();
+    let last = |words: &str| tapped(&printed(run(&format!("tap --json {words}"), &made.paths(0..2)), 0)).1;
+    let peak = |report: &Report| report.total("/totals/peak_delay_ns");
+    assert!(peak(&last("--rate 20mbps")).abs_diff(peak(&first)) <= 10);
+    assert!(peak(&last("")).abs_diff(peak(&first)) > 10_000, "with its rate not known, it is in the delay");
+}
+
+#[test]
+fn what_is_not_tapped_takes_its_part_and_is_not_asked_about() {
+    let made = Made::new(Limit::None, usize::MAX);
+    let (tap, report) = made.tap("--rate 20mbps --tau 10ms", 1..2);
+    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit none --tau 10ms", &[]);
+    let unseen = count(&tap, "untapped") + count(&tap, "missed") + count(&tap, "egress_outside");
+    assert!(unseen > 500, "{tap:#}");
+    assert_eq!(report.total("/totals/departed_packets"), truth.total("/totals/departed_packets"));
+    assert_eq!(count(&tap, "matched") + unseen, report.total("/totals/departed_packets"));
+    let asked = number(&list(&report.summary, "/sketch")[0], "/asked");
+    assert!(asked < number(&list(&truth.summary, "/sketch")[0], "/asked"));
+    // The culprits are the same: what nobody saw coming counts among what left.
+    let (_, guessed) = made.tap("--rate 20mbps --tau 10ms --unseen neighbours", 1..2);
+    let largest = |report: &Report| {
+        let burst = report.bursts.iter().max_by_key(|burst| number(burst, "/peak_delay_ns")).unwrap();
+        let first = &list(burst, "/culprits/0/flows")[0];
+        println!(
+            "{} {} {first} {}",
+            number(burst, "/start_ns"),
+            number(burst, "/bytes"),
+            number(burst, "/peak_delay_ns")
+        );
+        (first["flow"].as_str().unwrap().to_owned(), first["share"].as_f64().unwrap())
+    };
+    let (flow, share) = largest(&truth);
+    for report in [&report, &guessed] {
+        let (found, part) = largest(report);
+        assert_eq!(found, flow);
+        assert!((part - share).abs() < 0.02, "{part} in place of {share}");
+    }
+}
+
+#[test]
+fn what_the_router_drops_is_lost() {
+    let made = Made::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
+    let (tap, report) = made.tap("--rate 20mbps --max-delay 50ms", 0..2);
+    let truth = Report::of("data/demo.pcap.xz --rate 20mbps --limit 20ms", &[]);
+    let (lost, dropped) = (report.total("/totals/drops/lost"), truth.total("/totals/drops/overlimit"));
+    assert!(dropped > 100 && lost.abs_diff(dropped) * 50 <= dropped, "{lost} of {dropped}");
+    assert_eq!(count(&tap, "lost"), lost);
+    let sum = |report: &Report| report.bursts.iter().map(|burst| number(burst, "/drops")).sum::<u64>();
+    assert!(sum(&report) * 10 >= lost * 9 && sum(&truth) * 10 >= dropped * 9, "losses are part of bursts");
+    assert!(!list(&tap, "/lost").is_empty());
+    assert!(list(&tap, "/ingress").iter().map(|link| number(link, "/lost")).sum::<u64>() == lost);
+}
+
+#[test]
+fn every_view_is_written() {
+    let made = Made::new(Limit::Time(Nanos(20_000_000)), 5_000);
+    let (html, parquet) = (made.directory.path().join("report.html"), made.directory.path().join("out.parquet"));
+    let mut paths = made.paths(0..2);
+    paths.extend(["--html".as_ref(), html.as_path(), "--parquet".as_ref(), parquet.as_path()]);
+    let text = printed(run("tap --stamps first", &paths), 0);
+    for what in ["seen from outside", "clock", "matched", "ahead, +20.0"] {
+        assert!(text.contains(what), "{what}: {text}");
+    }
+    assert!(std::fs::read_to_string(html).unwrap().contains("table_entries"));
+    // The table holds departures, that analyze reads.
+    let again = Report::of("--departures --tau 5ms", &[&parquet]);
+    let (_, report) = made.tap("--tau 5ms", 0..2);
+    assert_eq!(again.total("/packets"), report.total("/totals/departed_packets"));
+    assert_eq!(again.total("/totals/peak_delay_ns"), report.total("/totals/peak_delay_ns"));
+}
+
+#[test]
+fn every_line_is_what_the_schema_says() {
+    let made = Made::new(Limit::Time(Nanos(20_000_000)), 5_000);
+    let schema: Value =
+        serde_json::from_str(&std::fs::read_to_string(file("docs/report.schema.json")).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for line in printed(run("tap --json", &made.paths(0..2)), 0).lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}: {line}");
+    }
+}
+
+#[test]
+fn a_real_nat_pair_is_matched() {
+    let files = ["NAT_home_side.pcap", "NAT_ISP_side.pcap"]
+        .map(|name| shared("a_real_nat_pair_is_matched", &format!("tappair/{name}")));
+    let [Some(home), Some(isp)] = files else { return };
+    let (tap, report) = tapped(&printed(run("tap --json --nat addresses", &[&home, "--egress".as_ref(), &isp]), 0));
+    // 117 TCP packets are on both sides, of 84 the frames are equally long; the rest is UDP.
+    assert!(count(&tap, "matched") + count(&tap, "reverse") >= 117, "{tap:#}");
+    assert_eq!(count(&tap, "lost"), 0);
+    let offset = number(&tap, "/ingress/0/clock/offset_ns");
+    assert!((420_300_000..=421_900_000).contains(&offset), "{offset}");
+    let names = report.summary["culprits"].to_string();
+    assert!(names.contains("192.168.1.100"), "flows have the names that they came with: {names}");
+    let (payload, _) = tapped(&printed(run("tap --json --nat payload", &[&home, "--egress".as_ref(), &isp]), 0));
+    assert!(count(&payload, "matched") > 10, "{payload:#}");
+}
+
+#[test]
+fn a_damaged_capture_is_read_to_its_damage() {
+    let made = Made::new(Limit::None, 5_000);
+    let (whole, packets) = (std::fs::read(&made.egress).unwrap(), common::packets(&made.egress).len() as u64);
+    std::fs::write(&made.egress, &whole[..whole.len() - 7]).unwrap();
+    let output = run("tap --json", &made.paths(0..2));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("out.pcap is damaged at byte"), "{errors}");
+    let (tap, report) = tapped(&printed(output, 1));
+    assert_eq!(count(&tap, "egress"), packets - 1);
+    assert!(report.summary["damage"].is_string());
+}
+
+#[test]
+fn what_cannot_be_done_is_told() {
+    let made = Made::new(Limit::None, 3_000);
+    let (first, egress) = (made.ingress[0].as_path(), made.egress.as_path());
+    let empty = made.directory.path().join("empty.pcap");
+    std::fs::write(&empty, []).unwrap();
+    let link = made.directory.path().join("link.pcap");
+    std::fs::hard_link(first, &link).unwrap();
+    let other = file("crates/cli/tests/data/whole.pcap");
+    let flag: &Path = "--egress".as_ref();
+    let cases: [(&str, Vec<&Path>, &str); 11] = [
+        ("", vec![first], "--egress <FILE>"),
+        ("", vec![flag, egress], "<INGRESS>..."),
+        ("", vec![first, flag, &other], "no packet of ingress capture 1 was seen again at the egress"),
+        ("", vec![first, first, flag, egress], "is given twice"),
+        ("", vec![first, &link, flag, egress], "is given twice"),
+        ("", vec![first, flag, first], "is given twice"),
+        ("", vec![&empty, flag, egress], "is empty"),
+        ("", vec!["-".as_ref(), flag, egress], "standard input can be read only once"),
+        ("", vec![first, flag, "/dev/stdin".as_ref()], "can be read only once"),
+        ("", vec!["none.pcap".as_ref(), flag, egress], "there is no such file"),
+        ("", vec![egress, flag, first], "are the captures interchanged?"),
+    ];
+    let words = [
+        ("--max-delay 0ms", "nothing passes a router in no time"),
+        ("--ingress-rate 1gbps", "--ingress-rate is of no use"),
+        ("--stamps first --ingress-rate 1gbps,1gbps", "2 rates for 1 captures"),
+        ("--snapshots 1", "snapshots"),
+    ];
+    let words = words.map(|(words, what)| (words, vec![first, flag, egress], what));
+    for (words, paths, what) in cases.into_iter().chain(words) {
+        let output = run(&format!("tap {words}"), &paths);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words} {paths:?}: {errors}");
+        assert!(errors.contains(what), "{words} {paths:?}: {errors}");
+        assert!(output.stdout.is_empty() && errors.matches("error:").count() == 1, "{errors}");
+    }
+    let before = std::fs::read(egress).unwrap();
+    let output = run("tap", &[first, flag, egress, "--html".as_ref(), egress]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it is the input") && output.status.code() == Some(2));
+    assert!(std::fs::read(egress).unwrap() == before);
+}
+
+#[test]
+fn a_link_of_which_nothing_comes_out_is_left_out() {
+    let made = Made::new(Limit::None, 3_000);
+    let other = file("crates/cli/tests/data/whole.pcap");
+    let mut paths = made.paths(0..2);
+    paths.insert(1, &other);
+    let (tap, report) = tapped(&printed(run("tap --json", &paths), 0));
+    assert!(tap["ingress"][1]["clock"].is_null() && tap["ingress"][0]["clock"].is_object());
+    assert_eq!(number(&tap, "/ingress/1/matched"), 0);
+    assert!(number(&tap, "/ingress/2/matched") > 0);
+    assert_eq!(report.total("/skipped/unused_ingress"), number(&tap, "/ingress/1/packets"));
+}
