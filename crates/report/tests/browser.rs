@@ -189,20 +189,22 @@ fn told(directory: &Path, pages: &[(PathBuf, u32)]) -> Option<Vec<String>> {
     Some(told)
 }
 
+/// The browser of this machine, if there is one.
+static BROWSER: LazyLock<Option<&str>> = LazyLock::new(|| {
+    let works = |browser: &&str| {
+        let version = Command::new(browser).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    };
+    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(works);
+    if browser.is_none() {
+        eprintln!("skipped: there is no chromium to look at the page with");
+    }
+    browser
+});
+
 /// What stands in a page once its scripts have run; none without a browser.
 fn opened(directory: &Path, page: &Path, fragment: &str) -> Option<String> {
-    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|browser| {
-        Command::new(browser)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    });
-    let Some(browser) = browser else {
-        eprintln!("skipped: there is no chromium to look at the page with");
-        return None;
-    };
+    let browser = (*BROWSER)?;
     let output = Command::new(browser)
         .args([
             "--headless=new",
