@@ -55,7 +55,9 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<meta name=\"generator\" content=\"queuescope {}\">", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "<link rel=\"icon\" href=\"data:,\">\n<title>{name} – queuescope</title>")?;
     for style in STYLES {
-        writeln!(out, "<style>\n{style}\n</style>")?;
+        writeln!(out, "<style>")?;
+        lines(style, out)?;
+        writeln!(out, "</style>")?;
     }
     writeln!(out, "</head>\n{BODY}")?;
     write!(out, "<script type=\"application/json\" id=\"report-data\">")?;
@@ -64,9 +66,14 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<script>\n(() => {{\n'use strict';")?;
     writeln!(out, "const VERSION = '{}';", env!("CARGO_PKG_VERSION"))?;
     for script in SCRIPTS {
-        writeln!(out, "{script}")?;
+        lines(script, out)?;
     }
     writeln!(out, "}})();\n</script>\n</body>\n</html>")
+}
+
+/// `text` without its indentation, which is a tenth of the page.
+fn lines(text: &str, out: &mut impl Write) -> io::Result<()> {
+    text.lines().map(str::trim_start).filter(|line| !line.is_empty()).try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// `text` with what HTML would take for markup written as entities.
@@ -92,6 +99,14 @@ mod tests {
     #[test]
     fn what_html_takes_for_markup_is_escaped() {
         assert_eq!(escape("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&#39;");
+    }
+
+    #[test]
+    fn no_string_of_a_script_goes_over_a_line() {
+        // Such a string would lose its indentation.
+        for line in SCRIPTS.iter().flat_map(|script| script.lines()) {
+            assert!(line.matches('`').count() % 2 == 0 || line.trim_start().starts_with(['*', '/']), "{line}");
+        }
     }
 
     #[test]
