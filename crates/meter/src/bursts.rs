@@ -300,7 +300,7 @@ mod tests {
         tracker.departed(&departures[1], Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
         let mut heard = Vec::new();
         tracker.passed(past(3, 120), project, key, |level, flow| heard.push((level, flow)));
-        let burst = tracker.close(|_, flow| flow.0).unwrap();
+        let burst = tracker.close(Nanos::ZERO, |_, flow| flow.0).unwrap();
         assert_eq!(heard, [(0, FlowId(3))]);
         assert_eq!((burst.end, burst.packets, burst.bytes, burst.hit), (Nanos(100), 2, 57, 1));
         assert_eq!(told(&burst).4, BTreeMap::from([(1, 50), (3, 7)]));
