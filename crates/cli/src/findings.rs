@@ -115,7 +115,7 @@ impl<D: Door> Findings<D> {
             peak_delay_ns: counts.longest.0,
             peak_depth_bytes: counts.peak.bytes.0,
             peak_depth_packets: counts.peak.packets,
-            flows_in_queue_mean: (counts.hit > 0).then(|| counts.flows_met as f64 / counts.hit as f64),
+            flows_in_queue_mean: (counts.flows_met > 0).then(|| counts.flows_met as f64 / counts.hit as f64),
             super_packets,
         }
     }

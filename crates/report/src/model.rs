@@ -123,7 +123,8 @@ pub struct Totals {
     pub peak_depth_bytes: u64,
     /// The deepest queue in packets.
     pub peak_depth_packets: u64,
-    /// Mean number of distinct flows in the queue as seen by packets of bursts, first granularity.
+    /// Mean number of distinct flows in the queue as seen by packets of bursts, first granularity; none of a table, whose
+    /// packets may leave in any order.
     pub flows_in_queue_mean: Option<f64>,
     /// Packets larger than the MTU: segmentation offload merged them before they were captured.
     pub super_packets: u64,
@@ -169,7 +170,8 @@ pub struct Burst {
     pub drops: u64,
     /// The culprits, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
-    /// What the flows of the first granularity have in common, where several together explain what no single one does.
+    /// What the flows of the first granularity have in common, where several together explain what no single one does: of
+    /// the 256 heaviest.
     pub groups: Vec<Group>,
     /// The culprits of the packet that waited longest, where they were asked for.
     pub worst: Option<Worst>,
