@@ -39,8 +39,9 @@ pub struct AnalysisParams {
     pub pictures: bool,
     /// Bursts to keep, those with the longest delays.
     pub most_bursts: usize,
-    /// Whether the culprits of each burst's worst packet are wanted; only of a FIFO.
-    pub worst: bool,
+    /// Whether everything is wanted of each burst, not only what the text tells: the culprits of its worst packet (of a
+    /// FIFO), and what its flows have in common if its delay is not among the longest.
+    pub details: bool,
     /// The link's, where it is known.
     pub rate: Option<Rate>,
 }
@@ -217,7 +218,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             series: None,
             max_delay: params.across_classes.map(MaxDelay::new),
             ramps: Ramps::default(),
-            worst: params.worst.then(|| WorstMeter::new(params.tau.value())),
+            worst: (params.details && params.history == History::Fifo).then(|| WorstMeter::new(params.tau.value())),
             watcher,
             counts: Counts::default(),
             delays: Histogram::new_with_max(LONGEST_DELAY, 3).expect("three significant digits are allowed"),
@@ -275,6 +276,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             counts: self.counts,
             delays: self.delays,
             tau: self.params.tau,
+            details: self.params.details,
         };
         (findings, self.watcher)
     }

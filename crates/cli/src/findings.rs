@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::worst::{Named, Worst};
 use hdrhistogram::Histogram;
 use queuescope_meter::{Blamed, Picture, Score, Share, Tau, Weight};
-use queuescope_report::model;
+use queuescope_report::{model, text};
 use queuescope_sketch::ConQuest;
 use queuescope_wire::{Nanos, Rate};
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ pub struct Findings<D: Door> {
     pub(crate) counts: Counts,
     pub(crate) delays: Histogram<u64>,
     pub(crate) tau: Tau,
+    pub(crate) details: bool,
 }
 
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
@@ -33,7 +34,8 @@ impl<D: Door> Findings<D> {
     pub fn report(self, source: Source, window_source: String, alpha: f64, ramped: Option<f64>) -> model::Report {
         let origin = source.span.0;
         let names = self.door.granularities();
-        let namer = Namer { door: &self.door, origin, names: &names, alpha, ramped };
+        let grouped_from = self.grouped_from();
+        let namer = Namer { door: &self.door, origin, names: &names, alpha, ramped, grouped_from };
         let bursts = self.bursts.iter().enumerate().map(|(index, told)| namer.burst(index as u64 + 1, told)).collect();
         let mut skipped = source.skipped;
         let truncated = self.counts.history_too_short;
@@ -63,6 +65,14 @@ impl<D: Door> Findings<D> {
             bursts,
             skipped,
         }
+    }
+
+    /// The delay from which on a burst's flows are grouped: that takes a while, and the text tells few bursts.
+    fn grouped_from(&self) -> Nanos {
+        let mut delays: Vec<_> = self.bursts.iter().map(|told| std::cmp::Reverse(told.burst.peak_delay)).collect();
+        delays.sort_unstable();
+        let least = delays.get(text::MOST_BURSTS - 1).filter(|_| !self.details);
+        least.map_or(Nanos::ZERO, |delay| delay.0)
     }
 
     fn totals(
@@ -174,6 +184,8 @@ struct Namer<'a, D> {
     alpha: f64,
     /// Flows are told only if their rate jumped by this factor.
     ramped: Option<f64>,
+    /// See [`Findings::grouped_from`].
+    grouped_from: Nanos,
 }
 
 /// Flows that are told although they are below alpha, where none is above it.
@@ -204,7 +216,11 @@ impl<D: Door> Namer<'_, D> {
             culprits: blamed
                 .map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes, ramps(level)))
                 .collect(),
-            groups: burst.blamed.first().map_or(Vec::new(), |blamed| self.groups(blamed, burst.packets, burst.bytes)),
+            groups: burst
+                .blamed
+                .first()
+                .filter(|_| burst.peak_delay >= self.grouped_from)
+                .map_or(Vec::new(), |blamed| self.groups(blamed, burst.packets, burst.bytes)),
             worst: told.worst.as_ref().map(|worst| self.worst(worst)),
             series: burst.picture.as_ref().map(|picture| self.series(picture)),
         }

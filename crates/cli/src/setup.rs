@@ -95,7 +95,7 @@ pub fn params(
         across_classes: question.across_classes,
         pictures: output.html.is_some(),
         most_bursts: question.most_bursts as usize,
-        worst: history == History::Fifo && (output.json || output.html.is_some()),
+        details: output.json || output.html.is_some(),
         rate,
     })
 }

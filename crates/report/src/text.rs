@@ -18,8 +18,9 @@ const DIM: Style = Style::new().dimmed();
 const HOT: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Yellow.on_default();
 
-/// Bursts and culprits that the text shows; JSON and HTML show all that were kept.
-const MOST_BURSTS: usize = 10;
+/// Bursts that the text shows, those with the longest delays; JSON and HTML show all that were kept.
+pub const MOST_BURSTS: usize = 10;
+/// Culprits that the text shows.
 const MOST_CULPRITS: usize = 3;
 const MOST_OVERALL: usize = 5;
 const MOST_GROUPS: usize = 2;
