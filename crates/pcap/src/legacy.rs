@@ -64,7 +64,7 @@ impl Legacy {
         Ok(legacy)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self, buffer: &mut Buffer, _stats: &mut ReadStats) -> Result<Option<Found>, Damage> {
         if !buffer.need(self.record_header).map_err(Damage::Io)? {
             return self.ends(buffer);

@@ -87,7 +87,7 @@ impl CaptureReader {
     }
 
     /// The next packet, or none at the end of the file. After an error there is nothing more.
-    #[inline]
+    #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         if self.ended {
             return Ok(None);

@@ -28,6 +28,7 @@ impl<D: Discipline> Replay<D> {
     }
 
     /// A packet arrives, no earlier than the one before it. Everything that departs before that is told first.
+    #[inline(always)]
     pub fn arrive(&mut self, packet: Packet, now: Nanos, output: &mut impl Output) {
         debug_assert!(now >= self.now, "arrivals are in order of time");
         self.now = now;
@@ -50,12 +51,14 @@ impl<D: Discipline> Replay<D> {
         &self.discipline
     }
 
+    #[inline(always)]
     fn serve_until(&mut self, now: Nanos, output: &mut impl Output) {
         while self.link.free_at() < now && self.discipline.backlog().packets > 0 {
             self.serve_one(output);
         }
     }
 
+    #[inline(always)]
     fn serve_one(&mut self, output: &mut impl Output) {
         if let Some(departure) = self.discipline.dequeue(self.link.free_at(), output) {
             self.link.send(departure.packet.size);

@@ -122,7 +122,7 @@ impl Parser {
     }
 
     /// Reads a frame of `original_len` bytes on the wire, of which `data` was captured.
-    #[inline]
+    #[inline(always)]
     pub fn parse(&mut self, link: LinkType, original_len: u32, data: &[u8]) -> Frame {
         self.stats.frames += 1;
         match plain::read(link, original_len, data) {

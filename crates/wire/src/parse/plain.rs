@@ -11,7 +11,7 @@ use super::{Frame, LinkType};
 use crate::{Ecn, Family, FlowKey};
 
 /// The frame, if it is as plain as that.
-#[inline]
+#[inline(always)]
 pub(super) fn read(link: LinkType, original_len: u32, data: &[u8]) -> Option<Frame> {
     let (at, vlan) = match (link, be16(data, 12)?) {
         (LinkType::Ethernet, 0x0800 | 0x86dd) => (14, 0),
@@ -23,7 +23,7 @@ pub(super) fn read(link: LinkType, original_len: u32, data: &[u8]) -> Option<Fra
 }
 
 /// The frame whose network header is at `at`, if that and what follows is plain.
-#[inline]
+#[inline(always)]
 pub(super) fn packet(original_len: u32, data: &[u8], at: usize, vlan: u16) -> Option<Frame> {
     let packet = data.get(at..)?;
     match packet.first()? {
