@@ -16,6 +16,8 @@ pub struct ExactMeter {
     /// Sequence number of the ring's front.
     first: u64,
     flows: Vec<Chain>,
+    /// How often everything was forgotten: chains of an earlier era are empty.
+    era: u32,
     /// Flows with departures in their chains.
     active: u64,
 }
@@ -51,6 +53,7 @@ struct Chain {
     /// Sequence numbers of its first and last departure; meaningless while `packets` is 0.
     head: u64,
     tail: u64,
+    era: u32,
     packets: u32,
     bytes: u64,
     /// The start of the last question.
@@ -71,7 +74,7 @@ impl ExactMeter {
         }
         let sequence = self.first + self.ring.len() as u64;
         self.ring.push_back(Left { dequeued, flow: flow.0, size, next: 0 });
-        let chain = &mut self.flows[flow.index()];
+        let chain = self.flows[flow.index()].in_era(self.era);
         if chain.packets == 0 {
             chain.head = sequence;
             self.active += 1;
@@ -93,11 +96,14 @@ impl ExactMeter {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        while !self.ring.is_empty() {
-            self.forget_first();
-        }
-        // A flow's next question may be about a time before its last one.
-        self.flows.clear();
+        self.first += self.ring.len() as u64;
+        self.ring.clear();
+        self.active = 0;
+        // Chains go too: a flow's next question may be about a time before its last one.
+        self.era = self.era.checked_add(1).unwrap_or_else(|| {
+            self.flows.clear();
+            0
+        });
     }
 
     /// How many flows the departures belong to that are remembered. In a FIFO, when what left before a packet came is
@@ -111,6 +117,7 @@ impl ExactMeter {
     #[inline]
     pub fn own(&mut self, flow: FlowId, from: Nanos) -> u64 {
         let Some(chain) = self.flows.get_mut(flow.index()) else { return 0 };
+        let chain = chain.in_era(self.era);
         if from < chain.from {
             // The flow was asked about a later start before: packets of it changed order. Look at all that left since.
             let position = self.ring.partition_point(|left| left.dequeued < from);
@@ -142,6 +149,15 @@ impl ExactMeter {
 }
 
 impl Chain {
+    /// The chain, emptied if it is of an earlier era.
+    #[inline]
+    fn in_era(&mut self, era: u32) -> &mut Self {
+        if self.era != era {
+            *self = Self { era, ..Self::default() };
+        }
+        self
+    }
+
     #[inline]
     fn pass(&mut self, head: &Left) {
         self.bytes -= u64::from(head.size);
