@@ -8,13 +8,13 @@ use crate::worst::{Worst, WorstMeter};
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_meter::{
-    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, MaxDelay, Past, Ramps, Recent,
-    Score, Tau,
+    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Past, Ramps,
+    Recent, Score, Tau,
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Sink};
 use queuescope_sim::Output;
-use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Jump, ParamsError, Trend};
+use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
 use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +46,13 @@ pub struct AnalysisParams {
     pub rate: Option<Rate>,
 }
 
+impl AnalysisParams {
+    /// A hundredth of what the link sends in a time, where its rate is known: less of a flow fills no queue.
+    fn least_ramp(&self, window: Nanos) -> u64 {
+        self.rate.map_or(0, |rate| (rate.bits_per_second() as f64 * window.as_secs_f64() / 800.0) as u64)
+    }
+}
+
 /// Everything that is learnt from one stream of departures.
 #[derive(Debug)]
 pub struct Analysis<D: Door, W> {
@@ -70,6 +77,8 @@ pub struct Analysis<D: Door, W> {
     series: Option<DepthSeries<D::Key>>,
     max_delay: Option<MaxDelay>,
     ramps: Ramps,
+    /// Bytes of a flow in a window that are too few to be a jump: a hundredth of what the link sends.
+    least_ramp: u64,
     worst: Option<WorstMeter<D::Key>>,
     watcher: W,
     counts: Counts,
@@ -80,8 +89,6 @@ pub struct Analysis<D: Door, W> {
     last_enqueued: Nanos,
     /// Packets that passed since the last that was asked about.
     passed: usize,
-    /// When the first packet left.
-    began: Option<Nanos>,
 }
 
 impl Listener for Analysis<Flows, Outputs> {
@@ -132,7 +139,7 @@ pub(crate) struct Meters {
 pub(crate) struct Told<K> {
     pub burst: Burst<K>,
     /// Flows of the first granularity whose rates jumped, by what factor at most.
-    pub ramps: Vec<(K, f64)>,
+    pub ramps: Vec<(K, Jump)>,
     pub worst: Option<Worst<K>>,
 }
 
@@ -184,10 +191,6 @@ const MOST_COARSER_CULPRITS: usize = 40;
 const LONGEST_DELAY: u64 = 1 << 62;
 /// Flows drawn in a picture.
 const FLOWS_DRAWN: usize = 12;
-/// Windows from the start of a stream in which nobody's rate is said to jump.
-const NEW_WINDOWS: u64 = 3;
-/// Bytes in a window that are no news: two full packets.
-const LEAST_JUMP: u64 = 3_000;
 /// Flows that are counted exactly.
 const DISTINCT_EXACTLY: usize = 1 << 17;
 
@@ -217,7 +220,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             perhaps_left_out: Vec::new(),
             series: None,
             max_delay: params.across_classes.map(MaxDelay::new),
-            ramps: Ramps::default(),
+            ramps: Ramps::new(params.sketch.window),
+            least_ramp: params.least_ramp(params.sketch.window),
             worst: (params.details && params.history == History::Fifo).then(|| WorstMeter::new(params.tau.value())),
             watcher,
             counts: Counts::default(),
@@ -226,7 +230,6 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             parts: vec![Contribution::default(); count],
             last_enqueued: Nanos::ZERO,
             passed: 0,
-            began: None,
             params,
         })
     }
@@ -287,7 +290,6 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let (packet, now) = (departure.packet, departure.dequeued);
         // Those that are still in the queue came no one knows when.
         self.recent.advance(Nanos::ZERO);
-        self.began.get_or_insert(now);
         self.counts.departed.packets += 1;
         self.counts.departed.bytes += packet.size;
         self.counts.passed += 1;
@@ -328,6 +330,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     fn remember(&mut self, departure: &Departure) {
         let (flow, size) = (departure.packet.flow, departure.packet.size.0 as u32);
         let (enqueued, dequeued) = (departure.enqueued, departure.dequeued);
+        self.ramps.came(self.flows[0], size, enqueued, self.least_ramp);
         if self.exact {
             for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
                 level.exact.record(*flow, size, dequeued);
@@ -351,7 +354,6 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             self.delays.saturating_record(sojourn.0);
         }
         self.last_enqueued = departure.enqueued;
-        self.began.get_or_insert(departure.dequeued);
     }
 
     /// How long a packet waited as far as its questions go, and tau with it.
@@ -374,10 +376,13 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             if covered <= self.covered {
                 // As wide as a window can be: longer waits are extrapolated, and nobody asks again.
                 self.covered = Nanos::MAX;
-                return;
+                break;
             }
             self.covered = covered;
         }
+        let window = self.sketch.params().window;
+        self.ramps.widen(window);
+        self.least_ramp = self.params.least_ramp(window);
     }
 
     /// What the packet's flow was of the queue since `from`, exactly, for each granularity.
@@ -427,37 +432,19 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.sketch.record(digest, size, now);
     }
 
-    /// Whether the rate of the packet's flow jumped, asked once a window.
-    fn ask_for_jump(&mut self, now: Nanos) {
-        let (flow, window) = (self.flows[0], self.sketch.params().window);
-        // In the first windows of a stream, everything is new.
-        let began = self.began.unwrap_or(now);
-        if !self.ramps.is_due(flow, self.sketch.window()) || now.saturating_sub(began).0 / NEW_WINDOWS < window.0 {
-            return;
-        }
-        // A hundredth of what the link sends, and more than a packet: what is less fills no queue.
-        let link = self.params.rate.map_or(0.0, |rate| rate.bits_per_second() as f64 * window.as_secs_f64() / 8.0);
-        let least = (link / 100.0) as u64;
-        match self.sketch.jump(self.door.digest(0, flow), now).trend(Jump::FACTOR, least.max(LEAST_JUMP)) {
-            Trend::New => self.ramps.grew(flow, f64::INFINITY),
-            Trend::Ramped(factor) => self.ramps.grew(flow, factor),
-            Trend::Steady => {}
-        }
-    }
-
     fn close_burst(&mut self) {
         let door = &self.door;
         let Some(burst) = self.bursts.close(self.least_kept, |level, flow| door.key(level, flow).clone()) else {
             return;
         };
         let (mut ramps, mut worst) = (Vec::new(), None);
+        let jumps = self.ramps.take();
         if burst.longest_wait > self.least_kept {
-            let jumps: Vec<_> = self.ramps.jumps().map(|(flow, factor)| (door.key(0, flow), factor)).collect();
             if !jumps.is_empty() {
                 let told = burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top);
                 let told: BTreeSet<_> = told.map(|(key, _)| key).collect();
-                let jumps = jumps.into_iter().filter(|(key, _)| told.contains(key));
-                ramps = jumps.map(|(key, factor)| (key.clone(), factor)).collect();
+                let jumps = jumps.into_iter().map(|(flow, jump)| (door.key(0, flow), jump));
+                ramps = jumps.filter(|(key, _)| told.contains(key)).map(|(key, jump)| (key.clone(), jump)).collect();
             }
             let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
             worst = self.worst.as_mut().and_then(of);
@@ -508,7 +495,7 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
-        if self.bursts.ends_with(waited, tau) {
+        if self.bursts.ends_with(waited, from, tau) {
             self.close_burst();
         }
         if self.passed > 0 {
@@ -548,10 +535,8 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             let mut fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
             if !self.bursts.is_open() {
                 self.bursts.start(from, &self.recent, project, key, &mut fresh);
-                self.ramps.open();
             }
             self.bursts.departed(departure, from, tau, &self.flows, &self.parts, key, fresh);
-            self.ask_for_jump(departure.dequeued);
         }
         let door = &self.door;
         if let Some(worst) = &mut self.worst {

@@ -6,6 +6,7 @@ pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use queuescope_queue::Limit;
+use queuescope_report::format::moment;
 use queuescope_sim::Speedup;
 use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
@@ -160,8 +161,8 @@ impl At {
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Moment(at) => f.pad(&format!("at {at}")),
-            Self::Stretch(from, to) => f.pad(&format!("from {from} to {to}")),
+            Self::Moment(at) => f.pad(&format!("at {}", moment(at.0))),
+            Self::Stretch(from, to) => f.pad(&format!("from {} to {}", moment(from.0), moment(to.0))),
         }
     }
 }
@@ -259,8 +260,8 @@ pub struct Question {
     #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE")]
     pub alpha: Alpha,
 
-    /// Tell only flows whose rate jumped in a burst, by this factor from one window of the sketch to the next, such as 4x:
-    /// who ramps up as no congestion control does. At the first granularity; at least 2x
+    /// Tell only flows whose rate jumped in a burst, by this factor from one stretch of time (as long as a window of the
+    /// sketch) to the next, such as 4x: who ramps up as no congestion control does. At the first granularity; at least 2x
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
     pub ramped: Option<Factor>,
 

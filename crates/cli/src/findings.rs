@@ -5,7 +5,7 @@ use crate::door::Door;
 use crate::source::Source;
 use crate::worst::{Named, Worst};
 use hdrhistogram::Histogram;
-use queuescope_meter::{Blamed, Picture, Score, Share, Tau, Weight};
+use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau, Weight};
 use queuescope_report::{model, text};
 use queuescope_sketch::ConQuest;
 use queuescope_wire::{Nanos, Rate};
@@ -54,6 +54,7 @@ impl<D: Door> Findings<D> {
                 alpha,
                 source.rate,
                 (source.limit, source.speedup, source.overhead),
+                (source.inner, source.split_gso),
                 window_source,
             ),
             culprits: namer.overall(&self.bursts, &self.levels),
@@ -136,6 +137,7 @@ impl<D: Door> Findings<D> {
         alpha: f64,
         rate: Option<Rate>,
         (limit, speedup, overhead): (String, String, String),
+        (inner, split_gso): (bool, bool),
         window_source: String,
     ) -> model::Setup {
         let sketch = self.sketch.params();
@@ -144,6 +146,8 @@ impl<D: Door> Findings<D> {
             limit,
             speedup,
             overhead,
+            inner,
+            split_gso,
             granularities: names.to_vec(),
             tau_ns: self.tau.value().0,
             tau_source: self.tau.to_string(),
@@ -291,11 +295,15 @@ impl<D: Door> Namer<'_, D> {
         granularity: &str,
         blamed: &Blamed<D::Key>,
         total: u64,
-        ramps: Option<&[(D::Key, f64)]>,
+        ramps: Option<&[(D::Key, Jump)]>,
     ) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
         let heavy = blamed.top.iter().take_while(|(_, part)| share(part.bytes) >= self.alpha).count();
-        let ramp = |key: &D::Key| ramps?.iter().find(|(other, _)| other == key).map(|(_, factor)| *factor);
+        let jump = |key: &D::Key| ramps?.iter().find(|(other, _)| other == key).map(|(_, jump)| *jump);
+        let ramp = |key: &D::Key| match jump(key)? {
+            Jump::Ramped(factor) => Some(factor),
+            Jump::New => None,
+        };
         let wanted = |key: &D::Key| ramps.is_none() || self.ramped.is_none_or(|least| ramp(key) >= Some(least));
         let flows = blamed.top.iter().take(if heavy > 0 { heavy } else { AT_LEAST });
         let flows = flows.filter(|(key, _)| wanted(key)).take(AT_MOST);
@@ -308,8 +316,8 @@ impl<D: Door> Namer<'_, D> {
                     packets: part.packets,
                     share: share(part.bytes),
                     peak_bytes: part.peak,
-                    ramp: ramp(key).filter(|factor| factor.is_finite()),
-                    new: ramp(key).is_some_and(f64::is_infinite),
+                    ramp: ramp(key),
+                    new: jump(key) == Some(Jump::New),
                 })
                 .collect(),
             flows_total: blamed.flows,

@@ -94,7 +94,7 @@ impl Outputs {
             let name = self.names[flow.index()].get_or_insert_with(|| name().into_boxed_str());
             let packet = departure.packet;
             let row = DepartureRow {
-                packet: packet.id.0,
+                packet: packet.id.0 + 1,
                 flow: name,
                 size: packet.size.0 as u32,
                 class: packet.class.0,

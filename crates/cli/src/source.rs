@@ -62,6 +62,10 @@ pub struct Source {
     pub speedup: String,
     /// See `limit`.
     pub overhead: String,
+    /// Whether flows inside of tunnels are told apart, and super-packets split.
+    pub inner: bool,
+    /// See `inner`.
+    pub split_gso: bool,
     /// What was skipped on the way to the queue.
     pub skipped: Vec<model::Skipped>,
 }
@@ -141,6 +145,8 @@ pub fn replay(
         limit: limit_name(limit),
         speedup: input.queue.speedup.to_string(),
         overhead: input.queue.overhead.to_string(),
+        inner: keys.inner,
+        split_gso: input.queue.split_gso,
         skipped: read.skipped,
     })
 }
@@ -170,6 +176,8 @@ pub fn table(mut reader: DepartureReader, input: &Input, listener: &mut impl Lis
         limit: "as it was".to_owned(),
         speedup: "1".to_owned(),
         overhead: "none".to_owned(),
+        inner: false,
+        split_gso: false,
         skipped: read.skipped,
     })
 }

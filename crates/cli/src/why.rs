@@ -44,17 +44,23 @@ struct Recorder<D> {
     frame: Option<u64>,
     packets: Option<Range<u64>>,
     frames: u64,
+    /// Frames that became several packets: the first packet, how many, and how many more than frames came before it.
+    splits: Vec<(u64, u64, u64)>,
     failure: Option<anyhow::Error>,
 }
 
 impl<D> Recorder<D> {
     fn new(door: D, frame: Option<u64>) -> Self {
-        Self { door, log: QueueLog::new(), frame, packets: None, frames: 0, failure: None }
+        Self { door, log: QueueLog::new(), frame, packets: None, frames: 0, splits: Vec::new(), failure: None }
     }
 
     /// A frame, or row, became these packets.
     fn frame(&mut self, packets: Range<u64>) -> Result<()> {
         self.frames += 1;
+        let count = packets.end - packets.start;
+        if count > 1 {
+            self.splits.push((packets.start, count, packets.start + 1 - self.frames));
+        }
         if self.frame == Some(self.frames) {
             self.packets = Some(packets);
         }
@@ -107,6 +113,8 @@ struct Found {
     question: String,
     culprits: Culprits<FlowId>,
     victim: Option<(Dropped, Option<Nanos>)>,
+    /// Packets that the question is about and that were dropped.
+    drops: u64,
 }
 
 /// The number of a packet that never came: it stands after every other that comes at the same moment.
@@ -118,7 +126,9 @@ impl<D: Door> Recorder<D> {
             return Err(failure);
         }
         if self.log.is_empty() {
-            bail!("{}: nothing left the queue, so nothing waited", source.input.name);
+            let dropped = self.drops(|_| true, Nanos::ZERO..Nanos::MAX);
+            let why = if dropped > 0 { "every packet was dropped: is --limit too small?" } else { "it holds no packet" };
+            bail!("{}: nothing left the queue, so nothing waited; {why}", source.input.name);
         }
         let origin = source.span.0;
         let found = match (&args.flow, args.at) {
@@ -127,6 +137,21 @@ impl<D: Door> Recorder<D> {
             (None, None) => self.packet(&args.input)?,
         };
         Ok(self.tell(found, args.alpha.0, source))
+    }
+
+    /// The number in the input, from 1, of the frame or row that a packet was.
+    fn number(&self, packet: PacketId) -> u64 {
+        let before = self.splits.partition_point(|(first, ..)| *first <= packet.0);
+        let more = match before.checked_sub(1).map(|last| self.splits[last]) {
+            Some((first, count, more)) => more + (packet.0 - first).min(count - 1),
+            None => 0,
+        };
+        packet.0 + 1 - more
+    }
+
+    /// Packets that were dropped within a stretch of time.
+    fn drops(&self, flows: impl Fn(FlowId) -> bool, during: Range<Nanos>) -> u64 {
+        self.log.drops(during).filter(|dropped| flows(dropped.flow)).count() as u64
     }
 
     /// A packet, by its number in the input.
@@ -148,19 +173,29 @@ impl<D: Door> Recorder<D> {
             }
         };
         let culprits = found.0.with_context(|| format!("{what} {frame} is no longer remembered"))?;
-        Ok(Found { question, culprits, victim: Some(found.1) })
+        let drops = u64::from(departed.is_none());
+        Ok(Found { question, culprits, victim: Some(found.1), drops })
     }
 
     /// All packets of a flow, or those that waited in a stretch of time.
     fn flow(&self, name: &str, at: Option<At>, origin: Nanos) -> Result<Found> {
+        if let Some(moment @ At::Moment(_)) = at {
+            bail!("a flow waits for a stretch of time, and {moment} is a moment: write --at FROM..TO");
+        }
         let (level, flow) = self.find_flow(name)?;
         let name = self.door.name(level, self.door.key(level, flow));
         let during = at.map_or(Nanos::ZERO..Nanos::MAX, |at| at.range(origin));
-        let culprits = self.log.of_flows(|other| self.door.project(level, other) == flow, during);
+        let is_flow = |other| self.door.project(level, other) == flow;
+        let drops = self.drops(is_flow, during.clone());
         let when = at.map_or(String::new(), |at| format!(" {at}"));
-        let Some(culprits) = culprits else { bail!("no packet of {name} waited{when}: nobody was in its way") };
+        let Some(culprits) = self.log.of_flows(is_flow, during) else {
+            if drops > 0 {
+                bail!("no packet of {name} waited{when}, but {drops} were dropped: ask about one with --packet");
+            }
+            bail!("no packet of {name} waited{when}: nobody was in its way")
+        };
         let victim = culprits.victims.longest.as_ref().map(suffered);
-        Ok(Found { question: format!("why {name} waited{when}"), culprits, victim })
+        Ok(Found { question: format!("why {name} waited{when}"), culprits, victim, drops })
     }
 
     /// Everybody who waited in a stretch of time, or who was in the queue at a moment.
@@ -175,15 +210,16 @@ impl<D: Door> Recorder<D> {
             };
             let mut culprits = self.log.of_drop(&nobody);
             culprits.victims = Default::default();
-            return Found { question: format!("who was in the queue {at}"), culprits, victim: None };
+            return Found { question: format!("who was in the queue {at}"), culprits, victim: None, drops: 0 };
         }
         let question = format!("why packets waited {at}");
+        let drops = self.drops(|_| true, at.range(origin));
         match self.log.of_range(at.range(origin)) {
             Some(culprits) => {
                 let victim = culprits.victims.longest.as_ref().map(suffered);
-                Found { question, culprits, victim }
+                Found { question, culprits, victim, drops }
             }
-            None => Found { question, ..self.moment(At::Moment(at.range(Nanos::ZERO).start), origin) },
+            None => Found { question, drops, ..self.moment(At::Moment(at.range(Nanos::ZERO).start), origin) },
         }
     }
 
@@ -216,7 +252,7 @@ impl<D: Door> Recorder<D> {
     }
 
     fn tell(&self, found: Found, alpha: f64, source: Source) -> model::Why {
-        let Found { question, culprits, victim } = found;
+        let Found { question, culprits, victim, drops } = found;
         let Culprits { victims, standing, direct, indirect, original, complete } = culprits;
         let offset = |time: Nanos| time.saturating_sub(source.span.0).0;
         let name = |flow: FlowId| self.door.name(0, self.door.key(0, self.door.project(0, flow)));
@@ -234,7 +270,7 @@ impl<D: Door> Recorder<D> {
             rate_bps: source.rate.map(Rate::bits_per_second),
             question,
             victim: victim.map(|(packet, waited)| model::Victim {
-                packet: packet.packet.0 + 1,
+                packet: self.number(packet.packet),
                 flow: name(packet.flow),
                 bytes: packet.size.into(),
                 class: packet.class.0,
@@ -244,6 +280,7 @@ impl<D: Door> Recorder<D> {
             packets: victims.packets,
             bytes: victims.bytes,
             waited_ns: victims.waited.0,
+            drops,
             at_ns: offset(standing.at),
             depth_bytes: standing.backlog.bytes.0,
             depth_packets: standing.backlog.packets,

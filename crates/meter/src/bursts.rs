@@ -1,7 +1,7 @@
 //! When the queue was congested, and who filled it then.
 //!
 //! A burst starts as the first packet that waits at least tau comes, and ends as packets wait less than half of tau
-//! again: with one threshold, a delay that hovers about it would be many bursts. Its culprits are the flows whose
+//! again, or come after the queue was idle for longer than tau: with one threshold, a delay that hovers about it would be many bursts. Its culprits are the flows whose
 //! packets left in between.
 
 use crate::{Blame, Blamed, Contribution, DepthSeries, Past, Picture, Recent};
@@ -80,9 +80,11 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
-    /// Whether a packet that waited so long is the first after the burst.
-    pub fn ends_with(&self, waited: Nanos, tau: Nanos) -> bool {
-        self.open.is_some() && waited.0 < tau.0.div_ceil(2)
+    /// Whether a packet that waited since `from` is the first after the burst: it waited less than half of tau, or the
+    /// queue was idle for longer than tau before it came.
+    pub fn ends_with(&self, waited: Nanos, from: Nanos, tau: Nanos) -> bool {
+        let idle = |open: &Open<K>| from.saturating_sub(open.burst.end) > tau;
+        self.open.as_ref().is_some_and(|open| waited.0 < tau.0.div_ceil(2) || idle(open))
     }
 
     /// Whether a burst is going on.
@@ -269,7 +271,8 @@ mod tests {
         while let Some(first) = (at..departures.len()).find(|&n| departures[n].sojourn().0 >= tau) {
             let came = departures[first].enqueued.0;
             let start = ended.map_or(came, |ended| came.max(ended + 1));
-            let calm = |n: &usize| departures[*n].sojourn().0 * 2 < tau;
+            let idle = |n: usize| n > first && departures[n].enqueued.0 > departures[n - 1].dequeued.0 + tau;
+            let calm = |n: &usize| departures[*n].sojourn().0 * 2 < tau || idle(*n);
             let after = (first..departures.len()).find(calm).unwrap_or(departures.len());
             let members: Vec<_> = departures[..after].iter().filter(|d| d.dequeued.0 >= start).collect();
             let mut flows = BTreeMap::new();
@@ -318,7 +321,7 @@ mod tests {
             for departure in &departures {
                 let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
                 recent.advance(from);
-                if tracker.ends_with(waited, tau) {
+                if tracker.ends_with(waited, from, tau) {
                     bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| told(&burst)));
                 }
                 if waited >= tau || tracker.is_open() {

@@ -9,7 +9,7 @@
 //! - [`Blame`] and [`Heavy`]: bytes per flow over a burst and over all bursts, in bounded memory.
 //! - [`QueueLog`]: the culprits of any packet, drop, flow or stretch of time in the past, exactly.
 //! - [`QueueMonitor`]: the same approximately, in a memory that is fixed, while the stream runs.
-//! - [`Ramps`]: whose rate jumped while a burst lasted.
+//! - [`Ramps`]: whose rate jumped before and in a burst.
 //! - [`Score`]: precision and recall of an estimator against the exact meter.
 //! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
 //! - [`DepthSeries`]: queue depth over time by flow, for a picture.
@@ -42,7 +42,7 @@ pub use group::{Group, GroupParams, Grouped, Pattern, Subnet, Weight, group};
 pub use heavy::{Heavy, Share};
 pub use max_delay::MaxDelay;
 pub use monitor::{BusyPeriod, MonitorError, MonitorParams, MonitorStats, QueueMonitor, Ranked, Worst};
-pub use ramps::Ramps;
+pub use ramps::{Jump, Ramps};
 pub use recent::{History, Past, Recent};
 pub use score::Score;
 pub use series::{DepthSeries, Part, Picture};

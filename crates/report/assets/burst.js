@@ -198,6 +198,8 @@ function whyCommand(report, burst) {
     if (!/^1(\.0+)?s$/.test(tight(setup.limit))) words.push('--limit', quoted(tight(setup.limit)));
     if (setup.speedup !== '1') words.push('--speedup', quoted(setup.speedup));
     if (setup.overhead !== 'none') words.push('--overhead', quoted(tight(setup.overhead)));
+    if (setup.inner) words.push('--inner');
+    if (setup.split_gso) words.push('--split-gso');
     const by = setup.granularities.join(',');
     if (by !== '5tuple,dst') words.push('--by', quoted(by));
   }

@@ -63,7 +63,7 @@ function terms() {
     ],
     [
       'Rate: ramped 4x',
-      'From one time window of the sketch to the next, the flow sent up to 4 times as much. A flow that obeys congestion control rarely more than doubles in a round trip; where windows are longer than that, growth of a start shows too.',
+      'From one stretch of time (as long as a window of the sketch) to the next, up to 4 times as much of the flow came. New: it was never seen before. A flow that obeys congestion control rarely more than doubles in a round trip; where windows are longer than that, growth of a start shows too.',
     ],
     ['Rate: new', 'The flow came up from nothing: it had sent nothing in the window before.'],
     [

@@ -7,6 +7,15 @@ pub fn duration(nanos: u64) -> String {
     Nanos(nanos).to_string()
 }
 
+/// A moment, exactly enough to ask about it again: `4.691795 s`, with nanoseconds where there are some.
+pub fn moment(nanos: u64) -> String {
+    let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    match rest % 1_000 {
+        0 => format!("{seconds}.{:06} s", rest / 1_000),
+        _ => format!("{seconds}.{rest:09} s"),
+    }
+}
+
 /// `64 B`, `1.50 kB`, `12.5 MB`.
 pub fn bytes(bytes: u64) -> String {
     ByteCount(bytes).to_string()
@@ -44,5 +53,6 @@ mod tests {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0.0, 0.0001, 0.631, 1.0].map(percent), ["0.0 %", "<0.1 %", "63.1 %", "100.0 %"]);
         assert_eq!(rate(0.2), "0 b/s");
+        assert_eq!([0, 4_691_795_000, 1_000_000_001].map(moment), ["0.000000 s", "4.691795 s", "1.000000001 s"]);
     }
 }

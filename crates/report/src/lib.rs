@@ -2,7 +2,7 @@
 //!
 //! [`model::Report`] holds everything that an analysis found; [`text`], [`json`] and [`html`] only show it.
 
-mod format;
+pub mod format;
 pub mod html;
 pub mod json;
 pub mod model;

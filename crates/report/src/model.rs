@@ -60,6 +60,10 @@ pub struct Setup {
     pub speedup: String,
     /// Layer-2 overhead added to every packet, as the user writes it (`none`, `ethernet`, `24`).
     pub overhead: String,
+    /// Whether flows inside of tunnels were told apart.
+    pub inner: bool,
+    /// Whether super-packets of segmentation offload were split.
+    pub split_gso: bool,
     /// At which granularities flows were told apart.
     pub granularities: Vec<String>,
     /// A burst is a stretch in which packets wait at least this long. Unless it was given this is the last value; see
@@ -148,7 +152,8 @@ pub struct Burst {
     pub number: u64,
     /// When the first packet came that waited at least tau, as that was when it left.
     pub start_ns: u64,
-    /// From then until the last packet left before one that waited less than half of tau.
+    /// From then until the last packet left before one that waited less than half of tau, or that came after the queue was
+    /// idle for longer than tau.
     pub length_ns: u64,
     /// The longest delay in it.
     pub peak_delay_ns: u64,
@@ -203,10 +208,11 @@ pub struct Culprit {
     pub share: f64,
     /// The most of the queue that it held as one of its own packets came, bytes.
     pub peak_bytes: u64,
-    /// By what factor its rate grew from one window of the sketch to the next, at most; none where it did not at least
-    /// double, or where that is not known. Known at the first granularity, of each burst.
+    /// By what factor the rate at which it came grew from one stretch of time (as long as a window of the sketch) to the
+    /// next, at most, in the burst or since the last one; none where it did not at least double, where fewer than 15 kB or
+    /// a hundredth of the link came, or where that is not known. Known at the first granularity, of each burst.
     pub ramp: Option<f64>,
-    /// Whether it came up from nothing.
+    /// Whether it was never seen before, and came with as much.
     pub new: bool,
 }
 

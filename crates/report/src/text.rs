@@ -166,7 +166,7 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
         let mut first = true;
         for culprits in &burst.culprits {
             let mut granularity = culprits.granularity.as_str();
-            for culprit in culprits.flows.iter().take(MOST_CULPRITS) {
+            for culprit in culprits.flows.iter().take(shown_of(culprits, MOST_CULPRITS)) {
                 let trend = if ramps { format!("{:>10}  ", trend(culprit)) } else { String::new() };
                 writeln!(
                     out,
@@ -176,7 +176,7 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 )?;
                 granularity = "";
             }
-            more(culprits, MOST_CULPRITS, &" ".repeat(18), if ramps { 12 } else { 0 }, out)?;
+            more(culprits, shown_of(culprits, MOST_CULPRITS), &" ".repeat(18), if ramps { 12 } else { 0 }, out)?;
             if first {
                 groups(&burst.groups, if ramps { 12 } else { 0 }, out)?;
             }
@@ -193,7 +193,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for culprits in &report.culprits {
         writeln!(out, "\n{BOLD}Who filled the queue over all bursts{BOLD:#}, by {}:\n", culprits.granularity)?;
         writeln!(out, "{DIM}{:>9}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
-        for culprit in culprits.flows.iter().take(MOST_OVERALL) {
+        for culprit in culprits.flows.iter().take(shown_of(culprits, MOST_OVERALL)) {
             writeln!(
                 out,
                 "{:>9}  {:>9}  {:>9}  {:>12}  {}",
@@ -204,7 +204,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 plain(&culprit.flow)
             )?;
         }
-        more(culprits, MOST_OVERALL, "", 37, out)?;
+        more(culprits, shown_of(culprits, MOST_OVERALL), "", 37, out)?;
     }
     Ok(())
 }
@@ -267,6 +267,11 @@ fn longest(bursts: &[Burst], most: usize) -> Vec<&Burst> {
     shown.truncate(most);
     shown.sort_by_key(|burst| burst.number);
     shown
+}
+
+/// How many flows are shown: a line that says that there is one more can as well name it.
+fn shown_of(culprits: &Culprits, most: usize) -> usize {
+    if culprits.flows.len() == most + 1 && culprits.flows_total == most as u64 + 1 { most + 1 } else { most }
 }
 
 fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut impl Write) -> io::Result<()> {

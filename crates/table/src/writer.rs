@@ -28,7 +28,7 @@ const DICTIONARY: usize = 8 << 20;
 /// A departure as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DepartureRow<'a> {
-    /// The packet's place in its stream, from 0.
+    /// The packet's number in its stream, from 1.
     pub packet: u64,
     /// Who it belongs to.
     pub flow: &'a str,

@@ -46,6 +46,8 @@ impl Tapped<'_> {
             limit: "unknown".to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),
+            inner: args.keys.inner,
+            split_gso: false,
             skipped,
         }
     }

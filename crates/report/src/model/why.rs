@@ -18,8 +18,10 @@ pub struct Why {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How long they waited, summed.
+    /// How long they waited, summed; of a stretch of time, only what lies in it.
     pub waited_ns: u64,
+    /// Packets that the question is about and that were dropped.
+    pub drops: u64,
     /// The moment that `depth_bytes` and the original culprits are about.
     pub at_ns: u64,
     /// What was in the queue at that moment, bytes.

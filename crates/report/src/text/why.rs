@@ -1,7 +1,7 @@
 //! `queuescope why` as text: the victim, the queue it met, then each kind of culprits.
 
 use super::{BOLD, DIM, HOT, field, notes, plain};
-use crate::format::{bytes, count, duration, percent};
+use crate::format::{bytes, count, duration, moment, percent};
 use crate::model::{Group, OnLink, Part, Parts, Ranked, Why};
 use std::io::{self, Write};
 
@@ -48,29 +48,33 @@ fn victims(why: &Why, out: &mut impl Write) -> io::Result<()> {
         let (packets, waited) = (count(why.packets), duration(why.waited_ns));
         field(out, "victims", &format!("{packets} packets, {}, that waited {waited} together", bytes(why.bytes)))?;
     }
+    if why.drops > 0 && victim.waited_ns.is_some() {
+        let was = if why.drops == 1 { " was" } else { "s were" };
+        field(out, "drops", &format!("{HOT}{}{HOT:#} packet{was} dropped; --packet asks about one", count(why.drops)))?;
+    }
     let fate = match victim.waited_ns {
         Some(waited) => format!("waited {HOT}{}{HOT:#}", duration(waited)),
         None => format!("was {HOT}dropped{HOT:#}"),
     };
     let which = if why.packets > 1 { "longest" } else { "victim" };
     let (number, size) = (count(victim.packet), bytes(victim.bytes));
-    field(out, which, &format!("packet {number}, {size}: came at {}, {fate}", duration(victim.came_ns)))?;
+    field(out, which, &format!("packet {number}, {size}: came at {}, {fate}", moment(victim.came_ns)))?;
     field(out, "", &plain(&victim.flow))
 }
 
 fn queue(why: &Why, out: &mut impl Write) -> io::Result<()> {
     if why.depth_packets == 0 {
-        field(out, "queue", &format!("empty at {}", duration(why.at_ns)))?;
+        field(out, "queue", &format!("empty at {}", moment(why.at_ns)))?;
     } else {
         let plural = if why.depth_packets == 1 { "" } else { "s" };
         let standing = format!(
             "{} in {} packet{plural} at {}",
             bytes(why.depth_bytes),
             count(why.depth_packets),
-            duration(why.at_ns)
+            moment(why.at_ns)
         );
         let since = duration(why.at_ns.saturating_sub(why.since_ns));
-        field(out, "queue", &format!("{standing}; not empty for {since}, since {}", duration(why.since_ns)))?;
+        field(out, "queue", &format!("{standing}; not empty for {since}, since {}", moment(why.since_ns)))?;
     }
     if let Some(OnLink { flow, bytes: size, remaining_ns }) = &why.on_link {
         field(

@@ -211,6 +211,8 @@ pub fn report(recipe: &Recipe) -> Report {
             limit: format!("{} kB", (recipe.limit_bytes / 1e3) as u64),
             speedup: "1".into(),
             overhead: "ethernet".into(),
+            inner: false,
+            split_gso: true,
             granularities: vec!["5tuple".into(), "dst".into(), "src-dst".into()],
             tau_ns: recipe.tau_ns,
             tau_source: "1/8 of the largest delay".into(),
