@@ -84,7 +84,13 @@ pub enum Opened {
 /// If it cannot be read, or is not what it is said to be.
 pub fn open(input: &Input) -> Result<Opened> {
     if let Some(rate) = input.rate.filter(|_| !input.table.departures) {
-        return Ok(Opened::Capture(open_capture(&input.file)?, rate));
+        let reader = open_capture(&input.file).map_err(|error| match error.downcast_ref() {
+            Some(OpenError::NotCapture { .. }) => {
+                anyhow!("{error}; a table of departures is read with --departures in place of --rate")
+            }
+            _ => error,
+        });
+        return Ok(Opened::Capture(reader?, rate));
     }
     let options =
         TableOptions { columns: input.table.map.clone().unwrap_or_default(), time_unit: input.table.time_unit };
@@ -192,17 +198,11 @@ pub fn is_standard_input(path: &Path) -> bool {
 /// # Errors
 /// If it cannot be read, or is no capture.
 pub fn open_capture(path: &Path) -> Result<CaptureReader> {
-    let reader = if is_standard_input(path) {
+    Ok(if is_standard_input(path) {
         CaptureReader::new(io::stdin(), "standard input")
     } else {
         CaptureReader::open(path)
-    };
-    reader.map_err(|error| match error {
-        OpenError::NotCapture { .. } => {
-            anyhow!("{error}; a table of departures is read with --departures in place of --rate")
-        }
-        error => error.into(),
-    })
+    }?)
 }
 
 /// A limit as the report shows it.

@@ -127,7 +127,8 @@ impl<D: Door> Recorder<D> {
         }
         if self.log.is_empty() {
             let dropped = self.drops(|_| true, Nanos::ZERO..Nanos::MAX);
-            let why = if dropped > 0 { "every packet was dropped: is --limit too small?" } else { "it holds no packet" };
+            let why =
+                if dropped > 0 { "every packet was dropped: is --limit too small?" } else { "it holds no packet" };
             bail!("{}: nothing left the queue, so nothing waited; {why}", source.input.name);
         }
         let origin = source.span.0;

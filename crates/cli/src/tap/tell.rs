@@ -1,7 +1,7 @@
 //! What was found, for the report.
 
 use super::{Link, Tapped};
-use crate::args::Tap;
+use crate::args::{Stamps, Tap};
 use crate::capture::noted;
 use crate::source::Source;
 use queuescope_meter::tap::{Clock, Surveyed};
@@ -29,6 +29,7 @@ impl Tapped<'_> {
         let unused: u64 = unused.map(|link| link.content.packets).sum();
         skipped.extend(noted("unused_ingress", unused, UNUSED));
         skipped.extend(noted("near_max_delay", self.told.near_max_delay, NEAR_MAX_DELAY));
+        skipped.extend(self.doubts(args));
         skipped.extend(noted("ingress_evicted", self.stats.ingress_evicted, EVICTED));
         let span = self.told.span.unwrap_or((self.seen.egress.first, self.seen.egress.first));
         Source {
@@ -50,6 +51,25 @@ impl Tapped<'_> {
             split_gso: false,
             skipped,
         }
+    }
+
+    /// What makes the result doubtful: it is told, since no part of it can know what is true.
+    fn doubts(&self, args: &Tap) -> Vec<model::Skipped> {
+        let clocks = || self.seen.links.iter().filter_map(|link| link.clock.as_ref());
+        let weak = clocks().filter(|clock| {
+            let (supporting, stretches) = (clock.estimate.supporting, clock.estimate.stretches);
+            stretches >= 20 && supporting * 10 < stretches
+        });
+        let unmatched = self.told.links.iter().filter(|(matched, _)| *matched == 0).count() as u64;
+        let missed = self.stats.missed;
+        let is_part = args.router.rate.is_none() && args.router.stamps == Stamps::Last;
+        let doubts = [
+            noted("weak_clocks", weak.count() as u64, WEAK_CLOCKS),
+            noted("unmatched_ingress", unmatched, UNMATCHED),
+            noted("many_missed", if missed * 10 > self.seen.egress.packets { missed } else { 0 }, MISSED),
+            noted("own_time_in_delay", if is_part { self.told.packets } else { 0 }, OWN_TIME),
+        ];
+        doubts.into_iter().flatten().collect()
     }
 
     /// How the queue was seen.
@@ -117,6 +137,13 @@ impl Tapped<'_> {
 const UNUSED: &str = "packets of ingress captures of which none came out at the egress; those captures were left out";
 const NEAR_MAX_DELAY: &str = "packets with a delay close to --max-delay: others may have had a longer one and count as \
                               lost or missed; raise it";
+const WEAK_CLOCKS: &str = "ingress captures whose clock agrees with few stretches of time: were the captures swapped, or of \
+                           different routers? Then nothing here is true";
+const UNMATCHED: &str = "ingress captures of which no packet was matched; were they stamped by clocks of their own \
+                         (--shared-clock)?";
+const MISSED: &str = "packets that came out and were not seen to come in, though others of their flows were: raise \
+                      --max-delay, or the tap misses packets";
+const OWN_TIME: &str = "packets whose own time on the link is part of their delay; --rate takes it out";
 const EVICTED: &str = "packets whose place in the table was needed before they could have come out; lower --max-delay";
 
 /// How far a clock is ahead as the clock behind the router shows `time`.
