@@ -211,7 +211,23 @@ fn copies_are_told_from_packets_that_look_the_same() {
     assert_eq!((stats.matched, stats.ingress_copies, stats.egress_copies, stats.lost), (2, 1, 1, 0));
     assert_eq!((stats.repeats, stats.ambiguous), (0, 0), "an identification leaves no doubt");
     assert_eq!(log.departures.len(), 4, "a copy did not leave the router");
-    // Without an identification they may be two.
+    // A payload that comes twice at once on one link is a copy; later, or on another link, it may be sent again.
+    let payload = |digest, ttl| print(digest, Strength::Payload, ttl);
+    let one = |gap: u64| [(200_000, 1), (200_000 + gap, 1)].map(|(time, digest)| seen(time, 1, payload(digest, 64)));
+    let egress = [(100_000, 8), (200_200, 1), (900_000, 9)].map(|(time, digest)| seen(time, 1, payload(digest, 63)));
+    let wide = TapParams { max_delay: Nanos(400_000), ..params() };
+    for (gap, copies) in [(2_000, 1), (150_000, 0)] {
+        let (stats, _) = run(wide.clone(), &[Clock::default()], &[one(gap).to_vec()], &egress);
+        assert_eq!(
+            (stats.ingress_copies, stats.lost, stats.repeats),
+            (copies, 1 - copies, 1 - copies),
+            "{gap} ns apart"
+        );
+    }
+    let [first, second] = one(2_000).map(|seen| vec![seen]);
+    let (stats, _) = run(wide, &[Clock::default(); 2], &[first, second], &egress);
+    assert_eq!((stats.ingress_copies, stats.lost, stats.repeats), (0, 1, 1), "on two links");
+    // Without either they may be two.
     let weak = |digest, ttl| print(digest, Strength::Sequence, ttl);
     let ingress = [(10_000, 1), (10_001, 1)].map(|(time, digest)| seen(time, 1, weak(digest, 64)));
     let egress = [(9_000, 8), (10_200, 1), (20_000, 9)].map(|(time, digest)| seen(time, 1, weak(digest, 63)));

@@ -119,6 +119,9 @@ struct Waiting {
 const SEGMENTS: usize = 1 << 16;
 /// Bits of the filter of flows: up to 100 000 flows, fewer than one in 300 is wrongly taken for seen.
 const FLOW_BITS: usize = 1 << 22;
+/// Packets of the same payload on one link are copies of one, if they came so soon after each other: a capture that has
+/// each packet twice has them together, and a sender that repeats itself waits for an answer first.
+const COPIED_WITHIN: Nanos = Nanos(100_000);
 /// Departures that wait for one that was seen to come in.
 const MOST_WAITING: usize = 1 << 14;
 
@@ -219,12 +222,13 @@ impl Matcher {
             self.stats.ingress_evicted += 1;
         }
         let copies = self.table.same(print.digest).any(|(_, entry)| entry.matched || entry.copy_matched);
+        let is_copied = |(_, entry): (u32, &Entry)| is_copy(entry, &print, link, time);
+        let copied = self.table.same(print.digest).any(is_copied);
         let known = self.table.push(Entry::new(seen, print.digest, time, link as u32));
-        let identified = print.strength == Strength::Identified;
-        if copies && identified {
-            self.table.set_copy_matched(print.digest);
+        if copies && copied {
+            self.table.set_copy_matched(print.digest, |entry| is_copy(entry, &print, link, time));
         }
-        self.stats.repeats += u64::from(known && !identified);
+        self.stats.repeats += u64::from(known && !copied);
         self.note_segment(&print, known);
     }
 
@@ -314,9 +318,7 @@ impl Matcher {
         let Some((_, entry)) = self.table.same(print.digest).find(|(other, _)| *other == id) else { return };
         let (ingress, link, time) = (entry.seen, entry.link as usize, entry.time);
         let identified = print.strength == Strength::Identified;
-        if identified {
-            self.table.set_copy_matched(print.digest);
-        }
+        self.table.set_copy_matched(print.digest, |entry| is_copy(entry, print, link, time));
         self.table.set_matched(id);
         self.stats.matched += 1;
         self.stats.ambiguous += u64::from(ambiguous && !identified);
@@ -414,6 +416,16 @@ impl Matcher {
 
     fn knows_flow(&self, digest: u64) -> bool {
         flow_bits(digest).iter().all(|bit| self.seen_flows[bit / 64] & 1 << (bit % 64) != 0)
+    }
+}
+
+/// Whether an entry that looks like a packet that came at `time` is a copy of it.
+fn is_copy(entry: &Entry, print: &Fingerprint, link: usize, time: Nanos) -> bool {
+    let together = entry.time.0.abs_diff(time.0) <= COPIED_WITHIN.0;
+    match print.strength {
+        Strength::Identified => true,
+        Strength::Payload => entry.link as usize == link && together,
+        Strength::Headers | Strength::Sequence => false,
     }
 }
 

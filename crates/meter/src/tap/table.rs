@@ -146,11 +146,11 @@ impl Table {
         .map(|id| (id, &self.entries[id as usize]))
     }
 
-    /// Notes of all entries with a fingerprint that one of them, the same packet, came out.
-    pub fn set_copy_matched(&mut self, digest: u64) {
+    /// Notes of the entries with a fingerprint that are copies of one packet that it came out.
+    pub fn set_copy_matched(&mut self, digest: u64, is_copy: impl Fn(&Entry) -> bool) {
         let mut at = self.first(digest).unwrap_or(NONE);
         while let Some(entry) = self.entries.get_mut(at as usize) {
-            entry.copy_matched = true;
+            entry.copy_matched |= is_copy(entry);
             at = entry.next_same;
         }
     }

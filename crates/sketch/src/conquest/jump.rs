@@ -69,12 +69,6 @@ impl std::fmt::Display for Trend {
 }
 
 impl ConQuest {
-    /// The number of the window that the last packet was recorded in.
-    #[inline]
-    pub fn window(&self) -> u64 {
-        self.window
-    }
-
     /// What `key` had in the two newest windows that are whole at `now`, which is no earlier than anything recorded.
     /// Neither is underestimated. Asking in a later window begins that window.
     pub fn jump(&mut self, key: u64, now: Nanos) -> Jump {
