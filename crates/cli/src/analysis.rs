@@ -39,8 +39,7 @@ pub struct AnalysisParams {
     pub pictures: bool,
     /// Bursts to keep, those with the longest delays.
     pub most_bursts: usize,
-    /// Whether everything is wanted of each burst, not only what the text tells: the culprits of its worst packet (of a
-    /// FIFO), and what its flows have in common if its delay is not among the longest.
+    /// Whether everything is wanted of each burst, not only what the text tells: the culprits of its worst packet, and what its flows have in common if its delay is not among the longest.
     pub details: bool,
     /// The link's, where it is known.
     pub rate: Option<Rate>,
@@ -222,7 +221,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             max_delay: params.across_classes.map(MaxDelay::new),
             ramps: Ramps::new(params.sketch.window),
             least_ramp: params.least_ramp(params.sketch.window),
-            worst: (params.details && params.history == History::Fifo).then(|| WorstMeter::new(params.tau.value())),
+            worst: params.details.then(|| WorstMeter::new(params.tau.value())),
             watcher,
             counts: Counts::default(),
             delays: Histogram::new_with_max(LONGEST_DELAY, 3).expect("three significant digits are allowed"),
@@ -298,6 +297,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.project(packet.flow);
         self.sketch.record(self.door.digest(0, self.flows[0]), packet.size.0 as u32, now);
         self.remember(departure);
+        if let Some(worst) = &mut self.worst {
+            worst.departed(departure, self.flows[0]);
+        }
         let door = &self.door;
         self.watcher.departed(departure, self.flows[0], None, || door.name(0, door.key(0, self.flows[0])));
     }

@@ -5,7 +5,8 @@ use queuescope_meter::{Burst, MonitorParams, QueueMonitor};
 use queuescope_sketch::Share;
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 
-/// Follows a FIFO in the bounded memory of a [`QueueMonitor`], with names for the flows that it remembers.
+/// Follows a queue in the bounded memory of a [`QueueMonitor`], with names for the flows that it remembers. What left while
+/// a packet waited is known in any order of departure; levels only of a FIFO of which every packet was seen to come.
 #[derive(Debug)]
 pub(crate) struct WorstMeter<K> {
     monitor: QueueMonitor,
@@ -19,7 +20,7 @@ pub(crate) struct Worst<K> {
     pub since: Nanos,
     pub direct: Named<K>,
     pub indirect: Named<K>,
-    /// None where another packet of the busy period waited longer.
+    /// None where another packet of the busy period waited longer, or packets overtook one another.
     pub original: Option<Named<K>>,
 }
 
@@ -57,7 +58,8 @@ impl<K: Clone> WorstMeter<K> {
         let direct = self.monitor.left_in(came, left);
         let indirect = self.monitor.left_in(period.start, came);
         // Levels are known as they stood when the worst packet of the whole busy period came.
-        let original = (period.victim_came == came)
+        let is_fifo = self.monitor.stats().disordered == 0;
+        let original = (is_fifo && period.victim_came == came)
             .then(|| self.monitor.worst(came).or_else(|| self.monitor.worst_so_far()).map(|worst| worst.original));
         let named = |flows: Vec<Share>, bytes: u64| {
             let keys = self.names.keys(flows.iter().map(|share| share.flow), &key);

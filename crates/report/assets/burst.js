@@ -127,9 +127,10 @@ function worst(report, burst, slots) {
     el(
       'p',
       { class: 'hint' },
-      'The figures below are estimated, from the summary that a monitor of little memory keeps. For the exact answer, run this command, with any other options that the report was made with:',
+      'The figures below are estimated, from the summary that a monitor of little memory keeps.',
+      report.tap ? null : ' For the exact answer, run this command, with any other options that the report was made with:',
     ),
-    command(whyCommand(report, burst)),
+    report.tap ? null : command(whyCommand(report, burst)),
     el(
       'div',
       { class: 'kinds' },
@@ -146,7 +147,7 @@ function ofKind(name, meaning, ranked, slots) {
     return [
       title(),
       el('p', { class: 'meaning' }, meaning),
-      el('p', {}, 'Not kept here: another packet waited longer before the queue was empty again.'),
+      el('p', {}, 'Not kept here: another packet waited longer before the queue was empty again, or packets overtook one another.'),
     ];
   if (ranked.bytes === 0) return [title(), el('p', { class: 'meaning' }, meaning), el('p', {}, 'None.')];
   return [

@@ -227,7 +227,7 @@ pub struct Worst {
     /// Who left before that, since the queue was last empty.
     pub indirect: Ranked,
     /// Who raised the queue to the levels that stood as it came; none where another packet of the same busy period
-    /// waited longer.
+    /// waited longer, or where packets overtook one another.
     pub original: Option<Ranked>,
 }
 
