@@ -91,6 +91,16 @@ fn readings_say_what_a_group_has_in_common() {
         .collect();
     assert_eq!(readings(&answers, FIVE), ["50 sources in 2001:db8:0:7::/64, port 53, to 2001:db9::9 (UDP)"]);
 
+    // Their destinations lie in the networks of others' destinations; nearly all flows are of the group.
+    let subnet = (0..60).flat_map(|n| (0..3).map(move |m| (n, m)));
+    let mut outburst: Vec<_> = subnet
+        .map(|(n, m)| {
+            flow(&format!("198.51.100.{}:{}>10.{}.{n}.{m}:{}", n + 1, 9_000 + n, (n + m) % 9, 7_000 + n * m), 17, 1_000)
+        })
+        .collect();
+    outburst.extend((0..50).map(|n| flow(&format!("{}.2.3.{n}:{}>10.{}.9.{n}:443", 20 + n, 5_000 + n, n % 9), 6, 900)));
+    assert_eq!(readings(&outburst, FIVE)[0], "60 sources in 198.51.100.0/24 to 180 destinations (UDP)");
+
     let parallel: Vec<_> = (0..12).map(|n| flow(&format!("10.1.2.3:{}>10.0.0.7:443", 30_000 + n), 6, 1_000)).collect();
     assert_eq!(readings(&parallel, FIVE), ["10.1.2.3 to 10.0.0.7:443 (TCP), 12 flows"]);
 

@@ -217,7 +217,7 @@ fn copies_are_told_from_packets_that_look_the_same() {
     let egress = [(100_000, 8), (200_200, 1), (900_000, 9)].map(|(time, digest)| seen(time, 1, payload(digest, 63)));
     let wide = TapParams { max_delay: Nanos(400_000), ..params() };
     for (gap, copies) in [(2_000, 1), (150_000, 0)] {
-        let (stats, _) = run(wide.clone(), &[Clock::default()], &[one(gap).to_vec()], &egress);
+        let (stats, _) = run(wide, &[Clock::default()], &[one(gap).to_vec()], &egress);
         assert_eq!(
             (stats.ingress_copies, stats.lost, stats.repeats),
             (copies, 1 - copies, 1 - copies),

@@ -47,8 +47,11 @@ pub(super) fn bits(items: &[Vec<Value>; SLOTS], picks: &Picks, common: &Common) 
             DST_PORT | SRC_PORT => PORT_BITS * rare,
             PROTOCOL => PROTOCOL_BITS * rare,
             // 64 bits of an IPv6 address name a subnet, as 32 of an IPv4 address name a host.
-            _ if family == Family::V6 => f64::from(length.min(64)) / 4.0 * rare,
-            _ => f64::from(length) / 2.0 * rare,
+            // A subnet's prefix is common where the group is most of the burst: that is no reason not to name it.
+            _ if family == Family::V6 => {
+                f64::from(length.min(64)) / 4.0 * if length >= 64 { rare.max(0.5) } else { rare }
+            }
+            _ => f64::from(length) / 2.0 * if length >= 24 { rare.max(0.5) } else { rare },
         }
     };
     picks.iter().flatten().copied().map(part).sum()

@@ -389,16 +389,21 @@ impl<'a> Lattice<'a> {
         sums
     }
 
-    /// How common each item is among what is left: the part of the flows that have it.
+    /// How common each item is: the part of the flows that have it, among what is left or among all, whichever is less.
+    /// What all that is left has in common still says something if what was explained before has it not.
     fn common(&self, left: &[usize]) -> Common {
-        let all: u64 = left.iter().map(|cell| self.cells[*cell].flows).sum();
-        std::array::from_fn(|slot| {
-            let mut flows = vec![0; self.items[slot].len() + 1];
-            for cell in left {
-                flows[usize::from(self.cells[*cell].items[slot])] += self.cells[*cell].flows;
+        let all: Vec<_> = (0..self.cells.len()).collect();
+        let [left, all] = [left, &all].map(|cells| {
+            let total: u64 = cells.iter().map(|cell| self.cells[*cell].flows).sum();
+            move |slot: usize| {
+                let mut flows = vec![0; self.items[slot].len() + 1];
+                for cell in cells {
+                    flows[usize::from(self.cells[*cell].items[slot])] += self.cells[*cell].flows;
+                }
+                flows.into_iter().map(move |flows| flows as f64 / total.max(1) as f64)
             }
-            flows.into_iter().map(|flows| flows as f64 / all.max(1) as f64).collect()
-        })
+        });
+        std::array::from_fn(|slot| left(slot).zip(all(slot)).map(|(left, all)| left.min(all)).collect())
     }
 
     fn left(&self) -> impl Iterator<Item = usize> {
