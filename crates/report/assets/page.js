@@ -40,6 +40,7 @@ const parts = [
   overall(report, colours),
   bursts && burstsSection(report, bursts.element),
   sketchSection(report),
+  tapSection(report),
   skippedSection(report),
   setupSection(report),
 ];

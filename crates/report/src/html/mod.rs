@@ -22,7 +22,7 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 13] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
@@ -35,6 +35,7 @@ const SCRIPTS: [&str; 13] = [
     include_str!("../../assets/burst.js"),
     include_str!("../../assets/sections.js"),
     include_str!("../../assets/setup.js"),
+    include_str!("../../assets/tap.js"),
     include_str!("../../assets/page.js"),
 ];
 
