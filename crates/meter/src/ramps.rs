@@ -21,9 +21,9 @@ pub struct Ramps {
 /// How a flow's rate went.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Jump {
-    /// It was never seen before.
+    /// It was never seen before, or so long ago that its id was taken back.
     New,
-    /// It so many times as much as in the window before.
+    /// So many times as much of it came as in the window before.
     Ramped(f64),
 }
 
@@ -57,7 +57,10 @@ impl Ramps {
         self.window = window.max(Nanos(1));
         self.settled = None;
         self.jumped.clear();
-        self.flows.clear();
+        // Who was seen before is known by a window that was long ago.
+        for flow in &mut self.flows {
+            *flow = Flow { window: flow.window.min(1), ..Flow::default() };
+        }
     }
 
     /// A packet of a flow came; `least` bytes of a flow in a window are too few to be told.
@@ -157,6 +160,22 @@ mod tests {
         let growing = [0, 0, 0, 0, 0, 20, 80, 80, 80, 80];
         let told = jumps(&[(0, &new), (1, &resumed), (2, &growing)]);
         assert_eq!(told, BTreeMap::from([(0, Jump::New), (2, Jump::Ramped(4.0))]));
+    }
+
+    #[test]
+    fn who_is_known_stays_known_in_wider_windows() {
+        let mut ramps = Ramps::new(Nanos(1_000));
+        let send = |ramps: &mut Ramps, flow, at: u64| {
+            (0..20).for_each(|n| ramps.came(FlowId(flow), 1_000, Nanos(at + n), 0));
+        };
+        send(&mut ramps, 0, 1_000_000);
+        ramps.widen(Nanos(2_000));
+        (0..40).for_each(|window| send(&mut ramps, 1, 1_002_000 + window * 2_000));
+        for at in [1_060_000, 1_062_000, 1_064_000] {
+            send(&mut ramps, 0, at);
+            send(&mut ramps, 2, at);
+        }
+        assert_eq!(ramps.take(), [(FlowId(2), Jump::New)]);
     }
 
     #[test]

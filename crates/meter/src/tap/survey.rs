@@ -148,20 +148,30 @@ impl Survey {
         (0..self.links).map(|link| self.link(Some(link))).collect()
     }
 
-    fn link(&self, link: Option<usize>) -> Result<Surveyed, SurveyError> {
-        let (mut forward, mut reverse, mut ingress) = (Vec::new(), Vec::new(), 0);
+    /// What was seen on both sides: only what was seen once on either, or of what was seen again the first, too.
+    fn pairs(&self, link: Option<usize>, again: bool) -> Pairs {
+        let mut pairs = Pairs { forward: Vec::new(), reverse: Vec::new(), ingress: 0 };
         for (digest, before) in &self.ingress.packets {
             if link.is_some_and(|link| before.link as usize != link) {
                 continue;
             }
-            ingress += 1;
-            let Some(after) = self.egress.packets.get(digest).filter(|after| !after.again && !before.again) else {
-                continue;
-            };
+            pairs.ingress += 1;
+            let after = self.egress.packets.get(digest).filter(|after| again || !after.again && !before.again);
+            let Some(after) = after else { continue };
             let Some(ahead) = difference(before.time, after.time) else { continue };
             let pair = Pair { before: before.time, after: after.time, ahead };
-            if after.ttl > before.ttl { reverse.push(pair) } else { forward.push(pair) }
+            if after.ttl > before.ttl { pairs.reverse.push(pair) } else { pairs.forward.push(pair) }
         }
+        pairs
+    }
+
+    fn link(&self, link: Option<usize>) -> Result<Surveyed, SurveyError> {
+        let mut pairs = self.pairs(link, false);
+        if pairs.forward.is_empty() && pairs.reverse.is_empty() {
+            // Traffic that is sent again and again: the first of each will do, since most agree on the difference.
+            pairs = self.pairs(link, true);
+        }
+        let Pairs { mut forward, reverse, ingress } = pairs;
         let (egress, number) = (self.egress.packets.len() as u64, link.unwrap_or(0));
         if forward.is_empty() && reverse.is_empty() {
             return Err(SurveyError::NothingInCommon { link: number, ingress, egress });
@@ -186,6 +196,14 @@ impl Survey {
             one_in: 1 << self.ingress.halvings,
         })
     }
+}
+
+/// Packets of one link, or of all, that were seen on both sides.
+struct Pairs {
+    forward: Vec<Pair>,
+    reverse: Vec<Pair>,
+    /// How many of the link were compared.
+    ingress: u64,
 }
 
 /// The pairs that agree on a difference of clocks, to within the longest delay and what clocks drift.
