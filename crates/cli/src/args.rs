@@ -122,7 +122,14 @@ pub struct Why {
     pub at: Option<At>,
 
     /// A packet, by its number in the input, from 1 (a table's row)
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["at", "flow"], help_heading = "Question")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        allow_hyphen_values = true,
+        value_parser = packet_number,
+        conflicts_with_all = ["at", "flow"],
+        help_heading = "Question"
+    )]
     pub packet: Option<NonZeroU64>,
 
     /// A flow, by its name as analyze prints it, or by a part that no other name has; with a stretch --at, only then
@@ -136,6 +143,11 @@ pub struct Why {
     /// Print JSON in place of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+}
+
+/// The number of a packet.
+fn packet_number(text: &str) -> Result<NonZeroU64, String> {
+    text.parse().map_err(|_| "packets are numbered 1, 2, 3 and so on, as Wireshark does".to_owned())
 }
 
 /// A moment or a stretch of time, from the first packet.

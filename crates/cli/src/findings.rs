@@ -31,13 +31,13 @@ const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
 impl<D: Door> Findings<D> {
     /// The report. Times in it count from the first packet.
-    pub fn report(self, source: Source, window_source: String, alpha: f64, ramped: Option<f64>) -> model::Report {
+    pub fn report(self, mut source: Source, window_source: String, alpha: f64, ramped: Option<f64>) -> model::Report {
         let origin = source.span.0;
         let names = self.door.granularities();
         let grouped_from = self.grouped_from();
         let namer = Namer { door: &self.door, origin, names: &names, alpha, ramped, grouped_from };
         let bursts = self.bursts.iter().enumerate().map(|(index, told)| namer.burst(index as u64 + 1, told)).collect();
-        let mut skipped = source.skipped;
+        let mut skipped = std::mem::take(&mut source.skipped);
         let truncated = self.counts.history_too_short;
         skipped.extend(
             (truncated > 0).then(|| model::Skipped {
@@ -48,15 +48,8 @@ impl<D: Door> Findings<D> {
             }),
         );
         model::Report {
-            totals: self.totals(source.packets, source.bytes, source.span, source.super_packets, source.rate),
-            setup: self.setup(
-                &names,
-                alpha,
-                source.rate,
-                (source.limit, source.speedup, source.overhead),
-                (source.inner, source.split_gso),
-                window_source,
-            ),
+            totals: self.totals(&source),
+            setup: self.setup(&names, alpha, &source, window_source),
             culprits: namer.overall(&self.bursts, &self.levels),
             sketch: self.scores(&names[0]),
             series: self.picture.as_ref().map(|picture| namer.series(picture)),
@@ -76,14 +69,8 @@ impl<D: Door> Findings<D> {
         least.map_or(Nanos::ZERO, |delay| delay.0)
     }
 
-    fn totals(
-        &self,
-        packets: u64,
-        bytes: u64,
-        span: (Nanos, Nanos),
-        super_packets: u64,
-        rate: Option<Rate>,
-    ) -> model::Totals {
+    fn totals(&self, source: &Source) -> model::Totals {
+        let &Source { packets, bytes, span, super_packets, rate, .. } = source;
         let counts = &self.counts;
         let duration = span.1.saturating_sub(span.0);
         let seconds = duration.as_secs_f64();
@@ -131,23 +118,15 @@ impl<D: Door> Findings<D> {
         }
     }
 
-    fn setup(
-        &self,
-        names: &[String],
-        alpha: f64,
-        rate: Option<Rate>,
-        (limit, speedup, overhead): (String, String, String),
-        (inner, split_gso): (bool, bool),
-        window_source: String,
-    ) -> model::Setup {
+    fn setup(&self, names: &[String], alpha: f64, source: &Source, window_source: String) -> model::Setup {
         let sketch = self.sketch.params();
         model::Setup {
-            rate_bps: rate.map(Rate::bits_per_second),
-            limit,
-            speedup,
-            overhead,
-            inner,
-            split_gso,
+            rate_bps: source.rate.map(Rate::bits_per_second),
+            limit: source.limit.clone(),
+            speedup: source.speedup.clone(),
+            overhead: source.overhead.clone(),
+            inner: source.inner,
+            split_gso: source.split_gso,
             granularities: names.to_vec(),
             tau_ns: self.tau.value().0,
             tau_source: self.tau.to_string(),

@@ -9,7 +9,7 @@ mod turn;
 mod visit;
 
 use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Weights};
-pub use jump::{Jump, Trend};
+pub use jump::Jump;
 use queuescope_wire::Nanos;
 use turn::{Cleaner, Reciprocal};
 use visit::{NARROW, Shape};

@@ -23,7 +23,7 @@ mod hash;
 mod params;
 mod windows;
 
-pub use conquest::{ConQuest, ConQuestStats, Jump, Trend};
+pub use conquest::{ConQuest, ConQuestStats, Jump};
 pub use count_min::CountMin;
 pub use estimator::{Estimator, EstimatorError};
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};

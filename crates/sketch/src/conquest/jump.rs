@@ -17,54 +17,10 @@ pub struct Jump {
     pub known: bool,
 }
 
-/// How a key's rate went.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Trend {
-    /// It has nothing in the older window.
-    New,
-    /// It has so many times as much: at least the factor that was asked for.
-    Ramped(f64),
-    /// Neither.
-    Steady,
-}
-
 impl Jump {
-    /// The factor that is a jump, if none is asked for. The fastest that a congestion control grows is twofold in a round
-    /// trip (slow start, RFC 5681 section 3.1). Where windows are no longer than a round trip, which holds the wait in
-    /// the queue, a key with more than twofold from one to the next outruns even that.
-    pub const FACTOR: f64 = 2.0;
-
     /// How much more passed in the newer window; what the paper computes. Negative if less did.
     pub fn difference(&self) -> i128 {
         i128::from(self.newest) - i128::from(self.before)
-    }
-
-    /// What to call it, for a key with at least `least` in the newer window: a packet after none is no news. `factor` is
-    /// taken to be more than 1.
-    pub fn trend(&self, factor: f64, least: u64) -> Trend {
-        if !self.known || self.newest == 0 || self.newest < least {
-            return Trend::Steady;
-        }
-        if self.before == 0 {
-            return Trend::New;
-        }
-        let ratio = self.newest as f64 / self.before as f64;
-        if ratio > 1.0 && ratio >= factor { Trend::Ramped(ratio) } else { Trend::Steady }
-    }
-}
-
-/// `new`, `ramped 4x`, `ramped 2.5x`, or nothing at all.
-impl std::fmt::Display for Trend {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::New => f.pad("new"),
-            Self::Ramped(ratio) if *ratio < 9.95 => {
-                let text = format!("{ratio:.1}");
-                f.pad(&format!("ramped {}x", text.strip_suffix(".0").unwrap_or(&text)))
-            }
-            Self::Ramped(ratio) => f.pad(&format!("ramped {ratio:.0}x")),
-            Self::Steady => f.pad(""),
-        }
     }
 }
 
