@@ -10,11 +10,13 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-pcap", 1),
     ("queuescope-sketch", 1),
     ("queuescope-table", 1),
+    ("queuescope-tcp", 1),
     ("queuescope-queue", 2),
     ("queuescope-meter", 2),
-    ("queuescope-sim", 3),
     ("queuescope-report", 3),
-    ("queuescope", 5),
+    ("queuescope-scenario", 3),
+    ("queuescope-sim", 4),
+    ("queuescope", 6),
 ];
 
 /// Crates that are no part of the product.

@@ -9,7 +9,7 @@
 use anyhow::{Context, Result, bail};
 use queuescope_meter::{Contribution, ExactMeter, History, Past, Recent, Score};
 use queuescope_pcap::CaptureReader;
-use queuescope_queue::{DropReason, Limit, Sink, TailDrop, TailDropParams};
+use queuescope_queue::{Dropped, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
 use queuescope_sim::{Output, Replay};
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Weights};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
@@ -52,8 +52,12 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn dropped(&mut self, _packet: Packet, _reason: DropReason, _now: Nanos) {
+    fn dropped(&mut self, _dropped: &Dropped) {
         unreachable!("the queue has no limit");
+    }
+
+    fn marked(&mut self, _packet: &Packet, _reason: MarkReason, _now: Nanos) {
+        unreachable!("the queue marks nothing");
     }
 }
 
@@ -73,7 +77,7 @@ impl Output for Recorder {
 
 fn replay(capture: &Path, rate: Rate) -> Result<Vec<Truth>> {
     let mut reader = CaptureReader::open(capture)?;
-    let queue = TailDrop::new(TailDropParams { limit: Limit::None, rate, queue: QueueId(0) });
+    let queue = TailDrop::new(TailDropParams { limit: Limit::None }, Outlet { rate, queue: QueueId(0), seed: 0 });
     let mut replay = Replay::new(queue, rate);
     let mut parser = Parser::new(Tunnel::Outer);
     let mut recorder = Recorder {

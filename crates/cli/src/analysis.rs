@@ -12,7 +12,7 @@ use queuescope_meter::{
     Recent, Score, Tau,
 };
 use queuescope_pcap::Record;
-use queuescope_queue::{DropReason, Sink};
+use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
 use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
 use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, Rate};
@@ -155,6 +155,7 @@ pub(crate) struct Counts {
     /// Questions about more than was remembered.
     pub history_too_short: u64,
     pub drops: BTreeMap<DropReason, u64>,
+    pub marks: BTreeMap<MarkReason, u64>,
     pub peak: Backlog,
     pub last: Nanos,
 }
@@ -483,13 +484,18 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 }
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
-    fn dropped(&mut self, packet: Packet, reason: DropReason, now: Nanos) {
+    fn dropped(&mut self, dropped: &Dropped) {
+        let Dropped { packet, at, reason, .. } = *dropped;
         *self.counts.drops.entry(reason).or_default() += 1;
-        self.bursts.dropped(now);
+        self.bursts.dropped(at);
         if let Some(series) = &mut self.series {
-            series.dropped(now);
+            series.dropped(at);
         }
         self.watcher.dropped(packet, reason);
+    }
+
+    fn marked(&mut self, _packet: &Packet, reason: MarkReason, _now: Nanos) {
+        *self.counts.marks.entry(reason).or_default() += 1;
     }
 }
 

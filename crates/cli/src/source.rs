@@ -6,7 +6,7 @@ use crate::departures;
 use crate::progress::Progress;
 use anyhow::{Result, anyhow};
 use queuescope_pcap::{CaptureReader, OpenError, Record};
-use queuescope_queue::{Limit, TailDrop, TailDropParams};
+use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model;
 use queuescope_sim::{Output, Replay};
 use queuescope_table::{DepartureReader, TableOptions};
@@ -124,7 +124,7 @@ pub fn replay(
     listener: &mut impl Listener<Key = MaskedKey>,
 ) -> Result<Source> {
     let limit = input.queue.limit;
-    let queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(0) });
+    let queue = TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(0), seed: 0 });
     let reading = Reading {
         mask: KeyMask::covering(&granularities(keys)),
         tunnel: if keys.inner { Tunnel::Inner } else { Tunnel::Outer },

@@ -7,7 +7,7 @@ use crate::source::{self, Listener, Opened, Source};
 use anyhow::{Context, Result, bail};
 use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share, Weight};
 use queuescope_pcap::Record;
-use queuescope_queue::{DropReason, Sink};
+use queuescope_queue::{self as queue, MarkReason, Sink};
 use queuescope_report::{json, model, text};
 use queuescope_sim::Output;
 use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId, Rate};
@@ -69,12 +69,14 @@ impl<D> Recorder<D> {
 }
 
 impl<D> Sink for Recorder<D> {
-    fn dropped(&mut self, packet: Packet, _reason: DropReason, at: Nanos) {
-        let Packet { id, flow, size, class, .. } = packet;
+    fn dropped(&mut self, dropped: &queue::Dropped) {
+        let Packet { id, flow, size, class, .. } = dropped.packet;
         let size = u32::try_from(size.0).unwrap_or(u32::MAX);
-        let recorded = self.log.record_drop(&Dropped { packet: id, flow, class, size, at });
+        let recorded = self.log.record_drop(&Dropped { packet: id, flow, class, size, at: dropped.at });
         self.failure = self.failure.take().or(recorded.err().map(Into::into));
     }
+
+    fn marked(&mut self, _packet: &Packet, _reason: MarkReason, _now: Nanos) {}
 }
 
 impl<D> Output for Recorder<D> {

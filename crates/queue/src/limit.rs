@@ -32,6 +32,41 @@ impl Limit {
     }
 }
 
+/// A limit in whole numbers, so that no packet costs a division. [`Limit::admits`] says the same in plain words.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// Packets, with the new one.
+    packets: u64,
+    /// Bytes, with the new packet's.
+    bytes: u64,
+    /// Bytes before the new packet.
+    bytes_before: u64,
+}
+
+impl Room {
+    pub fn new(limit: Limit, rate: Rate) -> Self {
+        let mut room = Self { packets: u64::MAX, bytes: u64::MAX, bytes_before: u64::MAX };
+        match limit {
+            Limit::None => {}
+            Limit::Packets(packets) => room.packets = packets,
+            Limit::Bytes(bytes) => room.bytes = bytes.0,
+            Limit::Time(time) => {
+                // The most bytes whose time, rounded down, is no longer than that.
+                let work = (u128::from(time.0) + 1) * u128::from(rate.bits_per_second());
+                room.bytes_before = u64::try_from((work - 1) / 8_000_000_000).unwrap_or(u64::MAX);
+            }
+        }
+        room
+    }
+
+    #[inline]
+    pub fn admits(&self, backlog: Backlog, size: ByteCount) -> bool {
+        backlog.packets < self.packets
+            && backlog.bytes.0 <= self.bytes_before
+            && backlog.bytes.0.saturating_add(size.0) <= self.bytes
+    }
+}
+
 /// As a person writes it; [`FromStr`] reads it back.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

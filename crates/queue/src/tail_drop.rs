@@ -3,19 +3,16 @@
 //! The queue of RFC 970 and of ConQuest's section 3.1; with [`Limit::None`] it is the unlimited buffer of its
 //! section 5.1.
 
-use crate::{Discipline, DropReason, Limit, Sink};
-use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, QueueId, Rate};
-use std::collections::VecDeque;
+use crate::fifo::Fifo;
+use crate::limit::Room;
+use crate::{Discipline, DropReason, Dropped, Limit, Outlet, Sink};
+use queuescope_wire::{Backlog, Departure, Nanos, Packet, QueueId};
 
 /// What a tail-drop queue is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TailDropParams {
     /// How much it holds.
     pub limit: Limit,
-    /// The rate of the link that it feeds, which a limit in time is measured by.
-    pub rate: Rate,
-    /// The number that its departures carry.
-    pub queue: QueueId,
 }
 
 /// A tail-drop queue.
@@ -23,8 +20,7 @@ pub struct TailDropParams {
 pub struct TailDrop {
     queue: QueueId,
     room: Room,
-    waiting: VecDeque<Waiting>,
-    backlog: Backlog,
+    fifo: Fifo,
     stats: TailDropStats,
 }
 
@@ -39,53 +35,11 @@ pub struct TailDropStats {
     pub overlimit: u64,
 }
 
-/// A limit in whole numbers, so that no packet costs a division. [`Limit::admits`] says the same in plain words.
-#[derive(Debug)]
-struct Room {
-    /// Packets, with the new one.
-    packets: u64,
-    /// Bytes, with the new packet's.
-    bytes: u64,
-    /// Bytes before the new packet.
-    bytes_before: u64,
-}
-
-impl Room {
-    fn new(limit: Limit, rate: Rate) -> Self {
-        let mut room = Self { packets: u64::MAX, bytes: u64::MAX, bytes_before: u64::MAX };
-        match limit {
-            Limit::None => {}
-            Limit::Packets(packets) => room.packets = packets,
-            Limit::Bytes(bytes) => room.bytes = bytes.0,
-            Limit::Time(time) => {
-                // The most bytes whose time, rounded down, is no longer than that.
-                let work = (u128::from(time.0) + 1) * u128::from(rate.bits_per_second());
-                room.bytes_before = u64::try_from((work - 1) / 8_000_000_000).unwrap_or(u64::MAX);
-            }
-        }
-        room
-    }
-
-    #[inline]
-    fn admits(&self, backlog: Backlog, size: ByteCount) -> bool {
-        backlog.packets < self.packets
-            && backlog.bytes.0 <= self.bytes_before
-            && backlog.bytes.0.saturating_add(size.0) <= self.bytes
-    }
-}
-
-#[derive(Debug)]
-struct Waiting {
-    packet: Packet,
-    enqueued: Nanos,
-    backlog_in: Backlog,
-}
-
 impl TailDrop {
     /// An empty queue.
-    pub fn new(params: TailDropParams) -> Self {
-        let (queue, room) = (params.queue, Room::new(params.limit, params.rate));
-        Self { queue, room, waiting: VecDeque::new(), backlog: Backlog::default(), stats: TailDropStats::default() }
+    pub fn new(params: TailDropParams, outlet: Outlet) -> Self {
+        let room = Room::new(params.limit, outlet.rate);
+        Self { queue: outlet.queue, room, fifo: Fifo::default(), stats: TailDropStats::default() }
     }
 
     /// What was counted so far.
@@ -98,45 +52,46 @@ impl Discipline for TailDrop {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
-        if !self.room.admits(self.backlog, packet.size) {
+        if !self.room.admits(self.fifo.backlog(), packet.size) {
             self.stats.overlimit += 1;
-            sink.dropped(packet, DropReason::Overlimit, now);
+            sink.dropped(&Dropped::on_arrival(packet, self.queue, now, DropReason::Overlimit));
             return;
         }
-        self.waiting.push_back(Waiting { packet, enqueued: now, backlog_in: self.backlog });
-        self.backlog.packets += 1;
-        self.backlog.bytes += packet.size;
+        self.fifo.push(packet, now);
     }
 
     #[inline]
     fn dequeue(&mut self, now: Nanos, _sink: &mut impl Sink) -> Option<Departure> {
-        let Waiting { packet, enqueued, backlog_in } = self.waiting.pop_front()?;
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= packet.size;
+        let first = self.fifo.pop()?;
         self.stats.departed += 1;
-        let (queue, backlog_out) = (self.queue, self.backlog);
-        Some(Departure { packet, queue, enqueued, dequeued: now, backlog_in, backlog_out })
+        Some(first.depart(self.queue, now, self.fifo.backlog()))
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.fifo.backlog()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MarkReason;
     use proptest::prelude::*;
-    use queuescope_wire::{Class, Ecn, FlowId, PacketId};
+    use queuescope_wire::{ByteCount, Class, Ecn, FlowId, PacketId, Rate};
+    use std::collections::VecDeque;
 
     #[derive(Default)]
-    struct Dropped(Vec<u64>);
+    struct Overflow(Vec<u64>);
 
-    impl Sink for Dropped {
-        fn dropped(&mut self, packet: Packet, reason: DropReason, _now: Nanos) {
-            assert_eq!(reason, DropReason::Overlimit);
-            self.0.push(packet.id.0);
+    impl Sink for Overflow {
+        fn dropped(&mut self, dropped: &Dropped) {
+            assert_eq!((dropped.reason, dropped.enqueued), (DropReason::Overlimit, None));
+            self.0.push(dropped.packet.id.0);
+        }
+
+        fn marked(&mut self, packet: &Packet, _reason: MarkReason, _now: Nanos) {
+            panic!("{packet:?} was marked");
         }
     }
 
@@ -162,8 +117,8 @@ mod tests {
             rate in 5_000_000_000..12_000_000_000u64
         ) {
             let rate = Rate::from_bits_per_second(rate).unwrap();
-            let mut queue = TailDrop::new(TailDropParams { limit, rate, queue: QueueId(3) });
-            let (mut dropped, mut left, mut model) = (Dropped::default(), Vec::new(), VecDeque::new());
+            let mut queue = TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(3), seed: 0 });
+            let (mut dropped, mut left, mut model) = (Overflow::default(), Vec::new(), VecDeque::new());
             let mut offered = 0;
             for (now, step) in steps.iter().enumerate() {
                 let now = Nanos(now as u64);

@@ -56,10 +56,20 @@ impl<D: Discipline> Replay<D> {
         while self.link.free_at() < now && self.discipline.backlog().packets > 0 {
             self.serve_one(output);
         }
+        self.fire_until(now);
+    }
+
+    /// Timers that are due by `now`.
+    #[inline(always)]
+    fn fire_until(&mut self, now: Nanos) {
+        while let Some(due) = self.discipline.next_timer().filter(|due| *due <= now) {
+            self.discipline.on_timer(due);
+        }
     }
 
     #[inline(always)]
     fn serve_one(&mut self, output: &mut impl Output) {
+        self.fire_until(self.link.free_at());
         if let Some(departure) = self.discipline.dequeue(self.link.free_at(), output) {
             self.link.send(departure.packet.size);
             output.departed(&departure);
@@ -71,7 +81,7 @@ impl<D: Discipline> Replay<D> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use queuescope_queue::{DropReason, Limit, TailDrop, TailDropParams};
+    use queuescope_queue::{Dropped, Limit, MarkReason, Outlet, TailDrop, TailDropParams};
     use queuescope_wire::{ByteCount, Class, Ecn, FlowId, PacketId, QueueId};
 
     #[derive(Default)]
@@ -81,8 +91,12 @@ mod tests {
     }
 
     impl Sink for Log {
-        fn dropped(&mut self, packet: Packet, _reason: DropReason, _now: Nanos) {
-            self.drops.push(packet.id.0);
+        fn dropped(&mut self, dropped: &Dropped) {
+            self.drops.push(dropped.packet.id.0);
+        }
+
+        fn marked(&mut self, packet: &Packet, _reason: MarkReason, _now: Nanos) {
+            panic!("{packet:?} was marked");
         }
     }
 
@@ -94,7 +108,8 @@ mod tests {
 
     fn replay(rate: u64, limit: Limit, arrivals: &[(u64, u64)]) -> Log {
         let rate = Rate::from_bits_per_second(rate).unwrap();
-        let mut replay = Replay::new(TailDrop::new(TailDropParams { limit, rate, queue: QueueId(0) }), rate);
+        let mut replay =
+            Replay::new(TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(0), seed: 0 }), rate);
         let mut log = Log::default();
         for (id, (time, size)) in arrivals.iter().enumerate() {
             let id = PacketId(id as u64);

@@ -98,4 +98,10 @@ impl Ecn {
             _ => Self::Ce,
         }
     }
+
+    /// Whether a queue may mark it in place of dropping it.
+    #[inline]
+    pub fn is_capable(self) -> bool {
+        self != Self::NotEct
+    }
 }

@@ -5,7 +5,7 @@ use crate::outputs::Outputs;
 use crate::source::Listener;
 use queuescope_meter::tap::{Arrived, Seen, TapDeparture, TapOutput};
 use queuescope_meter::{Heavy, Share};
-use queuescope_queue::{DropReason, Sink};
+use queuescope_queue::{DropReason, Dropped, Sink};
 use queuescope_sim::Output;
 use queuescope_wire::{
     Backlog, ByteCount, Class, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId,
@@ -138,7 +138,7 @@ impl<'a> Bridge<'a> {
 
     fn drop(&mut self, seen: &Seen, time: Nanos) {
         let packet = self.packet(seen, &seen.key, time, time);
-        self.analysis.dropped(packet, DropReason::Lost, time);
+        self.analysis.dropped(&Dropped::on_arrival(packet, QueueId(0), time, DropReason::Lost));
     }
 
     /// The packet as the analysis knows it, seen from `first` to `last`.

@@ -9,7 +9,7 @@
 use anyhow::{Result, bail};
 use queuescope_meter::tap::{Clock, Feed, Matcher, Routes, Seen, Survey, SurveyParams, TapOutput, TapParams};
 use queuescope_pcap::{CaptureReader, PcapWriter};
-use queuescope_queue::{DropReason, Limit, Sink, TailDrop, TailDropParams};
+use queuescope_queue::{Dropped, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
 use queuescope_sim::{Output, Replay};
 use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
 use queuescope_wire::{
@@ -85,8 +85,9 @@ impl Pair {
     pub fn make(path: &Path, making: Making) -> Result<Self> {
         let mut reader = CaptureReader::open(path)?;
         let mut parser = Parser::new(Tunnel::Outer);
-        let params = TailDropParams { limit: making.limit, rate: making.rate, queue: QueueId(0) };
-        let mut replay = Replay::new(TailDrop::new(params), making.rate);
+        let params = TailDropParams { limit: making.limit };
+        let outlet = Outlet { rate: making.rate, queue: QueueId(0), seed: 0 };
+        let mut replay = Replay::new(TailDrop::new(params, outlet), making.rate);
         let mut pair =
             Self { ingress: Default::default(), egress: Vec::new(), truth: Vec::new(), link: LinkType::Ethernet };
         let (mut now, mut frames, mut left) = (Nanos::ZERO, Vec::new(), Left::default());
@@ -214,7 +215,8 @@ impl TapOutput for Nothing {
 struct Left(Vec<(usize, Nanos)>);
 
 impl Sink for Left {
-    fn dropped(&mut self, _packet: Packet, _reason: DropReason, _now: Nanos) {}
+    fn dropped(&mut self, _dropped: &Dropped) {}
+    fn marked(&mut self, _packet: &Packet, _reason: MarkReason, _now: Nanos) {}
 }
 
 impl Output for Left {

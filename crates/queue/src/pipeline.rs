@@ -1,0 +1,89 @@
+//! A switch program around queues: what P4 calls ingress and egress.
+//!
+//! A pipeline sees each packet twice, before the queue of its port and behind it, and both directions of a flow. It may not
+//! look into the queues: on a switch, what a queue holds is known to packets that have left it (Kunze et al., IM 2021,
+//! section IV). Whoever drives it keeps the queues ([`MultiQueue`](crate::MultiQueue)), obeys what it answers, and tells the
+//! [`Sink`] of its drops.
+
+use crate::{DropReason, Sink};
+use queuescope_tcp::Segment;
+use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+
+/// A switch program. Times never decrease.
+pub trait Pipeline {
+    /// A packet has come and will leave through `port`; before its queue. It may rewrite both.
+    fn ingress(
+        &mut self,
+        port: Port,
+        packet: &mut Packet,
+        headers: &mut Headers,
+        now: Nanos,
+        sink: &mut impl Sink,
+    ) -> Ingress;
+
+    /// A packet has left its queue towards `port`, at `departure.dequeued`. It may rewrite the packet and its headers.
+    fn egress(&mut self, port: Port, departure: &mut Departure, headers: &mut Headers, sink: &mut impl Sink) -> Egress;
+
+    /// When [`Self::on_timer`] is to be called next, if ever: a packet generator, or the control plane. It changes only in
+    /// calls to this trait's other methods.
+    fn next_timer(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// The time that [`Self::next_timer`] named has come.
+    fn on_timer(&mut self, _now: Nanos) {}
+}
+
+/// An output port of a switch, by number from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u16);
+
+/// What a switch program may read and rewrite, beside the [`Packet`] that queues see.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Headers {
+    /// The flow of the packets in the opposite direction: of the ACKs, if this is data.
+    pub reverse: FlowId,
+    /// The TCP header; none for other protocols.
+    pub tcp: Option<Segment>,
+    /// The activity that an edge node wrote (ABC), while the packet is in its domain.
+    pub activity: Option<Activity>,
+    /// Whether this is a copy that [`Egress::SendAndFeedBack`] made, which has come back to ingress.
+    pub fed_back: bool,
+}
+
+impl Headers {
+    /// Those of a packet that is no TCP and has not met a pipeline.
+    pub fn plain(reverse: FlowId) -> Self {
+        Self { reverse, tcp: None, activity: None, fed_back: false }
+    }
+}
+
+/// How active a packet's aggregate was, as ABC carries it in a header: log2 of measured over reference rate, in 1/256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Activity(pub i16);
+
+/// What becomes of a packet before the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ingress {
+    /// It enters the so-manieth queue of its port, from 0.
+    Enqueue(u16),
+    /// It is dropped.
+    Drop(DropReason),
+    /// It comes to ingress again, after the time that recirculation takes.
+    Recirculate,
+    /// It has done its work here: a copy that was fed back. Not a drop.
+    Consume,
+}
+
+/// What becomes of a packet behind the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Egress {
+    /// It goes onto the link.
+    Send,
+    /// The same; and a copy of its headers comes to ingress, after the time that recirculation takes.
+    SendAndFeedBack,
+    /// It is dropped. Its turn on the link is lost: the port had scheduled it.
+    Drop(DropReason),
+    /// It comes to ingress again, after the time that recirculation takes. Its turn on the link is lost.
+    Recirculate,
+}

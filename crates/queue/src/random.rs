@@ -1,0 +1,50 @@
+//! Chance, from a seed.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{RngCore, SeedableRng};
+
+/// A stream of random numbers that is a function of its seed.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(Pcg64Mcg);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    /// Uniform in 0.0 .. 1.0, in steps of 2^-53.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// All 32 bits, as a switch's generator gives them.
+    #[inline]
+    pub fn bits(&mut self) -> u32 {
+        self.0.next_u32()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_numbers_evenly_spread() {
+        let (mut a, mut b, mut c) = (Random::new(7), Random::new(7), Random::new(8));
+        let (mut sum, mut same, mut least, mut most) = (0.0, 0, u32::MAX, 0);
+        for _ in 0..10_000 {
+            let x = a.unit();
+            assert!((0.0..1.0).contains(&x));
+            assert_eq!(x, b.unit());
+            same += u32::from(x == c.unit());
+            sum += x;
+            let bits = a.bits();
+            assert_eq!(bits, b.bits());
+            (least, most) = (least.min(bits), most.max(bits));
+        }
+        assert_eq!(same, 0);
+        assert!((4_900.0..5_100.0).contains(&sum), "{sum}");
+        assert!(least < 1 << 21 && most > u32::MAX - (1 << 21), "{least} {most}");
+    }
+}

@@ -1,0 +1,1 @@
+//! Scenario files: links, disciplines, flows, meters, duration and seed, as typed values.

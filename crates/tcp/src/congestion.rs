@@ -1,0 +1,127 @@
+//! What a sender tells its congestion control, and what it asks of it. One file per algorithm.
+//!
+//! The sender finds losses, repairs them and keeps the window during recovery (RFC 6675, RFC 6937); the algorithm decides
+//! how large the window and the pacing rate are. All windows are in bytes.
+
+use queuescope_wire::{Nanos, Rate};
+
+/// A congestion control. Times never decrease.
+pub trait CongestionControl {
+    /// An ACK has acknowledged something for the first time, cumulatively or selectively, or echoed a mark.
+    fn on_ack(&mut self, ack: &Ack, now: Nanos);
+
+    /// A loss was found, or a mark was echoed: the first in a window of data. The slow-start threshold is to be set; the
+    /// sender enters recovery (after a loss) or goes on (after a mark).
+    fn on_congestion(&mut self, congestion: &Congestion, now: Nanos);
+
+    /// The retransmission timer has expired (RFC 6298): everything in flight counts as lost.
+    fn on_timeout(&mut self, congestion: &Congestion, now: Nanos);
+
+    /// All that was in flight when the congestion or the timeout came is acknowledged.
+    fn on_recovered(&mut self, now: Nanos);
+
+    /// Bytes were sent, after which `in_flight` were in flight.
+    fn on_sent(&mut self, _bytes: u64, _in_flight: u64, _now: Nanos) {}
+
+    /// The congestion window.
+    fn window(&self) -> u64;
+
+    /// The slow-start threshold; `u64::MAX` before the first congestion.
+    fn slow_start_threshold(&self) -> u64;
+
+    /// How fast to send, if sending is paced.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Whether it says how large the window is in recovery too, in place of the sender's proportional rate reduction.
+    fn rules_recovery(&self) -> bool {
+        false
+    }
+
+    /// What it does with marks.
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Classic
+    }
+}
+
+/// What an ACK said.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ack {
+    /// Bytes acknowledged cumulatively for the first time, whether or not they had been selectively before.
+    pub acked: u64,
+    /// Bytes delivered for the first time, cumulatively or selectively.
+    pub delivered: u64,
+    /// Bytes in flight before this ACK.
+    pub in_flight_before: u64,
+    /// Bytes in flight after it.
+    pub in_flight: u64,
+    /// The lowest number that is not acknowledged, after this ACK, and the next that was not sent yet: a round trip is over
+    /// when the first passes what the second was at its start.
+    pub unacknowledged: u64,
+    /// See `unacknowledged`.
+    pub next: u64,
+    /// The round-trip time that this ACK measured, if it did.
+    pub rtt: Option<Nanos>,
+    /// The smoothed round-trip time, with this one; zero before the first.
+    pub smoothed_rtt: Nanos,
+    /// What the sender was doing when the ACK came.
+    pub phase: Phase,
+    /// Of `acked`, the bytes whose ACKs said that they had been marked (RFC 8257 section 3.3), and whether this ACK has
+    /// the echo.
+    pub marked: u64,
+    /// See `marked`.
+    pub echo: bool,
+    /// Whether the window was what kept the sender from sending more before this ACK.
+    pub window_limited: bool,
+    /// How fast data was delivered, if that could be measured.
+    pub rate: Option<RateSample>,
+}
+
+/// How fast data was delivered (draft-cheng-iccrg-delivery-rate-estimation section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateSample {
+    /// All bytes delivered on the connection so far, with this ACK's.
+    pub delivered: u64,
+    /// The same when the packet left that this ACK is for.
+    pub prior_delivered: u64,
+    /// How long the difference took: the longer of the times in which it was sent and was acknowledged.
+    pub interval: Nanos,
+    /// Whether the sender had nothing to send when that packet left.
+    pub application_limited: bool,
+    /// Bytes newly found to be lost with this ACK.
+    pub lost: u64,
+}
+
+/// What the sender is doing about losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing: no loss is known.
+    Open,
+    /// It has reduced its window for a mark, less than a window ago.
+    Reduced,
+    /// It repairs losses that ACKs told of.
+    Recovery,
+    /// It repairs what was in flight when the retransmission timer expired.
+    Loss,
+}
+
+/// A congestion event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Congestion {
+    /// Bytes in flight when it was found, with those lost.
+    pub in_flight: u64,
+    /// Bytes found to be lost; none if packets were marked.
+    pub lost: u64,
+    /// The next number that was not sent yet.
+    pub next: u64,
+}
+
+/// What a congestion control does with ECN marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EcnUse {
+    /// One reduction a window of data, as after a loss (RFC 3168 section 6.1.2); data is ECT(0).
+    Classic,
+    /// It counts them (RFC 8257); the receiver echoes each, and data is ECT(0).
+    Counted,
+}

@@ -1,0 +1,139 @@
+//! A TCP header, with the length of what it carries in place of the bytes.
+
+use std::ops::{BitOr, Range};
+
+/// A TCP segment. Sequence numbers count bytes from 0 and do not wrap: the SYN is number 0, the first byte of data number 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Of the first byte.
+    pub seq: u64,
+    /// The next byte that is expected from the other side; if [`Flags::ACK`] is set.
+    pub ack: u64,
+    /// The receive window in bytes, scaled already.
+    pub window: u64,
+    /// Bytes of payload.
+    pub length: u32,
+    /// The control bits.
+    pub flags: Flags,
+    /// The timestamp option (RFC 7323), if it is in use.
+    pub timestamps: Option<Timestamps>,
+    /// Selective acknowledgements (RFC 2018).
+    pub sacks: Sacks,
+}
+
+/// The timestamp option (RFC 7323 section 3), in ticks of whoever wrote each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// The clock of who sent this (TSval).
+    pub value: u32,
+    /// The clock of the other side, given back (TSecr).
+    pub echo: u32,
+}
+
+impl Segment {
+    /// The number after its last: a SYN and a FIN take one each.
+    pub fn end(&self) -> u64 {
+        let controls = u64::from(self.flags.contains(Flags::SYN)) + u64::from(self.flags.contains(Flags::FIN));
+        self.seq + u64::from(self.length) + controls
+    }
+
+    /// Bytes of TCP header with its options, padded to a multiple of four (RFC 9293 section 3.1).
+    pub fn header_bytes(&self) -> u32 {
+        let timestamps = if self.timestamps.is_some() { 10 } else { 0 };
+        let sacks = if self.sacks.is_empty() { 0 } else { 2 + 8 * self.sacks.len() as u32 };
+        // Maximum segment size, window scale, SACK permitted: on a SYN only.
+        let on_syn = if self.flags.contains(Flags::SYN) { 4 + 3 + 2 } else { 0 };
+        20 + (timestamps + sacks + on_syn as u32).next_multiple_of(4)
+    }
+}
+
+/// The control bits of a header (RFC 9293 section 3.1; ECE and CWR of RFC 3168 section 6.1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No more from the sender.
+    pub const FIN: Self = Self(1);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(1 << 1);
+    /// Push.
+    pub const PSH: Self = Self(1 << 3);
+    /// The acknowledgement number counts.
+    pub const ACK: Self = Self(1 << 4);
+    /// Congestion was experienced on the way here.
+    pub const ECE: Self = Self(1 << 6);
+    /// The congestion window was reduced.
+    pub const CWR: Self = Self(1 << 7);
+
+    /// Whether all of `other` are set.
+    #[inline]
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Up to three blocks of data that came out of order, as half-open ranges of sequence numbers; the newest first
+/// (RFC 2018 section 4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sacks {
+    blocks: [(u64, u64); 3],
+    count: u8,
+}
+
+impl Sacks {
+    /// As many as fit beside a timestamp.
+    pub const MOST: usize = 3;
+
+    /// One more; no effect if there are three.
+    pub fn push(&mut self, block: Range<u64>) {
+        if let Some(free) = self.blocks.get_mut(usize::from(self.count)) {
+            *free = (block.start, block.end);
+            self.count += 1;
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The blocks, in the order in which they were pushed.
+    pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.blocks[..self.len()].iter().map(|(start, end)| *start..*end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_as_long_as_on_a_wire() {
+        let mut segment = Segment { length: 1448, ..Segment::default() };
+        assert_eq!(segment.header_bytes(), 20);
+        segment.timestamps = Some(Timestamps::default());
+        assert_eq!(segment.header_bytes(), 32);
+        segment.sacks.push(5..9);
+        assert_eq!(segment.header_bytes(), 40);
+        segment.sacks.push(1..2);
+        segment.sacks.push(3..4);
+        assert_eq!(segment.header_bytes(), 56);
+        segment.sacks.push(7..8);
+        assert_eq!(segment.sacks.iter().collect::<Vec<_>>(), [5..9, 1..2, 3..4]);
+        assert_eq!((segment.header_bytes(), segment.end()), (56, 1448));
+        segment = Segment { flags: Flags::SYN, timestamps: Some(Timestamps::default()), ..Segment::default() };
+        assert_eq!((segment.header_bytes(), segment.end()), (40, 1));
+    }
+}
