@@ -15,5 +15,5 @@ mod tail_drop;
 
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
 pub use limit::{Limit, LimitError};
-pub use pipeline::{Activity, Egress, Headers, Ingress, Pipeline, Port};
+pub use pipeline::{Activity, Egress, Headers, Host, Ingress, Pipeline, Port};
 pub use tail_drop::{TailDrop, TailDropParams, TailDropStats};

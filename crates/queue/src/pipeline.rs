@@ -38,9 +38,17 @@ pub trait Pipeline {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
+/// An end host, in place of its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host(pub u32);
+
 /// What a switch program may read and rewrite, beside the [`Packet`] that queues see.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Headers {
+    /// Who sent it: the source address.
+    pub source: Host,
+    /// Who is to get it: the destination address.
+    pub destination: Host,
     /// The flow of the packets in the opposite direction: of the ACKs, if this is data.
     pub reverse: FlowId,
     /// The TCP header; none for other protocols.
@@ -53,8 +61,8 @@ pub struct Headers {
 
 impl Headers {
     /// Those of a packet that is no TCP and has not met a pipeline.
-    pub fn plain(reverse: FlowId) -> Self {
-        Self { reverse, tcp: None, activity: None, fed_back: false }
+    pub fn plain(source: Host, destination: Host, reverse: FlowId) -> Self {
+        Self { source, destination, reverse, tcp: None, activity: None, fed_back: false }
     }
 }
 
