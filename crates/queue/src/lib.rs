@@ -5,15 +5,24 @@
 //! its counters:
 //!
 //! - [`TailDrop`]: first in, first out, and what does not fit is dropped.
+//!
+//! Switch programs:
+//!
+//! - [`HashToQueues`]: flows spread over the queues of a port.
+//! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
 
+mod ack_window;
 mod discipline;
 mod fifo;
+mod hash_to_queues;
 mod limit;
 mod pipeline;
 mod random;
 mod tail_drop;
 
+pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
+pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};
 pub use limit::{Limit, LimitError};
 pub use pipeline::{Activity, Egress, Headers, Host, Ingress, Pipeline, Port};
 pub use tail_drop::{TailDrop, TailDropParams, TailDropStats};
