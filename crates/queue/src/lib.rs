@@ -5,8 +5,11 @@
 //! its counters:
 //!
 //! - [`TailDrop`]: first in, first out, and what does not fit is dropped.
+//! - [`Codel`]: keeps the time that packets wait near a target (RFC 8289).
+//! - [`FqCodel`]: fair among flows, each under CoDel (RFC 8290).
 //! - [`MultiQueue`]: several tail-drop queues of one port and their scheduler, also behind a [`Pipeline`].
 //! - [`HashQueues`]: a flow is in one of n queues, served round robin.
+//! - [`Red`]: drops or marks at random, the more probably the longer the queue is on average (with ARED and others).
 //!
 //! [`AnyDiscipline`] is any of them, chosen while the program runs.
 //!
@@ -17,22 +20,28 @@
 
 mod ack_window;
 mod any;
+mod codel;
 mod discipline;
 mod fifo;
+mod fq_codel;
 mod hash_queues;
 mod hash_to_queues;
 mod limit;
 mod multi;
 mod pipeline;
 mod random;
+mod red;
 mod tail_drop;
 
 pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
 pub use any::{AnyDiscipline, DisciplineParams};
+pub use codel::{Codel, CodelFlavour, CodelParams, CodelStats};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
+pub use fq_codel::{FqCodel, FqCodelParams, FqCodelStats};
 pub use hash_queues::{HashQueues, HashQueuesParams};
 pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};
 pub use limit::{Limit, LimitError};
 pub use multi::{MultiQueue, MultiQueueParams, MultiQueueStats, Scheduler};
 pub use pipeline::{Activity, Egress, Headers, Host, Ingress, Pipeline, Port};
+pub use red::{AredParams, Red, RedAdaptation, RedParams, RedStats, RedThresholds, RedUnit};
 pub use tail_drop::{TailDrop, TailDropParams, TailDropStats};
