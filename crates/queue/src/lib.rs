@@ -10,8 +10,10 @@
 //!
 //! - [`HashToQueues`]: flows spread over the queues of a port.
 //! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
+//! - [`ConQuestAqm`]: flows that have too much of the queue are marked or dropped.
 
 mod ack_window;
+mod conquest_aqm;
 mod discipline;
 mod fifo;
 mod hash_to_queues;
@@ -21,6 +23,10 @@ mod random;
 mod tail_drop;
 
 pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
+pub use conquest_aqm::{
+    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, Curve, HoldParams, Response, Step, Steps, StepsError,
+    WeightUnit,
+};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
 pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};
 pub use limit::{Limit, LimitError};
