@@ -17,10 +17,12 @@
 //!
 //! - [`HashToQueues`]: flows spread over the queues of a port.
 //! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
+//! - [`ConQuestAqm`]: flows that have too much of the queue are marked or dropped.
 
 mod ack_window;
 mod any;
 mod codel;
+mod conquest_aqm;
 mod discipline;
 mod fifo;
 mod fq_codel;
@@ -36,6 +38,10 @@ mod tail_drop;
 pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
 pub use any::{AnyDiscipline, DisciplineParams};
 pub use codel::{Codel, CodelFlavour, CodelParams, CodelStats};
+pub use conquest_aqm::{
+    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, Curve, HoldParams, Response, Step, Steps, StepsError,
+    WeightUnit,
+};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
 pub use fq_codel::{FqCodel, FqCodelParams, FqCodelStats};
 pub use hash_queues::{HashQueues, HashQueuesParams};
