@@ -6,14 +6,20 @@
 mod any;
 mod common;
 mod cubic;
+mod dctcp;
 mod hystart;
+mod illinois;
 mod new_reno;
+mod vegas;
 
 pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
-pub use common::{ReductionStats, RoundEnd, RttSource};
+pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
 pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
+pub use dctcp::{Dctcp, DctcpParams, DctcpStats};
 pub use hystart::{HyStartParams, HyStartPlusPlusParams};
-pub use new_reno::{Counting, Halved, NewReno, NewRenoParams};
+pub use illinois::{Illinois, IllinoisParams};
+pub use new_reno::{Counting, NewReno, NewRenoParams};
+pub use vegas::{OnLoss, Vegas, VegasParams, VegasStats, Waiting};
 
 use queuescope_wire::{Nanos, Rate};
 
