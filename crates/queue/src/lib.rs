@@ -5,15 +5,34 @@
 //! its counters:
 //!
 //! - [`TailDrop`]: first in, first out, and what does not fit is dropped.
+//! - [`MultiQueue`]: several tail-drop queues of one port and their scheduler, also behind a [`Pipeline`].
+//! - [`HashQueues`]: a flow is in one of n queues, served round robin.
+//!
+//! [`AnyDiscipline`] is any of them, chosen while the program runs.
+//!
+//! Switch programs:
+//!
+//! - [`HashToQueues`]: flows spread over the queues of a port.
+//! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
 
+mod ack_window;
+mod any;
 mod discipline;
 mod fifo;
+mod hash_queues;
+mod hash_to_queues;
 mod limit;
+mod multi;
 mod pipeline;
 mod random;
 mod tail_drop;
 
+pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
+pub use any::{AnyDiscipline, DisciplineParams};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
+pub use hash_queues::{HashQueues, HashQueuesParams};
+pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};
 pub use limit::{Limit, LimitError};
+pub use multi::{MultiQueue, MultiQueueParams, MultiQueueStats, Scheduler};
 pub use pipeline::{Activity, Egress, Headers, Host, Ingress, Pipeline, Port};
 pub use tail_drop::{TailDrop, TailDropParams, TailDropStats};

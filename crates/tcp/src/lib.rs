@@ -4,7 +4,7 @@
 //! - [`Sender`] and [`Receiver`], made of [`TcpParams`]: the two ends of a connection that sends one way.
 //! - [`CongestionControl`]: what a sender asks and tells; one file per algorithm.
 
-mod congestion;
+pub mod congestion;
 mod params;
 mod receiver;
 mod rtt;
@@ -12,9 +12,8 @@ mod segment;
 mod sender;
 
 pub use congestion::{Ack, Congestion, CongestionControl, EcnUse, Phase, RateSample};
-pub use params::{
-    CongestionCounts, LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttSource, TcpParams,
-};
+pub use congestion::{Algorithm, AlgorithmParams, Controller, Profile};
+pub use params::{LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams};
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Flags, Sacks, Segment, Timestamps};
 pub use sender::{Sender, SenderStats};
