@@ -16,6 +16,7 @@ pub use congestion::{Algorithm, AlgorithmParams, Controller, Profile};
 pub use params::{
     CongestionCounts, LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttSource, TcpParams,
 };
+pub use params::{LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams};
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Flags, Sacks, Segment, Timestamps};
 pub use sender::{Sender, SenderStats};

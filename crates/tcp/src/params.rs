@@ -26,7 +26,7 @@ pub struct TcpParams {
     /// The granularity of the clock, G in RFC 6298.
     pub clock_granularity: Nanos,
     /// Where round-trip times come from.
-    pub rtt_source: RttSource,
+    pub rtt_method: RttMethod,
     /// The tick of the timestamp option (RFC 7323), if it is in use.
     pub timestamp_tick: Option<Nanos>,
     /// Segments in order until an ACK is due (RFC 9293 section 3.8.6.3: 2).
@@ -48,8 +48,6 @@ pub struct TcpParams {
     pub reduction: Option<ReductionBound>,
     /// What a reduction is in proportion to.
     pub reduction_from: ReductionBase,
-    /// Which bytes [`Congestion::in_flight`](crate::Congestion::in_flight) counts.
-    pub congestion_counts: CongestionCounts,
     /// Whether the first duplicates let new data out (RFC 3042).
     pub limited_transmit: bool,
     /// Whether, in recovery, data is sent again that is not known to be lost if nothing else may be sent, and the last once
@@ -64,14 +62,8 @@ pub struct TcpParams {
     pub loss_ends_reduced: bool,
     /// Whether a mark echoed in recovery, or after a timeout, is a congestion event too.
     pub mark_in_recovery: bool,
-    /// Whether a congestion control is told with each ACK the smoothed round-trip time in place of the measured.
-    pub rtt_is_smoothed: bool,
-    /// Whether the window counts as limiting only when it was (RFC 7661 in spirit, Linux's test); otherwise always.
-    pub validates_window: bool,
     /// Whether the window goes back towards the initial one after idleness (RFC 5681 section 4.1).
     pub restarts_after_idle: bool,
-    /// Whether every repeated timeout without progress is a congestion event, or the first only.
-    pub every_timeout_reduces: bool,
     /// Bytes that the receiver takes beyond what it has in order.
     pub receive_window: u64,
     /// The most bytes that the sender holds unacknowledged.
@@ -103,7 +95,7 @@ pub enum RtoFloor {
 
 /// Where round-trip times come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RttSource {
+pub enum RttMethod {
     /// The echoed timestamp, in its ticks, if the first segment that the ACK covers was sent once (ns-3).
     Timestamps,
     /// The times at which the acknowledged segments were sent, if they were sent once (Linux).
@@ -139,15 +131,6 @@ pub enum ReductionBase {
     Outstanding,
     /// The congestion window (Linux).
     Window,
-}
-
-/// Which bytes count as in flight at congestion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CongestionCounts {
-    /// All that were sent and neither acknowledged nor selectively so: FlightSize less what arrived.
-    WithLost,
-    /// Those that are in the network still (pipe in RFC 6675; ns-3).
-    Pipe,
 }
 
 /// What is sent in recovery when neither lost nor new data may be.
@@ -191,7 +174,7 @@ impl TcpParams {
             max_rto: Nanos(60_000 * MILLISECOND),
             rto_floor: RtoFloor::Whole,
             clock_granularity: Nanos(MILLISECOND),
-            rtt_source: RttSource::Timestamps,
+            rtt_method: RttMethod::Timestamps,
             timestamp_tick: Some(Nanos(MILLISECOND)),
             delayed_ack_count: 2,
             delayed_ack_timeout: Nanos(200 * MILLISECOND),
@@ -202,17 +185,13 @@ impl TcpParams {
             detection: LossDetection::Rfc6675,
             reduction: Some(ReductionBound::SlowStartIfRepaired),
             reduction_from: ReductionBase::Outstanding,
-            congestion_counts: CongestionCounts::Pipe,
             limited_transmit: true,
             rescue: Rescue::Unconfirmed,
             partial_ack_repeats: true,
             partial_ack_restarts_timer: false,
             loss_ends_reduced: false,
             mark_in_recovery: true,
-            rtt_is_smoothed: true,
-            validates_window: false,
             restarts_after_idle: false,
-            every_timeout_reduces: true,
             receive_window: 6 << 20,
             send_buffer: 6 << 20,
             ecn: false,
@@ -236,7 +215,7 @@ impl TcpParams {
             max_rto: Nanos(120_000 * MILLISECOND),
             rto_floor: RtoFloor::Variation,
             clock_granularity: Nanos(MILLISECOND),
-            rtt_source: RttSource::SendTimes,
+            rtt_method: RttMethod::SendTimes,
             timestamp_tick: Some(Nanos(MILLISECOND)),
             delayed_ack_count: 2,
             delayed_ack_timeout: Nanos(40 * MILLISECOND),
@@ -247,17 +226,13 @@ impl TcpParams {
             detection: LossDetection::RackTlp,
             reduction: Some(ReductionBound::SlowStartIfAdvancing),
             reduction_from: ReductionBase::Window,
-            congestion_counts: CongestionCounts::WithLost,
             limited_transmit: true,
             rescue: Rescue::Nothing,
             partial_ack_repeats: false,
             partial_ack_restarts_timer: true,
             loss_ends_reduced: true,
             mark_in_recovery: false,
-            rtt_is_smoothed: false,
-            validates_window: true,
             restarts_after_idle: true,
-            every_timeout_reduces: false,
             receive_window: 6 << 20,
             send_buffer: 4 << 20,
             ecn: false,

@@ -4,7 +4,7 @@ use super::reduction::Step;
 use super::tally::Tally;
 use super::{Sender, State};
 use crate::congestion::{Ack, Congestion, CongestionControl, Phase};
-use crate::params::{ReductionBase, RttSource};
+use crate::params::{ReductionBase, RttMethod};
 use crate::segment::{Flags, Segment};
 use queuescope_wire::{Ecn, Nanos, Rate};
 
@@ -35,9 +35,9 @@ impl<C: CongestionControl> Sender<C> {
         self.timers.rto = None;
         if self.timers.syns == 1 {
             let exact = now.saturating_sub(self.timers.syn_sent_at);
-            let rtt = match self.params.rtt_source {
-                RttSource::Timestamps => self.echoed_rtt(segment, now).unwrap_or(exact),
-                RttSource::SendTimes => exact,
+            let rtt = match self.params.rtt_method {
+                RttMethod::Timestamps => self.echoed_rtt(segment, now).unwrap_or(exact),
+                RttMethod::SendTimes => exact,
             };
             self.rtt.measure(rtt);
             self.rtt.note_least(rtt);
@@ -61,9 +61,11 @@ impl<C: CongestionControl> Sender<C> {
         let echo = self.ecn && segment.flags.contains(Flags::ECE);
         self.stats.echoes += u64::from(echo);
 
-        let mut tally = Tally::default();
+        let mut tally = Tally { sure_until: self.sure_until(segment, now), ..Tally::default() };
         self.flight.acknowledge(segment.ack, &mut tally);
+        let mut duplicate_told = false;
         if self.params.sack && !segment.sacks.is_empty() {
+            duplicate_told = tells_of_duplicate(segment);
             for block in segment.sacks.iter() {
                 if block.end > segment.ack && block.end <= self.flight.next() {
                     self.flight.sack(block.start, block.end, &mut tally);
@@ -77,9 +79,6 @@ impl<C: CongestionControl> Sender<C> {
             !advanced && outstanding_before > 0 && same_window && segment.length == 0
         };
         let sample = self.measure(segment, &tally, now);
-        if advanced {
-            self.timers.fruitless = 0;
-        }
         if duplicate && self.phase != Phase::Loss {
             self.duplicates += 1;
             if !self.params.sack {
@@ -89,13 +88,21 @@ impl<C: CongestionControl> Sender<C> {
             self.duplicates = 0;
         }
 
-        let lost = self.find_losses(advanced);
+        let plain_duplicate = !advanced && segment.sacks.is_empty();
+        if self.rack.judge_probe(segment.ack, duplicate_told, plain_duplicate) && self.phase == Phase::Open {
+            self.begin_reduction(u64::from(self.params.mss), now);
+            self.control.on_recovered(now);
+        }
+        let lost = self.find_losses(&tally, advanced, duplicate_told, now);
         self.leave_phase(advanced, now);
         self.note_echo(echo, advanced, segment.ack, now);
         let lost = lost + self.enter_recovery(lost, now);
         self.stats.lost += lost;
         if advanced {
             self.rearm(now);
+            self.schedule_probe(now);
+        } else if tally.selectively > 0 {
+            self.rack.probe_at = None;
         }
 
         let rate = self.delivery.sample(&tally, lost, self.rtt.least(), now);
@@ -107,7 +114,7 @@ impl<C: CongestionControl> Sender<C> {
                 in_flight: self.flight.in_network(),
                 unacknowledged: self.flight.una(),
                 next: self.flight.next(),
-                rtt: if self.params.rtt_is_smoothed { self.rtt.smoothed() } else { sample },
+                rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
                 phase: self.phase,
                 marked: if echo { tally.acked } else { 0 },
@@ -117,7 +124,7 @@ impl<C: CongestionControl> Sender<C> {
             };
             self.control.on_ack(&ack, now);
         }
-        if self.reduces() {
+        if self.reduces() && tally.delivered > 0 {
             self.reduce(&tally, advanced, lost);
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
@@ -143,8 +150,8 @@ impl<C: CongestionControl> Sender<C> {
     /// A round-trip time for the estimator; returns the one for the congestion control.
     #[inline]
     fn measure(&mut self, segment: &Segment, tally: &Tally, now: Nanos) -> Option<Nanos> {
-        match self.params.rtt_source {
-            RttSource::Timestamps => {
+        match self.params.rtt_method {
+            RttMethod::Timestamps => {
                 if !tally.first_is_clean {
                     return None;
                 }
@@ -154,7 +161,7 @@ impl<C: CongestionControl> Sender<C> {
                 self.rtt.note_least(self.rtt.smoothed().unwrap_or(rtt));
                 Some(rtt)
             }
-            RttSource::SendTimes => {
+            RttMethod::SendTimes => {
                 let Some(first) = tally.first_sent_at else {
                     // Only what was sent again: the timestamp tells which copy (RFC 7323 section 4).
                     if tally.acked > 0
@@ -179,8 +186,26 @@ impl<C: CongestionControl> Sender<C> {
         Some(Nanos(u64::from(ticks) * tick).max(Nanos(1_000)))
     }
 
-    /// Takes for lost what the scoreboard says is; returns bytes.
-    fn find_losses(&mut self, advanced: bool) -> u64 {
+    /// Segments sent again after this may have been acknowledged for an earlier copy (RFC 8985 section 6.2 step 2): by the
+    /// least round-trip time, and by the echoed timestamp.
+    #[inline]
+    fn sure_until(&self, segment: &Segment, now: Nanos) -> Nanos {
+        let by_time = now.saturating_sub(self.rtt.least().unwrap_or(Nanos::ZERO));
+        let (Some(tick), Some(timestamps)) = (self.params.timestamp_tick, segment.timestamps) else { return by_time };
+        let tick = tick.0.max(1);
+        let ago = u64::from(((now.0 / tick) as u32).wrapping_sub(timestamps.echo));
+        let end_of_tick = ((now.0 / tick).saturating_sub(ago) + 1) * tick - 1;
+        by_time.min(Nanos(end_of_tick))
+    }
+
+    /// Takes for lost what the scoreboard or time says is; returns bytes.
+    #[inline]
+    fn find_losses(&mut self, tally: &Tally, advanced: bool, duplicate_told: bool, now: Nanos) -> u64 {
+        if self.detects_by_time() {
+            let moment = self.moment(duplicate_told, now);
+            self.rack.note(tally, &self.flight, &moment);
+            return self.rack.find_losses(&mut self.flight, &moment);
+        }
         if self.params.sack {
             return self.flight.judge();
         }
@@ -197,6 +222,9 @@ impl<C: CongestionControl> Sender<C> {
             Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
         };
         if advanced && over {
+            if self.phase != Phase::Reduced {
+                self.rack.recovered();
+            }
             self.phase = Phase::Open;
             self.duplicates = 0;
             self.due.forced = false;
@@ -224,23 +252,26 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Begins recovery if losses call for it; returns bytes that were found lost on the way.
-    fn enter_recovery(&mut self, lost: u64, now: Nanos) -> u64 {
+    pub(super) fn enter_recovery(&mut self, lost: u64, now: Nanos) -> u64 {
         let may = match self.phase {
             Phase::Open => true,
             Phase::Reduced => self.params.loss_ends_reduced,
             Phase::Recovery | Phase::Loss => false,
         };
-        let enough = self.duplicates >= DUPLICATES && !self.flight.is_empty();
+        let enough = self.duplicates >= DUPLICATES && !self.flight.is_empty() && !self.detects_by_time();
         if !may || (lost == 0 && !enough) {
             return 0;
         }
         let first_is_lost = self.flight.first().is_some_and(|first| first.lost);
-        let more = if first_is_lost { 0 } else { self.flight.lose_first() };
+        let more = if first_is_lost || self.detects_by_time() { 0 } else { self.flight.lose_first() };
         self.stats.recoveries += 1;
         self.phase = Phase::Recovery;
+        self.rack.forget_probe();
         self.timers.restarted = false;
         self.due.rescue = true;
+        self.due.tail_probe = false;
         self.begin_reduction(lost + more, now);
+        self.reduce(&Tally::default(), false, lost + more);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         more
     }
@@ -251,7 +282,7 @@ impl<C: CongestionControl> Sender<C> {
             ReductionBase::Outstanding => self.flight.outstanding(),
             ReductionBase::Window => self.control.window(),
         };
-        let congestion = Congestion { in_flight: self.congested_bytes(), lost, next };
+        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, next };
         self.control.on_congestion(&congestion, now);
         self.recovery_point = next;
         self.reduction.begin(from);
@@ -272,7 +303,7 @@ impl<C: CongestionControl> Sender<C> {
 
     #[inline]
     fn window_limited(&self) -> bool {
-        if !self.params.validates_window || self.usage.limited {
+        if self.usage.limited {
             return true;
         }
         let window = self.control.window();
@@ -290,4 +321,12 @@ impl<C: CongestionControl> Sender<C> {
         let bits = u128::from(window) * 8 * u128::from(percent) * 10_000_000 / u128::from(smoothed.0.max(1));
         self.pace.rate = Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX));
     }
+}
+
+/// Whether the first block tells of data that came twice (RFC 2883 section 4).
+fn tells_of_duplicate(segment: &Segment) -> bool {
+    let mut blocks = segment.sacks.iter();
+    let Some(first) = blocks.next() else { return false };
+    first.end <= segment.ack
+        || blocks.next().is_some_and(|second| second.start <= first.start && first.end <= second.end)
 }

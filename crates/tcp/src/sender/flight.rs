@@ -81,6 +81,7 @@ pub(crate) struct Flight {
     una: u64,
     next: u64,
     sacked: u64,
+    sacked_segments: usize,
     lost: u64,
     repeated: u64,
     /// Bytes of duplicates that stand for arrivals where there are no selective acknowledgements.
@@ -103,6 +104,7 @@ impl Flight {
             una: start,
             next: start,
             sacked: 0,
+            sacked_segments: 0,
             lost: 0,
             repeated: 0,
             guessed: 0,
@@ -138,6 +140,11 @@ impl Flight {
     #[inline]
     pub(crate) fn sacked(&self) -> u64 {
         self.sacked
+    }
+
+    #[inline]
+    pub(crate) fn sacked_segments(&self) -> usize {
+        self.sacked_segments
     }
 
     #[inline]
@@ -201,6 +208,7 @@ impl Flight {
             let bytes = sent.bytes();
             if sent.sacked {
                 self.sacked -= bytes;
+                self.sacked_segments -= 1;
             } else {
                 if sent.lost {
                     self.lost -= bytes;
@@ -287,6 +295,7 @@ impl Flight {
         sent.run_after = 1 + after as u32;
         sent.run_before = before as u32 + 1;
         self.sacked += bytes;
+        self.sacked_segments += 1;
         let seq = sent.seq;
         self.ring[place - before].run_after = run;
         self.ring[place + after].run_before = run;
@@ -351,30 +360,40 @@ impl Flight {
         sent.bytes()
     }
 
-    /// The retransmission timer expired: all that has not arrived is lost (RFC 6675 section 5.1 keeps what is known to have).
-    pub(crate) fn lose_all(&mut self, forget_arrivals: bool) -> u64 {
+    /// The retransmission timer expired: the first is lost, and of the others that have not arrived (RFC 6675 section 5.1
+    /// keeps what is known to have) those that are `late`. Returns bytes that were not taken for lost before.
+    pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&Sent) -> bool) -> u64 {
         let mut found = 0;
         self.again.clear();
-        for sent in &mut self.ring {
-            if forget_arrivals {
-                sent.sacked = false;
-            }
-            sent.repeated = false;
-            if !sent.sacked {
-                found += if sent.lost { 0 } else { sent.bytes() };
-                sent.lost = true;
-                self.again.push_back(sent.seq);
-            }
-        }
-        self.guessed = 0;
-        self.repeated = 0;
-        self.lost += found;
         if forget_arrivals {
             self.highest = [0; DUPLICATES];
             self.sacked = 0;
-            self.lost = self.outstanding();
+            self.sacked_segments = 0;
+            self.guessed = 0;
         }
-        self.judged = self.next;
+        for (place, sent) in self.ring.iter_mut().enumerate() {
+            sent.sacked &= !forget_arrivals;
+            if sent.sacked {
+                continue;
+            }
+            let bytes = sent.bytes();
+            let in_network = !sent.lost || sent.repeated;
+            if in_network && place > 0 && !late(sent) {
+                continue;
+            }
+            if sent.repeated {
+                sent.repeated = false;
+                self.repeated -= bytes;
+            }
+            if in_network {
+                found += bytes;
+            }
+            if !sent.lost {
+                sent.lost = true;
+                self.lost += bytes;
+            }
+            self.again.push_back(sent.seq);
+        }
         found
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - this file: what a sender is, and what leaves next;
 //! - `acknowledge`: what an ACK does; `timers`: what time does;
-//! - `flight`: the scoreboard; `reduction`: the window in recovery; `delivery`: the delivery rate.
+//! - `flight`: the scoreboard; `rack`: losses by time, and probes; `reduction`: the window in recovery; `delivery`: the delivery rate.
 //!
 //! Sources: RFC 9293 (handshake, windows, probes), RFC 6298 (timer), RFC 6675, 6582 and 8985 (losses), RFC 6937 (recovery's
 //! window), RFC 3042 (limited transmit), RFC 3168 and 8257 (marks). Where two implementations differ, [`TcpParams`] names it.
@@ -10,6 +10,7 @@
 mod acknowledge;
 mod delivery;
 mod flight;
+mod rack;
 mod reduction;
 mod tally;
 mod timers;
@@ -21,6 +22,7 @@ use crate::segment::{Flags, Sacks, Segment, Timestamps};
 use delivery::Delivery;
 use flight::{Flight, Sent};
 use queuescope_wire::{Ecn, Nanos, Rate};
+use rack::Rack;
 use reduction::Reduction;
 
 /// The sending end of a connection.
@@ -45,6 +47,7 @@ pub struct Sender<C: CongestionControl> {
     duplicates: u32,
     reduction: Reduction,
     rtt: RttEstimator,
+    rack: Rack,
     delivery: Delivery,
     due: Due,
     timers: Timers,
@@ -99,6 +102,8 @@ struct Due {
     window_probe: bool,
     /// One segment, past the congestion window.
     forced: bool,
+    /// A probe of the tail, past the congestion window too.
+    tail_probe: bool,
     /// One rescue retransmission is left in this recovery (NextSeg rule 4).
     rescue: bool,
 }
@@ -111,8 +116,6 @@ struct Timers {
     syn_sent_at: Nanos,
     syns: u32,
     last_sent_at: Nanos,
-    /// Timeouts since the last advance.
-    fruitless: u32,
     /// A partial ACK has restarted the timer in this recovery.
     restarted: bool,
 }
@@ -159,6 +162,7 @@ impl<C: CongestionControl> Sender<C> {
             duplicates: 0,
             reduction: Reduction::default(),
             rtt: RttEstimator::new(params),
+            rack: Rack::default(),
             delivery: Delivery::default(),
             due: Due::default(),
             timers: Timers::default(),
@@ -287,6 +291,13 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         self.due.forced = false;
+        if self.due.tail_probe {
+            self.due.tail_probe = false;
+            let again = matches!(choice, Choice::Again(_));
+            let end = self.flight.next()
+                + if let Choice::New { length, fin } = choice { u64::from(length) + u64::from(fin) } else { 0 };
+            self.rack.probed(end, again);
+        }
         match choice {
             Choice::New { length, fin } => Some(self.send_new(length, fin, now)),
             Choice::Again(seq) => self.send_again(seq, now),
@@ -305,14 +316,17 @@ impl<C: CongestionControl> Sender<C> {
         let unsent = self.supplied.saturating_sub(seq);
         let fin_is_due = !self.held_open && !self.fin_sent;
         if unsent == 0 && !fin_is_due {
+            if self.due.tail_probe {
+                return self.probe_again();
+            }
             return self.choose_unconfirmed(in_network, window);
         }
         let length = self.new_length(unsent);
         if length == 0 && unsent > 0 {
-            return None;
+            return if self.due.tail_probe { self.probe_again() } else { None };
         }
         let fin = fin_is_due && length == unsent;
-        if self.fits(in_network, length + u64::from(fin), window) {
+        if self.due.tail_probe || self.fits(in_network, length + u64::from(fin), window) {
             return Some(Choice::New { length: length as u32, fin });
         }
         self.usage.limited = true;
@@ -335,6 +349,13 @@ impl<C: CongestionControl> Sender<C> {
             // Silly window: it waits for room for a whole segment (RFC 9293 section 3.8.6.2.1).
             0
         }
+    }
+
+    /// The last segment once more.
+    fn probe_again(&mut self) -> Option<Choice> {
+        let last = self.flight.last().filter(|last| !last.sacked).map(|last| Choice::Again(last.seq));
+        self.due.tail_probe &= last.is_some();
+        last
     }
 
     fn choose_unconfirmed(&mut self, in_network: u64, window: u64) -> Option<Choice> {
@@ -397,7 +418,9 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.note_usage();
         let codepoint = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        (self.leave(&sent, flags, now), codepoint)
+        let segment = self.leave(&sent, flags, now);
+        self.schedule_probe(now);
+        (segment, codepoint)
     }
 
     fn send_again(&mut self, seq: u64, now: Nanos) -> Option<(Segment, Ecn)> {
@@ -411,13 +434,16 @@ impl<C: CongestionControl> Sender<C> {
 
     fn leave(&mut self, sent: &Sent, flags: Flags, now: Nanos) -> Segment {
         let bytes = sent.bytes();
+        self.arm(now);
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.reduction.sent(bytes);
         }
         self.control.on_sent(bytes, self.flight.in_network(), now);
         self.after_pace(bytes, now);
         self.timers.last_sent_at = now;
-        self.arm(now);
+        if self.detects_by_time() {
+            self.rack.sent(sent.seq, now);
+        }
         self.stats.segments += 1;
         self.stats.bytes += u64::from(sent.length);
         let mut segment = self.segment(sent.seq, flags, now);

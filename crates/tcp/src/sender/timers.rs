@@ -1,8 +1,9 @@
 //! What time does to a sender: the retransmission timer, probes of a closed window, pacing, idleness.
 
+use super::rack::Moment;
 use super::{Sender, State};
 use crate::congestion::{Congestion, CongestionControl, Phase};
-use crate::params::CongestionCounts;
+use crate::params::LossDetection;
 use queuescope_wire::Nanos;
 
 impl<C: CongestionControl> Sender<C> {
@@ -10,7 +11,8 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     pub fn next_timer(&self) -> Option<Nanos> {
         let pace = self.pace.waits.then_some(self.pace.release_at);
-        [self.timers.rto, self.timers.persist, pace].into_iter().flatten().min()
+        let all = [self.timers.rto, self.rack.timer, self.rack.probe_at, self.timers.persist, pace];
+        all.into_iter().flatten().min()
     }
 
     /// Time has come; earlier calls do nothing.
@@ -23,6 +25,13 @@ impl<C: CongestionControl> Sender<C> {
             let timeout = Nanos(self.timers.persist_timeout.0.saturating_mul(2)).min(self.params.max_rto);
             self.timers.persist_timeout = timeout;
             self.timers.persist = Some(now.saturating_add(timeout));
+        }
+        if self.rack.timer.is_some_and(|at| at <= now) {
+            self.on_reordering_timer(now);
+        }
+        // A probe may come in place of the timeout, which is put off then.
+        if self.rack.probe_at.is_some_and(|at| at <= now) {
+            self.on_probe_timer(now);
         }
         if self.timers.rto.is_some_and(|at| at <= now) {
             match self.state {
@@ -45,30 +54,83 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         self.stats.timeouts += 1;
-        let in_flight = self.congested_bytes();
-        let lost = self.flight.lose_all(!self.params.sack);
+        let in_flight = self.flight.in_network();
+        let moment = self.moment(false, now);
+        let window = self.rack.window(&self.flight, &moment);
+        let (rack, timed) = (&self.rack, self.detects_by_time());
+        let lost = self.flight.lose_late(!self.params.sack, |sent| !timed || rack.is_late(sent.sent_at, window, now));
         self.stats.lost += lost;
-        let again = self.phase == Phase::Loss && self.timers.fruitless > 0;
-        self.timers.fruitless += 1;
+        self.rack.forget_probe();
+        self.rack.timer = None;
         self.phase = Phase::Loss;
         self.recovery_point = self.flight.next();
         self.duplicates = 0;
         self.due.forced = false;
-        if self.params.every_timeout_reduces || !again {
-            let congestion = Congestion { in_flight, lost, next: self.flight.next() };
-            self.control.on_timeout(&congestion, now);
-            self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
-        }
+        self.due.tail_probe = false;
+        self.control.on_timeout(&Congestion { in_flight, lost, next: self.flight.next() }, now);
+        self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         self.rtt.back_off();
         self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
         self.pace.release_at = now;
     }
 
-    /// Bytes in flight for a congestion event, as the profile counts them.
-    pub(super) fn congested_bytes(&self) -> u64 {
-        match self.params.congestion_counts {
-            CongestionCounts::Pipe => self.flight.in_network(),
-            CongestionCounts::WithLost => self.flight.outstanding() - self.flight.sacked(),
+    /// A reordering window has ended (RFC 8985 section 6.3).
+    fn on_reordering_timer(&mut self, now: Nanos) {
+        let moment = self.moment(false, now);
+        let lost = self.rack.find_losses(&mut self.flight, &moment);
+        if lost > 0 {
+            self.enter_recovery(lost, now);
+            self.stats.lost += lost;
+        }
+    }
+
+    /// The tail is silent: new data, or else the last segment again, makes the receiver speak (RFC 8985 section 7.3).
+    fn on_probe_timer(&mut self, now: Nanos) {
+        self.rack.probe_at = None;
+        if self.flight.is_empty() {
+            return;
+        }
+        self.stats.tail_probes += 1;
+        self.due.tail_probe = true;
+        self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
+    }
+
+    /// When the tail is probed, unless something is heard before (RFC 8985 section 7.2).
+    #[inline]
+    pub(super) fn schedule_probe(&mut self, now: Nanos) {
+        if !self.detects_by_time() {
+            return;
+        }
+        let may = matches!(self.phase, Phase::Open | Phase::Reduced)
+            && self.rack.may_probe()
+            && !self.flight.is_empty()
+            && self.flight.sacked_segments() == 0;
+        if !may {
+            self.rack.probe_at = None;
+            return;
+        }
+        let mut timeout = self.rtt.smoothed().map_or(Nanos(1_000_000_000), |rtt| Nanos(2 * rtt.0));
+        if self.flight.outstanding() <= u64::from(self.params.mss) {
+            timeout = timeout.saturating_add(self.params.max_ack_delay);
+        }
+        let at = now.saturating_add(timeout);
+        self.rack.probe_at = Some(self.timers.rto.map_or(at, |rto| at.min(rto)));
+    }
+
+    /// Whether losses are found by RACK.
+    #[inline]
+    pub(super) fn detects_by_time(&self) -> bool {
+        self.params.sack && self.params.detection == LossDetection::RackTlp
+    }
+
+    #[inline]
+    pub(super) fn moment(&self, duplicate: bool, now: Nanos) -> Moment {
+        Moment {
+            now,
+            least_rtt: self.rtt.least().unwrap_or(Nanos::ZERO),
+            smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
+            recovering: matches!(self.phase, Phase::Recovery | Phase::Loss),
+            duplicate,
         }
     }
 
