@@ -6,6 +6,7 @@
 mod codel;
 mod codel_model;
 mod fq_codel;
+mod golden;
 mod harness;
 mod red;
 

@@ -194,9 +194,9 @@ fn early_drops_fall_on_flows_by_their_share() {
         }
         let drops: u64 = told.early.iter().sum();
         assert!(drops > 5_000, "{drops}");
-        for flow in 0..3 {
-            let share = came[flow] as f64 / 400_000.0;
-            let found = told.early[flow] as f64 / drops as f64;
+        for (flow, (came, early)) in came.into_iter().zip(told.early).enumerate() {
+            let share = came as f64 / 400_000.0;
+            let found = early as f64 / drops as f64;
             let error = (share * (1.0 - share) / drops as f64).sqrt();
             assert!((found - share).abs() < 4.0 * error, "flow {flow}: {found} of {drops} drops, {share} of arrivals");
         }
