@@ -46,6 +46,11 @@ pub trait CongestionControl {
     /// Bytes were sent, after which `in_flight` were in flight.
     fn on_sent(&mut self, _bytes: u64, _in_flight: u64, _now: Nanos) {}
 
+    /// Something is about to be sent after nothing was in flight for so many whole retransmission timeouts: the window is to
+    /// be halved for each, though not below `floor` bytes (RFC 5681 section 4.1). Only in profiles that do so; algorithms
+    /// that rule their window by a model ignore it.
+    fn on_idle(&mut self, _timeouts: u32, _floor: u64, _now: Nanos) {}
+
     /// The congestion window.
     fn window(&self) -> u64;
 
