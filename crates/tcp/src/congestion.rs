@@ -3,6 +3,18 @@
 //! The sender finds losses, repairs them and keeps the window during recovery (RFC 6675, RFC 6937); the algorithm decides
 //! how large the window and the pacing rate are. All windows are in bytes.
 
+mod any;
+mod common;
+mod cubic;
+mod hystart;
+mod new_reno;
+
+pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
+pub use common::{ReductionStats, RoundEnd, RttSource};
+pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
+pub use hystart::{HyStartParams, HyStartPlusPlusParams};
+pub use new_reno::{Counting, Halved, NewReno, NewRenoParams};
+
 use queuescope_wire::{Nanos, Rate};
 
 /// A congestion control. Times never decrease.
