@@ -65,7 +65,7 @@ pub(crate) fn table_kind<T: Table>() -> Kind {
 }
 
 pub(crate) fn choice_kind<C: Choice>() -> Kind {
-    let options = C::options().into_iter().map(|mut option| {
+    let options = C::fresh().options().into_iter().map(|mut option| {
         let mut keys = TableInfo::default();
         let (name, about) = (option.name(), option.about());
         option.keys(&mut keys);

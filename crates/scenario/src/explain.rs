@@ -1,6 +1,7 @@
 //! Writing: typed values as TOML that reads back.
 
 use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// A value as TOML.
@@ -22,7 +23,7 @@ pub(crate) struct Lines(Vec<Line>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
-    name: &'static str,
+    name: Cow<'static, str>,
     value: Written,
     doc: &'static str,
     /// It is what another part of the scenario says: shown as a comment, so that it goes on following that.
@@ -46,7 +47,7 @@ pub(crate) fn write_choice<C: Choice>(choice: &C) -> Written {
     if writer.0.is_empty() {
         return Written::Inline(quoted(choice.name()));
     }
-    let line = Line { name: choice.name(), value: Written::Table(writer), doc: "", inherited: false };
+    let line = Line { name: choice.name().into(), value: Written::Table(writer), doc: "", inherited: false };
     Written::Choice(Lines(vec![line]))
 }
 
@@ -89,7 +90,9 @@ impl Lines {
             if let Written::Inline(value) = &line.value {
                 let comment = if inherited || line.inherited { "# " } else { "" };
                 let shown = format!("{comment}{} = {value}", line.name);
-                let doc = line.doc.split_once(". ").map_or(line.doc, |(first, _)| first).trim_end_matches('.');
+                // Its gist: the rest stands in the reference.
+                let end = [". ", "; ", ": "].iter().filter_map(|stop| line.doc.find(stop)).min();
+                let doc = end.map_or(line.doc, |end| &line.doc[..end]).trim_end_matches('.');
                 let room = if shown.chars().count() < 36 { 36 - shown.chars().count() } else { 1 };
                 match doc.is_empty() {
                     true => text.push_str(&format!("{shown}\n")),
@@ -98,7 +101,7 @@ impl Lines {
             }
         }
         for line in &self.0 {
-            let path = if path.is_empty() { line.name.to_owned() } else { format!("{path}.{}", line.name) };
+            let path = if path.is_empty() { line.name.to_string() } else { format!("{path}.{}", line.name) };
             let inherited = inherited || line.inherited;
             let comment = if inherited { "# " } else { "" };
             match &line.value {
@@ -131,8 +134,10 @@ impl Line {
 }
 
 impl Keys for Lines {
+    const WRITES: bool = true;
+
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str) {
-        self.0.push(Line { name, value: field.write(), doc, inherited: false });
+        self.0.push(Line { name: name.into(), value: field.write(), doc, inherited: false });
     }
 
     fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, _bounds: RangeInclusive<T>, doc: &'static str) {
@@ -146,7 +151,7 @@ impl Keys for Lines {
     }
 
     fn inherited<T: Field>(&mut self, name: &'static str, field: &mut T, from: &T, doc: &'static str) {
-        let mut line = Line { name, value: field.write(), doc, inherited: false };
+        let mut line = Line { name: name.into(), value: field.write(), doc, inherited: false };
         line.inherit(&from.write());
         self.0.push(line);
     }
@@ -167,7 +172,7 @@ impl Keys for Lines {
             lines
         });
         let value = Written::List(items.collect());
-        self.0.push(Line { name, value, doc, inherited: false });
+        self.0.push(Line { name: name.into(), value, doc, inherited: false });
     }
 
     fn one_of(&mut self, _names: &'static [&'static str], _required: bool) {}
@@ -175,7 +180,12 @@ impl Keys for Lines {
 
 impl Lines {
     /// The name of the first key.
-    pub fn first(&self) -> Option<&'static str> {
-        self.0.first().map(|line| line.name)
+    pub fn first(&self) -> Option<&str> {
+        self.0.first().map(|line| line.name.as_ref())
+    }
+
+    /// A key that is not known before the program runs, as TOML.
+    pub fn push_owned(&mut self, name: String, value: String) {
+        self.0.push(Line { name: name.into(), value: Written::Inline(value), doc: "", inherited: false });
     }
 }

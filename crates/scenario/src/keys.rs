@@ -23,8 +23,11 @@ pub(crate) trait Choice: Clone + PartialEq {
     /// What is chosen, in one word.
     const WHAT: &'static str;
 
-    /// All there are, with their defaults; the first stands for none in particular.
-    fn options() -> Vec<Self>;
+    /// One, to be read over.
+    fn fresh() -> Self;
+
+    /// All there are, with the defaults that they have where this one stands.
+    fn options(&self) -> Vec<Self>;
 
     /// How it is written.
     fn name(&self) -> &'static str;
@@ -38,6 +41,9 @@ pub(crate) trait Choice: Clone + PartialEq {
 
 /// Who goes through the keys of a table.
 pub(crate) trait Keys {
+    /// Whether it writes values down. For a reader, alternatives of which one must be named begin absent.
+    const WRITES: bool = false;
+
     /// A key. Where it is absent, the field keeps its value.
     fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str);
 
@@ -112,7 +118,7 @@ macro_rules! fields {
         })*
         $(impl $crate::keys::Field for $choice {
             fn blank() -> Self {
-                <Self as $crate::keys::Choice>::options().swap_remove(0)
+                <Self as $crate::keys::Choice>::fresh()
             }
             fn read(&mut self, node: &$crate::dom::Node, findings: &mut $crate::read::Findings) {
                 $crate::read::read_choice(self, node, findings);
@@ -127,3 +133,45 @@ macro_rules! fields {
     };
 }
 pub(crate) use fields;
+
+/// A [`Choice`] from one line for each option: its name, what it is, its defaults, and how the keys of its parameters are
+/// listed. The first is what values are read over.
+macro_rules! choice {
+    ($type:ty, $what:literal, $keys:ident; $($name:literal, $about:literal, $default:expr, $pattern:pat => $list:expr;)+) => {
+        $crate::keys::fields!(tables:; choices: $type);
+
+        impl $crate::keys::Choice for $type {
+            const WHAT: &'static str = $what;
+
+            fn fresh() -> Self {
+                let all = [$(|| $default),+] as [fn() -> Self; _];
+                all[0]()
+            }
+
+            fn options(&self) -> Vec<Self> {
+                vec![$($default),+]
+            }
+
+            fn name(&self) -> &'static str {
+                #[allow(unused_variables, reason = "the parameters are for the keys")]
+                match self {
+                    $($pattern => $name),+
+                }
+            }
+
+            fn about(&self) -> &'static str {
+                #[allow(unused_variables, reason = "the parameters are for the keys")]
+                match self {
+                    $($pattern => $about),+
+                }
+            }
+
+            fn keys<K: $crate::keys::Keys>(&mut self, $keys: &mut K) {
+                match self {
+                    $($pattern => $list),+
+                }
+            }
+        }
+    };
+}
+pub(crate) use choice;

@@ -19,6 +19,8 @@ pub(crate) struct Findings {
     /// Paths of values that could not be read; what follows from them is not told.
     failed: BTreeSet<String>,
     path: String,
+    /// The bounds of the value that is read, for types whose own are wider.
+    pub bounds: Option<(String, String)>,
 }
 
 /// More than anyone reads at once.
@@ -106,7 +108,7 @@ pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut
         },
         _ => return findings.problem(|| problem_of::<C>(&node.place, &format!("this is {}", node.kind()))),
     };
-    let options = C::options();
+    let options = choice.options();
     let Some(option) = options.iter().find(|option| option.name() == name) else {
         let names: Vec<_> = options.iter().map(Choice::name).collect();
         return findings.problem(|| {
@@ -127,7 +129,7 @@ pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut
 }
 
 fn problem_of<C: Choice>(place: &Place, label: &str) -> Problem {
-    let names: Vec<_> = C::options().iter().map(Choice::name).collect();
+    let names: Vec<_> = C::fresh().options().iter().map(Choice::name).collect();
     Problem::new(format!("a {} is a name, or a table of a name and its parameters", C::WHAT))
         .at(place.clone(), label.to_owned())
         .help(format!("there are {}", names.join(", ")))
@@ -212,18 +214,20 @@ impl Keys for Reader<'_> {
     }
 
     fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, bounds: RangeInclusive<T>, doc: &'static str) {
+        let show = |value: &T| match value.write() {
+            Written::Inline(text) => text.trim_matches('"').to_owned(),
+            _ => String::new(),
+        };
         let default = field.clone();
+        self.findings.bounds = Some((show(bounds.start()), show(bounds.end())));
         self.key(name, field, doc);
+        self.findings.bounds = None;
         if bounds.contains(field) {
             return;
         }
         let read = std::mem::replace(field, default);
         let Some(entry) = self.present(name) else { return };
         let place = entry.node.place.clone();
-        let show = |value: &T| match value.write() {
-            Written::Inline(text) => text.trim_matches('"').to_owned(),
-            _ => String::new(),
-        };
         self.findings.inside(name, &place, |findings| {
             findings.problem(|| {
                 let (low, high) = (show(bounds.start()), show(bounds.end()));

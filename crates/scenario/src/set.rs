@@ -45,6 +45,17 @@ pub(crate) struct Segment {
     place: Place,
 }
 
+impl Segment {
+    /// The same at another place.
+    pub fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
 /// The keys of a path that starts at `offset` in `source`.
 pub(crate) fn segments(path: &str, source: usize, offset: usize) -> Vec<Segment> {
     let mut start = offset;

@@ -4,11 +4,13 @@ use crate::describe::Kind;
 use crate::dom::{Node, Raw};
 use crate::explain::{Written, quoted};
 use crate::keys::{Bounded, Field};
+use crate::link::mbps;
 use crate::near::{did_you_mean, nearest};
 use crate::problem::Problem;
 use crate::read::{Findings, shortened};
 use queuescope_queue::Limit;
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
+use std::num::NonZeroU16;
 
 /// How a kind of quantity is written.
 pub(crate) struct Quantity {
@@ -104,11 +106,19 @@ const SIZE: Quantity = Quantity {
     pattern: Some(r"^\s*(0|[0-9._]+\s*([kKmMgG]|[kKmMgG]?[iI]?[bB]|[bB][yY][tT][eE][sS]?))\s*$"),
 };
 
-pub(crate) const BUFFER: Quantity = Quantity {
+const BUFFER: Quantity = Quantity {
     what: "a limit",
     units: &["packets", "bytes", "B", "kB", "MB", "KiB", "MiB", "us", "ms", "s", "bdp"],
     examples: &["100packets", "64KiB", "250ms", "1bdp", "none"],
     pattern: Some(r"^\s*(none|[0-9._]+\s*[A-Za-zµμ]+)\s*$"),
+};
+
+/// The same where the rest of the scenario is not known.
+const LIMIT: Quantity = Quantity {
+    what: "a limit",
+    units: &["packets", "bytes", "B", "kB", "MB", "KiB", "MiB", "us", "ms", "s"],
+    examples: &["100packets", "64KiB", "250ms", "none"],
+    pattern: BUFFER.pattern,
 };
 
 const PER_SECOND: Quantity = Quantity {
@@ -139,7 +149,7 @@ macro_rules! quantities {
                 $blank
             }
             fn read(&mut self, node: &Node, findings: &mut Findings) {
-                let read = $quantity.read(node, findings, |text| text.parse().map_err(reason));
+                let read = $quantity.read(node, findings, |text| text.parse().map_err(|error| reason(text, &error)));
                 if let Some(value) = read {
                     *self = value;
                 }
@@ -156,12 +166,12 @@ macro_rules! quantities {
     };
 }
 
-/// Why it could not be read: the types' errors say what was written and give examples too, which stands elsewhere here.
-fn reason(error: impl std::error::Error) -> String {
-    let text = error.to_string();
-    let text = text.split_once("': ").map_or(text.as_str(), |(_, why)| why);
-    let text = text.split_once(": ").filter(|(first, _)| first.starts_with("' is not")).map_or(text, |(_, why)| why);
-    text.split(" (for example").next().unwrap_or(text).split("; units are").next().unwrap_or(text).to_owned()
+/// Why it could not be read, of an error that says what was written too, and gives examples.
+fn reason(text: &str, error: &impl std::error::Error) -> String {
+    let whole = error.to_string();
+    let why = whole.strip_prefix(&format!("'{text}' is not ")).and_then(|rest| rest.split_once(": ")).map(|(_, why)| why);
+    let why = why.unwrap_or(&whole);
+    why.split(" (for example").next().unwrap_or(why).split("; units are").next().unwrap_or(why).to_owned()
 }
 
 quantities! {
@@ -169,7 +179,7 @@ quantities! {
         0 => "\"0s\"".to_owned(),
         time => in_units(time, &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)]),
     };
-    Rate, RATE, Rate::from_bits_per_second(10_000_000).unwrap_or_else(|| unreachable!("it is not zero")), |rate| in_units(
+    Rate, RATE, mbps(10), |rate| in_units(
         rate.bits_per_second(),
         &[("bps", 1), ("kbps", 1_000), ("mbps", 1_000_000), ("gbps", 1_000_000_000), ("tbps", 1_000_000_000_000)],
     );
@@ -185,6 +195,7 @@ quantities! {
         Buffer::Fixed(Limit::Bytes(bytes)) => inline(bytes.write()),
         Buffer::Fixed(Limit::Time(time)) => inline(time.write()),
     };
+    Limit, LIMIT, Limit::None, |limit| inline(Buffer::Fixed(*limit).write());
     Frequency, PER_SECOND, Frequency(1.0), |frequency| format!("\"{}/s\"", frequency.0);
 }
 
@@ -217,7 +228,7 @@ impl std::str::FromStr for Buffer {
         let lower = trimmed.to_ascii_lowercase();
         let Some(number) = lower.strip_suffix("bdp") else {
             // A queue without a limit is one that says so; one of zero is none at all.
-            return trimmed.parse().map(Self::Fixed).map_err(|error: queuescope_queue::LimitError| BufferError(reason(error)));
+            return trimmed.parse().map(Self::Fixed).map_err(|error| BufferError(reason(trimmed, &error)));
         };
         match number.trim().parse::<f64>() {
             Ok(times) if times > 0.0 && times <= 1e6 => Ok(Self::Bdp(times)),
@@ -274,10 +285,17 @@ macro_rules! integers {
                 match node.value {
                     Raw::Integer(number) => match <$type>::try_from(number) {
                         Ok(value) => *self = value,
-                        Err(_) => findings.problem(|| {
-                            let wrong = if number < 0 { "below 0".to_owned() } else { format!("above {most}") };
-                            Problem::new("the number is out of bounds").at(node.place.clone(), wrong)
-                        }),
+                        Err(_) => {
+                            let (low, high) =
+                                findings.bounds.clone().unwrap_or_else(|| ("0".to_owned(), most.to_string()));
+                            let key = findings.key().to_owned();
+                            findings.problem(|| {
+                                let wrong = if number < 0 { format!("below {low}") } else { format!("above {high}") };
+                                Problem::new(format!("`{key}` is out of bounds"))
+                                    .at(node.place.clone(), wrong)
+                                    .help(format!("it is from {low} to {high}"))
+                            });
+                        }
                     },
                     _ => findings.problem(|| {
                         Problem::new("this is no whole number")
@@ -301,6 +319,36 @@ macro_rules! integers {
 }
 
 integers!(u8, u16, u32, u64, usize);
+
+impl Field for NonZeroU16 {
+    fn blank() -> Self {
+        Self::MIN
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        let mut number = self.get();
+        number.read(node, findings);
+        match Self::new(number) {
+            Some(number) => *self = number,
+            None => {
+                let key = findings.key().to_owned();
+                findings.problem(|| {
+                    Problem::new(format!("`{key}` is out of bounds")).at(node.place.clone(), "below 1")
+                });
+            }
+        }
+    }
+
+    fn write(&self) -> Written {
+        self.get().write()
+    }
+
+    fn kind() -> Kind {
+        Kind::Integer
+    }
+}
+
+impl Bounded for NonZeroU16 {}
 
 impl Field for f64 {
     fn blank() -> Self {
