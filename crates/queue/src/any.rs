@@ -3,14 +3,27 @@
 //! To add one, write a line in [`disciplines`] below.
 
 use crate::{
-    Discipline, HashQueues, HashQueuesParams, MultiQueue, MultiQueueParams, MultiQueueStats, Outlet, Sink, TailDrop,
-    TailDropParams, TailDropStats,
+    Codel, CodelParams, CodelStats, Discipline, FqCodel, FqCodelParams, FqCodelStats, HashQueues, HashQueuesParams,
+    MultiQueue, MultiQueueParams, MultiQueueStats, Outlet, Red, RedParams, RedStats, Sink, TailDrop, TailDropParams,
+    TailDropStats,
 };
 use queuescope_wire::{Backlog, Departure, Nanos, Packet};
 
 disciplines! {
     /// First in, first out, and what does not fit is dropped.
     TailDrop(TailDropParams) "tail-drop": TailDropStats { offered, departed, overlimit },
+    /// Random early detection.
+    Red(RedParams) "red": RedStats {
+        offered, departed, overlimit, early, forced, marked_early, marked_forced, marked_threshold,
+    },
+    /// The wait kept near a target.
+    Codel(CodelParams) "codel": CodelStats {
+        offered, departed, overlimit, target, marked_target, marked_threshold,
+    },
+    /// Fair among flows, each under CoDel.
+    FqCodel(FqCodelParams) "fq-codel": FqCodelStats {
+        offered, departed, fattest_flow, target, marked_target, marked_threshold, new_flows,
+    },
     /// A queue for each class of service.
     MultiQueue(MultiQueueParams) "multi-queue": MultiQueueStats { offered, departed, overlimit, over_shared_limit },
     /// A queue for each hash of the flow, served round robin.

@@ -6,14 +6,20 @@
 mod any;
 mod common;
 mod cubic;
+mod dctcp;
 mod hystart;
+mod illinois;
 mod new_reno;
+mod vegas;
 
 pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
-pub use common::{ReductionStats, RoundEnd, RttSource};
+pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
 pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
+pub use dctcp::{Dctcp, DctcpParams, DctcpStats};
 pub use hystart::{HyStartParams, HyStartPlusPlusParams};
-pub use new_reno::{Counting, Halved, NewReno, NewRenoParams};
+pub use illinois::{Illinois, IllinoisParams};
+pub use new_reno::{Counting, NewReno, NewRenoParams};
+pub use vegas::{OnLoss, Vegas, VegasParams, VegasStats, Waiting};
 
 use queuescope_wire::{Nanos, Rate};
 
@@ -34,6 +40,11 @@ pub trait CongestionControl {
 
     /// Bytes were sent, after which `in_flight` were in flight.
     fn on_sent(&mut self, _bytes: u64, _in_flight: u64, _now: Nanos) {}
+
+    /// Something is about to be sent after nothing was in flight for so many whole retransmission timeouts: the window is to
+    /// be halved for each, though not below `floor` bytes (RFC 5681 section 4.1). Only in profiles that do so; algorithms
+    /// that rule their window by a model ignore it.
+    fn on_idle(&mut self, _timeouts: u32, _floor: u64, _now: Nanos) {}
 
     /// The congestion window.
     fn window(&self) -> u64;

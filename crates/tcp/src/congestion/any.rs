@@ -4,7 +4,10 @@
 //! give it a line in the list below. The list makes [`Algorithm`], [`AlgorithmParams`] and [`Controller`].
 
 use super::cubic::{Cubic, CubicParams};
+use super::dctcp::{Dctcp, DctcpParams};
+use super::illinois::{Illinois, IllinoisParams};
 use super::new_reno::{NewReno, NewRenoParams};
+use super::vegas::{Vegas, VegasParams};
 use super::{Ack, Congestion, CongestionControl, EcnUse};
 use queuescope_wire::{Nanos, Rate};
 use std::fmt;
@@ -15,6 +18,12 @@ algorithms! {
     "newreno" NewReno(NewRenoParams);
     /// RFC 9438.
     "cubic" Cubic(CubicParams);
+    /// Brakmo and Peterson 1995.
+    "vegas" Vegas(VegasParams);
+    /// Liu, Başar and Srikant 2006.
+    "illinois" Illinois(IllinoisParams);
+    /// RFC 8257.
+    "dctcp" Dctcp(DctcpParams);
     // HS-TCP, STCP, HTCP, BIC, Hybla, YeAH, Veno, Westwood+ and LoLa come here.
 }
 

@@ -96,6 +96,33 @@ impl Window {
     }
 }
 
+/// Of what a part is left on congestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduced {
+    /// Of what was in flight (RFC 5681 equation 4).
+    InFlight,
+    /// Of what was in flight without what was found to be lost (ns-3).
+    Pipe,
+    /// Of the window (Linux).
+    Window,
+}
+
+impl Reduced {
+    /// In bytes.
+    pub(super) fn of(self, window: &Window, congestion: &Congestion) -> u64 {
+        match self {
+            Self::InFlight => congestion.in_flight,
+            Self::Pipe => congestion.in_flight.saturating_sub(congestion.lost),
+            Self::Window => window.bytes,
+        }
+    }
+
+    /// After a timeout, when all counts as lost and nothing is to be taken off for that.
+    pub(super) fn of_timeout(self, window: &Window, congestion: &Congestion) -> u64 {
+        self.of(window, &Congestion { lost: 0, ..*congestion })
+    }
+}
+
 /// Counts reductions by their cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReductionStats {

@@ -8,7 +8,7 @@
 //! - ns-3's `TcpNewReno` counts ACKs, not bytes: with delayed ACKs it grows half as fast. It grows also where the
 //!   application, not the window, kept the sender from sending.
 
-use super::common::{ReductionStats, Timeouts, Window, may_grow};
+use super::common::{Reduced, ReductionStats, Timeouts, Window, may_grow};
 use super::{Ack, Congestion, CongestionControl, Phase};
 use queuescope_wire::Nanos;
 
@@ -17,8 +17,8 @@ use queuescope_wire::Nanos;
 pub struct NewRenoParams {
     /// What growth counts.
     pub counting: Counting,
-    /// What is halved on congestion.
-    pub halved: Halved,
+    /// Of what half is left on congestion; no less than two segments.
+    pub reduced: Reduced,
     /// Whether the window grows only when it was what kept the sender from sending (RFC 9293 has no word on it; RFC 2861
     /// section 3.1 and Linux's `is_cwnd_limited`).
     pub only_if_limited: bool,
@@ -36,32 +36,21 @@ pub enum Counting {
     },
 }
 
-/// What is halved on congestion, to no less than two segments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Halved {
-    /// What was in flight (RFC 5681 equation 4).
-    InFlight,
-    /// What was in flight without what was found to be lost (ns-3).
-    Pipe,
-    /// The window, in whole segments (Linux).
-    Window,
-}
-
 impl Default for NewRenoParams {
     fn default() -> Self {
-        Self { counting: Counting::Bytes { limit: Some(1) }, halved: Halved::InFlight, only_if_limited: true }
+        Self { counting: Counting::Bytes { limit: Some(1) }, reduced: Reduced::InFlight, only_if_limited: true }
     }
 }
 
 impl NewRenoParams {
     /// As ns-3.37's `TcpNewReno`.
     pub fn ns3() -> Self {
-        Self { counting: Counting::Acks, halved: Halved::Pipe, only_if_limited: false }
+        Self { counting: Counting::Acks, reduced: Reduced::Pipe, only_if_limited: false }
     }
 
     /// As Linux's `reno`.
     pub fn linux() -> Self {
-        Self { counting: Counting::Bytes { limit: None }, halved: Halved::Window, only_if_limited: true }
+        Self { counting: Counting::Bytes { limit: None }, reduced: Reduced::Window, only_if_limited: true }
     }
 }
 
@@ -85,15 +74,6 @@ impl NewReno {
     pub fn stats(&self) -> &ReductionStats {
         &self.stats
     }
-
-    /// Half of what counts, before the floor of two segments.
-    fn half(&self, congestion: &Congestion) -> u64 {
-        match self.params.halved {
-            Halved::InFlight => congestion.in_flight / 2,
-            Halved::Pipe => congestion.in_flight.saturating_sub(congestion.lost) / 2,
-            Halved::Window => self.window.segments() / 2 * self.window.mss,
-        }
-    }
 }
 
 impl CongestionControl for NewReno {
@@ -103,29 +83,19 @@ impl CongestionControl for NewReno {
         if !may_grow(ack) || (self.params.only_if_limited && !ack.window_limited) {
             return;
         }
-        match self.params.counting {
-            Counting::Acks => {
-                let segments = self.window.whole_segments(ack.acked);
-                grow_by_acks(&mut self.window, segments);
-            }
-            Counting::Bytes { limit } => {
-                let limit = if ack.phase == Phase::Loss { limit.map(|limit| limit.min(1)) } else { limit };
-                grow_by_bytes(&mut self.window, ack.acked, limit);
-            }
-        }
+        self.params.counting.in_phase(ack.phase).grow(&mut self.window, ack.acked);
     }
 
     fn on_congestion(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.count(congestion);
-        let half = self.half(congestion);
+        let half = self.params.reduced.of(&self.window, congestion) / 2;
         self.window.reduce(half, 2);
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.timeouts += 1;
         if self.timeouts.is_first() {
-            // All of it counts as lost, so that nothing is to be taken off.
-            let half = self.half(&Congestion { lost: 0, ..*congestion });
+            let half = self.params.reduced.of_timeout(&self.window, congestion) / 2;
             self.window.reduce(half, 2);
         }
         self.window.collapse();
@@ -144,29 +114,57 @@ impl CongestionControl for NewReno {
     }
 }
 
-/// Reno as ns-3 has it: an ACK adds a segment in slow start; if it crosses the threshold and acknowledges more than one
-/// segment, or in congestion avoidance, it adds `mss * mss / window` bytes, at least one.
-#[inline]
-pub(super) fn grow_by_acks(window: &mut Window, mut segments: u64) {
-    if window.in_slow_start() && segments > 0 {
-        window.add_segments(1);
-        segments -= 1;
-    }
-    if !window.in_slow_start() && segments > 0 {
-        let added = (window.mss * window.mss / window.bytes).max(1);
-        window.set(window.bytes + added);
-    }
-}
-
-/// Reno by bytes: what slow start leaves over of an ACK counts in congestion avoidance.
-#[inline]
-pub(super) fn grow_by_bytes(window: &mut Window, acked: u64, limit: Option<u32>) {
-    let mut rest = acked;
-    if window.in_slow_start() {
-        rest = window.slow_start(acked, limit);
-        if rest == 0 || window.in_slow_start() {
-            return;
+impl Counting {
+    /// After a timeout an ACK adds a segment at most (RFC 3465 section 2.3), where there is a limit at all.
+    #[inline]
+    fn in_phase(self, phase: Phase) -> Self {
+        match self {
+            Self::Bytes { limit: Some(limit) } if phase == Phase::Loss => Self::Bytes { limit: Some(limit.min(1)) },
+            other => other,
         }
     }
-    window.avoid_congestion(rest);
+
+    /// Reno's growth by what an ACK acknowledged.
+    #[inline]
+    pub(super) fn grow(self, window: &mut Window, acked: u64) {
+        match self {
+            Self::Acks => {
+                let mut segments = window.whole_segments(acked);
+                if window.in_slow_start() && segments > 0 {
+                    window.add_segments(1);
+                    segments -= 1;
+                }
+                // An ACK that crosses the threshold counts in congestion avoidance too if it is for more than a segment.
+                if !window.in_slow_start() && segments > 0 {
+                    let added = (window.mss * window.mss / window.bytes).max(1);
+                    window.set(window.bytes + added);
+                }
+            }
+            Self::Bytes { limit } => {
+                let mut rest = acked;
+                if window.in_slow_start() {
+                    rest = window.slow_start(acked, limit);
+                    if rest == 0 || window.in_slow_start() {
+                        return;
+                    }
+                }
+                window.avoid_congestion(rest);
+            }
+        }
+    }
+
+    /// Slow start only: what crosses the threshold is left.
+    #[inline]
+    pub(super) fn slow_start(self, window: &mut Window, acked: u64) {
+        match self {
+            Self::Acks => {
+                if window.whole_segments(acked) > 0 {
+                    window.add_segments(1);
+                }
+            }
+            Self::Bytes { limit } => {
+                window.slow_start(acked, limit);
+            }
+        }
+    }
 }

@@ -1,0 +1,6 @@
+//! Switch programs, driven by a small switch with tail-drop queues.
+
+mod ack_window;
+mod conquest_aqm;
+mod driver;
+mod hash_to_queues;
