@@ -11,7 +11,9 @@
 //! - [`HashToQueues`]: flows spread over the queues of a port.
 //! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
 //! - [`ConQuestAqm`]: flows that have too much of the queue are marked or dropped.
+//! - [`Abc`]: who sends much is dropped first, by the activity that packets carry.
 
+mod abc;
 mod ack_window;
 mod conquest_aqm;
 mod discipline;
@@ -22,6 +24,10 @@ mod pipeline;
 mod random;
 mod tail_drop;
 
+pub use abc::{
+    Abc, AbcError, AbcParams, AbcStats, ActivityAqm, ActivityAqmParams, Aggregates, Average, Contract, DelayClass,
+    MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
+};
 pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
 pub use conquest_aqm::{
     ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, Curve, HoldParams, Response, Step, Steps, StepsError,
