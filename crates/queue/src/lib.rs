@@ -24,7 +24,9 @@
 //! Switch programs, behind one type in [`AnyPipeline`]:
 //!
 //! - [`PieCp`], [`PieDp`], [`PieTable`]: PIE as a switch can run it (Kunze et al., IM 2021).
+//! - [`Abc`]: who sends much is dropped first, by the activity that packets carry.
 
+mod abc;
 mod ack_window;
 mod any;
 mod any_pipeline;
@@ -50,6 +52,10 @@ mod red;
 mod tail_drop;
 mod update_clock;
 
+pub use abc::{
+    Abc, AbcError, AbcParams, AbcStats, ActivityAqm, ActivityAqmParams, Aggregates, Average, Contract, DelayClass,
+    MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
+};
 pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
 pub use any::{AnyDiscipline, DisciplineParams};
 pub use any_pipeline::{AnyPipeline, PipelineParams};
