@@ -8,7 +8,7 @@ use crate::topology::{LinkId, Topology};
 use queuescope_queue::{
     AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
 };
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Nanos, Packet, PacketId, QueueId};
+use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
 
 /// Links, switches, and what is on its way between them.
@@ -136,7 +136,7 @@ impl Network {
         let link = &mut self.links[index as usize];
         let on_its_way = self.packets.at(id);
         let size = ByteCount(u64::from(on_its_way.bytes + link.overhead));
-        let packet = Packet { id, flow: on_its_way.flow, size, class: Class(0), ecn: on_its_way.ecn };
+        let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
         link.stats.offered.packets += 1;
         link.stats.offered.bytes += size;
         let backlog = link.queue.backlog();
@@ -348,7 +348,7 @@ impl Network {
         let overhead = self.links[index as usize].overhead;
         let on_its_way = self.packets.at(id);
         let size = ByteCount(u64::from(on_its_way.bytes + overhead));
-        let packet = Packet { id, flow: on_its_way.flow, size, class: Class(0), ecn: on_its_way.ecn };
+        let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
         self.through_ingress(index, packet, observer);
     }
 
@@ -392,7 +392,8 @@ impl Network {
             (Queue::One(discipline), _) => (discipline.name(), discipline.stats()),
             (Queue::Many(_), Some((switch, port))) => {
                 let pipeline = &self.switches[switch as usize].pipeline;
-                (pipeline.name(), pipeline.stats(port))
+                let _ = port;
+                (pipeline.name(), Vec::new())
             }
             (Queue::Many(_), None) => ("queues", Vec::new()),
         }
