@@ -47,7 +47,7 @@ fn probability(program: &AnyPipeline) -> f64 {
 
 /// How long a program that does not act takes from 0 to 100 % while packets wait for `sojourn`, and from there back to
 /// 0 while they do not wait, in seconds. A packet leaves each 50 us.
-fn rise_and_fall(&params: &PipelineParams, sojourn: Nanos) -> (f64, f64) {
+fn rise_and_fall(params: &PipelineParams, sojourn: Nanos) -> (f64, f64) {
     let mut program = build(params);
     let mut now = Nanos(MS);
     let mut until = |program: &mut AnyPipeline, sojourn: Nanos, end: fn(f64) -> bool| {
