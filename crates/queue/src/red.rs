@@ -5,7 +5,7 @@
 //!
 //! - *gentle* (Floyd, 2000): above the highest threshold the probability goes on from `max_probability` to 1 at twice
 //!   it.
-//! - *wait*: after a drop none for a while, then spaced evenly; the mean space stays about one in 1/p.
+//! - *wait*: after a drop none for 1/p packets, then one within as many again.
 //! - *adaptive* (ARED; Floyd, Gummadi and Shenker 2001): `max_probability` follows the load; thresholds and weight come
 //!   from the link. And *self-configuring* (Feng et al., INFOCOM 1999), and *nonlinear* (Zhou et al. 2006: the square).
 //!
