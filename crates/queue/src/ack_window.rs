@@ -1,0 +1,220 @@
+//! Receive windows of ACKs are rewritten on their way back, so that each flow has no more than its share of the
+//! bottleneck in flight.
+//!
+//! The program sees data on the way to the port of the bottleneck and learns the flow; it sees the ACKs of that flow on the
+//! way to any other port, by [`Headers::reverse`], and lowers the window that they tell to `rate x base RTT / flows`. A
+//! window is never raised. Its right edge is never moved back either: a receiver should not shrink its window (RFC 9293,
+//! section 3.8.6), so when shares become smaller, the edge stands still until acknowledgements have caught up.
+//!
+//! Flows are kept in a table of fixed size, one to an entry found by hash. A flow whose entry is taken by another that is
+//! active is not bounded; it is counted, and it does count for nobody's share.
+
+use crate::hash_to_queues::{digest, reduce};
+use crate::{Egress, Headers, Ingress, Outlet, Pipeline, Port, Sink};
+use queuescope_tcp::Flags;
+use queuescope_wire::{ByteCount, Departure, FlowId, Nanos, Packet};
+
+/// How receive windows are bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckWindowParams {
+    /// The port behind which the bottleneck is: data comes to it, and its link's rate is shared.
+    pub bottleneck: Port,
+    /// The round-trip time without queues.
+    pub base_rtt: Nanos,
+    /// No window is made lower than this: below two segments a sender waits for delayed ACKs.
+    pub least: ByteCount,
+    /// A flow of which no data came for this long has no share any more. At least 1 ns.
+    pub idle: Nanos,
+    /// Entries of the table of flows; 0 is taken as 1.
+    pub entries: u32,
+}
+
+/// Port 0 and 40 ms; two segments of 1448 bytes; a second.
+impl Default for AckWindowParams {
+    fn default() -> Self {
+        Self {
+            bottleneck: Port(0),
+            base_rtt: Nanos(40_000_000),
+            least: ByteCount(2 * 1448),
+            idle: Nanos(1_000_000_000),
+            entries: 4096,
+        }
+    }
+}
+
+/// A program that bounds receive windows.
+#[derive(Debug, Clone)]
+pub struct AckWindow {
+    params: AckWindowParams,
+    entries: Box<[Option<Entry>]>,
+    /// Entries that are taken.
+    flows: u64,
+    /// What all flows together may have in flight.
+    in_flight: u64,
+    share: u64,
+    /// When idle flows are looked for.
+    sweep: Option<Nanos>,
+    stats: AckWindowStats,
+}
+
+/// What is known of a flow of data.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    flow: FlowId,
+    /// When data of it came.
+    seen: Nanos,
+    /// The highest sequence number, exclusive, that the sender was told to have room for.
+    edge: u64,
+}
+
+/// What it counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AckWindowStats {
+    /// ACKs of known flows.
+    pub acks: u64,
+    /// Those whose window was lowered.
+    pub lowered: u64,
+    /// Packets of data whose flow found its entry taken.
+    pub untracked: u64,
+    /// Flows that were forgotten because they were idle.
+    pub expired: u64,
+}
+
+impl AckWindow {
+    /// A program that knows no flow yet, of a switch with these ports.
+    ///
+    /// # Errors
+    /// If the bottleneck is none of them.
+    pub fn new(params: AckWindowParams, ports: &[Outlet]) -> Result<Self, AckWindowError> {
+        let Some(bottleneck) = ports.get(usize::from(params.bottleneck.0)) else {
+            return Err(AckWindowError { bottleneck: params.bottleneck.0, ports: ports.len() });
+        };
+        let params = AckWindowParams { entries: params.entries.max(1), idle: params.idle.max(Nanos(1)), ..params };
+        let in_flight = bottleneck.rate.bytes_in(params.base_rtt).0;
+        Ok(Self {
+            entries: vec![None; params.entries as usize].into(),
+            flows: 0,
+            in_flight,
+            share: in_flight,
+            sweep: None,
+            stats: AckWindowStats::default(),
+            params,
+        })
+    }
+
+    /// What a flow may have in flight at present.
+    pub fn share(&self) -> ByteCount {
+        ByteCount(self.share.max(self.params.least.0))
+    }
+
+    /// Flows that have a share at present.
+    pub fn flows(&self) -> u64 {
+        self.flows
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &AckWindowStats {
+        &self.stats
+    }
+
+    #[inline]
+    fn entry(&mut self, flow: FlowId) -> &mut Option<Entry> {
+        &mut self.entries[reduce(digest(u64::from(flow.0)), self.params.entries) as usize]
+    }
+
+    /// Data of a flow comes to the bottleneck.
+    fn learn(&mut self, flow: FlowId, now: Nanos) {
+        let idle = self.params.idle;
+        let entry = self.entry(flow);
+        match entry {
+            Some(known) if known.flow == flow => known.seen = now,
+            Some(other) if now.saturating_sub(other.seen) < idle => self.stats.untracked += 1,
+            Some(other) => {
+                *other = Entry { flow, seen: now, edge: 0 };
+                self.stats.expired += 1;
+            }
+            None => {
+                *entry = Some(Entry { flow, seen: now, edge: 0 });
+                self.set_flows(self.flows + 1);
+                self.sweep.get_or_insert(now.saturating_add(idle));
+            }
+        }
+    }
+
+    /// The window that an ACK up to `ack` may tell the sender of `data`, if that is lower than `window`.
+    fn bound(&mut self, data: FlowId, ack: u64, window: u64) -> Option<u64> {
+        let share = self.share().0;
+        let entry = self.entry(data).as_mut().filter(|entry| entry.flow == data)?;
+        let edge = ack.saturating_add(share).max(entry.edge).min(ack.saturating_add(window));
+        entry.edge = entry.edge.max(edge);
+        self.stats.acks += 1;
+        // An ACK that was overtaken tells the window that it came with.
+        Some(edge - ack).filter(|bounded| *bounded < window)
+    }
+
+    fn set_flows(&mut self, flows: u64) {
+        self.flows = flows;
+        self.share = self.in_flight / flows.max(1);
+    }
+}
+
+impl Pipeline for AckWindow {
+    fn ingress(
+        &mut self,
+        port: Port,
+        packet: &mut Packet,
+        headers: &mut Headers,
+        now: Nanos,
+        _: &mut impl Sink,
+    ) -> Ingress {
+        let Some(tcp) = &mut headers.tcp else { return Ingress::Enqueue(0) };
+        if port == self.params.bottleneck {
+            // A pure ACK needs no share. A SYN announces data: the window in its answer is bounded already.
+            if tcp.length > 0 || tcp.flags.contains(Flags::SYN) {
+                self.learn(packet.flow, now);
+            }
+        } else if tcp.flags.contains(Flags::ACK)
+            && let Some(window) = self.bound(headers.reverse, tcp.ack, tcp.window)
+        {
+            tcp.window = window;
+            self.stats.lowered += 1;
+        }
+        Ingress::Enqueue(0)
+    }
+
+    #[inline]
+    fn egress(&mut self, _: Port, _: &mut Departure, _: &mut Headers, _: &mut impl Sink) -> Egress {
+        Egress::Send
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.sweep
+    }
+
+    /// Forgets idle flows, as a control plane would.
+    fn on_timer(&mut self, now: Nanos) {
+        if self.sweep.is_none_or(|sweep| now < sweep) {
+            return;
+        }
+        let mut active = 0;
+        for entry in &mut self.entries {
+            if entry.is_some_and(|entry| now.saturating_sub(entry.seen) >= self.params.idle) {
+                *entry = None;
+                self.stats.expired += 1;
+            }
+            active += u64::from(entry.is_some());
+        }
+        self.set_flows(active);
+        self.sweep = (active > 0).then(|| now.saturating_add(self.params.idle));
+    }
+}
+
+/// A bottleneck that the switch does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("receive windows cannot be bounded for port {bottleneck}: the switch has {ports} ports, numbered from 0")]
+pub struct AckWindowError {
+    /// As asked.
+    pub bottleneck: u16,
+    /// How many there are.
+    pub ports: usize,
+}

@@ -1,0 +1,110 @@
+//! Flows spread over the queues of a port by hash, as a switch with n queues and no algorithm does it.
+//!
+//! A flow stays in one queue, so that its packets keep their order; flows that share a queue share what becomes of it. The
+//! port's scheduler serves the queues.
+
+use crate::{Egress, Headers, Ingress, Pipeline, Port, Sink};
+use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+
+/// How flows are spread over queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashToQueuesParams {
+    /// Queues of each port; 0 is taken as 1.
+    pub queues: u16,
+    /// Chooses the hash function.
+    pub seed: u64,
+}
+
+/// Eight queues, as the ports of common switches have.
+impl Default for HashToQueuesParams {
+    fn default() -> Self {
+        Self { queues: 8, seed: 0 }
+    }
+}
+
+/// Flows spread over the queues of a port.
+#[derive(Debug, Clone)]
+pub struct HashToQueues {
+    params: HashToQueuesParams,
+    stats: HashToQueuesStats,
+}
+
+/// What it counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HashToQueuesStats {
+    /// Packets that were given a queue.
+    pub spread: u64,
+}
+
+impl HashToQueues {
+    /// The program of a switch whose ports have `params.queues` queues each.
+    pub fn new(params: HashToQueuesParams) -> Self {
+        let params = HashToQueuesParams { queues: params.queues.max(1), ..params };
+        Self { params, stats: HashToQueuesStats::default() }
+    }
+
+    /// The queue of a flow.
+    #[inline]
+    pub fn queue(&self, flow: FlowId) -> u16 {
+        reduce(digest(u64::from(flow.0) ^ self.params.seed), u32::from(self.params.queues)) as u16
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &HashToQueuesStats {
+        &self.stats
+    }
+}
+
+impl Pipeline for HashToQueues {
+    #[inline]
+    fn ingress(&mut self, _: Port, packet: &mut Packet, _: &mut Headers, _: Nanos, _: &mut impl Sink) -> Ingress {
+        self.stats.spread += 1;
+        Ingress::Enqueue(self.queue(packet.flow))
+    }
+
+    #[inline]
+    fn egress(&mut self, _: Port, _: &mut Departure, _: &mut Headers, _: &mut impl Sink) -> Egress {
+        Egress::Send
+    }
+}
+
+/// A digest of a small number: neighbours are far apart, in the high bits too (the finaliser of SplitMix64).
+#[inline]
+pub(crate) fn digest(key: u64) -> u64 {
+    let mixed = (key ^ (key >> 30)).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// A digest as a number below `count`, which need not be a power of two.
+#[inline]
+pub(crate) fn reduce(digest: u64, count: u32) -> u32 {
+    (((digest >> 32) * u64::from(count)) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_spread_evenly_and_otherwise_by_another_seed() {
+        let (one, other) = (
+            HashToQueues::new(HashToQueuesParams { queues: 5, seed: 1 }),
+            HashToQueues::new(HashToQueuesParams { queues: 5, seed: 2 }),
+        );
+        let (mut counts, mut same) = ([0u32; 5], 0);
+        for flow in (0..10_000).map(FlowId) {
+            counts[usize::from(one.queue(flow))] += 1;
+            same += u32::from(one.queue(flow) == other.queue(flow));
+        }
+        // 2000 of each, with a deviation of 40.
+        assert!(counts.iter().all(|count| (1_800..2_200).contains(count)), "{counts:?}");
+        assert!((1_800..2_200).contains(&same), "{same}");
+    }
+
+    #[test]
+    fn one_queue_takes_all() {
+        let program = HashToQueues::new(HashToQueuesParams { queues: 0, seed: 9 });
+        assert!((0..1_000).all(|flow| program.queue(FlowId(flow)) == 0));
+    }
+}

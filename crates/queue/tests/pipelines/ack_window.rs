@@ -1,0 +1,140 @@
+//! Receive windows that are rewritten on the way back.
+
+use crate::driver::{Switch, headers, outlets, packet};
+use proptest::prelude::*;
+use queuescope_queue::{AckWindow, AckWindowParams, Headers, Limit, Port};
+use queuescope_tcp::{Flags, Segment};
+use queuescope_wire::{ByteCount, Nanos};
+
+const MS: u64 = 1_000_000;
+/// 8 Mb/s x 100 ms.
+const IN_FLIGHT: u64 = 100_000;
+
+fn params() -> AckWindowParams {
+    AckWindowParams { base_rtt: Nanos(100 * MS), entries: 64, ..AckWindowParams::default() }
+}
+
+/// Port 0 is the bottleneck, port 1 goes back.
+fn switch(params: AckWindowParams) -> Switch<AckWindow> {
+    let ports = outlets(&[8_000_000, 1_000_000_000], 1);
+    let program = AckWindow::new(params, &ports).unwrap();
+    Switch::new(program, &ports, 1, Limit::None, Nanos(1_000))
+}
+
+/// Data of flow `n`, whose ACKs are flow `1000 + n`.
+fn data(flow: u32, seq: u64) -> Headers {
+    let tcp = Segment { seq, length: 1448, flags: Flags::ACK, ..Segment::default() };
+    Headers { tcp: Some(tcp), ..headers(1, 1000 + flow) }
+}
+
+fn ack(flow: u32, ack: u64, window: u64) -> Headers {
+    Headers { tcp: Some(Segment { ack, window, flags: Flags::ACK, ..Segment::default() }), ..headers(2, flow) }
+}
+
+fn windows(switch: &Switch<AckWindow>) -> Vec<u64> {
+    let back = switch.log.sent.iter().filter(|sent| sent.port == Port(1));
+    back.map(|sent| sent.headers.tcp.unwrap().window).collect()
+}
+
+#[test]
+fn each_flow_has_its_share_in_flight() {
+    let mut switch = switch(params());
+    switch.offer(Nanos(0), 0, packet(0, 7, 1500), data(7, 1));
+    switch.offer(Nanos(MS), 1, packet(1, 1007, 40), ack(7, 1449, 1 << 20));
+    // Lower than the share already, and of a flow whose data never came.
+    switch.offer(Nanos(2 * MS), 1, packet(2, 1007, 40), ack(7, 1449, 5_000));
+    switch.offer(Nanos(2 * MS), 1, packet(3, 1008, 40), ack(8, 1, 1 << 20));
+    switch.run_until(Nanos(10 * MS));
+    assert_eq!(windows(&switch), [IN_FLIGHT, 5_000, 1 << 20]);
+
+    // A second flow halves the share. The edge stands at 1449 + 100 000 until acknowledgements come near.
+    switch.offer(Nanos(20 * MS), 0, packet(4, 8, 1500), data(8, 1));
+    switch.offer(Nanos(21 * MS), 1, packet(5, 1008, 40), ack(8, 1449, 1 << 20));
+    switch.offer(Nanos(22 * MS), 1, packet(6, 1007, 40), ack(7, 31_449, 1 << 20));
+    switch.offer(Nanos(23 * MS), 1, packet(7, 1007, 40), ack(7, 61_449, 1 << 20));
+    switch.run_until(Nanos(30 * MS));
+    assert_eq!(windows(&switch)[3..], [50_000, 70_000, 50_000]);
+    let stats = *switch.program.stats();
+    assert_eq!((stats.acks, stats.lowered, stats.untracked, stats.expired), (5, 4, 0, 0));
+    switch.check();
+}
+
+#[test]
+fn idle_flows_lose_their_share() {
+    let mut switch = switch(AckWindowParams { idle: Nanos(50 * MS), ..params() });
+    switch.offer(Nanos(0), 0, packet(0, 1, 1500), data(1, 1));
+    for n in 0..40 {
+        switch.offer(Nanos(n * 5 * MS), 0, packet(1 + n, 2, 1500), data(2, 1 + 1448 * n));
+    }
+    switch.run_until(Nanos(49 * MS));
+    assert_eq!((switch.program.flows(), switch.program.share()), (2, ByteCount(50_000)));
+    switch.run_until(Nanos(50 * MS));
+    assert_eq!((switch.program.flows(), switch.program.share()), (1, ByteCount(100_000)));
+    // The last data came at 195 ms; the control plane looks every 50 ms, and no more once nobody is left.
+    switch.run_until(Nanos(10_000 * MS));
+    assert_eq!(switch.log.timers, [50, 100, 150, 200, 250].map(|at| Nanos(at * MS)));
+    assert_eq!((switch.program.flows(), switch.program.stats().expired), (0, 2));
+}
+
+#[test]
+fn no_window_is_closed() {
+    let mut switch = switch(AckWindowParams { entries: 4096, ..params() });
+    for flow in 0..500 {
+        switch.offer(Nanos(0), 0, packet(u64::from(flow), flow, 1500), data(flow, 1));
+    }
+    switch.offer(Nanos(MS), 1, packet(500, 1000, 40), ack(0, 1449, 1 << 20));
+    switch.run_until(Nanos(2 * MS));
+    assert_eq!(windows(&switch), [2 * 1448]);
+}
+
+#[test]
+fn a_bottleneck_that_is_no_port_is_an_error() {
+    let error = AckWindow::new(AckWindowParams { bottleneck: Port(2), ..params() }, &outlets(&[1, 1], 1)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "receive windows cannot be bounded for port 2: the switch has 2 ports, numbered from 0"
+    );
+}
+
+proptest! {
+    /// No window is raised, none is closed, and the right edge of a flow is never moved back by the program.
+    #[test]
+    fn windows_are_lowered_within_reason(
+        steps in prop::collection::vec((0..20u64, 0..6u32, prop::option::of((0..60_000u64, 0..1u64 << 18))), 1..120)
+    ) {
+        let mut switch = switch(AckWindowParams { idle: Nanos(100_000 * MS), entries: 4096, ..params() });
+        let (mut time, mut acked, mut known, mut asked) = (0, [1u64; 6], [false; 6], Vec::new());
+        for (id, (gap, flow, step)) in steps.iter().enumerate() {
+            time += gap * MS;
+            match step {
+                None => {
+                    switch.offer(Nanos(time), 0, packet(id as u64, *flow, 1500), data(*flow, 1));
+                    known[*flow as usize] = true;
+                }
+                Some((more, window)) => {
+                    let acked = &mut acked[*flow as usize];
+                    *acked += more;
+                    switch.offer(Nanos(time), 1, packet(id as u64, 1000 + flow, 40), ack(*flow, *acked, *window));
+                    asked.push((*flow, *acked, *window, known[*flow as usize]));
+                }
+            }
+        }
+        switch.run_out();
+        let told = windows(&switch);
+        prop_assert_eq!(told.len(), asked.len());
+        let mut edges = [0; 6];
+        let mut lowered = 0;
+        for (told, (flow, acked, window, known)) in told.iter().zip(&asked) {
+            prop_assert!(*told <= *window && *told >= (*window).min(2 * 1448));
+            let edge = &mut edges[*flow as usize];
+            if *known {
+                prop_assert!(acked + told >= (*edge).min(acked + window));
+                *edge = (*edge).max(acked + told);
+            } else {
+                prop_assert_eq!(told, window);
+            }
+            lowered += u64::from(told < window);
+        }
+        prop_assert_eq!(switch.program.stats().lowered, lowered);
+    }
+}

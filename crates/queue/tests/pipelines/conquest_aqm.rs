@@ -1,0 +1,299 @@
+//! The ConQuest AQM: against exact counts, and by what it does to flows.
+
+use crate::driver::{Log, Switch, headers, outlets, packet};
+use proptest::prelude::*;
+use queuescope_queue::{
+    ActAt, ConQuestAqm, ConQuestAqmParams, Curve, DropReason, Egress, HoldParams, Limit, MarkReason, Pipeline, Port,
+    Response, Step, Steps, WeightUnit,
+};
+use queuescope_sketch::{ConQuestParams, Estimator};
+use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet, QueueId};
+
+const MS: u64 = 1_000_000;
+
+/// One packet of 1000 bytes takes one window at 8 Mb/s: what the windows hold is exact, and so are all estimators.
+fn exact_params() -> ConQuestAqmParams {
+    let sketch = ConQuestParams {
+        snapshots: 64,
+        rows: 2,
+        columns: 4096,
+        window: Nanos(MS),
+        ..ConQuestAqmParams::default().sketch
+    };
+    ConQuestAqmParams { sketch, tau: Nanos(3 * MS), threshold: 4.0, ..ConQuestAqmParams::default() }
+}
+
+fn capable(id: u64, flow: u32, size: u64) -> Packet {
+    Packet { ecn: Ecn::Ect0, ..packet(id, flow, size) }
+}
+
+fn program(params: ConQuestAqmParams) -> ConQuestAqm {
+    ConQuestAqm::new(params, &outlets(&[8_000_000, 8_000_000], 1)).unwrap()
+}
+
+fn switch(params: ConQuestAqmParams, rate: u64, limit: Limit, recirculation: u64) -> Switch<ConQuestAqm> {
+    let ports = outlets(&[rate], 1);
+    Switch::new(ConQuestAqm::new(params, &ports).unwrap(), &ports, 1, limit, Nanos(recirculation))
+}
+
+proptest! {
+    /// Who is marked is who waited longer than tau and whose flow weighs enough by the definition of section 3.1, whatever
+    /// the unit and the estimator.
+    #[test]
+    fn who_is_marked_is_whose_flow_weighs_enough_by_the_exact_count(
+        arrivals in prop::collection::vec((0..3u64, 0..4u32), 0..150), estimator in 0..3usize, unit in 0..4usize,
+        tau in 0..12u64, packets in 0..8u32
+    ) {
+        let unit = [WeightUnit::Packets, WeightUnit::Bytes, WeightUnit::ShareOfDeparted, WeightUnit::ShareOfDelay][unit];
+        let threshold = match unit {
+            WeightUnit::Packets => f64::from(packets),
+            WeightUnit::Bytes => f64::from(packets * 1000),
+            _ => f64::from(packets) / 8.0,
+        };
+        let params = ConQuestAqmParams {
+            estimator: Estimator::ALL[estimator], unit, threshold, tau: Nanos(tau * MS), ..exact_params()
+        };
+        let mut switch = switch(params, 8_000_000, Limit::Packets(40), 1_000);
+        let mut time = 0;
+        for (id, (gap, flow)) in arrivals.iter().enumerate() {
+            time += gap;
+            switch.offer(Nanos(time * MS), 0, capable(id as u64, *flow, 1000), headers(0, 0));
+        }
+        switch.run_out();
+        let sent = switch.log.sent.iter().map(|sent| sent.departure).collect::<Vec<_>>();
+        let expected = sent.iter().filter(|packet| {
+            let meanwhile = |other: &&Departure| other.dequeued >= packet.enqueued && other.dequeued < packet.dequeued;
+            let own = sent.iter().filter(meanwhile).filter(|other| other.packet.flow == packet.packet.flow).count() as f64;
+            let all = sent.iter().filter(meanwhile).count() as f64;
+            let weight = match unit {
+                WeightUnit::Packets => own,
+                WeightUnit::Bytes => own * 1000.0,
+                WeightUnit::ShareOfDeparted => own / all,
+                WeightUnit::ShareOfDelay => own * 1e6 / packet.sojourn().0 as f64,
+            };
+            packet.sojourn() > Nanos(tau * MS) && weight >= threshold
+        });
+        let expected = expected.map(|packet| (packet.packet.id.0, MarkReason::FlowWeight, packet.dequeued));
+        prop_assert_eq!(expected.collect::<Vec<_>>(), switch.log.marked.clone());
+        let marked = sent.iter().filter(|departure| departure.packet.ecn == Ecn::Ce).count();
+        prop_assert_eq!(marked, switch.log.marked.len());
+        let stats = *switch.program.stats();
+        prop_assert_eq!((stats.departed, stats.marked, stats.chosen), (sent.len() as u64, marked as u64, marked as u64));
+    }
+}
+
+/// A burst of 8000 packets, among 200 flows of five, on the paper's link with the paper's parameters.
+fn burst(params: ConQuestAqmParams) -> Switch<ConQuestAqm> {
+    let mut switch = switch(params, 10_000_000_000, Limit::None, 700);
+    let mut id = 0;
+    for n in 0..8_000u64 {
+        switch.offer(Nanos(n * 240), 0, capable(id, 0, 1500), headers(0, 0));
+        id += 1;
+        if n % 8 == 0 {
+            switch.offer(Nanos(n * 240), 0, capable(id, 1 + (n / 40) as u32, 1500), headers(0, 0));
+            id += 1;
+        }
+    }
+    switch.run_out();
+    switch
+}
+
+#[test]
+fn the_heavy_flow_is_marked_and_small_flows_are_not() {
+    for estimator in Estimator::ALL {
+        let switch = burst(ConQuestAqmParams { estimator, ..ConQuestAqmParams::default() });
+        let sent = &switch.log.sent;
+        let late = sent.iter().filter(|sent| sent.departure.sojourn() > Nanos(4 * MS)).count();
+        assert!(switch.log.marked.len() > late * 8 / 10, "{} of {late}", switch.log.marked.len());
+        let marked = sent.iter().filter(|sent| sent.departure.packet.ecn == Ecn::Ce);
+        assert!(marked.clone().all(|sent| sent.departure.packet.flow.0 == 0));
+        assert_eq!(marked.count(), switch.log.marked.len());
+    }
+}
+
+#[test]
+fn a_threshold_by_share_finds_the_same_flow() {
+    for unit in [WeightUnit::ShareOfDeparted, WeightUnit::ShareOfDelay] {
+        let switch = burst(ConQuestAqmParams { unit, threshold: 0.25, ..ConQuestAqmParams::default() });
+        let late = switch.log.sent.iter().filter(|sent| sent.departure.sojourn() > Nanos(2 * MS));
+        let heavy = late.filter(|sent| sent.departure.packet.flow.0 == 0);
+        assert!(heavy.clone().count() > 3_000 && heavy.count() == switch.log.marked.len(), "{unit:?}");
+    }
+}
+
+/// Every packet leaves 20 windows after it came, and every second one is of flow 1: its weight is 10 packets of 20.
+struct Steady {
+    program: ConQuestAqm,
+    log: Log,
+    time: u64,
+}
+
+impl Steady {
+    fn new(params: ConQuestAqmParams) -> Self {
+        let mut steady = Self { program: program(params), log: Log::default(), time: 100 };
+        let (tau, curve) = (steady.program.params().tau, steady.program.params().curve.clone());
+        steady.program.set_tau(Nanos::MAX);
+        for _ in 0..40 {
+            steady.pass(Ecn::Ect0);
+        }
+        steady.program.set_tau(tau);
+        steady.program.set_curve(curve);
+        steady
+    }
+
+    /// What becomes of the next packet of flow 1.
+    fn pass(&mut self, ecn: Ecn) -> (Egress, Ecn) {
+        let mut last = None;
+        for flow in [0, 1] {
+            self.time += 1;
+            let mut departure = Departure {
+                packet: Packet { ecn: if flow == 1 { ecn } else { Ecn::NotEct }, ..packet(self.time, flow, 1000) },
+                queue: QueueId(0),
+                enqueued: Nanos((self.time - if flow == 1 { 20 } else { 0 }) * MS),
+                dequeued: Nanos(self.time * MS),
+                backlog_in: Backlog::default(),
+                backlog_out: Backlog::default(),
+            };
+            let verdict = self.program.egress(Port(0), &mut departure, &mut headers(0, 0), &mut self.log);
+            last = Some((verdict, departure.packet.ecn));
+        }
+        last.unwrap()
+    }
+}
+
+#[test]
+fn packets_are_marked_as_probably_as_the_curve_says() {
+    let step = |from, probability| Step { from, probability };
+    let steps = Steps::new([step(5.0, 0.9), step(10.0, 0.35), step(11.0, 0.8)]).unwrap();
+    let cases = [
+        (Curve::Threshold, 10.0, 1.0),
+        (Curve::Threshold, 10.5, 0.0),
+        (Curve::Linear { full: 8.0 }, 4.0, 0.75),
+        (Curve::Linear { full: 100.0 }, 8.0, 0.02),
+        (Curve::Linear { full: 5.0 }, 12.0, 0.0),
+        (Curve::Squared { full: 8.0 }, 4.0, 0.5625),
+        (Curve::Squared { full: 6.0 }, 8.0, 1.0 / 9.0),
+        (Curve::Steps(steps), 1e9, 0.35),
+    ];
+    const PACKETS: u32 = 20_000;
+    for (curve, threshold, probability) in cases {
+        let mut steady = Steady::new(ConQuestAqmParams { threshold, curve: curve.clone(), ..exact_params() });
+        let marked = (0..PACKETS).filter(|_| steady.pass(Ecn::Ect0).1 == Ecn::Ce).count();
+        let mean = probability * f64::from(PACKETS);
+        let deviation = (mean * (1.0 - probability)).sqrt();
+        assert!((marked as f64 - mean).abs() <= 4.0 * deviation, "{curve:?}: {marked}, not {mean}");
+        assert_eq!(steady.log.marked.len(), marked);
+    }
+}
+
+#[test]
+fn changes_while_it_runs_hold_from_the_next_packet_on() {
+    let mut steady = Steady::new(exact_params());
+    assert_eq!(steady.pass(Ecn::Ect0).1, Ecn::Ce);
+    steady.program.set_threshold(10.5);
+    assert_eq!(steady.pass(Ecn::Ect0).1, Ecn::Ect0);
+    steady.program.set_threshold(10.0);
+    assert_eq!(steady.pass(Ecn::Ect1).1, Ecn::Ce);
+    steady.program.set_tau(Nanos(20 * MS));
+    assert_eq!(steady.pass(Ecn::Ect0).1, Ecn::Ect0);
+    steady.program.set_tau(Nanos(20 * MS - 1));
+    assert_eq!(steady.pass(Ecn::Ect0).1, Ecn::Ce);
+    steady.program.set_curve(Curve::Steps(Steps::default()));
+    assert_eq!(steady.pass(Ecn::Ect0).1, Ecn::Ect0);
+    assert_eq!(steady.program.params().tau, Nanos(20 * MS - 1));
+}
+
+#[test]
+fn a_response_heeds_what_can_be_marked() {
+    use {DropReason::FlowWeight, Ecn::*, Egress::*};
+    let table = [
+        (Response::MarkOrDrop, NotEct, (Drop(FlowWeight), NotEct)),
+        (Response::MarkOrDrop, Ect1, (Send, Ce)),
+        (Response::MarkOrDrop, Ce, (Send, Ce)),
+        (Response::MarkOnly, NotEct, (Send, NotEct)),
+        (Response::MarkOnly, Ect0, (Send, Ce)),
+        (Response::Drop, Ect0, (Drop(FlowWeight), Ect0)),
+        (Response::Drop, Ce, (Drop(FlowWeight), Ce)),
+    ];
+    for (response, ecn, expected) in table {
+        let mut steady = Steady::new(ConQuestAqmParams { response, ..exact_params() });
+        assert_eq!(steady.pass(ecn), expected, "{response:?} {ecn:?}");
+        let stats = *steady.program.stats();
+        assert_eq!((stats.congested, stats.chosen), (1, 1));
+        assert_eq!(stats.marked + stats.dropped + stats.marked_before + stats.spared, 1);
+        assert_eq!(stats.marked, steady.log.marked.len() as u64);
+    }
+}
+
+#[test]
+fn ports_know_nothing_of_each_other() {
+    let mut steady = Steady::new(exact_params());
+    let mut departure = Departure {
+        packet: capable(0, 1, 1000),
+        queue: QueueId(1),
+        enqueued: Nanos((steady.time - 20) * MS),
+        dequeued: Nanos(steady.time * MS),
+        backlog_in: Backlog::default(),
+        backlog_out: Backlog::default(),
+    };
+    for port in [1, 7] {
+        let verdict = steady.program.egress(Port(port), &mut departure, &mut headers(0, 0), &mut steady.log);
+        assert_eq!((verdict, departure.packet.ecn), (Egress::Send, Ecn::Ect0));
+    }
+    assert!(steady.program.sketch_stats(Port(1)).is_some() && steady.program.sketch_stats(Port(7)).is_none());
+}
+
+/// The same burst, dropped behind and before the queue.
+#[test]
+fn a_flow_that_was_fed_back_is_dropped_before_the_queue_for_a_while() {
+    let hold = Nanos(MS / 2);
+    let params = ConQuestAqmParams { response: Response::Drop, ..ConQuestAqmParams::default() };
+    let behind = burst(params.clone());
+    let act_at = ActAt::Ingress(HoldParams { hold, ..HoldParams::default() });
+    let mut before = burst(ConQuestAqmParams { act_at, tau: Nanos(MS / 2), ..params.clone() });
+
+    let dropped = &before.log.dropped;
+    assert!(dropped.len() > 500, "{}", dropped.len());
+    for dropped in dropped {
+        assert_eq!((dropped.packet.flow.0, dropped.reason), (0, DropReason::FlowWeight));
+        assert_eq!((dropped.enqueued, dropped.link_time), (None, Nanos::ZERO));
+    }
+    assert!(behind.log.dropped.iter().all(|dropped| dropped.link_time == Nanos(1_200) && dropped.packet.flow.0 == 0));
+    let stats = *before.program.stats();
+    assert_eq!((stats.fed_back, stats.chosen), (before.log.fed_back, before.log.fed_back));
+    assert_eq!((stats.dropped, stats.collisions), (dropped.len() as u64, 0));
+    // Each packet that is dropped came within the hold time of a packet of its flow that had waited too long, and
+    // after its copy had gone round.
+    let late = before.log.sent.iter().map(|sent| sent.departure).filter(|left| left.sojourn() > Nanos(MS / 2));
+    let late = late.filter(|left| left.packet.flow.0 == 0).map(|left| left.dequeued).collect::<Vec<_>>();
+    for dropped in dropped {
+        let fed_back = |left: &Nanos| (Nanos(700)..=Nanos(700) + hold).contains(&dropped.at.saturating_sub(*left));
+        assert!(late.iter().any(fed_back), "{:?}", dropped.at);
+    }
+
+    // Long after the last copy, the flow passes again.
+    let quiet = *late.last().unwrap() + Nanos(100 * MS);
+    before.offer(quiet, 0, capable(100_000, 0, 1500), headers(0, 0));
+    before.run_out();
+    assert_eq!(before.log.sent.last().unwrap().departure.packet.id.0, 100_000);
+}
+
+#[test]
+fn with_one_register_the_last_flow_alone_is_held() {
+    let act_at = ActAt::Ingress(HoldParams { hold: Nanos(MS), registers: 0 });
+    let mut program = program(ConQuestAqmParams { act_at, ..exact_params() });
+    let mut log = Log::default();
+    let mut come = |flow: u32, time: u64, fed_back: bool| {
+        let mut packet = capable(time, flow, 1000);
+        let mut headers = headers(0, 0);
+        headers.fed_back = fed_back;
+        program.ingress(Port(0), &mut packet, &mut headers, Nanos(time), &mut log);
+        packet.ecn == Ecn::Ce
+    };
+    come(1, 10, true);
+    assert!(come(1, 11, false) && !come(2, 12, false));
+    come(2, 13, true);
+    assert!(come(2, 14, false) && !come(1, 15, false));
+    assert!(!come(2, 13 + MS, false));
+    assert_eq!((program.stats().collisions, program.stats().fed_back, program.stats().marked), (1, 2, 2));
+}

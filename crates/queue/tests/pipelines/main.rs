@@ -1,0 +1,7 @@
+//! Switch programs, driven by a small switch with tail-drop queues.
+
+mod abc;
+mod ack_window;
+mod conquest_aqm;
+mod driver;
+mod hash_to_queues;
