@@ -1,7 +1,7 @@
 //! What holds for every discipline; and each against its source.
 //!
-//! To put a discipline under the harness, add lines to [`contestants`]. Those with default parameters are there already, as
-//! soon as `DisciplineParams` knows them.
+//! To put a discipline under the harness, add lines to [`contestants`]. Those with default parameters are there
+//! already, as soon as `DisciplineParams` knows them.
 
 mod codel;
 mod codel_model;
@@ -85,7 +85,8 @@ fn contestants() -> Vec<Contestant> {
     all
 }
 
-/// A packet of one of eight flows, or the link asks for one; after up to 20 ms. Where it is paced, a packet takes 0.3 to 24 ms.
+/// A packet of one of eight flows, or the link asks for one; after up to 20 ms. Where it is paced, a packet takes 0.3
+/// to 24 ms.
 fn step() -> impl Strategy<Value = Step> {
     let gap = prop_oneof![Just(0u64), 1..20_000_000u64];
     let packet = prop::option::weighted(0.7, (0..8u32, 40..3000u64));
