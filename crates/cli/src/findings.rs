@@ -56,6 +56,7 @@ impl<D: Door> Findings<D> {
             bursts_left_out: self.left_out,
             input: source.input,
             tap: None,
+            sim: None,
             bursts,
             skipped,
         }

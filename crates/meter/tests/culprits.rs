@@ -102,6 +102,27 @@ fn what_cannot_be_recorded_says_why() {
     assert_eq!((log.len(), log.find(PacketId(2))), (1, None));
 }
 
+/// Who comes and leaves at the very start of a range has waited in none of it, but the queue was deepest with it.
+#[test]
+fn a_range_is_not_complete_without_those_that_left_as_it_starts() {
+    let departures = [
+        departed(0, A.0, 0, 4, 13..13),
+        departed(1, A.0, 0, 1, 13..13),
+        departed(2, B.0, 0, 2, 14..14),
+        departed(3, V.0, 0, 0, 14..16),
+    ];
+    let during = Nanos(13)..Nanos(15);
+    let all = log_of(&departures, usize::MAX).of_range(during.clone()).unwrap();
+    assert_eq!((all.standing.at, all.standing.backlog.bytes.0, all.complete), (Nanos(13), 5, true));
+    assert_eq!(amounts(&all.original), [(A, 2, 5)]);
+    let some = log_of(&departures, 2).of_range(during.clone()).unwrap();
+    assert_eq!((some.standing.at, some.standing.backlog.bytes.0, some.complete), (Nanos(14), 2, false));
+    // A flow is asked about the moment at which its longest came: nothing of that is forgotten.
+    let flow = log_of(&departures, 2).of_flows(|flow| flow == V, during.clone()).unwrap();
+    assert!(flow.complete);
+    assert_eq!(Some(flow), log_of(&departures, usize::MAX).of_flows(|flow| flow == V, during));
+}
+
 /// Through one server: `(gap, service, size, flow, class)` for each packet.
 fn fifo() -> impl Strategy<Value = Vec<Departed>> {
     prop::collection::vec((0..4u64, 0..4u64, 0..6u32, 0..4u32, 0..2u8), 1..40).prop_map(|packets| {
@@ -235,7 +256,7 @@ proptest! {
     /// A log that forgets says so where it matters: whatever it calls complete is what one that forgets nothing says.
     #[test]
     fn what_is_forgotten_is_known(
-        departures in streams(), most in 1..30usize, from in 0..60u64, length in 0..30u64
+        departures in streams(), most in 1..30usize, from in 0..60u64, length in 0..30u64, flow in 0..4u32
     ) {
         let (all, some) = (log_of(&departures, usize::MAX), log_of(&departures, most));
         let forgotten = departures.len().saturating_sub(most);
@@ -251,6 +272,10 @@ proptest! {
         let during = Nanos(from)..Nanos(from + length);
         if let Some(culprits) = some.of_range(during.clone()).filter(|culprits| culprits.complete) {
             prop_assert_eq!(Some(culprits), all.of_range(during.clone()));
+        }
+        let own = |other: FlowId| other.0 == flow;
+        if let Some(culprits) = some.of_flows(own, during.clone()).filter(|culprits| culprits.complete) {
+            prop_assert_eq!(Some(culprits), all.of_flows(own, during.clone()));
         }
         let dropped = Dropped { packet: PacketId(15), flow: FlowId(9), class: Class(1), size: 7, at: Nanos(from) };
         let culprits = some.of_drop(&dropped);

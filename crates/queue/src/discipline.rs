@@ -97,6 +97,18 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// All of them, in order: the place of each is its number.
+    pub const ALL: [Self; 8] = [
+        Self::Overlimit,
+        Self::Early,
+        Self::Forced,
+        Self::Target,
+        Self::FattestFlow,
+        Self::FlowWeight,
+        Self::Activity,
+        Self::Lost,
+    ];
+
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -129,6 +141,9 @@ pub enum MarkReason {
 }
 
 impl MarkReason {
+    /// All of them, in order: the place of each is its number.
+    pub const ALL: [Self; 5] = [Self::Early, Self::Forced, Self::Target, Self::Threshold, Self::FlowWeight];
+
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {

@@ -65,6 +65,15 @@ impl Room {
             && backlog.bytes.0 <= self.bytes_before
             && backlog.bytes.0.saturating_add(size.0) <= self.bytes
     }
+
+    /// Whether this much may wait: where what is too much is dropped later than on arrival. Of a limit in time, all that
+    /// waits takes no longer than that, unless it is one packet.
+    #[inline]
+    pub fn holds(&self, backlog: Backlog) -> bool {
+        backlog.packets <= self.packets
+            && backlog.bytes.0 <= self.bytes
+            && (backlog.bytes.0 <= self.bytes_before || backlog.packets <= 1)
+    }
 }
 
 /// As a person writes it; [`FromStr`] reads it back.

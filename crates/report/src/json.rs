@@ -2,7 +2,7 @@
 //!
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
-use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, SketchScore, Tap, Totals, Why};
+use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, Sim, SketchScore, Tap, Totals, Why};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -23,6 +23,8 @@ pub enum Line {
     },
     /// Second, of `queuescope tap`: how packets were matched before and behind the router, and by which clocks.
     Tap(Box<Tap>),
+    /// Second, of `queuescope sim`: what was simulated, and what became of links and flows.
+    Sim(Box<Sim>),
     /// A burst, in order of time.
     Burst(Box<Burst>),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
@@ -69,6 +71,9 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     line(&first, out)?;
     if let Some(tap) = &report.tap {
         line(&Line::Tap(Box::new(tap.clone())), out)?;
+    }
+    if let Some(sim) = &report.sim {
+        line(&Line::Sim(Box::new(sim.clone())), out)?;
     }
     for burst in &report.bursts {
         line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)?;

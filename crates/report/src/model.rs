@@ -2,12 +2,14 @@
 //!
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
+mod sim;
 mod tap;
 mod why;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use sim::{Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 
@@ -34,6 +36,8 @@ pub struct Report {
     pub series: Option<Series>,
     /// How the queue was seen from outside, where it was.
     pub tap: Option<Tap>,
+    /// What was simulated, where the queue is of a simulation.
+    pub sim: Option<Sim>,
 }
 
 /// What was read.

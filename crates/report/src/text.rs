@@ -3,6 +3,7 @@
 //! Flow names stand last on their lines, so that no width of terminal cuts a number. Styles are ANSI; the caller's
 //! stream strips them where they do not belong.
 
+mod sim;
 mod tap;
 mod why;
 
@@ -39,6 +40,10 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
 fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let (input, setup, totals) = (&report.input, &report.setup, &report.totals);
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    if let Some(sim) = &report.sim {
+        sim::write(sim, out)?;
+        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}", plain(&sim.meter))?;
+    }
     let flows: Vec<_> = totals
         .flows
         .iter()
@@ -59,6 +64,7 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
         ),
     )?;
     match (setup.rate_bps, totals.utilisation) {
+        _ if report.sim.is_some() => {}
         _ if report.tap.is_some() => {
             let at = setup.rate_bps.map_or(String::new(), |rate_bps| format!(" at {}", rate(rate_bps as f64)));
             let busy = totals.utilisation.map_or(String::new(), |busy| format!(", link {} busy", percent(busy)));

@@ -3,11 +3,33 @@
 //! - [`Replay`]: a stream of packets with their arrival times through one discipline, drained at a rate.
 //! - [`Transmitter`]: a link that sends one packet at a time, in exact integer arithmetic.
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
+//! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
 
+mod connection;
+mod event;
+mod link;
+mod network;
+mod observer;
+mod packets;
 mod replay;
+mod seed;
+pub mod shapes;
+mod simulation;
 mod speedup;
+mod telemetry;
+mod topology;
+mod trace;
 mod transmitter;
+pub mod workload;
 
+pub use connection::{FlowRecord, Transport};
+pub use link::{LinkRate, LinkStats};
+pub use observer::Observer;
+pub use packets::{OnItsWay, number};
 pub use replay::{Output, Replay};
+pub use simulation::{BuildError, DatagramRecord, FlowSample, LinkSample, Sample, Simulation};
 pub use speedup::{Speedup, SpeedupError};
+pub use telemetry::{Hop, Journey, Telemetry};
+pub use topology::{LinkId, LinkParams, NodeId, Routes, SwitchParams, Topology};
+pub use trace::{RateTrace, Varying};
 pub use transmitter::Transmitter;

@@ -3,6 +3,24 @@
 //! The sender finds losses, repairs them and keeps the window during recovery (RFC 6675, RFC 6937); the algorithm decides
 //! how large the window and the pacing rate are. All windows are in bytes.
 
+mod any;
+mod common;
+mod cubic;
+mod dctcp;
+mod hystart;
+mod illinois;
+mod new_reno;
+mod vegas;
+
+pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
+pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
+pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
+pub use dctcp::{Dctcp, DctcpParams, DctcpStats};
+pub use hystart::{HyStartParams, HyStartPlusPlusParams};
+pub use illinois::{Illinois, IllinoisParams};
+pub use new_reno::{Counting, NewReno, NewRenoParams};
+pub use vegas::{OnLoss, Vegas, VegasParams, VegasStats, Waiting};
+
 use queuescope_wire::{Nanos, Rate};
 
 /// A congestion control. Times never decrease.
@@ -22,6 +40,11 @@ pub trait CongestionControl {
 
     /// Bytes were sent, after which `in_flight` were in flight.
     fn on_sent(&mut self, _bytes: u64, _in_flight: u64, _now: Nanos) {}
+
+    /// Something is about to be sent after nothing was in flight for so many whole retransmission timeouts: the window is to
+    /// be halved for each, though not below `floor` bytes (RFC 5681 section 4.1). Only in profiles that do so; algorithms
+    /// that rule their window by a model ignore it.
+    fn on_idle(&mut self, _timeouts: u32, _floor: u64, _now: Nanos) {}
 
     /// The congestion window.
     fn window(&self) -> u64;

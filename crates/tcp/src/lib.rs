@@ -1,10 +1,19 @@
 //! TCP for simulations: congestion controls, and a sender and receiver. Sans-IO: segments and time come in, segments go out.
 //!
 //! - [`Segment`]: a TCP header, with the length of what it carries.
+//! - [`Sender`] and [`Receiver`], made of [`TcpParams`]: the two ends of a connection that sends one way.
 //! - [`CongestionControl`]: what a sender asks and tells; one file per algorithm.
 
-mod congestion;
+pub mod congestion;
+mod params;
+mod receiver;
+mod rtt;
 mod segment;
+mod sender;
 
 pub use congestion::{Ack, Congestion, CongestionControl, EcnUse, Phase, RateSample};
+pub use congestion::{Algorithm, AlgorithmParams, Controller, Profile};
+pub use params::{LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams};
+pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Flags, Sacks, Segment, Timestamps};
+pub use sender::{Sender, SenderStats};

@@ -71,7 +71,10 @@ impl QueueLog {
     /// The culprits of all packets that waited within `during`, as in [`of_flows`](Self::of_flows). `original` is about
     /// the moment within it at which the queue was deepest. Nothing, where none waited.
     pub fn of_range(&self, during: Range<Nanos>) -> Option<Culprits<FlowId>> {
-        self.of_waits(|_| true, during.clone(), |log, _| log.deepest(&during))
+        let mut culprits = self.of_waits(|_| true, during.clone(), |log, _| log.deepest(&during))?;
+        // Who left just as the range starts has waited in none of it, and yet stood in the queue that may be the deepest.
+        culprits.complete &= self.remembers(during.start);
+        Some(culprits)
     }
 
     fn of_waits(

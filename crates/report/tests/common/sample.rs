@@ -200,6 +200,7 @@ pub fn report(recipe: &Recipe) -> Report {
     let in_bursts: Vec<usize> = (0..recipe.steps).filter(|&step| delay(step) >= recipe.tau_ns).collect();
     Report {
         tap: None,
+        sim: None,
         input: Input {
             name: "uplink-2026-03-14.pcap.zst".into(),
             format: "pcap (zstd)".into(),

@@ -1,0 +1,233 @@
+//! What a simulation did, for the report.
+
+use hdrhistogram::Histogram;
+use queuescope_queue::{DropReason, MarkReason};
+use queuescope_report::model::{
+    Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes,
+};
+use queuescope_sim::{DatagramRecord, FlowRecord, LinkId, LinkStats, Sample, Simulation, jain};
+use queuescope_wire::{Granularity, Nanos};
+use std::collections::BTreeMap;
+
+/// A group of flows as a report names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupName {
+    /// Its name.
+    pub name: String,
+    /// `tcp` and its congestion control, or `udp`.
+    pub transport: String,
+}
+
+/// What a report says of a simulation beside what that knows.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The scenario's name.
+    pub name: String,
+    /// What it is about.
+    pub about: Option<String>,
+    /// The whole scenario.
+    pub scenario: String,
+    /// Its seed.
+    pub seed: u64,
+    /// The link that the report is about.
+    pub meter: String,
+    /// The groups, by number: of TCP flows, and of datagrams.
+    pub groups: Vec<GroupName>,
+}
+
+/// Flows that a report tells one by one.
+const FLOWS_TOLD: usize = 1_000;
+
+/// What `simulation` did.
+pub fn tell(simulation: &Simulation, about: About) -> Sim {
+    let flows = simulation.flows();
+    let counted = simulation.now().saturating_sub(simulation.warmup());
+    let told = flows.iter().take(FLOWS_TOLD);
+    let times = Times { warmup: simulation.warmup(), end: simulation.now() };
+    let group_name = |group: u32| about.groups.get(group as usize).map_or_else(String::new, |group| group.name.clone());
+    Sim {
+        links: simulation.measured().map(|id| link(simulation, id, counted)).collect(),
+        groups: groups(simulation, &flows, &about.groups, times),
+        flows: told
+            .map(|flow| SimFlow {
+                number: flow.number,
+                name: Granularity::FiveTuple.name(&flow.key),
+                group: group_name(flow.group),
+                started_ns: flow.started.0,
+                finished_ns: flow.finished.map(|at| at.0),
+                bytes: flow.bytes,
+                delivered_bytes: flow.delivered - flow.delivered_in_warmup,
+                goodput_bps: times.goodput(flow),
+                retransmissions: flow.retransmissions,
+                timeouts: flow.timeouts,
+                rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
+            })
+            .collect(),
+        flows_more: flows.len().saturating_sub(FLOWS_TOLD) as u64,
+        samples: samples(simulation.samples()),
+        hops: simulation.hops(),
+        duration_ns: simulation.now().0,
+        warmup_ns: simulation.warmup().0,
+        name: about.name,
+        about: about.about,
+        scenario: about.scenario,
+        seed: about.seed,
+        meter: about.meter,
+    }
+}
+
+fn link(simulation: &Simulation, id: LinkId, counted: Nanos) -> SimLink {
+    let (params, stats) = (simulation.topology().link(id), simulation.link(id));
+    let rate = params.rate.mean();
+    let (discipline, counters) = simulation.discipline(id);
+    let share = |n: u64| if stats.offered.packets == 0 { 0.0 } else { n as f64 / stats.offered.packets as f64 };
+    let able = counted.as_secs_f64() * rate.bits_per_second() as f64 / 8.0;
+    SimLink {
+        name: params.name.clone(),
+        discipline: discipline.to_owned(),
+        rate_bps: rate.bits_per_second(),
+        delay_ns: params.delay.0,
+        offered_packets: stats.offered.packets,
+        offered_bytes: stats.offered.bytes.0,
+        sent_packets: stats.sent.packets,
+        sent_bytes: stats.sent.bytes.0,
+        utilisation: if able > 0.0 { stats.sent.bytes.0 as f64 / able } else { 0.0 },
+        drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
+        marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
+        drop_rate: share(stats.drops.iter().sum()),
+        mark_rate: share(stats.marks.iter().sum()),
+        wasted_ns: stats.wasted.0,
+        longest_queue_bytes: stats.longest.0,
+        sojourn: sojourn(stats),
+        counters: counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),
+    }
+}
+
+/// The reasons that there were.
+fn by_reason(counts: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counts.filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)).collect()
+}
+
+fn sojourn(stats: &LinkStats) -> SimTimes {
+    let Some(histogram) = &stats.sojourn else { return SimTimes::default() };
+    let mean = stats.sojourn_sum as f64 / (stats.sent.packets.max(1)) as f64;
+    SimTimes { mean_ns: mean, ..times(histogram) }
+}
+
+fn times(histogram: &Histogram<u64>) -> SimTimes {
+    SimTimes {
+        count: histogram.len(),
+        mean_ns: histogram.mean(),
+        p50_ns: histogram.value_at_percentile(50.0),
+        p95_ns: histogram.value_at_percentile(95.0),
+        p99_ns: histogram.value_at_percentile(99.0),
+        max_ns: histogram.max(),
+    }
+}
+
+/// The stretch of time that counts.
+#[derive(Clone, Copy)]
+struct Times {
+    warmup: Nanos,
+    end: Nanos,
+}
+
+impl Times {
+    /// Bits per second that a flow delivered while it was there.
+    fn goodput(self, flow: &FlowRecord) -> f64 {
+        let from = flow.started.max(self.warmup);
+        let to = flow.finished.unwrap_or(self.end);
+        let seconds = to.saturating_sub(from).as_secs_f64();
+        if seconds > 0.0 { (flow.delivered - flow.delivered_in_warmup) as f64 * 8.0 / seconds } else { 0.0 }
+    }
+
+    /// Bits per second of what all flows together delivered.
+    fn total(self, bytes: u64) -> f64 {
+        let seconds = self.end.saturating_sub(self.warmup).as_secs_f64();
+        if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+    }
+}
+
+fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[GroupName], times: Times) -> Vec<SimGroup> {
+    let datagrams: Vec<_> = simulation.datagrams().collect();
+    let of = |(number, name): (usize, &GroupName)| {
+        let flows: Vec<_> = flows.iter().filter(|flow| flow.group as usize == number).collect();
+        let sources: Vec<_> = datagrams.iter().filter(|source| source.group as usize == number).copied().collect();
+        group(name, &flows, &sources, times)
+    };
+    names.iter().enumerate().map(of).collect()
+}
+
+fn group(name: &GroupName, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Times) -> SimGroup {
+    let delivered = flows.iter().map(|flow| flow.delivered - flow.delivered_in_warmup).sum::<u64>()
+        + sources.iter().map(|source| source.payload_delivered()).sum::<u64>();
+    // What came and went before the warm-up was over has no part in it.
+    let there = flows.iter().filter(|flow| flow.finished.is_none_or(|at| at > times.warmup));
+    let each: Vec<_> = there
+        .map(|flow| times.goodput(flow))
+        .chain(sources.iter().map(|source| times.total(source.payload_delivered())))
+        .collect();
+    let rtts: Vec<_> = flows.iter().filter_map(|flow| flow.smoothed_rtt).map(|rtt| rtt.0 as f64).collect();
+    SimGroup {
+        name: name.name.clone(),
+        transport: name.transport.clone(),
+        flows: (flows.len() + sources.len()) as u64,
+        finished: flows.iter().filter(|flow| flow.finished.is_some()).count() as u64,
+        goodput_bps: times.total(delivered),
+        least_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
+        most_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
+        jain: jain(each.iter().copied()),
+        retransmissions: flows.iter().map(|flow| flow.retransmissions).sum(),
+        timeouts: flows.iter().map(|flow| flow.timeouts).sum(),
+        rtt_ns: (!rtts.is_empty()).then(|| rtts.iter().sum::<f64>() / rtts.len() as f64),
+        completion: completion(flows, times.warmup),
+    }
+}
+
+/// How long flows took that finished after the warm-up.
+fn completion(flows: &[&FlowRecord], warmup: Nanos) -> Option<SimTimes> {
+    let finished = flows.iter().filter_map(|flow| Some((flow.finished.filter(|at| *at > warmup)?, flow.started)));
+    // Three digits of any time fit 64 bits of nanoseconds.
+    let mut histogram = Histogram::<u64>::new(3).ok()?;
+    let mut sum = 0.0;
+    for (at, started) in finished {
+        let took = at.saturating_sub(started).0;
+        histogram.saturating_record(took);
+        sum += took as f64;
+    }
+    let count = histogram.len();
+    (count > 0).then(|| SimTimes { mean_ns: sum / count as f64, ..self::times(&histogram) })
+}
+
+/// The samples, what they counted as differences.
+fn samples(samples: &[Sample]) -> Vec<SimSample> {
+    let mut told = Vec::with_capacity(samples.len());
+    let mut before: Option<&Sample> = None;
+    for sample in samples {
+        let links = sample.links.iter().enumerate().map(|(n, link)| {
+            // At the end of the warm-up counters begin anew.
+            let since = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
+            let then = before.and_then(|before| before.links.get(n));
+            SimLinkSample {
+                backlog_packets: link.backlog.packets,
+                backlog_bytes: link.backlog.bytes.0,
+                sent_bytes: since(link.sent.bytes.0, then.map_or(0, |then| then.sent.bytes.0)),
+                drops: since(link.drops, then.map_or(0, |then| then.drops)),
+                marks: since(link.marks, then.map_or(0, |then| then.marks)),
+            }
+        });
+        let flows = sample.flows.iter().map(|flow| {
+            let then = before.and_then(|before| before.flows.iter().find(|then| then.number == flow.number));
+            SimFlowSample {
+                number: flow.number,
+                window_bytes: flow.window,
+                in_flight_bytes: flow.in_flight,
+                rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
+                delivered_bytes: flow.delivered - then.map_or(0, |then| then.delivered),
+            }
+        });
+        told.push(SimSample { at_ns: sample.at.0, links: links.collect(), flows: flows.collect() });
+        before = Some(sample);
+    }
+    told
+}

@@ -1,0 +1,387 @@
+//! FQ-CoDel (RFC 8290): a queue for each hash of the flow, served by deficit round robin with a preference for those that
+//! just became active, each under the control of CoDel.
+//!
+//! Sections 3 and 4 of the RFC. All queues depart under the outlet's number, with the backlog of all of them: they are
+//! one queue in which each flow has a place of its own.
+//!
+//! Choices and deviations:
+//!
+//! - Linux drops a new queue that is found empty at once when there are no old ones; here, as in the RFC and ns-3, it goes
+//!   through the list of the old ones, which makes no difference to who is served.
+//! - After a batch of drops Linux also raises the count of that queue's CoDel. The RFC does not, nor does this.
+//! - A limit in bytes may need more than one batch; there are as many as it takes, so that the limit holds.
+//! - Of several queues with the same most bytes, the one that is served first loses packets (Linux: the lowest number).
+
+use crate::codel::{Control, Law, Line};
+use crate::fifo::{Fifo, Waiting};
+use crate::hash_queues::FlowHash;
+use crate::limit::Room;
+use crate::{CodelFlavour, CodelParams, Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
+use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, QueueId};
+use std::collections::VecDeque;
+use std::num::{NonZeroU16, NonZeroU32};
+
+/// What FQ-CoDel is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FqCodelParams {
+    /// How much all queues hold. 10240 packets (RFC 8290 section 5.2.3). A limit in time counts the whole rate of the link,
+    /// and the new packet too.
+    pub limit: Limit,
+    /// How many bytes they hold, beside the limit. None by default; Linux has 32 MB, of buffers rather than packets.
+    pub memory_limit: Option<ByteCount>,
+    /// How many queues there are: 1024 (RFC 8290 section 5.2.4).
+    pub queues: NonZeroU16,
+    /// Bytes that a queue may send in its turn: 1514, the largest Ethernet frame (RFC 8290 section 5.2.5, ns-3: the MTU). A
+    /// packet costs constant time if no packet is larger; a quantum of nothing counts as one byte.
+    pub quantum: ByteCount,
+    /// How many packets are dropped at once from the queue with the most bytes: 64 (RFC 8290 section 5.2.8).
+    pub drop_batch: NonZeroU32,
+    /// The wait that is acceptable for longer than an interval: 5 ms.
+    pub target: Nanos,
+    /// As long as a long round trip: 100 ms.
+    pub interval: Nanos,
+    /// No packet is dropped by CoDel unless more than so many bytes stay behind it in its queue. 1500 (ns-3).
+    pub min_bytes: ByteCount,
+    /// Whether packets that are ECN-capable are marked where CoDel would drop them. On (RFC 8290 section 5.2.6).
+    pub ecn: bool,
+    /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2.7).
+    pub ce_threshold: Option<Nanos>,
+    /// Whose CoDel.
+    pub flavour: CodelFlavour,
+}
+
+impl Default for FqCodelParams {
+    fn default() -> Self {
+        let CodelParams { target, interval, min_bytes, ce_threshold, flavour, .. } = CodelParams::default();
+        Self {
+            limit: Limit::Packets(10_240),
+            memory_limit: None,
+            queues: const { NonZeroU16::new(1024).unwrap() },
+            quantum: ByteCount(1514),
+            drop_batch: const { NonZeroU32::new(64).unwrap() },
+            target,
+            interval,
+            min_bytes,
+            ecn: true,
+            ce_threshold,
+            flavour,
+        }
+    }
+}
+
+/// An FQ-CoDel queue.
+#[derive(Debug)]
+pub struct FqCodel {
+    queue: QueueId,
+    hash: FlowHash,
+    room: Room,
+    memory_limit: ByteCount,
+    quantum: i64,
+    drop_batch: u32,
+    law: Law,
+    flows: Vec<Flow>,
+    /// Queues that became active and have not used up their first quantum; the first is served next.
+    new: VecDeque<u16>,
+    /// The other active queues.
+    old: VecDeque<u16>,
+    backlog: Backlog,
+    stats: FqCodelStats,
+}
+
+/// What an FQ-CoDel queue counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FqCodelStats {
+    /// Packets that came.
+    pub offered: u64,
+    /// Packets that left.
+    pub departed: u64,
+    /// Packets dropped when all was full, from the queue with the most bytes.
+    pub fattest_flow: u64,
+    /// Packets dropped by CoDel.
+    pub target: u64,
+    /// Packets marked in place of that.
+    pub marked_target: u64,
+    /// Packets marked since they waited longer than the CE threshold.
+    pub marked_threshold: u64,
+    /// How often a queue became active.
+    pub new_flows: u64,
+}
+
+/// One of the queues.
+#[derive(Debug, Default)]
+struct Flow {
+    fifo: Fifo,
+    control: Control,
+    /// Bytes that it may send in its turn.
+    deficit: i64,
+    /// Whether it is in one of the lists.
+    active: bool,
+}
+
+impl FqCodel {
+    /// Empty queues; the outlet's seed decides which flows share one.
+    pub fn new(params: FqCodelParams, outlet: Outlet) -> Self {
+        let FqCodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour, .. } = params;
+        let queues = usize::from(params.queues.get());
+        Self {
+            queue: outlet.queue,
+            hash: FlowHash::new(outlet.seed, params.queues),
+            room: Room::new(limit, outlet.rate),
+            memory_limit: params.memory_limit.unwrap_or(ByteCount(u64::MAX)),
+            quantum: i64::try_from(params.quantum.0).unwrap_or(i64::MAX / 2).clamp(1, i64::MAX / 2),
+            drop_batch: params.drop_batch.get(),
+            law: Law::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
+            flows: (0..queues).map(|_| Flow::default()).collect(),
+            new: VecDeque::with_capacity(queues),
+            old: VecDeque::with_capacity(queues),
+            backlog: Backlog::default(),
+            stats: FqCodelStats::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &FqCodelStats {
+        &self.stats
+    }
+
+    /// Drops from the queue with the most bytes: half of them, but no more packets than a batch.
+    fn drop_from_fattest(&mut self, now: Nanos, sink: &mut impl Sink) {
+        let (mut fattest, mut most) = (None, 0);
+        for &number in self.new.iter().chain(&self.old) {
+            let Backlog { packets, bytes } = self.flows[usize::from(number)].fifo.backlog();
+            if packets > 0 && (fattest.is_none() || bytes.0 > most) {
+                (fattest, most) = (Some(number), bytes.0);
+            }
+        }
+        let Some(fattest) = fattest else { return };
+        let fattest = &mut self.flows[usize::from(fattest)].fifo;
+        let mut dropped = 0;
+        for _ in 0..self.drop_batch {
+            let Some(Waiting { packet, enqueued, .. }) = fattest.pop() else { return };
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= packet.size;
+            self.stats.fattest_flow += 1;
+            sink.dropped(&Dropped::from_queue(packet, self.queue, enqueued, now, DropReason::FattestFlow));
+            dropped += packet.size.0;
+            if dropped >= most / 2 {
+                return;
+            }
+        }
+    }
+
+    fn is_over_limit(&self) -> bool {
+        self.backlog.packets > 0 && (!self.room.holds(self.backlog) || self.backlog.bytes > self.memory_limit)
+    }
+}
+
+impl Discipline for FqCodel {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
+        self.stats.offered += 1;
+        let number = self.hash.queue(packet.flow);
+        let flow = &mut self.flows[usize::from(number)];
+        flow.fifo.push_behind(packet, now, self.backlog);
+        self.backlog.packets += 1;
+        self.backlog.bytes += packet.size;
+        if !flow.active {
+            flow.active = true;
+            flow.deficit = self.quantum;
+            self.new.push_back(number);
+            self.stats.new_flows += 1;
+        }
+        while self.is_over_limit() {
+            self.drop_from_fattest(now, sink);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let number = *list.front()?;
+            let flow = &mut self.flows[usize::from(number)];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                list.pop_front();
+                self.old.push_back(number);
+                continue;
+            }
+            let mut line = Shared {
+                queue: self.queue,
+                fifo: &mut flow.fifo,
+                backlog: &mut self.backlog,
+                stats: &mut self.stats,
+                sink,
+                now,
+            };
+            if let Some(first) = flow.control.next(&self.law, &mut line, now) {
+                flow.deficit = flow.deficit.saturating_sub_unsigned(first.packet.size.0);
+                self.stats.departed += 1;
+                return Some(first.depart(self.queue, now, self.backlog));
+            }
+            list.pop_front();
+            if from_new {
+                // Not out at once: else a flow that sends little would be new again with each packet, and never wait.
+                self.old.push_back(number);
+            } else {
+                flow.active = false;
+            }
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+/// One of the queues, the backlog that it shares, and who is told.
+struct Shared<'a, S> {
+    queue: QueueId,
+    fifo: &'a mut Fifo,
+    backlog: &'a mut Backlog,
+    stats: &'a mut FqCodelStats,
+    sink: &'a mut S,
+    now: Nanos,
+}
+
+impl<S: Sink> Line for Shared<'_, S> {
+    #[inline]
+    fn pop(&mut self) -> Option<Waiting> {
+        let first = self.fifo.pop()?;
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= first.packet.size;
+        Some(first)
+    }
+
+    #[inline]
+    fn bytes(&self) -> ByteCount {
+        self.fifo.backlog().bytes
+    }
+
+    fn drop(&mut self, waiting: Waiting) {
+        self.stats.target += 1;
+        let Waiting { packet, enqueued, .. } = waiting;
+        self.sink.dropped(&Dropped::from_queue(packet, self.queue, enqueued, self.now, DropReason::Target));
+    }
+
+    fn marked(&mut self, packet: &Packet, reason: MarkReason) {
+        match reason {
+            MarkReason::Threshold => self.stats.marked_threshold += 1,
+            _ => self.stats.marked_target += 1,
+        }
+        self.sink.marked(packet, reason, self.now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_wire::{Class, Ecn, FlowId, PacketId, Rate};
+
+    struct Drops(Vec<(u64, DropReason)>);
+
+    impl Sink for Drops {
+        fn dropped(&mut self, dropped: &Dropped) {
+            self.0.push((dropped.packet.id.0, dropped.reason));
+        }
+
+        fn marked(&mut self, packet: &Packet, _reason: MarkReason, _now: Nanos) {
+            panic!("{packet:?} was marked");
+        }
+    }
+
+    fn queue(params: FqCodelParams) -> FqCodel {
+        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
+        FqCodel::new(params, Outlet { rate, queue: QueueId(0), seed: 1 })
+    }
+
+    fn packet(id: u64, flow: u32, size: u64) -> Packet {
+        Packet { id: PacketId(id), flow: FlowId(flow), size: ByteCount(size), class: Class(0), ecn: Ecn::NotEct }
+    }
+
+    /// ns-3's test of deficits: quantum 90 and packets of 120 bytes. The flows' deficits and the lists after each step.
+    #[test]
+    fn deficits_follow_the_table() {
+        let mut queue = queue(FqCodelParams { quantum: ByteCount(90), ..FqCodelParams::default() });
+        let mut drops = Drops(Vec::new());
+        let (a, b) = (queue.hash.queue(FlowId(0)), queue.hash.queue(FlowId(1)));
+        assert_ne!(a, b);
+        let flow = |queue: &FqCodel, number: u16| {
+            let Flow { deficit, active, .. } = queue.flows[usize::from(number)];
+            let list = match (queue.new.contains(&number), queue.old.contains(&number)) {
+                (true, false) => "new",
+                (false, true) => "old",
+                (false, false) if !active => "inactive",
+                _ => panic!("{queue:?}"),
+            };
+            (deficit, list)
+        };
+        let mut id = 0;
+        let mut enqueue = |queue: &mut FqCodel, flow| {
+            queue.enqueue(packet(id, flow, 120), Nanos(0), &mut Drops(Vec::new()));
+            id += 1;
+        };
+        enqueue(&mut queue, 0);
+        assert_eq!(flow(&queue, a), (90, "new"));
+        assert_eq!(queue.dequeue(Nanos(0), &mut drops).unwrap().packet.flow, FlowId(0));
+        assert_eq!(flow(&queue, a).0, -30);
+        for flow in [0, 0, 1, 1] {
+            enqueue(&mut queue, flow);
+        }
+        assert_eq!(flow(&queue, b), (90, "new"));
+        for (served, now_a, now_b) in [
+            (Some(1), (60, "old"), (-30, "new")),
+            (Some(0), (-60, "old"), (60, "old")),
+            (Some(1), (30, "old"), (-60, "old")),
+            (Some(0), (-90, "old"), (30, "old")),
+            (None, (90, "inactive"), (30, "inactive")),
+        ] {
+            let left = queue.dequeue(Nanos(0), &mut drops);
+            assert_eq!(left.map(|left| left.packet.flow.0), served);
+            assert_eq!((flow(&queue, a), flow(&queue, b)), (now_a, now_b), "{served:?}");
+        }
+        assert!(drops.0.is_empty());
+    }
+
+    /// RFC 8290 section 4.1: from the queue with the most bytes, from its head, half of it or a batch.
+    #[test]
+    fn the_fattest_loses_half_or_a_batch() {
+        let limit = Limit::Packets(10);
+        let mut queue =
+            queue(FqCodelParams { limit, drop_batch: NonZeroU32::new(3).unwrap(), ..FqCodelParams::default() });
+        let mut drops = Drops(Vec::new());
+        // Flow 1 has more packets, flow 0 more bytes: 4 of 1000 against 6 of 100.
+        for id in 0..4 {
+            queue.enqueue(packet(id, 0, 1000), Nanos(0), &mut drops);
+        }
+        for id in 4..10 {
+            queue.enqueue(packet(id, 1, 100), Nanos(0), &mut drops);
+        }
+        assert!(drops.0.is_empty());
+        queue.enqueue(packet(10, 2, 50), Nanos(0), &mut drops);
+        assert_eq!(drops.0, [(0, DropReason::FattestFlow), (1, DropReason::FattestFlow)]);
+        // Half of eleven is more than a batch.
+        for id in 11..14 {
+            queue.enqueue(packet(id, 1, 1500), Nanos(0), &mut drops);
+        }
+        let batch: Vec<_> = drops.0[2..].iter().map(|&(id, _)| id).collect();
+        assert_eq!(batch, [4, 5, 6]);
+        assert_eq!(queue.stats().fattest_flow, 5);
+    }
+
+    #[test]
+    fn memory_is_a_limit_of_its_own() {
+        let memory_limit = Some(ByteCount(5000));
+        let mut queue = queue(FqCodelParams { memory_limit, ..FqCodelParams::default() });
+        let mut drops = Drops(Vec::new());
+        for id in 0..10 {
+            queue.enqueue(packet(id, id as u32, 60), Nanos(0), &mut drops);
+        }
+        // It does not fit even alone.
+        queue.enqueue(packet(10, 100, 5001), Nanos(0), &mut drops);
+        assert_eq!(drops.0, [(10, DropReason::FattestFlow)]);
+        assert_eq!(queue.backlog(), Backlog { packets: 10, bytes: ByteCount(600) });
+    }
+}

@@ -1,0 +1,334 @@
+//! PIE: early drops with a probability that a PI controller moves to hold the delay (RFC 8033).
+//!
+//! Each packet that comes is dropped, or marked, with the probability of the moment. Every 15 ms the probability moves by
+//! how far the delay is from its target and by how it has changed, the less the smaller the probability is. Bursts pass for
+//! 150 ms after calm. What sections 4 and 5 leave optional is in [`PieParams`].
+//!
+//! Deviations and choices, where the RFC's parts contradict each other or leave something open:
+//!
+//! - The delay is 0 once the queue is empty ([`PieDelay::Timestamps`]); the pseudocode keeps the last packet's.
+//! - Appendix B tests the burst allowance after its drop decision, so that derandomisation accumulates meanwhile; here it
+//!   is tested before (section 4.4, appendix A).
+//! - Appendix B neither enqueues a packet that it marks nor says whether marks reset the accumulated probability; here it is
+//!   enqueued, and every drop and every mark resets.
+//! - Appendix B would become inactive at the very arrival that activates it, since its delays are then 0; here an update
+//!   has to pass between. Section 5.3's condition for calm is used, below half of the target.
+//! - A packet with CE already passes where it would be marked.
+//! - ns-3's own measurement of the departure rate is not here, which it does not use by default.
+
+mod control;
+mod departure_rate;
+mod params;
+
+pub(crate) use control::proportional_integral;
+pub use params::{PieActivation, PieBurst, PieDecay, PieDelay, PieParams, PieScaling, ShortQueue};
+
+use crate::fifo::Fifo;
+use crate::limit::Room;
+use crate::random::Random;
+use crate::update_clock::UpdateClock;
+use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
+use control::{BurstAllowance, below_half, decayed, next_probability};
+use departure_rate::DepartureRate;
+use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet, Rate};
+
+/// A queue under PIE.
+#[derive(Debug)]
+pub struct Pie {
+    params: PieParams,
+    outlet: Outlet,
+    room: Room,
+    fifo: Fifo,
+    clock: UpdateClock,
+    random: Random,
+    /// The drop probability (`drop_prob_`).
+    probability: f64,
+    /// The delay now, and at the last update (`qdelay_old_`).
+    delay: Nanos,
+    old: Nanos,
+    burst: BurstAllowance,
+    /// The probability summed up since the last drop (`accu_prob_`).
+    accumulated: f64,
+    active: bool,
+    /// Whether an update has passed since PIE became active.
+    updated: bool,
+    rate: DepartureRate,
+    stats: PieStats,
+}
+
+/// What PIE counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PieStats {
+    /// Packets that came.
+    pub offered: u64,
+    /// Packets that left.
+    pub departed: u64,
+    /// Packets that found no room.
+    pub overlimit: u64,
+    /// Packets that were dropped early.
+    pub early: u64,
+    /// Packets that were marked in place of dropped.
+    pub marked: u64,
+    /// Updates of the probability that took place.
+    pub updates: u64,
+}
+
+/// What becomes of a packet that finds room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Enqueue,
+    Mark,
+    Drop,
+}
+
+impl Pie {
+    /// An empty queue.
+    pub fn new(params: PieParams, outlet: Outlet) -> Self {
+        let threshold = match params.delay {
+            PieDelay::DepartureRate { threshold } => threshold,
+            PieDelay::Timestamps { .. } | PieDelay::LinkRate => queuescope_wire::ByteCount(1),
+        };
+        Self {
+            params,
+            outlet,
+            room: Room::new(params.limit, outlet.rate),
+            fifo: Fifo::default(),
+            clock: UpdateClock::new(params.update, params.first_update),
+            random: Random::new(outlet.seed),
+            probability: 0.0,
+            delay: Nanos::ZERO,
+            old: Nanos::ZERO,
+            burst: BurstAllowance::new(&params),
+            accumulated: 0.0,
+            active: params.starts_active(),
+            updated: true,
+            rate: DepartureRate::new(threshold),
+            stats: PieStats::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &PieStats {
+        &self.stats
+    }
+
+    /// The probability with which a packet is dropped or marked at the moment.
+    pub fn drop_probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// The delay as PIE knows it: by timestamps of now, else of the last update.
+    pub fn queue_delay(&self) -> Nanos {
+        self.delay
+    }
+
+    /// For how much longer bursts pass.
+    pub fn burst_allowance(&self) -> Nanos {
+        self.burst.left()
+    }
+
+    /// Whether PIE is on.
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Whether the delay is low, now and at the last update, and nothing is dropped.
+    #[inline]
+    fn calm(&self) -> bool {
+        self.probability == 0.0 && below_half(&self.params, self.delay) && below_half(&self.params, self.old)
+    }
+
+    #[inline]
+    fn verdict(&mut self, packet: &Packet) -> Verdict {
+        if !self.active || self.burst.protects() || self.spares() || !self.coin(packet) {
+            return Verdict::Enqueue;
+        }
+        self.accumulated = 0.0;
+        let marks = self.params.mark_below.is_some_and(|below| self.probability < below);
+        if marks && packet.ecn.is_capable() { Verdict::Mark } else { Verdict::Drop }
+    }
+
+    /// Whether the queue is in no state to drop from, whatever the probability (RFC 8033 section 4.1).
+    #[inline]
+    fn spares(&self) -> bool {
+        let low = self.params.spare_below_half && self.probability < 0.2 && below_half(&self.params, self.old);
+        low || match self.params.short_queue {
+            Some(ShortQueue::Bytes(most)) => self.fifo.backlog().bytes <= most,
+            Some(ShortQueue::Packets(most)) => self.fifo.backlog().packets <= most,
+            None => false,
+        }
+    }
+
+    /// Whether this packet's turn has come.
+    #[inline]
+    fn coin(&mut self, packet: &Packet) -> bool {
+        if self.params.derandomise {
+            if self.probability == 0.0 {
+                self.accumulated = 0.0;
+            }
+            self.accumulated += self.probability;
+            if self.accumulated < 0.85 {
+                return false;
+            }
+            if self.accumulated >= 8.5 {
+                return true;
+            }
+        }
+        let probability = match self.params.scale_to_size {
+            Some(mean) => self.probability * packet.size.0 as f64 / mean.0.max(1) as f64,
+            None => self.probability,
+        };
+        self.random.unit() < probability
+    }
+
+    /// PIE may turn itself on or off as a packet comes (RFC 8033 section 5.3).
+    #[inline]
+    fn switch(&mut self, now: Nanos, enqueued: bool) {
+        match self.params.activation {
+            PieActivation::Always => {}
+            PieActivation::ThirdOfLimit => {
+                self.turn_on(self.params.third_is_full(self.fifo.backlog(), self.outlet.rate), now);
+                self.turn_off(self.updated && self.calm());
+            }
+            PieActivation::Delay(threshold) if enqueued => {
+                self.turn_on(self.delay >= threshold, now);
+                // ns-3 compares whole milliseconds, and may turn PIE off as it turns it on.
+                let low = |delay: Nanos| delay < Nanos(1_000_000);
+                self.turn_off(self.probability == 0.0 && low(self.old) && low(self.delay));
+            }
+            PieActivation::Delay(_) => {}
+        }
+    }
+
+    fn turn_on(&mut self, on: bool, now: Nanos) {
+        if on && !self.active {
+            self.active = true;
+            self.old = Nanos::ZERO;
+            self.probability = 0.0;
+            self.accumulated = 0.0;
+            self.burst.renew();
+            self.rate.restart(now);
+            self.updated = false;
+        }
+    }
+
+    fn turn_off(&mut self, off: bool) {
+        if off && self.active {
+            self.active = false;
+            self.rate.stop();
+        }
+    }
+
+    /// Nothing waits, and an update would change nothing.
+    fn at_rest(&self) -> bool {
+        self.fifo.backlog().packets == 0
+            && self.probability == 0.0
+            && self.delay == Nanos::ZERO
+            && self.old == Nanos::ZERO
+            && self.burst.at_rest()
+    }
+}
+
+impl Discipline for Pie {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet, now: Nanos, sink: &mut impl Sink) {
+        self.stats.offered += 1;
+        self.clock.wake(now);
+        self.burst.on_arrival(self.calm());
+        let dropped = if !self.room.admits(self.fifo.backlog(), packet.size) {
+            self.stats.overlimit += 1;
+            self.accumulated = 0.0;
+            Some(DropReason::Overlimit)
+        } else {
+            match self.verdict(&packet) {
+                Verdict::Drop => {
+                    self.stats.early += 1;
+                    Some(DropReason::Early)
+                }
+                Verdict::Mark => {
+                    if packet.ecn != Ecn::Ce {
+                        packet.ecn = Ecn::Ce;
+                        self.stats.marked += 1;
+                        sink.marked(&packet, MarkReason::Early, now);
+                    }
+                    None
+                }
+                Verdict::Enqueue => None,
+            }
+        };
+        match dropped {
+            Some(reason) => sink.dropped(&Dropped::on_arrival(packet, self.outlet.queue, now, reason)),
+            None => self.fifo.push(packet, now),
+        }
+        self.switch(now, dropped.is_none());
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Nanos, _sink: &mut impl Sink) -> Option<Departure> {
+        let first = self.fifo.pop()?;
+        self.stats.departed += 1;
+        let backlog = self.fifo.backlog();
+        match self.params.delay {
+            PieDelay::Timestamps { zero_when_empty } => {
+                let empty = zero_when_empty && backlog.packets == 0;
+                self.delay = if empty { Nanos::ZERO } else { now.saturating_sub(first.enqueued) };
+            }
+            PieDelay::DepartureRate { .. } => self.rate.on_departure(first.packet.size, backlog.bytes, now),
+            PieDelay::LinkRate => {}
+        }
+        Some(first.depart(self.outlet.queue, now, backlog))
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        self.clock.next()
+    }
+
+    fn on_timer(&mut self, _now: Nanos) {
+        if self.params.activation == PieActivation::ThirdOfLimit && !self.active {
+            self.clock.rest();
+            return;
+        }
+        self.stats.updates += 1;
+        self.updated = true;
+        let backlog = self.fifo.backlog();
+        match self.params.delay {
+            PieDelay::Timestamps { .. } => {}
+            PieDelay::DepartureRate { .. } => self.delay = self.rate.delay(backlog.bytes),
+            PieDelay::LinkRate => self.delay = self.outlet.rate.time_for(backlog.bytes),
+        }
+        self.probability = if self.burst.holds_probability() {
+            decayed(&self.params, 0.0, self.delay, self.old)
+        } else {
+            next_probability(&self.params, self.probability, self.delay, self.old)
+        };
+        self.burst.on_update(self.params.update, self.calm());
+        self.old = self.delay;
+        if self.at_rest() { self.clock.rest() } else { self.clock.tick() }
+    }
+}
+
+impl PieParams {
+    fn starts_active(&self) -> bool {
+        match self.activation {
+            PieActivation::Always => true,
+            PieActivation::ThirdOfLimit => self.limit == Limit::None,
+            PieActivation::Delay(_) => false,
+        }
+    }
+
+    /// Whether the queue holds a third of its limit or more.
+    fn third_is_full(&self, backlog: Backlog, rate: Rate) -> bool {
+        match self.limit {
+            Limit::None => true,
+            Limit::Bytes(most) => backlog.bytes.0.saturating_mul(3) >= most.0,
+            Limit::Packets(most) => backlog.packets.saturating_mul(3) >= most,
+            Limit::Time(most) => rate.time_for(backlog.bytes).0.saturating_mul(3) >= most.0,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! When a periodic update is due: a grid of times that costs nothing while there is nothing to update.
+
+use queuescope_wire::Nanos;
+
+/// The times `origin + n period`. It stands still until it is woken, and again once it rests; the grid stays the same, as
+/// if it had run all the time.
+#[derive(Debug, Clone)]
+pub(crate) struct UpdateClock {
+    period: u64,
+    origin: Option<Nanos>,
+    next: Option<Nanos>,
+}
+
+impl UpdateClock {
+    /// On the grid from `origin`; without one, from when it is first woken.
+    pub fn new(period: Nanos, origin: Option<Nanos>) -> Self {
+        Self { period: period.0.max(1), origin, next: None }
+    }
+
+    /// Something has come that may need an update, at `now`: the next one is the first of the grid behind it.
+    #[inline]
+    pub fn wake(&mut self, now: Nanos) {
+        if self.next.is_none() {
+            self.next = Some(self.behind(now));
+        }
+    }
+
+    /// When the next update is due.
+    #[inline]
+    pub fn next(&self) -> Option<Nanos> {
+        self.next
+    }
+
+    /// The update that was due is done.
+    pub fn tick(&mut self) {
+        self.next = self.next.map(|due| due.saturating_add(Nanos(self.period)));
+    }
+
+    /// Updates would change nothing until something comes.
+    pub fn rest(&mut self) {
+        self.next = None;
+    }
+
+    /// The first time of the grid that is later than `now`.
+    fn behind(&mut self, now: Nanos) -> Nanos {
+        let origin = *self.origin.get_or_insert(now);
+        if now < origin {
+            return origin;
+        }
+        let past = (now.0 - origin.0) / self.period;
+        origin.saturating_add(Nanos((past + 1).saturating_mul(self.period)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_stays_the_same_over_a_rest() {
+        let mut clock = UpdateClock::new(Nanos(15), None);
+        assert_eq!(clock.next(), None);
+        clock.wake(Nanos(100));
+        clock.wake(Nanos(101));
+        assert_eq!(clock.next(), Some(Nanos(115)));
+        clock.tick();
+        assert_eq!(clock.next(), Some(Nanos(130)));
+        clock.rest();
+        assert_eq!(clock.next(), None);
+        clock.wake(Nanos(174));
+        assert_eq!(clock.next(), Some(Nanos(175)));
+        clock.rest();
+        clock.wake(Nanos(175));
+        assert_eq!(clock.next(), Some(Nanos(190)));
+    }
+
+    #[test]
+    fn a_grid_may_start_later_than_what_comes() {
+        let mut clock = UpdateClock::new(Nanos(15), Some(Nanos(50)));
+        clock.wake(Nanos(7));
+        assert_eq!(clock.next(), Some(Nanos(50)));
+    }
+}

@@ -1,0 +1,188 @@
+//! What a simulation did.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A simulation: what was simulated, and what became of it. Counts are since the warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Sim {
+    /// The scenario's name.
+    pub name: String,
+    /// What it is about, as its author says.
+    pub about: Option<String>,
+    /// The whole scenario as it was run, with everything that its file leaves out (TOML).
+    pub scenario: String,
+    /// The seed of everything that is random in it.
+    pub seed: u64,
+    /// How long was simulated.
+    pub duration_ns: u64,
+    /// How much of that did not count.
+    pub warmup_ns: u64,
+    /// The link whose queue the rest of the report is about.
+    pub meter: String,
+    /// The links with a queue of interest.
+    pub links: Vec<SimLink>,
+    /// The groups of flows.
+    pub groups: Vec<SimGroup>,
+    /// The flows, in the order in which they started, up to a number.
+    pub flows: Vec<SimFlow>,
+    /// Flows that are not in `flows`.
+    pub flows_more: u64,
+    /// The state over time, if it was sampled.
+    pub samples: Vec<SimSample>,
+    /// Packets that left a link, over all links.
+    pub hops: u64,
+}
+
+/// A link and its queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimLink {
+    /// Its name.
+    pub name: String,
+    /// What manages its queue.
+    pub discipline: String,
+    /// Its rate in bits per second; the mean of a rate that varies.
+    pub rate_bps: u64,
+    /// How long a bit is on its way.
+    pub delay_ns: u64,
+    /// Packets that came to the queue.
+    pub offered_packets: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets that were sent.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// What was sent, as a share of what the rate allows.
+    pub utilisation: f64,
+    /// Packets dropped, by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Packets marked, by reason.
+    pub marks: BTreeMap<String, u64>,
+    /// Drops as a share of what came.
+    pub drop_rate: f64,
+    /// Marks as a share of what came.
+    pub mark_rate: f64,
+    /// The time that packets dropped behind the queue cost the link.
+    pub wasted_ns: u64,
+    /// The longest queue that a packet met.
+    pub longest_queue_bytes: u64,
+    /// Sojourn times in the queue, of packets that were sent.
+    pub sojourn: SimTimes,
+    /// What the discipline counted itself.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Times of many packets or flows. Percentiles are good to a thousandth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimTimes {
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// The median.
+    pub p50_ns: u64,
+    /// The 95th percentile.
+    pub p95_ns: u64,
+    /// The 99th percentile.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// Flows that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimGroup {
+    /// The group's name.
+    pub name: String,
+    /// `tcp` and the congestion control, or `udp`.
+    pub transport: String,
+    /// Flows that started.
+    pub flows: u64,
+    /// Flows that had an end and reached it.
+    pub finished: u64,
+    /// Payload that the receivers got in order, in bits per second, all flows together.
+    pub goodput_bps: f64,
+    /// The flow that got least, and the one that got most: bits per second of its own time.
+    pub least_bps: f64,
+    /// See `least_bps`.
+    pub most_bps: f64,
+    /// Jain's index of the flows' goodput: 1 where all got the same.
+    pub jain: f64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// The mean of the flows' smoothed round-trip times at the end.
+    pub rtt_ns: Option<f64>,
+    /// Flow completion times, of flows that finished after the warm-up.
+    pub completion: Option<SimTimes>,
+}
+
+/// A flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimFlow {
+    /// Its number, in the order of starting, from 0.
+    pub number: u64,
+    /// Its name, as culprits have it.
+    pub name: String,
+    /// Its group's name.
+    pub group: String,
+    /// When it started.
+    pub started_ns: u64,
+    /// When its receiver had all of it.
+    pub finished_ns: Option<u64>,
+    /// Bytes that it had to send, if it had an end.
+    pub bytes: Option<u64>,
+    /// Bytes that its receiver got in order since the warm-up.
+    pub delivered_bytes: u64,
+    /// That in bits per second of the time that it was there.
+    pub goodput_bps: f64,
+    /// Segments sent again, in all.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer, in all.
+    pub timeouts: u64,
+    /// The smoothed round-trip time at its end.
+    pub rtt_ns: Option<u64>,
+}
+
+/// The state at a moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimSample {
+    /// When, from the start of the simulation.
+    pub at_ns: u64,
+    /// Of each link of `links`, in that order.
+    pub links: Vec<SimLinkSample>,
+    /// Of the first flows that are there.
+    pub flows: Vec<SimFlowSample>,
+}
+
+/// The state of a link. What was sent, dropped and marked counts from the sample before.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimLinkSample {
+    /// Packets that wait.
+    pub backlog_packets: u64,
+    /// Their bytes.
+    pub backlog_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+}
+
+/// The state of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimFlowSample {
+    /// Its number.
+    pub number: u64,
+    /// The congestion window in bytes.
+    pub window_bytes: u64,
+    /// Bytes in flight.
+    pub in_flight_bytes: u64,
+    /// The smoothed round-trip time.
+    pub rtt_ns: Option<u64>,
+    /// Bytes delivered in order since the sample before.
+    pub delivered_bytes: u64,
+}

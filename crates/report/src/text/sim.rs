@@ -1,0 +1,120 @@
+//! What a simulation did, as text.
+
+use super::{BOLD, DIM, field, plain};
+use crate::format::{count, duration, percent, rate};
+use crate::model::{Sim, SimGroup, SimLink, SimTimes};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Writes its lines: what was simulated, then each link, then each group of flows.
+pub fn write(sim: &Sim, out: &mut impl Write) -> io::Result<()> {
+    if let Some(about) = &sim.about {
+        field(out, "about", &plain(about))?;
+    }
+    let warmup = match sim.warmup_ns {
+        0 => String::new(),
+        warmup => format!(", of which the first {} do not count", duration(warmup)),
+    };
+    let simulated =
+        format!("{}{warmup}; seed {}, {} packet hops", duration(sim.duration_ns), sim.seed, count(sim.hops));
+    field(out, "simulated", &simulated)?;
+    writeln!(out)?;
+    links(&sim.links, out)?;
+    writeln!(out)?;
+    groups(&sim.groups, out)
+}
+
+fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "  {BOLD}{:>10}  {:>6}  {:>9} {:>9} {:>9}  {:>8}  {:>8}  link{BOLD:#}",
+        "rate", "busy", "delay", "95 %", "99 %", "dropped", "marked"
+    )?;
+    for link in links {
+        writeln!(
+            out,
+            "  {:>10}  {:>6}  {}  {:>8}  {:>8}  {} {DIM}{}{DIM:#}",
+            rate(link.rate_bps as f64),
+            percent(link.utilisation),
+            times(&link.sojourn),
+            share(link.drop_rate),
+            share(link.mark_rate),
+            plain(&link.name),
+            link.discipline
+        )?;
+        reasons("dropped", &link.drops, out)?;
+        reasons("marked", &link.marks, out)?;
+        if link.wasted_ns > 0 {
+            writeln!(
+                out,
+                "{:52}{DIM}{} of link time lost to drops behind the queue{DIM:#}",
+                "",
+                duration(link.wasted_ns)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Why packets were dropped or marked.
+fn reasons(what: &str, reasons: &BTreeMap<String, u64>, out: &mut impl Write) -> io::Result<()> {
+    let told: Vec<_> = reasons.iter().map(|(reason, packets)| format!("{} {reason}", count(*packets))).collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{:52}{DIM}{what}: {}{DIM:#}", "", told.join(", "))
+}
+
+fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "  {BOLD}{:>7}  {:>10}  {:>10} {:>10}  {:>6}  {:>9}  {:>7}  group{BOLD:#}",
+        "flows", "goodput", "least", "most", "Jain", "rtt", "resent"
+    )?;
+    for group in groups {
+        writeln!(
+            out,
+            "  {:>7}  {:>10}  {:>10} {:>10}  {:>6.3}  {:>9}  {:>7}  {} {DIM}{}{DIM:#}",
+            count(group.flows),
+            rate(group.goodput_bps),
+            rate(group.least_bps),
+            rate(group.most_bps),
+            group.jain,
+            group.rtt_ns.map_or_else(|| "-".to_owned(), |rtt| duration(rtt as u64)),
+            count(group.retransmissions),
+            plain(&group.name),
+            group.transport
+        )?;
+        if let Some(completion) = &group.completion {
+            writeln!(
+                out,
+                "{:11}{DIM}{} of them finished; completion time: mean {}, median {}, 95 % {}, 99 % {}{DIM:#}",
+                "",
+                count(group.finished),
+                duration(completion.mean_ns as u64),
+                duration(completion.p50_ns),
+                duration(completion.p95_ns),
+                duration(completion.p99_ns)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn times(times: &SimTimes) -> String {
+    if times.count == 0 {
+        return format!("{:>9} {:>9} {:>9}", "-", "-", "-");
+    }
+    let mean = duration(times.mean_ns.round() as u64);
+    format!("{mean:>9} {:>9} {:>9}", duration(times.p95_ns), duration(times.p99_ns))
+}
+
+/// A share that is often small.
+fn share(share: f64) -> String {
+    match share {
+        0.0 => "-".to_owned(),
+        share if share < 0.000_95 => format!("{:.3} %", share * 100.0),
+        share if share < 0.0095 => format!("{:.2} %", share * 100.0),
+        share => percent(share),
+    }
+}

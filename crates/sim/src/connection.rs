@@ -1,0 +1,152 @@
+//! TCP connections in a simulation: a sender, a receiver, and what became of them.
+
+use queuescope_queue::{Headers, Host};
+use queuescope_tcp::{AlgorithmParams, CongestionControl, Controller, Receiver, Segment, Sender, TcpParams};
+use queuescope_wire::{Class, Ecn, FlowId, FlowKey, Nanos};
+
+use crate::packets::{OnItsWay, Owner, connection_key};
+
+/// How the connections of a group of flows behave.
+#[derive(Debug, Clone)]
+pub struct Transport {
+    /// The sender and the receiver.
+    pub tcp: TcpParams,
+    /// The congestion control.
+    pub algorithm: AlgorithmParams,
+}
+
+/// A connection: data one way, acknowledgements the other.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub sender: Sender<Controller>,
+    pub receiver: Receiver,
+    pub place: Place,
+    /// When the events of the timers come; the latest time there is if there is none.
+    pub sender_timer: Nanos,
+    pub receiver_timer: Nanos,
+    /// Packets of it that are on their way.
+    pub on_their_way: u32,
+    /// Whether its events and packets may still refer to it.
+    pub events: u32,
+    pub record: FlowRecord,
+    /// Whether it was told to be finished.
+    pub told: bool,
+}
+
+/// Where a connection is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Its place among the connections, which another has when it is over.
+    pub index: u32,
+    /// Its number, in the order of starting.
+    pub number: u64,
+    /// The ways of data and of acknowledgements.
+    pub routes: [u32; 2],
+    pub hosts: [Host; 2],
+    /// Bytes of headers below TCP.
+    pub network_header: u32,
+}
+
+/// What became of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowRecord {
+    /// Its number, in the order of starting, from 0.
+    pub number: u64,
+    /// The group of flows that it is of.
+    pub group: u32,
+    /// Who it is, as its data would be captured.
+    pub key: FlowKey,
+    /// Who sent, and who received.
+    pub hosts: [Host; 2],
+    /// When it started.
+    pub started: Nanos,
+    /// When the receiver had all of it, if it has an end and that came.
+    pub finished: Option<Nanos>,
+    /// Bytes that it has to send, if it has an end.
+    pub bytes: Option<u64>,
+    /// Bytes that the receiver had in order when the warm-up ended.
+    pub delivered_in_warmup: u64,
+    /// Bytes that the receiver had in order at the end.
+    pub delivered: u64,
+    /// Segments that were sent again, and expiries of the retransmission timer.
+    pub retransmissions: u64,
+    /// See `retransmissions`.
+    pub timeouts: u64,
+    /// The smoothed round-trip time at the end.
+    pub smoothed_rtt: Option<Nanos>,
+}
+
+impl Connection {
+    pub fn new(transport: &Transport, place: Place, group: u32, bytes: Option<u64>, seed: u64, now: Nanos) -> Self {
+        let tcp = &transport.tcp;
+        let control =
+            Controller::new(&transport.algorithm, tcp.mss, u64::from(tcp.initial_window) * u64::from(tcp.mss), seed);
+        let receiver = Receiver::new(&transport.tcp, control.ecn());
+        let record = FlowRecord {
+            number: place.number,
+            group,
+            key: connection_key(place.hosts, place.number),
+            hosts: place.hosts,
+            started: now,
+            finished: None,
+            bytes,
+            delivered_in_warmup: 0,
+            delivered: 0,
+            retransmissions: 0,
+            timeouts: 0,
+            smoothed_rtt: None,
+        };
+        Self {
+            sender: Sender::new(&transport.tcp, control, bytes),
+            receiver,
+            place,
+            sender_timer: Nanos::MAX,
+            receiver_timer: Nanos::MAX,
+            on_their_way: 0,
+            events: 0,
+            record,
+            told: false,
+        }
+    }
+
+    /// What is known of it now.
+    pub fn record(&self) -> FlowRecord {
+        FlowRecord {
+            delivered: self.receiver.delivered(),
+            retransmissions: self.sender.stats().repeated,
+            timeouts: self.sender.stats().timeouts,
+            smoothed_rtt: self.sender.smoothed_rtt(),
+            ..self.record.clone()
+        }
+    }
+
+    /// Whether nothing refers to it any more and nothing is to come of it.
+    pub fn is_over(&self) -> bool {
+        self.sender.is_done() && self.on_their_way == 0 && self.events == 0
+    }
+
+    /// A segment as a packet: of data, or the other way.
+    #[inline]
+    pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> OnItsWay {
+        let Place { index, number, routes, hosts, network_header } = place;
+        let way = usize::from(!data);
+        OnItsWay {
+            headers: Headers {
+                source: hosts[way],
+                destination: hosts[1 - way],
+                reverse: FlowId(2 * index + u32::from(data)),
+                tcp: Some(segment),
+                activity: None,
+                fed_back: false,
+            },
+            flow: FlowId(2 * index + u32::from(!data)),
+            number,
+            bytes: network_header + segment.header_bytes() + segment.length,
+            ecn,
+            class: Class(0),
+            route: routes[way],
+            hop: 0,
+            owner: if data { Owner::Receiver(index) } else { Owner::Sender(index) },
+        }
+    }
+}

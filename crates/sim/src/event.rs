@@ -1,0 +1,230 @@
+//! What happens next: a queue of events in order of time.
+
+use queuescope_wire::Nanos;
+
+/// Events to come. Those of the same time come in the order in which they were pushed, so that a run is a function of its
+/// inputs; but links are served last, so that a packet which comes as another departs still finds it in the queue
+/// (ConQuest definition 3.1).
+///
+/// A heap of four children a node, as one cache line holds four keys. A key is 128 bits: the time, whether a link is
+/// served, a serial number, and what happens.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    heap: Vec<u128>,
+    serial: u64,
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A link is free, and something waits for it.
+    Serve(u32),
+    /// The packet at the head of what a link has sent reaches its other end.
+    Arrive(u32),
+    /// A discipline's timer.
+    QueueTimer(u32),
+    /// A sender's timer.
+    SenderTimer(u32),
+    /// A receiver's timer.
+    ReceiverTimer(u32),
+    /// A source of datagrams sends.
+    Datagram(u32),
+    /// A workload's next flow starts.
+    Start(u32),
+    /// A switch's timer.
+    SwitchTimer(u32),
+    /// What a switch recirculates comes to ingress again.
+    Recirculated(u32),
+    /// What was counted so far does not count.
+    WarmedUp,
+    /// The state is sampled.
+    Sample,
+}
+
+/// Bits of the index within an event, and of the event with its kind.
+const INDEX: u32 = 24;
+const CODE: u32 = INDEX + 4;
+const CHILDREN: usize = 4;
+/// The bit that lets links be served last, and the serial numbers below it.
+const LATE: u64 = 1 << 63;
+const SERIALS: u64 = LATE >> CODE;
+
+impl Events {
+    /// The most that an event's index can be.
+    pub const MOST: u32 = (1 << INDEX) - 1;
+
+    /// `event` happens at `at`.
+    #[inline]
+    pub fn push(&mut self, at: Nanos, event: Event) {
+        self.serial += 1;
+        if self.serial == SERIALS {
+            self.renumber();
+        }
+        let late = if matches!(event, Event::Serve(_)) { LATE } else { 0 };
+        let key = u128::from(at.0) << 64 | u128::from(late | self.serial << CODE | u64::from(event.code()));
+        self.heap.push(key);
+        self.rise(key);
+    }
+
+    /// The time of the first event.
+    #[inline]
+    pub fn next_time(&self) -> Option<Nanos> {
+        self.heap.first().map(|key| Nanos((key >> 64) as u64))
+    }
+
+    /// The first event, with its time.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Nanos, Event)> {
+        let first = *self.heap.first()?;
+        let last = self.heap.pop()?;
+        if !self.heap.is_empty() {
+            self.sink(last);
+        }
+        Some((Nanos((first >> 64) as u64), Event::from_code(first as u32 & ((1 << CODE) - 1))))
+    }
+
+    /// The events that wait get the first serial numbers, in their order.
+    #[cold]
+    fn renumber(&mut self) {
+        self.heap.sort_unstable();
+        for (serial, key) in (1u64..).zip(&mut self.heap) {
+            let others = u128::MAX << 64 | u128::from(LATE | ((1 << CODE) - 1));
+            *key = *key & others | u128::from(serial << CODE);
+        }
+        self.serial = self.heap.len() as u64 + 1;
+    }
+
+    /// The last slot of the heap is free for `key`: it moves up to where it belongs.
+    #[inline]
+    fn rise(&mut self, key: u128) {
+        let mut at = self.heap.len() - 1;
+        while at > 0 {
+            let parent = (at - 1) / CHILDREN;
+            if self.heap[parent] <= key {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
+        }
+        self.heap[at] = key;
+    }
+
+    /// The root is free for `key`: it moves down to where it belongs.
+    #[inline]
+    fn sink(&mut self, key: u128) {
+        let heap = &mut self.heap[..];
+        let mut at = 0;
+        loop {
+            let first = at * CHILDREN + 1;
+            let least = if let Some(&[a, b, c, d]) = heap.get(first..first + CHILDREN) {
+                let (left, right) = (u32::from(b < a), 2 + u32::from(d < c));
+                let (least_left, least_right) = (a.min(b), c.min(d));
+                first + (if least_right < least_left { right } else { left }) as usize
+            } else if let Some((offset, _)) =
+                heap.get(first..).and_then(|rest| rest.iter().enumerate().min_by_key(|(_, key)| **key))
+            {
+                first + offset
+            } else {
+                break;
+            };
+            if key <= heap[least] {
+                break;
+            }
+            heap[at] = heap[least];
+            at = least;
+        }
+        heap[at] = key;
+    }
+}
+
+impl Event {
+    #[inline]
+    fn code(self) -> u32 {
+        let (kind, index) = match self {
+            Self::Serve(index) => (0, index),
+            Self::Arrive(index) => (1, index),
+            Self::QueueTimer(index) => (2, index),
+            Self::SenderTimer(index) => (3, index),
+            Self::ReceiverTimer(index) => (4, index),
+            Self::Datagram(index) => (5, index),
+            Self::Start(index) => (6, index),
+            Self::SwitchTimer(index) => (7, index),
+            Self::Recirculated(index) => (8, index),
+            Self::WarmedUp => (9, 0),
+            Self::Sample => (10, 0),
+        };
+        debug_assert!(index <= Events::MOST);
+        kind << INDEX | index
+    }
+
+    #[inline]
+    fn from_code(code: u32) -> Self {
+        let index = code & Events::MOST;
+        match code >> INDEX {
+            0 => Self::Serve(index),
+            1 => Self::Arrive(index),
+            2 => Self::QueueTimer(index),
+            3 => Self::SenderTimer(index),
+            4 => Self::ReceiverTimer(index),
+            5 => Self::Datagram(index),
+            6 => Self::Start(index),
+            7 => Self::SwitchTimer(index),
+            8 => Self::Recirculated(index),
+            9 => Self::WarmedUp,
+            _ => Self::Sample,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_event_is_its_code() {
+        for event in [
+            Event::Serve(0),
+            Event::Arrive(1),
+            Event::QueueTimer(2),
+            Event::SenderTimer(Events::MOST),
+            Event::ReceiverTimer(4),
+            Event::Datagram(5),
+            Event::Start(6),
+            Event::SwitchTimer(7),
+            Event::Recirculated(8),
+            Event::WarmedUp,
+            Event::Sample,
+        ] {
+            assert_eq!(Event::from_code(event.code()), event);
+        }
+    }
+
+    proptest! {
+        /// Against a list that is sorted by time, and stays in order where times are equal; whenever serial numbers run out.
+        #[test]
+        fn events_come_in_order_of_time_then_of_pushing(
+            steps in prop::collection::vec(prop::option::of((0..20u64, any::<bool>())), 0..300), left in 1..400u64
+        ) {
+            let (mut events, mut model) = (Events { serial: SERIALS - left, ..Events::default() }, Vec::new());
+            for (n, step) in steps.iter().enumerate() {
+                match step {
+                    Some((at, late)) => {
+                        let event = if *late { Event::Serve(n as u32) } else { Event::Arrive(n as u32) };
+                        events.push(Nanos(*at), event);
+                        model.push((Nanos(*at), event));
+                        model.sort_by_key(|(at, event)| (*at, matches!(event, Event::Serve(_))));
+                    }
+                    None => {
+                        prop_assert_eq!(events.next_time(), model.first().map(|(at, _)| *at));
+                        prop_assert_eq!(events.pop(), (!model.is_empty()).then(|| model.remove(0)));
+                    }
+                }
+            }
+            while let Some(event) = events.pop() {
+                prop_assert_eq!(event, model.remove(0));
+            }
+            prop_assert!(model.is_empty());
+        }
+    }
+}

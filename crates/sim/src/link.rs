@@ -1,0 +1,216 @@
+//! A link with the queue before it.
+
+use crate::packets::Packets;
+use crate::topology::{LinkId, LinkParams};
+use crate::{Observer, Transmitter};
+use hdrhistogram::Histogram;
+use queuescope_queue::{AnyDiscipline, Discipline, DropReason, Dropped, MarkReason, MultiQueue, Port, Sink};
+use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, Rate};
+use std::collections::VecDeque;
+
+/// How fast a link sends.
+#[derive(Debug, Clone)]
+pub enum LinkRate {
+    /// Always the same.
+    Constant(Rate),
+    /// As a trace has it.
+    Varying(crate::RateTrace),
+}
+
+impl LinkRate {
+    /// The rate, or its mean.
+    pub fn mean(&self) -> Rate {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Varying(trace) => trace.mean_rate(),
+        }
+    }
+}
+
+/// A link, while the simulation runs.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub id: LinkId,
+    pub queue: Queue,
+    pub transmitter: Sending,
+    pub delay: Nanos,
+    pub overhead: u32,
+    /// The switch that it leaves, and which port of it it is.
+    pub switch: Option<(u32, Port)>,
+    /// Whether an event will serve the queue.
+    pub serving: bool,
+    /// When the event of the discipline's timer comes; the latest time there is if there is none.
+    pub timer: Nanos,
+    /// What was sent and has not arrived, with when it will.
+    pub sent: VecDeque<(Nanos, PacketId)>,
+    pub stats: LinkStats,
+}
+
+/// What waits before a link.
+#[derive(Debug)]
+pub(crate) enum Queue {
+    One(AnyDiscipline),
+    Many(MultiQueue),
+}
+
+/// How a link sends.
+#[derive(Debug, Clone)]
+pub(crate) enum Sending {
+    Constant(Transmitter),
+    Varying(Box<crate::Varying>),
+}
+
+/// What was counted at a link since the warm-up.
+#[derive(Debug, Clone)]
+pub struct LinkStats {
+    /// What came to its queue.
+    pub offered: Backlog,
+    /// What it sent.
+    pub sent: Backlog,
+    /// What was dropped, by reason.
+    pub drops: [u64; DropReason::ALL.len()],
+    /// What was marked, by reason.
+    pub marks: [u64; MarkReason::ALL.len()],
+    /// The time that drops behind the queue cost it.
+    pub wasted: Nanos,
+    /// The longest queue that a packet met, in bytes.
+    pub longest: ByteCount,
+    /// The sum of sojourn times, of packets that were sent.
+    pub sojourn_sum: u128,
+    /// Sojourn times to a thousandth, in nanoseconds, if they are recorded.
+    pub sojourn: Option<Histogram<u64>>,
+}
+
+impl Link {
+    pub fn new(id: LinkId, params: &LinkParams, queue: Queue, switch: Option<(u32, Port)>) -> Self {
+        Self {
+            id,
+            queue,
+            transmitter: Sending::new(&params.rate),
+            delay: params.delay,
+            overhead: params.overhead,
+            switch,
+            serving: false,
+            timer: Nanos::MAX,
+            sent: VecDeque::new(),
+            stats: LinkStats::new(params.measured),
+        }
+    }
+}
+
+impl Queue {
+    #[inline]
+    pub fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure> {
+        match self {
+            Self::One(discipline) => discipline.dequeue(now, sink),
+            Self::Many(queues) => queues.dequeue(now, sink),
+        }
+    }
+
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        match self {
+            Self::One(discipline) => discipline.backlog(),
+            Self::Many(queues) => queues.backlog(),
+        }
+    }
+
+    #[inline]
+    pub fn next_timer(&self) -> Option<Nanos> {
+        match self {
+            Self::One(discipline) => discipline.next_timer(),
+            Self::Many(_) => None,
+        }
+    }
+}
+
+impl Sending {
+    fn new(rate: &LinkRate) -> Self {
+        match rate {
+            LinkRate::Constant(rate) => Self::Constant(Transmitter::new(*rate)),
+            LinkRate::Varying(trace) => Self::Varying(Box::new(crate::Varying::new(trace.clone()))),
+        }
+    }
+
+    #[inline]
+    pub fn free_at(&self) -> Nanos {
+        match self {
+            Self::Constant(transmitter) => transmitter.free_at(),
+            Self::Varying(varying) => varying.free_at(),
+        }
+    }
+
+    #[inline]
+    pub fn wait_until(&mut self, now: Nanos) {
+        match self {
+            Self::Constant(transmitter) => transmitter.wait_until(now),
+            Self::Varying(varying) => varying.wait_until(now),
+        }
+    }
+
+    #[inline]
+    pub fn send(&mut self, size: ByteCount) {
+        match self {
+            Self::Constant(transmitter) => transmitter.send(size),
+            Self::Varying(varying) => varying.send(size),
+        }
+    }
+}
+
+impl LinkStats {
+    fn new(measured: bool) -> Self {
+        // Three digits of any time fit 64 bits of nanoseconds.
+        let sojourn = measured.then(|| Histogram::new(3).ok()).flatten();
+        Self {
+            offered: Backlog::default(),
+            sent: Backlog::default(),
+            drops: [0; DropReason::ALL.len()],
+            marks: [0; MarkReason::ALL.len()],
+            wasted: Nanos::ZERO,
+            longest: ByteCount(0),
+            sojourn_sum: 0,
+            sojourn,
+        }
+    }
+
+    /// Counts from nothing.
+    pub(crate) fn reset(&mut self) {
+        let measured = self.sojourn.is_some();
+        *self = Self::new(measured);
+    }
+
+    #[inline]
+    pub(crate) fn departed(&mut self, departure: &Departure) {
+        self.sent.packets += 1;
+        self.sent.bytes += departure.packet.size;
+        let sojourn = departure.sojourn().0;
+        self.sojourn_sum += u128::from(sojourn);
+        if let Some(histogram) = &mut self.sojourn {
+            histogram.saturating_record(sojourn);
+        }
+    }
+}
+
+/// Told of what a queue drops and marks.
+pub(crate) struct LinkSink<'a, O> {
+    pub link: LinkId,
+    pub stats: &'a mut LinkStats,
+    pub packets: &'a mut Packets,
+    /// Packets that are no more, for who owns them.
+    pub gone: &'a mut Vec<crate::packets::Owner>,
+    pub observer: &'a mut O,
+}
+
+impl<O: Observer> Sink for LinkSink<'_, O> {
+    fn dropped(&mut self, dropped: &Dropped) {
+        self.stats.drops[dropped.reason as usize] += 1;
+        let packet = self.packets.remove(dropped.packet.id);
+        self.gone.push(packet.owner);
+        self.observer.dropped(self.link, dropped, &packet);
+    }
+
+    fn marked(&mut self, packet: &Packet, reason: MarkReason, now: Nanos) {
+        self.stats.marks[reason as usize] += 1;
+        self.observer.marked(self.link, packet, reason, now, self.packets.at(packet.id));
+    }
+}

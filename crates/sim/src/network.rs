@@ -1,0 +1,414 @@
+//! The network while a simulation runs: packets from link to link, through queues and switches.
+
+use crate::Observer;
+use crate::event::{Event, Events};
+use crate::link::{Link, LinkSink, LinkStats, Queue};
+use crate::packets::{OnItsWay, Owner, Packets};
+use crate::topology::{LinkId, Topology};
+use queuescope_queue::{
+    AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
+};
+use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
+use std::collections::VecDeque;
+
+/// Links, switches, and what is on its way between them.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub now: Nanos,
+    pub events: Events,
+    pub packets: Packets,
+    pub links: Vec<Link>,
+    pub switches: Vec<Switch>,
+    /// The links of each way.
+    pub routes: Vec<Box<[u32]>>,
+    /// Owners of packets that were dropped, for whoever counts them.
+    pub gone: Vec<Owner>,
+    /// Links that were idle, to which something has come.
+    idle: Vec<u32>,
+}
+
+/// A switch that runs a program.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    pipeline: AnyPipeline,
+    recirculation: Nanos,
+    /// What comes to ingress again: when, for which of its links, and what.
+    recirculated: VecDeque<(Nanos, u32, PacketId)>,
+    /// When the event of the program's timer comes; the latest time there is if there is none.
+    timer: Nanos,
+}
+
+/// What a packet's arrival at the end of a link means.
+pub(crate) enum Arrival {
+    /// It goes on.
+    OnItsWay,
+    /// It is where it was to go.
+    There(OnItsWay),
+}
+
+impl Network {
+    /// An empty network.
+    pub fn new(topology: &Topology, seed: u64) -> Self {
+        let mut switches = Vec::new();
+        let mut links: Vec<Option<Link>> = topology.links.iter().map(|_| None).collect();
+        for (node, params) in topology.nodes.iter().enumerate().filter_map(|(n, node)| Some((n, node.switch.as_ref()?)))
+        {
+            let ports: Vec<_> =
+                (0..topology.links.len()).filter(|link| topology.links[*link].from.0 as usize == node).collect();
+            for (port, &link) in ports.iter().enumerate() {
+                let id = LinkId(link as u32);
+                let outlet = outlet(topology, id, seed);
+                let queue = Queue::Many(MultiQueue::new(params.queues.clone(), outlet));
+                let place = (switches.len() as u32, Port(port as u16));
+                links[link] = Some(Link::new(id, &topology.links[link], queue, Some(place)));
+            }
+            // The first link that leaves a switch is its bottleneck.
+            let first = outlet(topology, LinkId(ports.first().map_or(0, |link| *link as u32)), seed);
+            switches.push(Switch {
+                pipeline: params.pipeline.build(ports.len() as u16, first.rate, first.seed),
+                recirculation: params.recirculation,
+                recirculated: VecDeque::new(),
+                timer: Nanos::MAX,
+            });
+        }
+        let plain = |(index, link): (usize, Option<Link>)| {
+            link.unwrap_or_else(|| {
+                let (id, params) = (LinkId(index as u32), &topology.links[index]);
+                Link::new(id, params, Queue::One(params.discipline.build(outlet(topology, id, seed))), None)
+            })
+        };
+        let links = links.into_iter().enumerate().map(plain).collect();
+        let mut network = Self {
+            now: Nanos::ZERO,
+            events: Events::default(),
+            packets: Packets::default(),
+            links,
+            switches,
+            routes: Vec::new(),
+            gone: Vec::new(),
+            idle: Vec::new(),
+        };
+        for link in 0..network.links.len() as u32 {
+            network.set_queue_timer(link);
+        }
+        for switch in 0..network.switches.len() as u32 {
+            network.set_switch_timer(switch);
+        }
+        network
+    }
+
+    /// A new packet starts on its way, from the host at the beginning of its route.
+    #[inline]
+    pub fn send(&mut self, packet: OnItsWay, observer: &mut impl Observer) {
+        let link = self.routes[packet.route as usize][0];
+        let id = self.packets.insert(packet);
+        self.offer(link, id, observer);
+    }
+
+    /// The packet at the head of what a link has sent is at its other end.
+    #[inline]
+    pub fn arrive(&mut self, link: u32, observer: &mut impl Observer) -> Arrival {
+        let sent = &mut self.links[link as usize].sent;
+        let Some((_, id)) = sent.pop_front() else { return Arrival::OnItsWay };
+        if let Some((next, _)) = sent.front() {
+            self.events.push(*next, Event::Arrive(link));
+        }
+        let packet = self.packets.at(id);
+        packet.hop += 1;
+        let (route, hop) = (packet.route, packet.hop);
+        match self.routes[route as usize].get(usize::from(hop)) {
+            Some(next) => {
+                let next = *next;
+                self.offer(next, id, observer);
+                Arrival::OnItsWay
+            }
+            None => {
+                let packet = self.packets.remove(id);
+                observer.delivered(id, &packet, self.now);
+                Arrival::There(packet)
+            }
+        }
+    }
+
+    /// A packet comes to the queue of a link.
+    #[inline]
+    fn offer(&mut self, index: u32, id: PacketId, observer: &mut impl Observer) {
+        let link = &mut self.links[index as usize];
+        let on_its_way = self.packets.at(id);
+        let size = ByteCount(u64::from(on_its_way.bytes + link.overhead));
+        let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
+        link.stats.offered.packets += 1;
+        link.stats.offered.bytes += size;
+        let backlog = link.queue.backlog();
+        if backlog.bytes > link.stats.longest {
+            link.stats.longest = backlog.bytes;
+        }
+        if link.switch.is_some() {
+            self.through_ingress(index, packet, observer);
+        } else {
+            self.enqueue(index, 0, packet, observer);
+        }
+    }
+
+    /// A packet enters a queue of a link, which is served if it can be.
+    #[inline]
+    fn enqueue(&mut self, index: u32, queue: u16, packet: Packet, observer: &mut impl Observer) {
+        let now = self.now;
+        let link = &mut self.links[index as usize];
+        // A link that has nothing to send is not free any earlier than now.
+        if link.queue.backlog().packets == 0 {
+            link.transmitter.wait_until(now);
+        }
+        let (packets, gone) = (&mut self.packets, &mut self.gone);
+        let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
+        match &mut link.queue {
+            Queue::One(discipline) => discipline.enqueue(packet, now, &mut sink),
+            Queue::Many(queues) => queues.enqueue_to(queue, packet, now, &mut sink),
+        }
+        if !link.serving && link.queue.backlog().packets > 0 {
+            link.serving = true;
+            let free = link.transmitter.free_at();
+            if free <= now {
+                self.idle.push(index);
+            } else {
+                self.events.push(free, Event::Serve(index));
+            }
+        }
+        self.set_queue_timer(index);
+    }
+
+    /// Links that were idle before the event that is over send what came to them: unless more happens at this time, for
+    /// links are served last.
+    #[inline]
+    pub fn serve_idle(&mut self, observer: &mut impl Observer) {
+        while let Some(index) = self.idle.pop() {
+            if self.events.next_time() == Some(self.now) {
+                self.events.push(self.now, Event::Serve(index));
+            } else {
+                self.serve(index, observer);
+            }
+        }
+    }
+
+    /// A link is free: it sends what its queue gives.
+    #[inline]
+    pub fn serve(&mut self, index: u32, observer: &mut impl Observer) {
+        let now = self.now;
+        self.links[index as usize].serving = false;
+        // What a switch takes off behind the queue has had its turn on the link; one turn a call.
+        let link = &mut self.links[index as usize];
+        let (packets, gone) = (&mut self.packets, &mut self.gone);
+        let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
+        if let Some(departure) = link.queue.dequeue(now, &mut sink) {
+            link.transmitter.send(departure.packet.size);
+            if link.switch.is_some() {
+                self.through_egress(index, departure, observer);
+            } else {
+                self.transmit(index, &departure, observer);
+            }
+        }
+        let link = &mut self.links[index as usize];
+        if link.queue.backlog().packets > 0 {
+            link.serving = true;
+            self.events.push(link.transmitter.free_at(), Event::Serve(index));
+        }
+        self.set_queue_timer(index);
+    }
+
+    /// A packet goes onto a link, whose transmitter has counted it.
+    #[inline]
+    fn transmit(&mut self, index: u32, departure: &Departure, observer: &mut impl Observer) {
+        let link = &mut self.links[index as usize];
+        let id = departure.packet.id;
+        let on_its_way = self.packets.at(id);
+        on_its_way.ecn = departure.packet.ecn;
+        link.stats.departed(departure);
+        observer.departed(link.id, departure, on_its_way);
+        let arrives = link.transmitter.free_at().saturating_add(link.delay);
+        if link.sent.is_empty() {
+            self.events.push(arrives, Event::Arrive(index));
+        }
+        link.sent.push_back((arrives, id));
+    }
+
+    /// The timer of a link's discipline may be due.
+    pub fn on_queue_timer(&mut self, index: u32) {
+        let now = self.now;
+        let link = &mut self.links[index as usize];
+        if now < link.timer {
+            return;
+        }
+        link.timer = Nanos::MAX;
+        if let Queue::One(discipline) = &mut link.queue {
+            while discipline.next_timer().is_some_and(|due| due <= now) {
+                discipline.on_timer(now);
+            }
+        }
+        self.set_queue_timer(index);
+    }
+
+    #[inline]
+    fn set_queue_timer(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        if let Some(due) = link.queue.next_timer()
+            && due < link.timer
+        {
+            link.timer = due;
+            self.events.push(due, Event::QueueTimer(index));
+        }
+    }
+}
+
+/// Switches.
+impl Network {
+    fn through_ingress(&mut self, index: u32, mut packet: Packet, observer: &mut impl Observer) {
+        let now = self.now;
+        let link = &mut self.links[index as usize];
+        let Some((switch, port)) = link.switch else { return };
+        let mut headers = self.packets.at(packet.id).headers;
+        let (packets, gone) = (&mut self.packets, &mut self.gone);
+        let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
+        let verdict = self.switches[switch as usize].pipeline.ingress(port, &mut packet, &mut headers, now, &mut sink);
+        if let Ingress::Drop(reason) = verdict {
+            sink.dropped(&Dropped::on_arrival(packet, QueueId(0), now, reason));
+        } else {
+            self.rewrite(&packet, &headers);
+        }
+        match verdict {
+            Ingress::Enqueue(queue) => self.enqueue(index, queue, packet, observer),
+            Ingress::Recirculate => self.recirculate(switch, index, packet.id),
+            Ingress::Consume => {
+                let owner = self.packets.remove(packet.id).owner;
+                self.gone.push(owner);
+            }
+            Ingress::Drop(_) => {}
+        }
+        self.set_switch_timer(switch);
+    }
+
+    fn through_egress(&mut self, index: u32, mut departure: Departure, observer: &mut impl Observer) {
+        let link = &mut self.links[index as usize];
+        let Some((switch, port)) = link.switch else { return };
+        let mut headers = self.packets.at(departure.packet.id).headers;
+        let (packets, gone) = (&mut self.packets, &mut self.gone);
+        let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
+        let verdict = self.switches[switch as usize].pipeline.egress(port, &mut departure, &mut headers, &mut sink);
+        let lost_turn = link.transmitter.free_at().saturating_sub(self.now);
+        let packet = departure.packet;
+        if let Egress::Drop(reason) = verdict {
+            let (queue, enqueued) = (departure.queue, departure.enqueued);
+            let dropped = Dropped::from_queue(packet, queue, enqueued, self.now, reason);
+            sink.dropped(&Dropped { link_time: lost_turn, ..dropped });
+            link.stats.wasted = link.stats.wasted.saturating_add(lost_turn);
+        } else {
+            self.rewrite(&packet, &headers);
+        }
+        match verdict {
+            Egress::Send => self.transmit(index, &departure, observer),
+            Egress::SendAndFeedBack => {
+                let mut copy = *self.packets.at(packet.id);
+                (copy.headers.fed_back, copy.owner) = (true, Owner::Switch);
+                let copy = self.packets.insert(copy);
+                self.recirculate(switch, index, copy);
+                self.transmit(index, &departure, observer);
+            }
+            Egress::Recirculate => {
+                let link = &mut self.links[index as usize];
+                link.stats.wasted = link.stats.wasted.saturating_add(lost_turn);
+                self.recirculate(switch, index, packet.id);
+            }
+            Egress::Drop(_) => {}
+        }
+        self.set_switch_timer(switch);
+    }
+
+    /// What a program wrote into a packet stays there.
+    #[inline]
+    fn rewrite(&mut self, packet: &Packet, headers: &Headers) {
+        let on_its_way = self.packets.at(packet.id);
+        (on_its_way.headers, on_its_way.ecn, on_its_way.class) = (*headers, packet.ecn, packet.class);
+    }
+
+    fn recirculate(&mut self, switch: u32, link: u32, id: PacketId) {
+        let state = &mut self.switches[switch as usize];
+        let at = self.now.saturating_add(state.recirculation);
+        if state.recirculated.is_empty() {
+            self.events.push(at, Event::Recirculated(switch));
+        }
+        state.recirculated.push_back((at, link, id));
+    }
+
+    /// What was recirculated comes to ingress again.
+    pub fn on_recirculated(&mut self, switch: u32, observer: &mut impl Observer) {
+        let state = &mut self.switches[switch as usize];
+        let Some((_, index, id)) = state.recirculated.pop_front() else { return };
+        if let Some((next, ..)) = state.recirculated.front() {
+            self.events.push(*next, Event::Recirculated(switch));
+        }
+        let overhead = self.links[index as usize].overhead;
+        let on_its_way = self.packets.at(id);
+        let size = ByteCount(u64::from(on_its_way.bytes + overhead));
+        let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
+        self.through_ingress(index, packet, observer);
+    }
+
+    /// The timer of a switch's program may be due.
+    pub fn on_switch_timer(&mut self, switch: u32) {
+        let now = self.now;
+        let state = &mut self.switches[switch as usize];
+        if now < state.timer {
+            return;
+        }
+        state.timer = Nanos::MAX;
+        while state.pipeline.next_timer().is_some_and(|due| due <= now) {
+            state.pipeline.on_timer(now);
+        }
+        self.set_switch_timer(switch);
+    }
+
+    #[inline]
+    fn set_switch_timer(&mut self, switch: u32) {
+        let state = &mut self.switches[switch as usize];
+        if let Some(due) = state.pipeline.next_timer()
+            && due < state.timer
+        {
+            state.timer = due;
+            self.events.push(due, Event::SwitchTimer(switch));
+        }
+    }
+}
+
+/// What can be asked.
+impl Network {
+    /// What waits before a link.
+    pub fn backlog(&self, link: LinkId) -> Backlog {
+        self.links[link.index()].queue.backlog()
+    }
+
+    /// The name of what manages a link's queue, and what that counted.
+    pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
+        let link = &self.links[link.index()];
+        match (&link.queue, link.switch) {
+            (Queue::One(discipline), _) => (discipline.name(), discipline.stats()),
+            (Queue::Many(_), Some((switch, _))) => {
+                let pipeline = &self.switches[switch as usize].pipeline;
+                (pipeline.name(), pipeline.stats())
+            }
+            (Queue::Many(_), None) => ("queues", Vec::new()),
+        }
+    }
+
+    /// What was counted at a link.
+    pub fn stats(&self, link: LinkId) -> &LinkStats {
+        &self.links[link.index()].stats
+    }
+}
+
+/// The outlet of a link's queues, which are numbered from 0 in each link: whoever is told of them is told of the link too.
+fn outlet(topology: &Topology, link: LinkId, seed: u64) -> Outlet {
+    Outlet {
+        rate: topology.link(link).rate.mean(),
+        queue: QueueId(0),
+        seed: crate::seed::derive(seed, u64::from(link.0)),
+    }
+}

@@ -1,0 +1,33 @@
+//! Who is told what happens in a simulation.
+
+use crate::connection::FlowRecord;
+use crate::packets::OnItsWay;
+use crate::topology::LinkId;
+use queuescope_queue::{Dropped, MarkReason};
+use queuescope_wire::{Departure, Nanos, Packet, PacketId};
+
+/// Told of what happens in a simulation, in order of time. All of it is of no effect unless it is said to be.
+pub trait Observer {
+    /// A packet left the queue of a link and went onto it.
+    #[inline]
+    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &OnItsWay) {}
+
+    /// A packet was dropped at a link.
+    #[inline]
+    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay) {}
+
+    /// A packet was marked at a link; `marked` shows it as it is now.
+    #[inline]
+    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, _now: Nanos, _packet: &OnItsWay) {}
+
+    /// A packet is where it was to go.
+    #[inline]
+    fn delivered(&mut self, _id: PacketId, _packet: &OnItsWay, _now: Nanos) {}
+
+    /// The receiver has all of a flow.
+    #[inline]
+    fn finished(&mut self, _flow: &FlowRecord) {}
+}
+
+/// Nobody.
+impl Observer for () {}

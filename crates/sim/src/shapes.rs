@@ -1,0 +1,83 @@
+//! Topologies that are often wanted.
+
+use crate::link::LinkRate;
+use crate::topology::{LinkId, LinkParams, NodeId, SwitchParams, Topology};
+use queuescope_queue::DisciplineParams;
+use queuescope_wire::Nanos;
+
+/// A link as scenarios have it: what both directions share, and the queue of the one that matters.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    /// How fast it sends.
+    pub rate: LinkRate,
+    /// How long a bit is on its way, one way.
+    pub delay: Nanos,
+    /// Bytes that it adds to each packet, from its network header on.
+    pub overhead: u32,
+    /// The queue before it.
+    pub discipline: DisciplineParams,
+}
+
+/// Hosts on both sides of one link.
+#[derive(Debug, Clone)]
+pub struct Dumbbell {
+    /// The nodes and links.
+    pub topology: Topology,
+    /// The link between the sides, and the one back.
+    pub bottleneck: LinkId,
+    /// See `bottleneck`.
+    pub back: LinkId,
+    /// Hosts on the left, of each pair.
+    pub left: Vec<NodeId>,
+    /// Hosts on the right, of each pair.
+    pub right: Vec<NodeId>,
+}
+
+impl Dumbbell {
+    /// A bottleneck between two routers, and for each pair of hosts its links to them. The way back has the same rate and
+    /// delay, and tail drop without a limit. If the left router is a switch with a program, that has its queues.
+    pub fn new(bottleneck: &Wire, switch: Option<SwitchParams>, pairs: impl IntoIterator<Item = Wire>) -> Self {
+        let mut topology = Topology::default();
+        let (left_router, right_router) = (topology.add_node("left"), topology.add_node("right"));
+        if let Some(switch) = switch {
+            topology.set_switch(left_router, switch);
+        }
+        let there = (left_router, right_router);
+        let (bottleneck, back) = add_both(&mut topology, ("bottleneck", "back"), there, bottleneck, true);
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for (n, wire) in pairs.into_iter().enumerate() {
+            let sender = topology.add_node(format!("sender-{}", n + 1));
+            let receiver = topology.add_node(format!("receiver-{}", n + 1));
+            let names = (format!("sender-{}-up", n + 1), format!("sender-{}-down", n + 1));
+            add_both(&mut topology, (&names.0, &names.1), (sender, left_router), &wire, false);
+            let names = (format!("receiver-{}-down", n + 1), format!("receiver-{}-up", n + 1));
+            add_both(&mut topology, (&names.0, &names.1), (right_router, receiver), &wire, false);
+            left.push(sender);
+            right.push(receiver);
+        }
+        Self { topology, bottleneck, back, left, right }
+    }
+}
+
+/// A link and the one back, which is the same but for its queue.
+pub fn add_both(
+    topology: &mut Topology,
+    names: (&str, &str),
+    (from, to): (NodeId, NodeId),
+    wire: &Wire,
+    measured: bool,
+) -> (LinkId, LinkId) {
+    let Wire { rate, delay, overhead, discipline } = wire.clone();
+    let back = LinkParams {
+        name: names.1.to_owned(),
+        from: to,
+        to: from,
+        rate,
+        delay,
+        overhead,
+        discipline: DisciplineParams::default(),
+        measured: false,
+    };
+    let there = LinkParams { name: names.0.to_owned(), from, to, discipline, measured, ..back.clone() };
+    (topology.add_link(there), topology.add_link(back))
+}

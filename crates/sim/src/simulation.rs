@@ -1,0 +1,560 @@
+//! A simulation: traffic over a network, event by event.
+
+use crate::Observer;
+use crate::connection::{Connection, FlowRecord, Place, Transport};
+use crate::event::Event;
+use crate::link::LinkStats;
+use crate::network::{Arrival, Network};
+use crate::packets::{OnItsWay, Owner};
+use crate::seed;
+use crate::topology::{LinkId, NodeId, Topology};
+use crate::workload::FlowStart;
+use queuescope_queue::{Headers, Host};
+use queuescope_tcp::CongestionControl;
+use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Nanos};
+use std::collections::BTreeMap;
+
+/// Traffic over a network. It does the same for the same topology, traffic and seed, whatever the machine.
+#[derive(Debug)]
+pub struct Simulation {
+    network: Network,
+    topology: Topology,
+    traffic: Traffic,
+    /// By source and destination.
+    ways: BTreeMap<(NodeId, NodeId), u32>,
+    seed: u64,
+    warmup: Nanos,
+    interval: Option<Nanos>,
+    samples: Vec<Sample>,
+}
+
+/// Who sends.
+#[derive(Debug, Default)]
+struct Traffic {
+    connections: Vec<Connection>,
+    /// Connections that are over, whose places can be used again.
+    free: Vec<u32>,
+    /// Flows that are over.
+    records: Vec<FlowRecord>,
+    started: u64,
+    workloads: Vec<Workload>,
+    sources: Vec<Source>,
+}
+
+/// Flows that start one after the other, of a group.
+struct Workload {
+    group: u32,
+    transport: Transport,
+    starts: Box<dyn Iterator<Item = FlowStart> + Send>,
+    next: Option<FlowStart>,
+}
+
+/// A source of datagrams.
+struct Source {
+    datagrams: Box<dyn Iterator<Item = (Nanos, ByteCount)> + Send>,
+    next: Option<(Nanos, ByteCount)>,
+    route: u32,
+    hosts: [Host; 2],
+    flow: FlowId,
+    record: DatagramRecord,
+}
+
+/// What became of the datagrams of a source, since the warm-up; sizes are from the network header on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatagramRecord {
+    /// The group of flows that it is of.
+    pub group: u32,
+    /// Who sent, and who received.
+    pub hosts: [Host; 2],
+    /// What was sent.
+    pub sent: Backlog,
+    /// What arrived.
+    pub delivered: Backlog,
+}
+
+impl DatagramRecord {
+    /// Bytes that arrived, without headers.
+    pub fn payload_delivered(&self) -> u64 {
+        self.delivered.bytes.0.saturating_sub(u64::from(DATAGRAM_HEADERS) * self.delivered.packets)
+    }
+}
+
+/// The state at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub at: Nanos,
+    /// Of each link that is measured.
+    pub links: Vec<LinkSample>,
+    /// Of the first flows that are active.
+    pub flows: Vec<FlowSample>,
+}
+
+/// The state of a link; what it counted is since the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkSample {
+    /// Which one.
+    pub link: LinkId,
+    /// What waits.
+    pub backlog: Backlog,
+    /// What it has sent.
+    pub sent: Backlog,
+    /// What it has dropped.
+    pub drops: u64,
+    /// What it has marked.
+    pub marks: u64,
+}
+
+/// The state of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowSample {
+    /// Its number.
+    pub number: u64,
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// The smoothed round-trip time.
+    pub smoothed_rtt: Option<Nanos>,
+    /// Bytes that the receiver has in order.
+    pub delivered: u64,
+}
+
+/// Flows that a sample has at most.
+const FLOWS_SAMPLED: usize = 64;
+/// Bytes of an IPv4 and a UDP header.
+const DATAGRAM_HEADERS: u32 = 28;
+/// Flow ids of datagrams count down from the last.
+const LAST_FLOW: u32 = u32::MAX;
+
+/// A simulation that cannot be as it was described.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// There are no links from one node to another.
+    #[error("there is no way from {from} to {to}: no links lead there")]
+    NoWay {
+        /// The one node.
+        from: String,
+        /// The other.
+        to: String,
+    },
+}
+
+impl Simulation {
+    /// A network without traffic. What happens before `warmup` does not count.
+    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Self {
+        let network = Network::new(&topology, seed);
+        let (traffic, ways, samples) = (Traffic::default(), BTreeMap::new(), Vec::new());
+        let mut simulation = Self { network, topology, traffic, ways, seed, warmup, interval: None, samples };
+        if warmup > Nanos::ZERO {
+            simulation.network.events.push(warmup, Event::WarmedUp);
+        }
+        simulation
+    }
+
+    /// The state is sampled at each multiple of `interval`.
+    pub fn sample_every(&mut self, interval: Nanos) {
+        self.interval = Some(interval);
+        self.network.events.push(Nanos::ZERO, Event::Sample);
+    }
+
+    /// Flows that are alike. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's.
+    pub fn add_flows(
+        &mut self,
+        group: u32,
+        transport: Transport,
+        starts: impl Iterator<Item = FlowStart> + Send + 'static,
+    ) {
+        let index = self.traffic.workloads.len() as u32;
+        let mut workload = Workload { group, transport, starts: Box::new(starts), next: None };
+        workload.next = workload.starts.next();
+        if let Some(next) = &workload.next {
+            self.network.events.push(next.at, Event::Start(index));
+        }
+        self.traffic.workloads.push(workload);
+    }
+
+    /// A source of datagrams: when each is sent, and its bytes from the network header on. `group` is a number of the
+    /// caller's.
+    ///
+    /// # Errors
+    /// If there is no way.
+    pub fn add_datagrams(
+        &mut self,
+        group: u32,
+        from: NodeId,
+        to: NodeId,
+        datagrams: impl Iterator<Item = (Nanos, ByteCount)> + Send + 'static,
+    ) -> Result<(), BuildError> {
+        let route = self.way(from, to)?;
+        let index = self.traffic.sources.len() as u32;
+        let hosts = [Host(from.0), Host(to.0)];
+        let none = Backlog::default();
+        let mut source = Source {
+            datagrams: Box::new(datagrams),
+            next: None,
+            route,
+            hosts,
+            flow: FlowId(LAST_FLOW - index),
+            record: DatagramRecord { group, hosts, sent: none, delivered: none },
+        };
+        source.next = source.datagrams.next();
+        if let Some((at, _)) = source.next {
+            self.network.events.push(at, Event::Datagram(index));
+        }
+        self.traffic.sources.push(source);
+        Ok(())
+    }
+
+    /// The way from a node to another, by its number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn way(&mut self, from: NodeId, to: NodeId) -> Result<u32, BuildError> {
+        if let Some(way) = self.ways.get(&(from, to)) {
+            return Ok(*way);
+        }
+        let links = self.topology.routes_from(from).to(to).filter(|links| !links.is_empty());
+        let Some(links) = links else {
+            let name = |node| self.topology.node_name(node).to_owned();
+            return Err(BuildError::NoWay { from: name(from), to: name(to) });
+        };
+        self.network.routes.push(links.into());
+        let way = self.network.routes.len() as u32 - 1;
+        self.ways.insert((from, to), way);
+        Ok(way)
+    }
+
+    /// Goes on until `end`, with everything that happens then. It can be called again with a later end.
+    pub fn run_until(&mut self, end: Nanos, observer: &mut impl Observer) {
+        while self.network.events.next_time().is_some_and(|at| at <= end) {
+            let Some((at, event)) = self.network.events.pop() else { break };
+            self.network.now = at;
+            self.happen(event, observer);
+            self.network.serve_idle(observer);
+            self.count_gone();
+        }
+        self.network.now = self.network.now.max(end);
+    }
+
+    #[inline]
+    fn happen(&mut self, event: Event, observer: &mut impl Observer) {
+        match event {
+            Event::Serve(link) => self.network.serve(link, observer),
+            Event::Arrive(link) => {
+                if let Arrival::There(packet) = self.network.arrive(link, observer) {
+                    self.receive(&packet, observer);
+                }
+            }
+            Event::QueueTimer(link) => self.network.on_queue_timer(link),
+            Event::SwitchTimer(switch) => self.network.on_switch_timer(switch),
+            Event::Recirculated(switch) => self.network.on_recirculated(switch, observer),
+            Event::SenderTimer(connection) => self.on_sender_timer(connection, observer),
+            Event::ReceiverTimer(connection) => self.on_receiver_timer(connection, observer),
+            Event::Start(workload) => self.start(workload, observer),
+            Event::Datagram(source) => self.send_datagram(source, observer),
+            Event::WarmedUp => self.warmed_up(),
+            Event::Sample => self.sample(),
+        }
+    }
+
+    /// A packet is where it was to go.
+    #[inline]
+    fn receive(&mut self, packet: &OnItsWay, observer: &mut impl Observer) {
+        let now = self.network.now;
+        match (packet.owner, &packet.headers.tcp) {
+            (Owner::Receiver(index), Some(segment)) => {
+                let connection = &mut self.traffic.connections[index as usize];
+                connection.on_their_way -= 1;
+                connection.receiver.receive(segment, packet.ecn, now);
+                self.answer(index, observer);
+            }
+            (Owner::Sender(index), Some(segment)) => {
+                let connection = &mut self.traffic.connections[index as usize];
+                connection.on_their_way -= 1;
+                connection.sender.receive(segment, packet.ecn, now);
+                self.pump(index, observer);
+            }
+            (Owner::Datagrams(index), _) => {
+                let delivered = &mut self.traffic.sources[index as usize].record.delivered;
+                delivered.packets += 1;
+                delivered.bytes += ByteCount(u64::from(packet.bytes));
+            }
+            _ => {}
+        }
+    }
+
+    /// A sender sends what it may.
+    #[inline]
+    fn pump(&mut self, index: u32, observer: &mut impl Observer) {
+        let now = self.network.now;
+        let connection = &mut self.traffic.connections[index as usize];
+        let place = connection.place;
+        while let Some((segment, ecn)) = connection.sender.transmit(now) {
+            connection.on_their_way += 1;
+            self.network.send(Connection::packet(place, true, segment, ecn), observer);
+        }
+        if let Some(due) = connection.sender.next_timer()
+            && due < connection.sender_timer
+        {
+            connection.sender_timer = due;
+            connection.events += 1;
+            self.network.events.push(due, Event::SenderTimer(index));
+        }
+        self.count_gone();
+        self.retire(index);
+    }
+
+    /// A receiver sends what it owes.
+    #[inline]
+    fn answer(&mut self, index: u32, observer: &mut impl Observer) {
+        let now = self.network.now;
+        let connection = &mut self.traffic.connections[index as usize];
+        let place = connection.place;
+        while let Some((segment, ecn)) = connection.receiver.transmit(now) {
+            connection.on_their_way += 1;
+            self.network.send(Connection::packet(place, false, segment, ecn), observer);
+        }
+        if let Some(due) = connection.receiver.next_timer()
+            && due < connection.receiver_timer
+        {
+            connection.receiver_timer = due;
+            connection.events += 1;
+            self.network.events.push(due, Event::ReceiverTimer(index));
+        }
+        if !connection.told && connection.record.bytes.is_some_and(|bytes| connection.receiver.delivered() >= bytes) {
+            connection.told = true;
+            connection.record.finished = Some(now);
+            observer.finished(&connection.record());
+        }
+        self.count_gone();
+        self.retire(index);
+    }
+
+    fn on_sender_timer(&mut self, index: u32, observer: &mut impl Observer) {
+        let now = self.network.now;
+        let connection = &mut self.traffic.connections[index as usize];
+        connection.events -= 1;
+        if now >= connection.sender_timer {
+            connection.sender_timer = Nanos::MAX;
+            if connection.sender.next_timer().is_some_and(|due| due <= now) {
+                connection.sender.on_timer(now);
+            }
+        }
+        self.pump(index, observer);
+    }
+
+    fn on_receiver_timer(&mut self, index: u32, observer: &mut impl Observer) {
+        let now = self.network.now;
+        let connection = &mut self.traffic.connections[index as usize];
+        connection.events -= 1;
+        if now >= connection.receiver_timer {
+            connection.receiver_timer = Nanos::MAX;
+            if connection.receiver.next_timer().is_some_and(|due| due <= now) {
+                connection.receiver.on_timer(now);
+            }
+        }
+        self.answer(index, observer);
+    }
+
+    /// A workload's next flow starts.
+    fn start(&mut self, index: u32, observer: &mut impl Observer) {
+        let workload = &mut self.traffic.workloads[index as usize];
+        let group = workload.group;
+        let Some(start) = workload.next.take() else { return };
+        workload.next = workload.starts.next();
+        if let Some(next) = &workload.next {
+            // A workload that runs back in time starts its flows at once.
+            self.network.events.push(next.at.max(self.network.now), Event::Start(index));
+        }
+        let nodes = [NodeId(start.from as u32), NodeId(start.to as u32)];
+        // Whoever built the simulation has asked for these ways; a node that does not exist has none.
+        let (Ok(there), Ok(back)) = (self.way(nodes[0], nodes[1]), self.way(nodes[1], nodes[0])) else { return };
+        let traffic = &mut self.traffic;
+        let (number, now) = (traffic.started, self.network.now);
+        traffic.started += 1;
+        let seed = seed::derive(!self.seed, number);
+        let transport = &traffic.workloads[index as usize].transport;
+        let free = traffic.free.pop().unwrap_or(traffic.connections.len() as u32);
+        let hosts = nodes.map(|node| Host(node.0));
+        let network_header = transport.tcp.network_header;
+        let place = Place { index: free, number, routes: [there, back], hosts, network_header };
+        let mut connection = Connection::new(transport, place, group, start.bytes, seed, now);
+        connection.sender.connect(now);
+        match traffic.connections.get_mut(free as usize) {
+            Some(old) => *old = connection,
+            None => traffic.connections.push(connection),
+        }
+        self.pump(free, observer);
+    }
+
+    fn send_datagram(&mut self, index: u32, observer: &mut impl Observer) {
+        let source = &mut self.traffic.sources[index as usize];
+        let Some((_, size)) = source.next.take() else { return };
+        source.next = source.datagrams.next();
+        if let Some((at, _)) = source.next {
+            self.network.events.push(at, Event::Datagram(index));
+        }
+        source.record.sent.packets += 1;
+        source.record.sent.bytes += size;
+        let [from, to] = source.hosts;
+        let packet = OnItsWay {
+            headers: Headers::plain(from, to, source.flow),
+            flow: source.flow,
+            number: u64::from(index),
+            bytes: u32::try_from(size.0).unwrap_or(u32::MAX).max(DATAGRAM_HEADERS),
+            ecn: Ecn::NotEct,
+            class: Class(0),
+            route: source.route,
+            hop: 0,
+            owner: Owner::Datagrams(index),
+        };
+        self.network.send(packet, observer);
+    }
+
+    /// Packets that were dropped are on their way no more.
+    #[inline]
+    fn count_gone(&mut self) {
+        while let Some(owner) = self.network.gone.pop() {
+            if let Owner::Receiver(index) | Owner::Sender(index) = owner {
+                self.traffic.connections[index as usize].on_their_way -= 1;
+            }
+        }
+    }
+
+    /// A connection that is over makes room for another.
+    #[inline]
+    fn retire(&mut self, index: u32) {
+        let connection = &mut self.traffic.connections[index as usize];
+        if connection.told && connection.is_over() {
+            // Its place is free once: nothing refers to it, so nothing comes here again.
+            connection.told = false;
+            self.traffic.records.push(connection.record());
+            connection.record.bytes = None;
+            self.traffic.free.push(index);
+        }
+    }
+
+    fn warmed_up(&mut self) {
+        for link in &mut self.network.links {
+            link.stats.reset();
+        }
+        for connection in &mut self.traffic.connections {
+            connection.record.delivered_in_warmup = connection.receiver.delivered();
+        }
+        for record in &mut self.traffic.records {
+            record.delivered_in_warmup = record.delivered;
+        }
+        for source in &mut self.traffic.sources {
+            (source.record.sent, source.record.delivered) = (Backlog::default(), Backlog::default());
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(interval) = self.interval else { return };
+        self.network.events.push(self.network.now.saturating_add(interval), Event::Sample);
+        let measured = self.network.links.iter().filter(|link| link.stats.sojourn.is_some());
+        let links = measured.map(|link| LinkSample {
+            link: link.id,
+            backlog: link.queue.backlog(),
+            sent: link.stats.sent,
+            drops: link.stats.drops.iter().sum(),
+            marks: link.stats.marks.iter().sum(),
+        });
+        let active = self.traffic.connections.iter().filter(|connection| !connection.sender.is_done());
+        let flows = active.take(FLOWS_SAMPLED).map(|connection| FlowSample {
+            number: connection.record.number,
+            window: connection.sender.control().window(),
+            in_flight: connection.sender.in_flight(),
+            smoothed_rtt: connection.sender.smoothed_rtt(),
+            delivered: connection.receiver.delivered(),
+        });
+        self.samples.push(Sample { at: self.network.now, links: links.collect(), flows: flows.collect() });
+    }
+}
+
+/// What can be asked.
+impl Simulation {
+    /// The time.
+    pub fn now(&self) -> Nanos {
+        self.network.now
+    }
+
+    /// How long what happened does not count.
+    pub fn warmup(&self) -> Nanos {
+        self.warmup
+    }
+
+    /// The nodes and links.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// What was counted at a link.
+    pub fn link(&self, link: LinkId) -> &LinkStats {
+        self.network.stats(link)
+    }
+
+    /// The links whose sojourn times are recorded.
+    pub fn measured(&self) -> impl Iterator<Item = LinkId> {
+        self.network.links.iter().filter(|link| link.stats.sojourn.is_some()).map(|link| link.id)
+    }
+
+    /// The name of what manages a link's queue, and what that counted since the start.
+    pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
+        self.network.discipline(link)
+    }
+
+    /// What waits before a link.
+    pub fn backlog(&self, link: LinkId) -> Backlog {
+        self.network.backlog(link)
+    }
+
+    /// What became of each flow so far, in the order in which they started.
+    pub fn flows(&self) -> Vec<FlowRecord> {
+        let traffic = &self.traffic;
+        let over: std::collections::BTreeSet<_> = traffic.free.iter().collect();
+        let running = (0..).zip(&traffic.connections).filter(|(index, _)| !over.contains(index));
+        let mut flows: Vec<_> = running.map(|(_, connection)| connection.record()).collect();
+        flows.extend(traffic.records.iter().cloned());
+        flows.sort_unstable_by_key(|flow| flow.number);
+        flows
+    }
+
+    /// What became of the datagrams of each source.
+    pub fn datagrams(&self) -> impl Iterator<Item = &DatagramRecord> {
+        self.traffic.sources.iter().map(|source| &source.record)
+    }
+
+    /// The samples that were taken.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// Packets that left a link, over all links, since the warm-up.
+    pub fn hops(&self) -> u64 {
+        self.network.links.iter().map(|link| link.stats.sent.packets).sum()
+    }
+
+    /// Places for connections: as many as there were at once.
+    pub fn places(&self) -> usize {
+        self.traffic.connections.len()
+    }
+
+    /// Packets that are on their way or wait.
+    pub fn on_their_way(&self) -> usize {
+        self.network.packets.len()
+    }
+}
+
+impl std::fmt::Debug for Workload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workload").field("group", &self.group).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("next", &self.next).field("record", &self.record).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,156 @@
+//! Nodes and links: what a simulation is built from.
+
+use crate::LinkRate;
+use queuescope_queue::{DisciplineParams, MultiQueueParams, PipelineParams};
+use queuescope_wire::{Nanos, Rate};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Nodes and the links between them.
+#[derive(Debug, Clone, Default)]
+pub struct Topology {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Vec<LinkParams>,
+}
+
+/// A node of a [`Topology`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A link of a [`Topology`], which leads one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// The id as an index into per-link tables.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A node.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub name: String,
+    pub switch: Option<SwitchParams>,
+}
+
+/// A switch that runs a program: all links that leave its node are its ports, in the order in which they were added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SwitchParams {
+    /// The program.
+    pub pipeline: PipelineParams,
+    /// The queues of each port.
+    pub queues: MultiQueueParams,
+    /// How long a packet takes from egress back to ingress.
+    pub recirculation: Nanos,
+}
+
+/// A link, which leads one way.
+#[derive(Debug, Clone)]
+pub struct LinkParams {
+    /// Its name in reports.
+    pub name: String,
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// How fast it sends.
+    pub rate: LinkRate,
+    /// How long a bit is on its way.
+    pub delay: Nanos,
+    /// Bytes that it adds to each packet, from its network header on.
+    pub overhead: u32,
+    /// The queue before it; of no effect where the node is a switch with a program, which has its own.
+    pub discipline: DisciplineParams,
+    /// Whether the sojourn times in its queue are recorded.
+    pub measured: bool,
+}
+
+impl Topology {
+    /// A node.
+    pub fn add_node(&mut self, name: impl Into<String>) -> NodeId {
+        self.nodes.push(Node { name: name.into(), switch: None });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// A node runs a program.
+    pub fn set_switch(&mut self, node: NodeId, switch: SwitchParams) {
+        self.nodes[node.0 as usize].switch = Some(switch);
+    }
+
+    /// A link.
+    pub fn add_link(&mut self, link: LinkParams) -> LinkId {
+        self.links.push(link);
+        LinkId(self.links.len() as u32 - 1)
+    }
+
+    /// A link, by its number.
+    pub fn link(&self, link: LinkId) -> &LinkParams {
+        &self.links[link.index()]
+    }
+
+    /// A node's name.
+    pub fn node_name(&self, node: NodeId) -> &str {
+        &self.nodes[node.0 as usize].name
+    }
+
+    /// The ways from a node to all others, if there are any: the shortest by delay, then by the number of links, then by the
+    /// order of links. Links of each way in order.
+    pub fn routes_from(&self, from: NodeId) -> Routes {
+        let mut leaving = vec![Vec::new(); self.nodes.len()];
+        for (index, link) in self.links.iter().enumerate() {
+            leaving[link.from.0 as usize].push(index);
+        }
+        let mut last = vec![None; self.nodes.len()];
+        let mut best = vec![(Nanos::MAX, u32::MAX); self.nodes.len()];
+        best[from.0 as usize] = (Nanos::ZERO, 0);
+        let mut open = BinaryHeap::from([Reverse((Nanos::ZERO, 0, from.0))]);
+        while let Some(Reverse((delay, hops, node))) = open.pop() {
+            if (delay, hops) > best[node as usize] {
+                continue;
+            }
+            for &index in &leaving[node as usize] {
+                let link = &self.links[index];
+                let (to, length) = (link.to.0 as usize, (delay.saturating_add(link.delay), hops + 1));
+                if length < best[to] {
+                    (best[to], last[to]) = (length, Some(index as u32));
+                    open.push(Reverse((length.0, length.1, link.to.0)));
+                }
+            }
+        }
+        Routes { from, last, starts: self.links.iter().map(|link| link.from).collect() }
+    }
+
+    /// The delay from a node to another over a way's links, and its slowest rate.
+    pub fn along(&self, route: &[u32]) -> (Nanos, Option<Rate>) {
+        let links = route.iter().map(|index| &self.links[*index as usize]);
+        let delay = links.clone().fold(Nanos::ZERO, |sum, link| sum.saturating_add(link.delay));
+        (delay, links.map(|link| link.rate.mean()).min())
+    }
+}
+
+/// The ways from one node to all others.
+#[derive(Debug)]
+pub struct Routes {
+    from: NodeId,
+    /// By node, the last link on the way to it.
+    last: Vec<Option<u32>>,
+    /// By link, where it begins.
+    starts: Vec<NodeId>,
+}
+
+impl Routes {
+    /// The links on the way to a node; none if there is no way.
+    pub fn to(&self, to: NodeId) -> Option<Vec<u32>> {
+        let mut route = Vec::new();
+        let mut at = to;
+        while at != self.from {
+            let link = self.last[at.0 as usize]?;
+            route.push(link);
+            at = self.starts[link as usize];
+        }
+        route.reverse();
+        Some(route)
+    }
+}

@@ -1,0 +1,215 @@
+//! Traffic that nothing slows down: what a simulation does to it is known without one.
+
+use proptest::prelude::*;
+use queuescope_queue::{
+    Discipline, DisciplineParams, DropReason, Dropped, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams,
+};
+use queuescope_sim::shapes::{Dumbbell, Wire, add_both};
+use queuescope_sim::{
+    BuildError, Journey, LinkId, LinkRate, NodeId, Observer, OnItsWay, Output, Replay, Simulation, Telemetry, Topology,
+    number,
+};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
+
+/// What left a link or was dropped there.
+#[derive(Default)]
+struct Log {
+    link: u32,
+    departures: Vec<(u64, Nanos, Nanos, Backlog)>,
+    drops: Vec<(u64, Nanos)>,
+}
+
+impl Observer for Log {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
+        assert_eq!(u64::from(packet.bytes), departure.packet.size.0, "links add nothing");
+        if link.0 == self.link {
+            let id = number(departure.packet.id);
+            self.departures.push((id, departure.enqueued, departure.dequeued, departure.backlog_in));
+        }
+    }
+
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &OnItsWay) {
+        assert_eq!((link.0, dropped.reason), (self.link, DropReason::Overlimit));
+        self.drops.push((number(dropped.packet.id), dropped.at));
+    }
+}
+
+/// The same of a replay.
+impl Sink for Log {
+    fn dropped(&mut self, dropped: &Dropped) {
+        self.drops.push((dropped.packet.id.0, dropped.at));
+    }
+
+    fn marked(&mut self, packet: &Packet, _reason: MarkReason, _now: Nanos) {
+        panic!("{packet:?} was marked");
+    }
+}
+
+impl Output for Log {
+    fn departed(&mut self, departure: &Departure) {
+        self.departures.push((departure.packet.id.0, departure.enqueued, departure.dequeued, departure.backlog_in));
+    }
+}
+
+fn rate(bits: u64) -> Rate {
+    Rate::from_bits_per_second(bits).unwrap()
+}
+
+fn wire(bits: u64, delay: u64, limit: Limit) -> Wire {
+    let discipline = DisciplineParams::TailDrop(TailDropParams { limit });
+    Wire { rate: LinkRate::Constant(rate(bits)), delay: Nanos(delay), overhead: 0, discipline }
+}
+
+fn one_link(wire: &Wire) -> (Topology, [NodeId; 2], LinkId) {
+    let mut topology = Topology::default();
+    let (from, to) = (topology.add_node("a"), topology.add_node("b"));
+    let (link, _) = add_both(&mut topology, ("there", "back"), (from, to), wire, true);
+    (topology, [from, to], link)
+}
+
+proptest! {
+    /// One link is a replay: the same packets leave at the same times, behind the same queue.
+    #[test]
+    fn a_link_is_a_replay(
+        bits in prop_oneof![1_000_000..20_000_000_000u64, Just(8_000_000_000)],
+        most in prop::option::of(0..10u64),
+        gaps in prop::collection::vec((0..4_000u64, 28..3_000u64), 1..120)
+    ) {
+        let limit = most.map_or(Limit::None, Limit::Packets);
+        let arrivals: Vec<_> =
+            gaps.iter().scan(0, |now, (gap, size)| { *now += gap; Some((Nanos(*now), ByteCount(*size))) }).collect();
+        let (topology, [from, to], link) = one_link(&wire(bits, 7, limit));
+        let mut simulation = Simulation::new(topology, 0, Nanos::ZERO);
+        simulation.add_datagrams(0, from, to, arrivals.clone().into_iter()).unwrap();
+        let mut simulated = Log::default();
+        simulation.run_until(Nanos(u64::MAX / 2), &mut simulated);
+
+        let outlet = Outlet { rate: rate(bits), queue: QueueId(0), seed: 0 };
+        let mut replay = Replay::new(TailDrop::new(TailDropParams { limit }, outlet), rate(bits));
+        let mut replayed = Log::default();
+        for (id, (now, size)) in (0..).zip(&arrivals) {
+            let packet = Packet { id: PacketId(id), flow: FlowId(0), size: *size, class: Class(0), ecn: Ecn::NotEct };
+            replay.arrive(packet, *now, &mut replayed);
+        }
+        replay.finish(&mut replayed);
+        prop_assert_eq!(&simulated.departures, &replayed.departures);
+        prop_assert_eq!(&simulated.drops, &replayed.drops);
+
+        let (stats, record) = (simulation.link(link), simulation.datagrams().next().unwrap());
+        prop_assert_eq!(stats.offered.packets, arrivals.len() as u64);
+        prop_assert_eq!(stats.drops[DropReason::Overlimit as usize], replayed.drops.len() as u64);
+        prop_assert_eq!(record.sent.bytes.0, arrivals.iter().map(|(_, size)| size.0).sum::<u64>());
+        prop_assert_eq!((record.delivered, simulation.on_their_way()), (stats.sent, 0));
+        prop_assert_eq!(replay.discipline().backlog().packets, 0);
+    }
+
+    /// At any moment, what was sent has arrived, was dropped or is on its way.
+    #[test]
+    fn no_packet_is_lost_or_invented(
+        ends in prop::collection::vec(1..40_000_000u64, 1..6), rates in prop::collection::vec(1..60u64, 1..5), most in 1..30u64
+    ) {
+        let hosts = rates.iter().map(|_| wire(100_000_000, 100_000, Limit::Packets(20)));
+        let dumbbell = Dumbbell::new(&wire(20_000_000, 1_000_000, Limit::Packets(most)), None, hosts);
+        let links = dumbbell.topology.clone();
+        let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO);
+        for (n, megabits) in rates.iter().enumerate() {
+            let gap = 1_500 * 8 * 1_000 / megabits;
+            let datagrams = (0..).map(move |k| (Nanos(k * gap), ByteCount(1_500)));
+            simulation.add_datagrams(n as u32, dumbbell.left[n], dumbbell.right[n], datagrams).unwrap();
+        }
+        let mut ends = ends;
+        ends.sort_unstable();
+        for end in ends {
+            simulation.run_until(Nanos(end), &mut ());
+            let sent: u64 = simulation.datagrams().map(|record| record.sent.packets).sum();
+            let delivered: u64 = simulation.datagrams().map(|record| record.delivered.packets).sum();
+            let all = || (0..2 + 4 * rates.len() as u32).map(LinkId);
+            let dropped: u64 = all().map(|link| simulation.link(link).drops.iter().sum::<u64>()).sum();
+            prop_assert_eq!(sent, delivered + dropped + simulation.on_their_way() as u64);
+            for link in all() {
+                let stats = simulation.link(link);
+                let waiting = simulation.backlog(link).packets;
+                prop_assert_eq!(stats.offered.packets, stats.sent.packets + waiting + stats.drops.iter().sum::<u64>());
+                let able = links.link(link).rate.mean().bytes_in(Nanos(end)).0 + 1_500;
+                prop_assert!(stats.sent.bytes.0 <= able, "{} sends {} of {able}", links.link(link).name, stats.sent.bytes.0);
+            }
+        }
+    }
+}
+
+/// Two links in a row: a packet is at the end after both delays and both times to send it.
+#[test]
+fn delays_add_up() {
+    let mut topology = Topology::default();
+    let nodes = ["a", "b", "c"].map(|name| topology.add_node(name));
+    let first = wire(8_000_000, 3_000_000, Limit::None);
+    add_both(&mut topology, ("ab", "ba"), (nodes[0], nodes[1]), &first, true);
+    let (second, _) =
+        add_both(&mut topology, ("bc", "cb"), (nodes[1], nodes[2]), &wire(4_000_000, 5_000_000, Limit::None), true);
+    let mut simulation = Simulation::new(topology, 0, Nanos::ZERO);
+    let datagrams = [(Nanos(1_000), ByteCount(1_000)), (Nanos(1_000), ByteCount(500))];
+    simulation.add_datagrams(0, nodes[0], nodes[2], datagrams.into_iter()).unwrap();
+    let mut log = Log { link: second.0, ..Log::default() };
+    simulation.run_until(Nanos(1_000 + 3_000_000 + 1_000_000 + 5_000_000 + 2_000_000 - 1), &mut log);
+    assert_eq!(simulation.datagrams().next().unwrap().delivered.packets, 0);
+    simulation.run_until(Nanos(simulation.now().0 + 1), &mut log);
+    assert_eq!(simulation.datagrams().next().unwrap().delivered.packets, 1);
+    // The second is at the second link half a millisecond after the first, which needs two: it waits for the rest.
+    assert_eq!(log.departures[1].1, Nanos(1_000 + 3_000_000 + 1_500_000));
+    assert_eq!(log.departures[1].2, Nanos(1_000 + 3_000_000 + 1_000_000 + 2_000_000));
+}
+
+#[test]
+fn the_shortest_way_is_taken_and_no_way_is_an_error() {
+    let mut topology = Topology::default();
+    let nodes = ["a", "b", "c", "d"].map(|name| topology.add_node(name));
+    for (from, to, delay) in [(0, 2, 10), (0, 1, 4), (1, 2, 5)] {
+        add_both(&mut topology, ("", ""), (nodes[from], nodes[to]), &wire(1_000_000, delay, Limit::None), false);
+    }
+    let routes = topology.routes_from(nodes[0]);
+    assert_eq!((routes.to(nodes[2]), routes.to(nodes[3]), routes.to(nodes[0])), (Some(vec![2, 4]), None, Some(vec![])));
+    let mut simulation = Simulation::new(topology, 0, Nanos::ZERO);
+    let no_way = BuildError::NoWay { from: "a".to_owned(), to: "d".to_owned() };
+    assert_eq!(simulation.add_datagrams(0, nodes[0], nodes[3], [].into_iter()), Err(no_way));
+}
+
+/// What came before the warm-up was over does not count, and packets that were on their way then do when they arrive.
+#[test]
+fn a_warm_up_does_not_count() {
+    let (topology, [from, to], link) = one_link(&wire(8_000_000, 0, Limit::None));
+    let mut simulation = Simulation::new(topology, 0, Nanos(10_500_000));
+    let datagrams = (0..20).map(|n| (Nanos(n * 1_000_000), ByteCount(1_000)));
+    simulation.add_datagrams(0, from, to, datagrams).unwrap();
+    simulation.run_until(Nanos(1_000_000_000), &mut ());
+    let record = simulation.datagrams().next().unwrap();
+    assert_eq!((record.sent.packets, record.delivered.packets), (9, 10));
+    assert_eq!((simulation.link(link).offered.packets, simulation.link(link).sent.packets), (9, 9));
+    assert_eq!(record.payload_delivered(), 10 * (1_000 - 28));
+}
+
+/// A packet's telemetry is the sum of what its links told.
+#[test]
+fn telemetry_follows_a_packet() {
+    let dumbbell =
+        Dumbbell::new(&wire(8_000_000, 1_000, Limit::Packets(2)), None, [wire(80_000_000, 500, Limit::None)]);
+    let (from, to, bottleneck) = (dumbbell.left[0], dumbbell.right[0], dumbbell.bottleneck);
+    let mut journeys = Vec::new();
+    let told = |journey: &Journey<'_>| {
+        let hops: Vec<_> = journey.hops.iter().map(|hop| (hop.node, hop.ingress.0, hop.egress.0)).collect();
+        journeys.push((journey.number, hops, journey.at.0, journey.dropped));
+    };
+    let mut telemetry = Telemetry::new(&dumbbell.topology, Log { link: bottleneck.0, ..Log::default() }, told);
+    let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO);
+    simulation.add_datagrams(0, from, to, (0..5).map(|_| (Nanos(0), ByteCount(1_000)))).unwrap();
+    simulation.run_until(Nanos(1_000_000_000), &mut telemetry);
+    let (left, right) = (NodeId(0), NodeId(1));
+    // A packet takes 100 us on the way to the bottleneck, 1 ms on that, 100 us behind it.
+    let first = vec![(from, 0, 0), (left, 100_500, 100_500), (right, 1_101_500, 1_101_500)];
+    let overlimit = Some((bottleneck, DropReason::Overlimit));
+    assert_eq!(telemetry.inner.departures.len(), 3);
+    assert_eq!(journeys[0], (3, vec![(from, 0, 300_000)], 400_500, overlimit));
+    assert_eq!(journeys[1], (4, vec![(from, 0, 400_000)], 500_500, overlimit));
+    assert_eq!(journeys[2], (0, first, 1_202_000, None));
+    assert_eq!(journeys[3].1[1], (left, 200_500, 1_100_500));
+    assert_eq!(journeys.len(), 5);
+}

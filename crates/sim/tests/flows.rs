@@ -1,0 +1,93 @@
+//! TCP over a bottleneck: what must hold whatever the discipline and the congestion control.
+
+mod common;
+
+use common::{Setting, run};
+use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
+use queuescope_sim::workload::FlowStart;
+use queuescope_sim::{FlowRecord, NodeId, Simulation};
+use queuescope_tcp::Algorithm;
+use queuescope_wire::{ByteCount, Nanos};
+
+fn buffer(bytes: u64) -> DisciplineParams {
+    DisciplineParams::TailDrop(TailDropParams { limit: Limit::Bytes(ByteCount(bytes)) })
+}
+
+/// Payload as a share of packets on the link: 1448 of 1500 bytes.
+const PAYLOAD: f64 = 1448.0 / 1500.0;
+
+#[test]
+fn one_flow_of_any_congestion_control_fills_the_link() {
+    for algorithm in Algorithm::ALL {
+        // 20 Mb/s and 20 ms: 50 kB in flight, and a buffer of twice that.
+        let simulation = run(&Setting { algorithm: *algorithm, discipline: buffer(100_000), ..Setting::default() });
+        let flow = &simulation.flows()[0];
+        let seconds = (simulation.now() - simulation.warmup()).as_secs_f64();
+        let share = delivered(flow) as f64 * 8.0 / (seconds * Setting::default().rate as f64 * PAYLOAD);
+        assert!((0.9..=1.0).contains(&share), "{algorithm} gets {share}");
+    }
+}
+
+#[test]
+fn a_run_is_a_function_of_its_seed() {
+    let outcome = |seed| {
+        let discipline = DisciplineParams::defaults().into_iter().find(|params| params.name() == "red").unwrap();
+        let simulation = run(&Setting { flows: 5, seed, discipline, ..Setting::default() });
+        (simulation.flows(), simulation.hops())
+    };
+    assert_eq!(outcome(1), outcome(1));
+    assert_ne!(outcome(1), outcome(2));
+}
+
+/// A thousand flows one after the other: each is delivered whole, and their places are used again.
+#[test]
+fn flows_with_an_end_finish_and_make_room() {
+    let setting = Setting { flows: 1, discipline: buffer(20_000), ..Setting::default() };
+    let (mut simulation, from, to) = setting.network();
+    let starts = (0..1_000u64).map(move |n| FlowStart {
+        at: Nanos(n * 20_000_000),
+        from: from[0].0 as usize,
+        to: to[0].0 as usize,
+        bytes: Some(1 + n * 97 % 40_000),
+    });
+    simulation.add_flows(0, setting.transport(), starts);
+    simulation.run_until(Nanos(40_000_000_000), &mut ());
+    let flows = simulation.flows();
+    assert_eq!(flows.len(), 1_000);
+    for (number, flow) in (0..).zip(&flows) {
+        assert_eq!((flow.number, Some(flow.delivered)), (number, flow.bytes));
+        assert!(flow.finished.is_some_and(|at| at > flow.started), "{flow:?}");
+    }
+    assert_eq!(simulation.on_their_way(), 0);
+    assert!(simulation.places() < 60, "{} places for flows that overlap little", simulation.places());
+}
+
+/// Two flows that are alike get alike, and together no more than there is.
+#[test]
+fn flows_share() {
+    let discipline = DisciplineParams::defaults().into_iter().find(|params| params.name() == "fq-codel").unwrap();
+    let simulation = run(&Setting { flows: 4, discipline, ..Setting::default() });
+    let got: Vec<_> = simulation.flows().iter().map(delivered).collect();
+    let total: u64 = got.iter().sum();
+    let able = (simulation.now() - simulation.warmup()).as_secs_f64() * Setting::default().rate as f64 / 8.0;
+    assert!(total as f64 <= able * PAYLOAD, "{total} of {able}");
+    for bytes in got {
+        assert!((0.23..0.27).contains(&(bytes as f64 / total as f64)), "{bytes} of {total}");
+    }
+}
+
+/// What a link sent, bit by bit, is what came out of it: payload, headers, and what was sent in vain.
+#[test]
+fn what_is_delivered_was_sent() {
+    let simulation: Simulation = run(&Setting { flows: 3, discipline: buffer(9_000), warmup: 0, ..Setting::default() });
+    let payload: u64 = simulation.flows().iter().map(delivered).sum();
+    let stats = simulation.link(simulation.measured().next().unwrap());
+    assert!(stats.drops.iter().sum::<u64>() > 0, "the buffer is small");
+    assert!(payload as f64 <= stats.sent.bytes.0 as f64 * PAYLOAD);
+    assert!(payload as f64 >= stats.sent.bytes.0 as f64 * PAYLOAD * 0.97, "{payload} of {}", stats.sent.bytes.0);
+    assert_eq!(simulation.flows().iter().map(|flow| NodeId(flow.hosts[0].0)).filter(|node| node.0 == 0).count(), 0);
+}
+
+fn delivered(flow: &FlowRecord) -> u64 {
+    flow.delivered - flow.delivered_in_warmup
+}

@@ -1,0 +1,196 @@
+//! DCTCP (RFC 8257): it reduces the window by how much of the data was marked.
+//!
+//! In each window of data it takes the part of the acknowledged bytes that were marked, `M`, and averages it:
+//! `alpha = (1 - g) alpha + g M`. The first mark in a window of data is a congestion event to the sender, as with classic
+//! ECN ([`CongestionControl::on_congestion`]); then `window (1 - alpha / 2)` is left. A loss halves it (section 3.5).
+//!
+//! Deviations:
+//! - Section 3.3 has the new `alpha` ready before the reduction when both come with one ACK. Here the order is the sender's:
+//!   ns-3 reduces first. It moves `alpha` by a sixteenth at most.
+//! - Growth is NewReno's, and stops while a reduction for a mark is under way, as in Linux and ns-3.
+//! - Linux keeps `alpha` in units of 1/1024, and what is below 16 of them becomes nothing at once. [`DctcpParams::linux`] does
+//!   that too, in floating point otherwise.
+//! - ns-3 reduces by `alpha` after a loss too, and to less than two segments.
+
+use super::common::{ReductionStats, Round, RoundEnd, Timeouts, Window, may_grow};
+use super::{Ack, Congestion, CongestionControl, Counting, EcnUse};
+use queuescope_wire::Nanos;
+
+/// How DCTCP averages and reduces. The default is as RFC 8257 has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DctcpParams {
+    /// The weight of a window in the average: `g`, 1/16.
+    pub gain: f64,
+    /// The average before the first window: 1.
+    pub initial_alpha: f64,
+    /// An average below this that gets no marks becomes nothing. 0; Linux 16/1024.
+    pub least_alpha: f64,
+    /// When a window of data is over.
+    pub round: RoundEnd,
+    /// Whether a loss halves the window, and does not count as a mark (section 3.5).
+    pub loss_halves: bool,
+    /// The smallest window after a reduction, in segments. 2; ns-3 1.
+    pub floor: u64,
+    /// The most that an ACK adds in slow start, in segments.
+    pub slow_start_limit: Option<u32>,
+    /// Whether the window grows only when it was what kept the sender from sending.
+    pub only_if_limited: bool,
+}
+
+impl Default for DctcpParams {
+    fn default() -> Self {
+        Self {
+            gain: 1.0 / 16.0,
+            initial_alpha: 1.0,
+            least_alpha: 0.0,
+            round: RoundEnd::Passed,
+            loss_halves: true,
+            floor: 2,
+            slow_start_limit: Some(1),
+            only_if_limited: true,
+        }
+    }
+}
+
+impl DctcpParams {
+    /// As ns-3.37's `TcpDctcp`.
+    pub fn ns3() -> Self {
+        Self {
+            round: RoundEnd::Reached,
+            loss_halves: false,
+            floor: 1,
+            slow_start_limit: None,
+            only_if_limited: false,
+            ..Self::default()
+        }
+    }
+
+    /// As Linux's `tcp_dctcp`.
+    pub fn linux() -> Self {
+        Self { least_alpha: 16.0 / 1024.0, round: RoundEnd::Reached, slow_start_limit: None, ..Self::default() }
+    }
+
+    /// The average after a window of which the part `marked` was marked.
+    #[inline]
+    pub fn average(&self, alpha: f64, marked: f64) -> f64 {
+        let kept = if alpha < self.least_alpha { 0.0 } else { (1.0 - self.gain) * alpha };
+        (kept + self.gain * marked).clamp(0.0, 1.0)
+    }
+}
+
+/// DCTCP.
+#[derive(Debug, Clone)]
+pub struct Dctcp {
+    params: DctcpParams,
+    window: Window,
+    round: Round,
+    /// Whether a window of data was begun.
+    begun: bool,
+    alpha: f64,
+    acked: u64,
+    marked: u64,
+    timeouts: Timeouts,
+    stats: DctcpStats,
+}
+
+/// What DCTCP counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DctcpStats {
+    /// Reductions by their cause.
+    pub reductions: ReductionStats,
+    /// Windows of data that were averaged.
+    pub windows: u64,
+    /// Bytes acknowledged as marked.
+    pub marked_bytes: u64,
+}
+
+impl Dctcp {
+    /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
+    pub fn new(params: DctcpParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
+        Self {
+            params,
+            window: Window::new(mss, initial_window),
+            round: Round::default(),
+            begun: false,
+            alpha: params.initial_alpha.clamp(0.0, 1.0),
+            acked: 0,
+            marked: 0,
+            timeouts: Timeouts::default(),
+            stats: DctcpStats::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &DctcpStats {
+        &self.stats
+    }
+
+    /// The average part of the data that was marked, 0.0 to 1.0.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    #[inline]
+    fn observe(&mut self, ack: &Ack) {
+        self.acked = self.acked.saturating_add(ack.acked);
+        self.marked = self.marked.saturating_add(ack.marked.min(ack.acked));
+        self.stats.marked_bytes = self.stats.marked_bytes.saturating_add(ack.marked.min(ack.acked));
+        if !std::mem::replace(&mut self.begun, true) {
+            self.round.begin(ack.next);
+        } else if self.round.is_over(ack, self.params.round) {
+            let marked = if self.acked > 0 { self.marked as f64 / self.acked as f64 } else { 0.0 };
+            self.alpha = self.params.average(self.alpha, marked);
+            self.stats.windows += 1;
+            (self.acked, self.marked) = (0, 0);
+        }
+    }
+
+    fn reduce(&mut self, lost: bool) {
+        let left = if lost && self.params.loss_halves {
+            self.window.bytes / 2
+        } else {
+            (self.window.bytes as f64 * (1.0 - self.alpha / 2.0)) as u64
+        };
+        self.window.reduce(left, self.params.floor.max(1));
+    }
+}
+
+impl CongestionControl for Dctcp {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
+        self.timeouts.on_ack(ack);
+        self.observe(ack);
+        if may_grow(ack) && (ack.window_limited || !self.params.only_if_limited) {
+            Counting::Bytes { limit: self.params.slow_start_limit }.grow(&mut self.window, ack.acked);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion, _now: Nanos) {
+        self.stats.reductions.count(congestion);
+        self.reduce(congestion.lost > 0);
+    }
+
+    fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {
+        self.stats.reductions.timeouts += 1;
+        if self.timeouts.is_first() {
+            self.reduce(true);
+        }
+        self.window.collapse();
+    }
+
+    fn on_recovered(&mut self, _now: Nanos) {}
+
+    #[inline]
+    fn window(&self) -> u64 {
+        self.window.bytes
+    }
+
+    #[inline]
+    fn slow_start_threshold(&self) -> u64 {
+        self.window.threshold
+    }
+
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Counted
+    }
+}

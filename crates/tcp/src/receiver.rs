@@ -1,0 +1,398 @@
+//! The receiving end: acknowledges, delays ACKs, tells of what came out of order, echoes marks.
+//!
+//! Sources: RFC 9293 (acceptance, delayed ACKs), RFC 2018 and 2883 (SACK), RFC 7323 section 4.3 (which timestamp is given
+//! back), RFC 3168 section 6.1.3 (ECE until CWR), RFC 8257 section 3.2 (DCTCP's two states). The application reads at once,
+//! so the window that is advertised never shrinks. The receiver does not close its own half: a FIN is acknowledged and that
+//! is the end.
+
+use crate::congestion::EcnUse;
+use crate::params::TcpParams;
+use crate::segment::{Flags, Sacks, Segment, Timestamps};
+use queuescope_wire::{Ecn, Nanos};
+use std::collections::VecDeque;
+
+/// The receiving end of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    params: TcpParams,
+    ecn_use: EcnUse,
+    state: State,
+    ecn: bool,
+    /// The next byte in order.
+    next: u64,
+    /// The sequence number behind the FIN, once one has come.
+    end: Option<u64>,
+    islands: VecDeque<(u64, u64)>,
+    /// A number in each of the islands that changed last, the newest first.
+    recent: [u64; Sacks::MOST],
+    /// What came twice, to be told once.
+    duplicate: Option<(u64, u64)>,
+    /// The highest ACK sent.
+    acknowledged: u64,
+    echo_timestamp: u32,
+    /// Segments in order since the last ACK.
+    unacknowledged: u32,
+    quick_acks: u32,
+    ack_at: Option<Nanos>,
+    due: Due,
+    repeat_syn_at: Option<Nanos>,
+    syn_rto: Nanos,
+    marks: Marks,
+    stats: ReceiverStats,
+}
+
+/// What a receiver counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Segments that came.
+    pub segments: u64,
+    /// Those whose data had all come before.
+    pub duplicates: u64,
+    /// Those that came before data with lower numbers.
+    pub out_of_order: u64,
+    /// Those beyond the window, dropped.
+    pub beyond_window: u64,
+    /// Those with a CE mark.
+    pub marked: u64,
+    /// ACKs sent.
+    pub acks: u64,
+    /// Those because the timer of delayed ACKs expired.
+    pub delayed_acks: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Listen,
+    SynReceived,
+    Established,
+}
+
+/// ACKs that are to leave now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Due {
+    syn_ack: bool,
+    /// An ACK for less than all, with the echo as it was (RFC 8257 section 3.2).
+    earlier: Option<(u64, bool)>,
+    ack: bool,
+}
+
+/// What is known of marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    None,
+    /// One has come and was not echoed yet.
+    Fresh,
+    /// ECE is being sent.
+    Echoing,
+}
+
+impl Receiver {
+    /// It listens. `ecn_use` says how marks are echoed; what the sender's congestion control has.
+    pub fn new(params: &TcpParams, ecn_use: EcnUse) -> Self {
+        Self {
+            params: *params,
+            ecn_use,
+            state: State::Listen,
+            ecn: false,
+            next: 0,
+            end: None,
+            islands: VecDeque::new(),
+            recent: [0; Sacks::MOST],
+            duplicate: None,
+            acknowledged: 0,
+            echo_timestamp: 0,
+            unacknowledged: 0,
+            quick_acks: params.quick_acks,
+            ack_at: None,
+            due: Due::default(),
+            repeat_syn_at: None,
+            syn_rto: params.initial_rto,
+            marks: Marks::None,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    /// A segment has come. Call [`Receiver::transmit`] afterwards until it returns nothing.
+    pub fn receive(&mut self, segment: &Segment, ecn: Ecn, now: Nanos) {
+        self.stats.segments += 1;
+        if segment.flags.contains(Flags::SYN) {
+            self.receive_syn(segment, now);
+            return;
+        }
+        match self.state {
+            State::Listen => return,
+            State::SynReceived => {
+                self.state = State::Established;
+                self.repeat_syn_at = None;
+            }
+            State::Established => {}
+        }
+        let (seq, end) = (segment.seq, segment.end());
+        if self.ecn {
+            self.note_mark(segment, ecn);
+        }
+        if let Some(timestamps) = segment.timestamps
+            && seq <= self.acknowledged
+            && end >= self.next
+            && timestamps.value >= self.echo_timestamp
+        {
+            self.echo_timestamp = timestamps.value;
+        }
+        if end == seq {
+            // Nothing in it; if it is old, it is a probe, which is answered (RFC 9293 section 3.8.6.1).
+            self.due.ack |= seq < self.next;
+            return;
+        }
+        self.receive_data(segment, now);
+    }
+
+    /// What is to be sent now: call it until it returns nothing.
+    pub fn transmit(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
+        if self.due.syn_ack {
+            self.due.syn_ack = false;
+            let mut flags = Flags::SYN | Flags::ACK;
+            if self.ecn {
+                flags = flags | Flags::ECE;
+            }
+            return Some((self.segment(0, flags, self.next, now), self.codepoint()));
+        }
+        if let Some((ack, echo)) = self.due.earlier.take() {
+            self.stats.acks += 1;
+            let flags = if echo { Flags::ACK | Flags::ECE } else { Flags::ACK };
+            return Some((self.segment(1, flags, ack, now), self.codepoint()));
+        }
+        if !self.due.ack {
+            return None;
+        }
+        self.due.ack = false;
+        self.ack_at = None;
+        self.unacknowledged = 0;
+        self.acknowledged = self.next;
+        self.stats.acks += 1;
+        let mut flags = Flags::ACK;
+        if self.marks != Marks::None {
+            flags = flags | Flags::ECE;
+            self.marks = Marks::Echoing;
+        }
+        let mut segment = self.segment(1, flags, self.next, now);
+        if self.params.sack {
+            segment.sacks = self.sacks();
+        }
+        Some((segment, self.codepoint()))
+    }
+
+    /// When [`Receiver::on_timer`] is to be called next.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Nanos> {
+        match (self.ack_at, self.repeat_syn_at) {
+            (Some(ack), Some(syn)) => Some(ack.min(syn)),
+            (ack, syn) => ack.or(syn),
+        }
+    }
+
+    /// Time has come; earlier calls do nothing.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.ack_at.is_some_and(|at| at <= now) {
+            self.ack_at = None;
+            self.due.ack = true;
+            self.stats.delayed_acks += 1;
+        }
+        if self.repeat_syn_at.is_some_and(|at| at <= now) {
+            self.due.syn_ack = true;
+            self.syn_rto = Nanos(self.syn_rto.0.saturating_mul(2)).min(self.params.max_rto);
+            self.repeat_syn_at = Some(now.saturating_add(self.syn_rto));
+        }
+    }
+
+    /// Bytes of data that came in order.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        let fin = u64::from(self.is_done());
+        self.next.saturating_sub(1 + fin)
+    }
+
+    /// Whether everything up to the FIN has come.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.end == Some(self.next)
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+
+    fn receive_syn(&mut self, segment: &Segment, now: Nanos) {
+        match self.state {
+            State::Listen => {
+                self.state = State::SynReceived;
+                self.ecn = self.params.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+                self.next = segment.seq + 1;
+                self.acknowledged = self.next;
+                self.due.syn_ack = true;
+                self.repeat_syn_at = Some(now.saturating_add(self.syn_rto));
+            }
+            State::SynReceived => self.due.syn_ack = true,
+            // An old duplicate: what is expected is told (RFC 9293 section 3.10.7.4).
+            State::Established => self.due.ack = true,
+        }
+        if let Some(timestamps) = segment.timestamps {
+            self.echo_timestamp = self.echo_timestamp.max(timestamps.value);
+        }
+    }
+
+    fn receive_data(&mut self, segment: &Segment, now: Nanos) {
+        let (seq, end) = (segment.seq, segment.end());
+        if segment.flags.contains(Flags::FIN) {
+            self.end.get_or_insert(end);
+        }
+        if end > self.next + self.params.receive_window + 1 {
+            self.stats.beyond_window += 1;
+            self.due.ack = true;
+            return;
+        }
+        let expected = self.next;
+        if seq <= expected && end > expected {
+            self.next = end;
+            if self.islands.is_empty() {
+                self.acknowledge_in_order(segment, now);
+                return;
+            }
+            while let Some(&(start, stop)) = self.islands.front()
+                && start <= self.next
+            {
+                self.next = self.next.max(stop);
+                self.islands.pop_front();
+            }
+            // A hole was filled, wholly or in part (RFC 5681 section 4.2).
+            self.due.ack = true;
+            return;
+        }
+        if end <= expected {
+            self.stats.duplicates += 1;
+            self.duplicate = Some((seq, end));
+        } else {
+            self.stats.out_of_order += 1;
+            self.add_island(seq, end);
+        }
+        self.due.ack = true;
+    }
+
+    fn acknowledge_in_order(&mut self, segment: &Segment, now: Nanos) {
+        self.unacknowledged += 1;
+        if segment.flags.contains(Flags::FIN) || self.unacknowledged >= self.params.delayed_ack_count {
+            self.due.ack = true;
+        } else if self.quick_acks > 0 {
+            self.due.ack = true;
+        } else if !self.due.ack && self.ack_at.is_none() {
+            self.ack_at = Some(now.saturating_add(self.params.delayed_ack_timeout));
+        }
+        self.quick_acks = self.quick_acks.saturating_sub(1);
+    }
+
+    fn add_island(&mut self, seq: u64, end: u64) {
+        let (mut seq_all, mut end_all) = (seq, end);
+        // Those that touch it: `first..last`.
+        let first = self.islands.partition_point(|&(_, stop)| stop < seq);
+        let mut last = first;
+        while let Some(&(start, stop)) = self.islands.get(last)
+            && start <= end
+        {
+            if start <= seq && stop >= end {
+                self.stats.duplicates += 1;
+                self.duplicate = Some((seq, end));
+            }
+            seq_all = seq_all.min(start);
+            end_all = end_all.max(stop);
+            last += 1;
+        }
+        if last == first {
+            self.islands.insert(first, (seq_all, end_all));
+        } else {
+            self.islands[first] = (seq_all, end_all);
+            if last > first + 1 {
+                self.islands.drain(first + 1..last);
+            }
+        }
+        let kept = self.recent.map(|recent| if (seq_all..end_all).contains(&recent) { 0 } else { recent });
+        self.recent[0] = seq_all;
+        let mut place = 1;
+        for recent in kept {
+            if recent != 0 && place < self.recent.len() {
+                self.recent[place] = recent;
+                place += 1;
+            }
+        }
+        for rest in &mut self.recent[place..] {
+            *rest = 0;
+        }
+    }
+
+    /// The blocks that changed last, the newest first (RFC 2018 section 4), behind what came twice (RFC 2883 section 4).
+    fn sacks(&mut self) -> Sacks {
+        let mut sacks = Sacks::default();
+        if let Some((seq, end)) = self.duplicate.take()
+            && self.params.dsack
+        {
+            sacks.push(seq..end);
+        }
+        if self.islands.is_empty() {
+            return sacks;
+        }
+        for recent in self.recent {
+            if recent < self.next {
+                continue;
+            }
+            let after = self.islands.partition_point(|&(start, _)| start <= recent);
+            if let Some(&(start, stop)) = after.checked_sub(1).and_then(|place| self.islands.get(place))
+                && recent < stop
+            {
+                sacks.push(start..stop);
+            }
+        }
+        sacks
+    }
+
+    fn note_mark(&mut self, segment: &Segment, ecn: Ecn) {
+        let marked = ecn == Ecn::Ce;
+        self.stats.marked += u64::from(marked);
+        match self.ecn_use {
+            EcnUse::Classic => {
+                if segment.flags.contains(Flags::CWR) && self.marks == Marks::Echoing {
+                    self.marks = Marks::None;
+                    self.due.ack |= self.params.ack_marks_at_once;
+                }
+                if marked {
+                    if self.marks == Marks::None && self.params.ack_marks_at_once {
+                        self.quick_acks = self.quick_acks.max(2);
+                    }
+                    self.marks = Marks::Fresh;
+                }
+            }
+            EcnUse::Counted => {
+                if segment.length == 0 || marked == (self.marks != Marks::None) {
+                    return;
+                }
+                if self.unacknowledged > 0 {
+                    self.due.earlier = Some((self.next, !marked));
+                    self.acknowledged = self.next;
+                    self.unacknowledged = 0;
+                    self.ack_at = None;
+                }
+                self.marks = if marked { Marks::Fresh } else { Marks::None };
+            }
+        }
+    }
+
+    fn segment(&self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {
+        let timestamps = self
+            .params
+            .timestamp_tick
+            .map(|tick| Timestamps { value: (now.0 / tick.0.max(1)) as u32, echo: self.echo_timestamp });
+        Segment { seq, ack, window: self.params.receive_window, length: 0, flags, timestamps, sacks: Sacks::default() }
+    }
+
+    fn codepoint(&self) -> Ecn {
+        if self.ecn && self.ecn_use == EcnUse::Counted && self.params.ecn_on_controls { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+}

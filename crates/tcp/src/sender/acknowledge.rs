@@ -1,0 +1,332 @@
+//! What an ACK does to a sender.
+
+use super::reduction::Step;
+use super::tally::Tally;
+use super::{Sender, State};
+use crate::congestion::{Ack, Congestion, CongestionControl, Phase};
+use crate::params::{ReductionBase, RttMethod};
+use crate::segment::{Flags, Segment};
+use queuescope_wire::{Ecn, Nanos, Rate};
+
+/// Duplicate ACKs that mean a loss (RFC 5681 section 3.2).
+const DUPLICATES: u32 = 3;
+
+impl<C: CongestionControl> Sender<C> {
+    /// A segment has come from the receiver.
+    pub fn receive(&mut self, segment: &Segment, _ecn: Ecn, now: Nanos) {
+        match self.state {
+            State::SynSent if segment.flags.contains(Flags::SYN | Flags::ACK) && segment.ack == 1 => {
+                self.establish(segment, now);
+            }
+            // The receiver has not heard that its SYN came.
+            State::Established if segment.flags.contains(Flags::SYN) => self.due.ack = true,
+            State::Established if segment.flags.contains(Flags::ACK) => self.on_ack(segment, now),
+            State::Established | State::SynSent | State::Closed => {}
+        }
+    }
+
+    fn establish(&mut self, segment: &Segment, now: Nanos) {
+        self.state = State::Established;
+        self.ecn = self.params.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+        self.due.ack = true;
+        self.peer_window = segment.window;
+        self.peer_limit = segment.ack + segment.window;
+        self.echo_timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
+        self.timers.rto = None;
+        if self.timers.syns == 1 {
+            let exact = now.saturating_sub(self.timers.syn_sent_at);
+            let rtt = match self.params.rtt_method {
+                RttMethod::Timestamps => self.echoed_rtt(segment, now).unwrap_or(exact),
+                RttMethod::SendTimes => exact,
+            };
+            self.rtt.measure(rtt);
+            self.rtt.note_least(rtt);
+        }
+        self.update_pace();
+        self.watch_peer_window(now);
+    }
+
+    fn on_ack(&mut self, segment: &Segment, now: Nanos) {
+        self.stats.acks += 1;
+        let old_una = self.flight.una();
+        if segment.ack < old_una || segment.ack > self.flight.next() {
+            return;
+        }
+        let in_flight_before = self.flight.in_network();
+        let outstanding_before = self.flight.outstanding();
+        let same_window = self.update_peer_window(segment);
+        if let Some(timestamps) = segment.timestamps {
+            self.echo_timestamp = timestamps.value;
+        }
+        let echo = self.ecn && segment.flags.contains(Flags::ECE);
+        self.stats.echoes += u64::from(echo);
+
+        let mut tally = Tally { sure_until: self.sure_until(segment, now), ..Tally::default() };
+        self.flight.acknowledge(segment.ack, &mut tally);
+        let mut duplicate_told = false;
+        if self.params.sack && !segment.sacks.is_empty() {
+            duplicate_told = tells_of_duplicate(segment);
+            for block in segment.sacks.iter() {
+                if block.end > segment.ack && block.end <= self.flight.next() {
+                    self.flight.sack(block.start, block.end, &mut tally);
+                }
+            }
+        }
+        let advanced = segment.ack > old_una;
+        let duplicate = if self.params.sack {
+            tally.selectively > 0
+        } else {
+            !advanced && outstanding_before > 0 && same_window && segment.length == 0
+        };
+        let sample = self.measure(segment, &tally, now);
+        if duplicate && self.phase != Phase::Loss {
+            self.duplicates += 1;
+            if !self.params.sack {
+                self.flight.guess_arrival(u64::from(self.params.mss), &mut tally);
+            }
+        } else if advanced && !duplicate {
+            self.duplicates = 0;
+        }
+
+        let plain_duplicate = !advanced && segment.sacks.is_empty();
+        if self.rack.judge_probe(segment.ack, duplicate_told, plain_duplicate) && self.phase == Phase::Open {
+            self.begin_reduction(u64::from(self.params.mss), now);
+            self.control.on_recovered(now);
+        }
+        let lost = self.find_losses(&tally, advanced, duplicate_told, now);
+        self.leave_phase(advanced, now);
+        self.note_echo(echo, advanced, segment.ack, now);
+        let lost = lost + self.enter_recovery(lost, now);
+        self.stats.lost += lost;
+        if advanced {
+            self.rearm(now);
+            self.schedule_probe(now);
+        } else if tally.selectively > 0 {
+            self.rack.probe_at = None;
+        }
+
+        let rate = self.delivery.sample(&tally, lost, self.rtt.least(), now);
+        if tally.delivered > 0 || tally.acked > 0 || echo {
+            let ack = Ack {
+                acked: tally.acked,
+                delivered: tally.delivered,
+                in_flight_before,
+                in_flight: self.flight.in_network(),
+                unacknowledged: self.flight.una(),
+                next: self.flight.next(),
+                rtt: sample,
+                smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
+                phase: self.phase,
+                marked: if echo { tally.acked } else { 0 },
+                echo,
+                window_limited: self.window_limited(),
+                rate,
+            };
+            self.control.on_ack(&ack, now);
+        }
+        if self.reduces() && tally.delivered > 0 {
+            self.reduce(&tally, advanced, lost);
+        }
+        if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
+            self.due.forced = self.flight.first().is_some_and(|first| !first.repeated);
+        }
+        self.usage.limited = false;
+        self.update_pace();
+        self.watch_peer_window(now);
+    }
+
+    /// The peer's window, unless the segment is older than what is known (RFC 9293 section 3.10.7.4; a window that shrinks
+    /// counts with an ACK that advances, or when it closes). Returns whether it is as it was.
+    #[inline]
+    fn update_peer_window(&mut self, segment: &Segment) -> bool {
+        let same = segment.window == self.peer_window;
+        if segment.ack > self.flight.una() || segment.window > self.peer_window || segment.window == 0 {
+            self.peer_window = segment.window;
+            self.peer_limit = segment.ack + segment.window;
+        }
+        same
+    }
+
+    /// A round-trip time for the estimator; returns the one for the congestion control.
+    #[inline]
+    fn measure(&mut self, segment: &Segment, tally: &Tally, now: Nanos) -> Option<Nanos> {
+        match self.params.rtt_method {
+            RttMethod::Timestamps => {
+                if !tally.first_is_clean {
+                    return None;
+                }
+                let exact = || tally.first_sent_at.map(|at| now.saturating_sub(at));
+                let rtt = self.echoed_rtt(segment, now).or_else(exact)?;
+                self.rtt.measure(rtt);
+                self.rtt.note_least(self.rtt.smoothed().unwrap_or(rtt));
+                Some(rtt)
+            }
+            RttMethod::SendTimes => {
+                let Some(first) = tally.first_sent_at else {
+                    // Only what was sent again: the timestamp tells which copy (RFC 7323 section 4).
+                    if tally.acked > 0
+                        && let Some(rtt) = self.echoed_rtt(segment, now)
+                    {
+                        self.rtt.measure(rtt);
+                    }
+                    return None;
+                };
+                self.rtt.measure(now.saturating_sub(first));
+                let last = now.saturating_sub(tally.last_sent_at.unwrap_or(first));
+                self.rtt.note_least(last);
+                Some(last)
+            }
+        }
+    }
+
+    /// The time since the echoed timestamp, in whole ticks; a microsecond if that is none, as ns-3 has it.
+    fn echoed_rtt(&self, segment: &Segment, now: Nanos) -> Option<Nanos> {
+        let tick = self.params.timestamp_tick?.0.max(1);
+        let ticks = ((now.0 / tick) as u32).wrapping_sub(segment.timestamps?.echo);
+        Some(Nanos(u64::from(ticks) * tick).max(Nanos(1_000)))
+    }
+
+    /// Segments sent again after this may have been acknowledged for an earlier copy (RFC 8985 section 6.2 step 2): by the
+    /// least round-trip time, and by the echoed timestamp.
+    #[inline]
+    fn sure_until(&self, segment: &Segment, now: Nanos) -> Nanos {
+        let by_time = now.saturating_sub(self.rtt.least().unwrap_or(Nanos::ZERO));
+        let (Some(tick), Some(timestamps)) = (self.params.timestamp_tick, segment.timestamps) else { return by_time };
+        let tick = tick.0.max(1);
+        let ago = u64::from(((now.0 / tick) as u32).wrapping_sub(timestamps.echo));
+        let end_of_tick = ((now.0 / tick).saturating_sub(ago) + 1) * tick - 1;
+        by_time.min(Nanos(end_of_tick))
+    }
+
+    /// Takes for lost what the scoreboard or time says is; returns bytes.
+    #[inline]
+    fn find_losses(&mut self, tally: &Tally, advanced: bool, duplicate_told: bool, now: Nanos) -> u64 {
+        if self.detects_by_time() {
+            let moment = self.moment(duplicate_told, now);
+            self.rack.note(tally, &self.flight, &moment);
+            return self.rack.find_losses(&mut self.flight, &moment);
+        }
+        if self.params.sack {
+            return self.flight.judge();
+        }
+        // A partial ACK: the next hole (RFC 6582 section 3.2 step 3).
+        let partial = advanced && self.phase == Phase::Recovery && self.flight.una() < self.recovery_point;
+        if partial { self.flight.lose_first() } else { 0 }
+    }
+
+    fn leave_phase(&mut self, advanced: bool, now: Nanos) {
+        let una = self.flight.una();
+        let over = match self.phase {
+            Phase::Open => false,
+            Phase::Recovery | Phase::Loss => una >= self.recovery_point,
+            Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
+        };
+        if advanced && over {
+            if self.phase != Phase::Reduced {
+                self.rack.recovered();
+            }
+            self.phase = Phase::Open;
+            self.duplicates = 0;
+            self.due.forced = false;
+            self.control.on_recovered(now);
+        }
+    }
+
+    /// An echoed mark reduces the window once in a window of data (RFC 3168 section 6.1.2).
+    fn note_echo(&mut self, echo: bool, advanced: bool, ack: u64, now: Nanos) {
+        if !echo || !advanced {
+            return;
+        }
+        let may = match self.phase {
+            Phase::Open => true,
+            Phase::Recovery | Phase::Loss => self.params.mark_in_recovery,
+            Phase::Reduced => false,
+        };
+        if may {
+            self.stats.reductions += 1;
+            self.phase = Phase::Reduced;
+            self.begin_reduction(0, now);
+        }
+        // If echoes go on behind the segment that said so, it was lost: it is said again.
+        self.marks.cwr |= may || (self.phase == Phase::Reduced && ack > self.marks.cwr_seq);
+    }
+
+    /// Begins recovery if losses call for it; returns bytes that were found lost on the way.
+    pub(super) fn enter_recovery(&mut self, lost: u64, now: Nanos) -> u64 {
+        let may = match self.phase {
+            Phase::Open => true,
+            Phase::Reduced => self.params.loss_ends_reduced,
+            Phase::Recovery | Phase::Loss => false,
+        };
+        let enough = self.duplicates >= DUPLICATES && !self.flight.is_empty() && !self.detects_by_time();
+        if !may || (lost == 0 && !enough) {
+            return 0;
+        }
+        let first_is_lost = self.flight.first().is_some_and(|first| first.lost);
+        let more = if first_is_lost || self.detects_by_time() { 0 } else { self.flight.lose_first() };
+        self.stats.recoveries += 1;
+        self.phase = Phase::Recovery;
+        self.rack.forget_probe();
+        self.timers.restarted = false;
+        self.due.rescue = true;
+        self.due.tail_probe = false;
+        self.begin_reduction(lost + more, now);
+        self.reduce(&Tally::default(), false, lost + more);
+        self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
+        more
+    }
+
+    fn begin_reduction(&mut self, lost: u64, now: Nanos) {
+        let next = self.flight.next();
+        let from = match self.params.reduction_from {
+            ReductionBase::Outstanding => self.flight.outstanding(),
+            ReductionBase::Window => self.control.window(),
+        };
+        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, next };
+        self.control.on_congestion(&congestion, now);
+        self.recovery_point = next;
+        self.reduction.begin(from);
+    }
+
+    fn reduce(&mut self, tally: &Tally, advanced: bool, lost: u64) {
+        let Some(bound) = self.params.reduction else { return };
+        let step = Step {
+            delivered: tally.delivered,
+            in_network: self.flight.in_network(),
+            threshold: self.control.slow_start_threshold(),
+            mss: u64::from(self.params.mss),
+            repaired: tally.repaired,
+            advancing: advanced && lost == 0,
+        };
+        self.reduction.step(&step, bound);
+    }
+
+    #[inline]
+    fn window_limited(&self) -> bool {
+        if self.usage.limited {
+            return true;
+        }
+        let window = self.control.window();
+        window < self.control.slow_start_threshold() && window < 2 * self.usage.most_in_flight
+    }
+
+    /// The rate that the window amounts to, if the profile paces.
+    #[inline]
+    fn update_pace(&mut self) {
+        let Some(pacing) = self.params.pacing else { return };
+        let Some(smoothed) = self.rtt.smoothed() else { return };
+        let window = self.window().max(self.flight.in_network());
+        let slow_start = self.window() < self.control.slow_start_threshold() / 2;
+        let percent = if slow_start { pacing.slow_start_percent } else { pacing.avoidance_percent };
+        let bits = u128::from(window) * 8 * u128::from(percent) * 10_000_000 / u128::from(smoothed.0.max(1));
+        self.pace.rate = Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX));
+    }
+}
+
+/// Whether the first block tells of data that came twice (RFC 2883 section 4).
+fn tells_of_duplicate(segment: &Segment) -> bool {
+    let mut blocks = segment.sacks.iter();
+    let Some(first) = blocks.next() else { return false };
+    first.end <= segment.ack
+        || blocks.next().is_some_and(|second| second.start <= first.start && first.end <= second.end)
+}

@@ -1,0 +1,443 @@
+//! What was sent and is not acknowledged yet: the scoreboard of RFC 6675, in work proportional to what changes.
+//!
+//! Segments stand in a ring in the order of their numbers. A cumulative ACK takes them from its front. A selective one finds
+//! its first segment by bisection and jumps over runs that are known already. Lost segments wait in a queue to be sent
+//! again. Nothing walks the ring for each ACK.
+//!
+//! Losses count segments, as ns-3 and Linux do: three selectively acknowledged ones above, contiguous or not, make a loss.
+//! RFC 6675's IsLost asks for three discontiguous runs or more than two segments' bytes, which is the same for full segments.
+
+use super::tally::Tally;
+use queuescope_wire::Nanos;
+use std::collections::VecDeque;
+
+/// A segment that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) seq: u64,
+    pub(crate) length: u32,
+    pub(crate) fin: bool,
+    /// Arrived, as a selective acknowledgement said.
+    pub(crate) sacked: bool,
+    /// Taken for lost.
+    pub(crate) lost: bool,
+    /// Sent again since it was last taken for lost, so in flight again.
+    pub(crate) repeated: bool,
+    /// Sent more than once ever.
+    pub(crate) ever_repeated: bool,
+    /// The application had nothing more when it was sent.
+    pub(crate) application_limited: bool,
+    /// If it begins a run of segments that have arrived: at least how many they are.
+    run_after: u32,
+    /// If it ends one: how many they are.
+    run_before: u32,
+    /// When it was sent last.
+    pub(crate) sent_at: Nanos,
+    /// How much had been delivered then, when the last of that was, and when what it is measured from was sent.
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Nanos,
+    pub(crate) first_sent_at: Nanos,
+}
+
+impl Sent {
+    pub(crate) fn new(seq: u64, length: u32, fin: bool) -> Self {
+        Self {
+            seq,
+            length,
+            fin,
+            sacked: false,
+            lost: false,
+            repeated: false,
+            ever_repeated: false,
+            application_limited: false,
+            run_after: 0,
+            run_before: 0,
+            sent_at: Nanos::ZERO,
+            delivered: 0,
+            delivered_at: Nanos::ZERO,
+            first_sent_at: Nanos::ZERO,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.length) + u64::from(self.fin)
+    }
+
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.seq + self.bytes()
+    }
+}
+
+/// How many segments above it have arrived when a segment counts as lost (DupThresh).
+pub(crate) const DUPLICATES: usize = 3;
+
+/// All segments in flight.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    ring: VecDeque<Sent>,
+    /// The first number that is not acknowledged, and the next to be sent.
+    una: u64,
+    next: u64,
+    sacked: u64,
+    sacked_segments: usize,
+    lost: u64,
+    repeated: u64,
+    /// Bytes of duplicates that stand for arrivals where there are no selective acknowledgements.
+    guessed: u64,
+    /// Where the highest segments begin that have arrived, the highest first.
+    highest: [u64; DUPLICATES],
+    /// Below this, all that has not arrived was taken for lost once.
+    judged: u64,
+    /// Below this, all has arrived or was sent again.
+    unconfirmed: u64,
+    /// Those that were taken for lost, in the order in which they are to be sent again; some are not lost any more.
+    again: VecDeque<u64>,
+}
+
+impl Flight {
+    /// Nothing in flight; the first number is `start`.
+    pub(crate) fn new(start: u64) -> Self {
+        Self {
+            ring: VecDeque::with_capacity(64),
+            una: start,
+            next: start,
+            sacked: 0,
+            sacked_segments: 0,
+            lost: 0,
+            repeated: 0,
+            guessed: 0,
+            highest: [0; DUPLICATES],
+            judged: start,
+            unconfirmed: start,
+            again: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes sent and not acknowledged cumulatively.
+    #[inline]
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.next - self.una
+    }
+
+    /// Bytes that are in the network still, as far as is known (pipe).
+    #[inline]
+    pub(crate) fn in_network(&self) -> u64 {
+        (self.outstanding() + self.repeated).saturating_sub(self.sacked + self.lost + self.guessed)
+    }
+
+    #[inline]
+    pub(crate) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    #[inline]
+    pub(crate) fn sacked_segments(&self) -> usize {
+        self.sacked_segments
+    }
+
+    #[inline]
+    pub(crate) fn guessed(&self) -> u64 {
+        self.guessed
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+
+    #[inline]
+    pub(crate) fn last(&self) -> Option<&Sent> {
+        self.ring.back()
+    }
+
+    /// The segment that begins at `seq`.
+    #[inline]
+    pub(crate) fn find(&self, seq: u64) -> Option<&Sent> {
+        self.ring.get(self.place(seq)).filter(|sent| sent.seq == seq)
+    }
+
+    /// A new segment leaves.
+    #[inline]
+    pub(crate) fn push(&mut self, sent: Sent) {
+        debug_assert_eq!(sent.seq, self.next);
+        self.next = sent.end();
+        self.ring.push_back(sent);
+    }
+
+    /// The segment at `seq` leaves again.
+    pub(crate) fn repeat(&mut self, seq: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
+        let place = self.place(seq);
+        let sent = self.ring.get_mut(place).filter(|sent| sent.seq == seq && !sent.sacked)?;
+        if !sent.repeated && sent.lost {
+            self.repeated += sent.bytes();
+            sent.repeated = true;
+        }
+        sent.ever_repeated = true;
+        stamp(sent);
+        Some(*sent)
+    }
+
+    /// All below `ack` has arrived.
+    pub(crate) fn acknowledge(&mut self, ack: u64, tally: &mut Tally) {
+        if ack <= self.una {
+            return;
+        }
+        tally.acked += ack - self.una;
+        let hole = self.ring.front().map_or(0, Sent::bytes);
+        tally.first_is_clean = self.ring.front().is_some_and(|sent| !sent.ever_repeated);
+        while let Some(sent) = self.ring.front()
+            && sent.end() <= ack
+        {
+            let bytes = sent.bytes();
+            if sent.sacked {
+                self.sacked -= bytes;
+                self.sacked_segments -= 1;
+            } else {
+                if sent.lost {
+                    self.lost -= bytes;
+                }
+                if sent.repeated {
+                    self.repeated -= bytes;
+                }
+                tally.deliver(sent, bytes);
+            }
+            self.ring.pop_front();
+        }
+        if let Some(sent) = self.ring.front_mut()
+            && sent.seq < ack
+        {
+            // A part of a segment: only a peer that cuts segments does so.
+            let part = ack - sent.seq;
+            let whole = *sent;
+            sent.seq = ack;
+            sent.length = sent.length.saturating_sub(part as u32);
+            if whole.sacked {
+                self.sacked -= part;
+            } else {
+                if whole.lost {
+                    self.lost -= part;
+                    self.again.push_front(ack);
+                }
+                if whole.repeated {
+                    self.repeated -= part;
+                }
+                tally.deliver(&whole, part);
+            }
+        }
+        self.una = ack;
+        self.judged = self.judged.max(ack);
+        if self.guessed > 0 {
+            // One segment filled the hole; the others that the ACK covers had been guessed, as far as guesses go.
+            let eaten = tally.acked.saturating_sub(hole).min(self.guessed);
+            tally.delivered = tally.delivered.saturating_sub(eaten);
+            self.guessed = (self.guessed - eaten).min(self.outstanding().saturating_sub(1));
+        }
+        if self.ring.is_empty() {
+            self.again.clear();
+        }
+    }
+
+    /// What lies in the block has arrived, where whole segments do.
+    pub(crate) fn sack(&mut self, start: u64, end: u64, tally: &mut Tally) {
+        let mut place = self.place(start.max(self.una));
+        while let Some(sent) = self.ring.get(place)
+            && sent.end() <= end
+        {
+            if sent.sacked {
+                place += sent.run_after.max(1) as usize;
+                continue;
+            }
+            self.arrive(place, tally);
+            place += 1;
+        }
+    }
+
+    fn arrive(&mut self, place: usize, tally: &mut Tally) {
+        let before = match place.checked_sub(1).and_then(|before| self.ring.get(before)) {
+            Some(sent) if sent.sacked => (sent.run_before as usize).clamp(1, place),
+            _ => 0,
+        };
+        let after = match self.ring.get(place + 1) {
+            Some(sent) if sent.sacked => (sent.run_after as usize).clamp(1, self.ring.len() - place - 1),
+            _ => 0,
+        };
+        let run = (before + 1 + after) as u32;
+        let sent = &mut self.ring[place];
+        let bytes = sent.bytes();
+        tally.deliver(sent, bytes);
+        tally.selectively += bytes;
+        if sent.lost {
+            self.lost -= bytes;
+        }
+        if sent.repeated {
+            self.repeated -= bytes;
+        }
+        sent.sacked = true;
+        sent.lost = false;
+        sent.repeated = false;
+        sent.run_after = 1 + after as u32;
+        sent.run_before = before as u32 + 1;
+        self.sacked += bytes;
+        self.sacked_segments += 1;
+        let seq = sent.seq;
+        self.ring[place - before].run_after = run;
+        self.ring[place + after].run_before = run;
+        for rank in 0..DUPLICATES {
+            if seq > self.highest[rank] {
+                self.highest[rank..].rotate_right(1);
+                self.highest[rank] = seq;
+                break;
+            }
+        }
+    }
+
+    /// Takes for lost all that has [`DUPLICATES`] arrivals above it (IsLost), and returns their bytes.
+    pub(crate) fn judge(&mut self) -> u64 {
+        let below = self.highest[DUPLICATES - 1];
+        if below <= self.judged {
+            return 0;
+        }
+        let mut place = self.place(self.judged);
+        let mut found = 0;
+        while let Some(sent) = self.ring.get(place)
+            && sent.seq < below
+        {
+            if sent.sacked {
+                place += sent.run_after.max(1) as usize;
+                continue;
+            }
+            if !sent.lost {
+                found += self.lose(place);
+            }
+            place += 1;
+        }
+        self.judged = below;
+        found
+    }
+
+    /// Takes the first for lost, and out of the network if it had been repeated.
+    pub(crate) fn lose_first(&mut self) -> u64 {
+        let Some(first) = self.ring.front() else { return 0 };
+        let seq = first.seq;
+        self.lose_again(seq)
+    }
+
+    /// Takes the segment at `seq` for lost, whether or not it was sent again; returns its bytes if that is news.
+    pub(crate) fn lose_again(&mut self, seq: u64) -> u64 {
+        let place = self.place(seq);
+        let Some(sent) = self.ring.get_mut(place).filter(|sent| sent.seq == seq && !sent.sacked) else { return 0 };
+        if sent.lost && sent.repeated {
+            sent.repeated = false;
+            self.repeated -= sent.bytes();
+            self.again.push_back(seq);
+            return sent.bytes();
+        }
+        if sent.lost { 0 } else { self.lose(place) }
+    }
+
+    fn lose(&mut self, place: usize) -> u64 {
+        let sent = &mut self.ring[place];
+        sent.lost = true;
+        self.lost += sent.bytes();
+        self.again.push_back(sent.seq);
+        sent.bytes()
+    }
+
+    /// The retransmission timer expired: the first is lost, and of the others that have not arrived (RFC 6675 section 5.1
+    /// keeps what is known to have) those that are `late`. Returns bytes that were not taken for lost before.
+    pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&Sent) -> bool) -> u64 {
+        let mut found = 0;
+        self.again.clear();
+        if forget_arrivals {
+            self.highest = [0; DUPLICATES];
+            self.sacked = 0;
+            self.sacked_segments = 0;
+            self.guessed = 0;
+        }
+        for (place, sent) in self.ring.iter_mut().enumerate() {
+            sent.sacked &= !forget_arrivals;
+            if sent.sacked {
+                continue;
+            }
+            let bytes = sent.bytes();
+            let in_network = !sent.lost || sent.repeated;
+            if in_network && place > 0 && !late(sent) {
+                continue;
+            }
+            if sent.repeated {
+                sent.repeated = false;
+                self.repeated -= bytes;
+            }
+            if in_network {
+                found += bytes;
+            }
+            if !sent.lost {
+                sent.lost = true;
+                self.lost += bytes;
+            }
+            self.again.push_back(sent.seq);
+        }
+        found
+    }
+
+    /// A duplicate ACK without selective acknowledgements: some segment has arrived (RFC 6582, as window inflation does).
+    pub(crate) fn guess_arrival(&mut self, mss: u64, tally: &mut Tally) {
+        let room = self.in_network().min(self.outstanding().saturating_sub(1));
+        let arrived = mss.min(room);
+        self.guessed += arrived;
+        tally.delivered += arrived;
+    }
+
+    /// The first lost segment that is not in flight again.
+    pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        while let Some(&seq) = self.again.front() {
+            if self.find(seq).is_some_and(|sent| sent.lost && !sent.sacked && !sent.repeated) {
+                return Some(seq);
+            }
+            self.again.pop_front();
+        }
+        None
+    }
+
+    /// The first segment that has neither arrived nor ever been sent again (NextSeg rule 3); below the highest arrival only,
+    /// if `confirmed` (criterion 1.b).
+    pub(crate) fn next_unconfirmed(&mut self, confirmed: bool) -> Option<u64> {
+        let end = if confirmed { self.highest[0] } else { self.next };
+        let mut place = self.place(self.unconfirmed);
+        while let Some(sent) = self.ring.get(place)
+            && sent.seq < end
+        {
+            self.unconfirmed = sent.seq;
+            if !sent.sacked && !sent.ever_repeated {
+                return Some(sent.seq);
+            }
+            place += 1;
+        }
+        None
+    }
+
+    #[inline]
+    fn place(&self, seq: u64) -> usize {
+        match self.ring.front() {
+            Some(first) if first.seq >= seq => 0,
+            _ => self.ring.partition_point(|sent| sent.seq < seq),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What one ACK has delivered.
+
+use super::flight::Sent;
+use queuescope_wire::Nanos;
+
+/// What one ACK has delivered.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// A segment that was sent again after this may have been acknowledged for its first copy.
+    pub(crate) sure_until: Nanos,
+    /// Bytes acknowledged cumulatively for the first time.
+    pub(crate) acked: u64,
+    /// Bytes that were not known to have arrived before.
+    pub(crate) delivered: u64,
+    /// Of those, selectively.
+    pub(crate) selectively: u64,
+    /// Whether data that was sent again is among it.
+    pub(crate) repaired: bool,
+    /// Whether the first segment that was acknowledged cumulatively was sent once.
+    pub(crate) first_is_clean: bool,
+    /// When the first and the last of the segments were sent that were sent once.
+    pub(crate) first_sent_at: Option<Nanos>,
+    pub(crate) last_sent_at: Option<Nanos>,
+    /// The segment that was sent last.
+    pub(crate) newest: Option<Sent>,
+    /// When that was sent, and the number behind it, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
+    pub(crate) newest_sure: Option<(Nanos, u64)>,
+    /// The number behind the lowest segment that was sent once, and behind the highest of all.
+    pub(crate) lowest_sure: Option<u64>,
+    pub(crate) highest: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn deliver(&mut self, sent: &Sent, bytes: u64) {
+        self.delivered += bytes;
+        let end = sent.end();
+        self.highest = self.highest.max(end);
+        if !sent.ever_repeated || sent.sent_at <= self.sure_until {
+            self.newest_sure = self.newest_sure.max(Some((sent.sent_at, end)));
+        }
+        if sent.ever_repeated {
+            self.repaired = true;
+        } else {
+            self.lowest_sure = Some(self.lowest_sure.map_or(end, |lowest| lowest.min(end)));
+            self.first_sent_at.get_or_insert(sent.sent_at);
+            self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));
+        }
+        let later = |newest: Sent| (sent.sent_at, sent.seq) > (newest.sent_at, newest.seq);
+        if self.newest.is_none_or(later) {
+            self.newest = Some(*sent);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What time does to a sender: the retransmission timer, probes of a closed window, pacing, idleness.
+
+use super::rack::Moment;
+use super::{Sender, State};
+use crate::congestion::{Congestion, CongestionControl, Phase};
+use crate::params::LossDetection;
+use queuescope_wire::Nanos;
+
+impl<C: CongestionControl> Sender<C> {
+    /// When [`Sender::on_timer`] is to be called next: the retransmission timer, a probe, or when a paced segment may leave.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Nanos> {
+        let pace = self.pace.waits.then_some(self.pace.release_at);
+        let all = [self.timers.rto, self.rack.timer, self.rack.probe_at, self.timers.persist, pace];
+        all.into_iter().flatten().min()
+    }
+
+    /// Time has come; earlier calls do nothing.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.pace.waits && self.pace.release_at <= now {
+            self.pace.waits = false;
+        }
+        if self.timers.persist.is_some_and(|at| at <= now) {
+            self.due.window_probe = true;
+            let timeout = Nanos(self.timers.persist_timeout.0.saturating_mul(2)).min(self.params.max_rto);
+            self.timers.persist_timeout = timeout;
+            self.timers.persist = Some(now.saturating_add(timeout));
+        }
+        if self.rack.timer.is_some_and(|at| at <= now) {
+            self.on_reordering_timer(now);
+        }
+        // A probe may come in place of the timeout, which is put off then.
+        if self.rack.probe_at.is_some_and(|at| at <= now) {
+            self.on_probe_timer(now);
+        }
+        if self.timers.rto.is_some_and(|at| at <= now) {
+            match self.state {
+                State::SynSent => {
+                    self.stats.repeated_syns += 1;
+                    self.due.syn = true;
+                    self.rtt.back_off();
+                    self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
+                }
+                State::Established => self.on_timeout(now),
+                State::Closed => self.timers.rto = None,
+            }
+        }
+    }
+
+    /// Nothing was acknowledged for too long (RFC 6298 rules 5.4 to 5.6, RFC 6675 section 5.1).
+    fn on_timeout(&mut self, now: Nanos) {
+        if self.flight.is_empty() {
+            self.timers.rto = None;
+            return;
+        }
+        self.stats.timeouts += 1;
+        let in_flight = self.flight.in_network();
+        let moment = self.moment(false, now);
+        let window = self.rack.window(&self.flight, &moment);
+        let (rack, timed) = (&self.rack, self.detects_by_time());
+        let lost = self.flight.lose_late(!self.params.sack, |sent| !timed || rack.is_late(sent.sent_at, window, now));
+        self.stats.lost += lost;
+        self.rack.forget_probe();
+        self.rack.timer = None;
+        self.phase = Phase::Loss;
+        self.recovery_point = self.flight.next();
+        self.duplicates = 0;
+        self.due.forced = false;
+        self.due.tail_probe = false;
+        self.control.on_timeout(&Congestion { in_flight, lost, next: self.flight.next() }, now);
+        self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
+        self.rtt.back_off();
+        self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
+        self.pace.release_at = now;
+    }
+
+    /// A reordering window has ended (RFC 8985 section 6.3).
+    fn on_reordering_timer(&mut self, now: Nanos) {
+        let moment = self.moment(false, now);
+        let lost = self.rack.find_losses(&mut self.flight, &moment);
+        if lost > 0 {
+            self.enter_recovery(lost, now);
+            self.stats.lost += lost;
+        }
+    }
+
+    /// The tail is silent: new data, or else the last segment again, makes the receiver speak (RFC 8985 section 7.3).
+    fn on_probe_timer(&mut self, now: Nanos) {
+        self.rack.probe_at = None;
+        if self.flight.is_empty() {
+            return;
+        }
+        self.stats.tail_probes += 1;
+        self.due.tail_probe = true;
+        self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
+    }
+
+    /// When the tail is probed, unless something is heard before (RFC 8985 section 7.2).
+    #[inline]
+    pub(super) fn schedule_probe(&mut self, now: Nanos) {
+        if !self.detects_by_time() {
+            return;
+        }
+        let may = matches!(self.phase, Phase::Open | Phase::Reduced)
+            && self.rack.may_probe()
+            && !self.flight.is_empty()
+            && self.flight.sacked_segments() == 0;
+        if !may {
+            self.rack.probe_at = None;
+            return;
+        }
+        let mut timeout = self.rtt.smoothed().map_or(Nanos(1_000_000_000), |rtt| Nanos(2 * rtt.0));
+        if self.flight.outstanding() <= u64::from(self.params.mss) {
+            timeout = timeout.saturating_add(self.params.max_ack_delay);
+        }
+        let at = now.saturating_add(timeout);
+        self.rack.probe_at = Some(self.timers.rto.map_or(at, |rto| at.min(rto)));
+    }
+
+    /// Whether losses are found by RACK.
+    #[inline]
+    pub(super) fn detects_by_time(&self) -> bool {
+        self.params.sack && self.params.detection == LossDetection::RackTlp
+    }
+
+    #[inline]
+    pub(super) fn moment(&self, duplicate: bool, now: Nanos) -> Moment {
+        Moment {
+            now,
+            least_rtt: self.rtt.least().unwrap_or(Nanos::ZERO),
+            smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
+            recovering: matches!(self.phase, Phase::Recovery | Phase::Loss),
+            duplicate,
+        }
+    }
+
+    /// Something left: the timer runs (RFC 6298 rule 5.1).
+    #[inline]
+    pub(super) fn arm(&mut self, now: Nanos) {
+        if self.timers.rto.is_none() {
+            self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
+        }
+    }
+
+    /// An ACK advanced: the timer starts anew, or stops (rules 5.2 and 5.3).
+    #[inline]
+    pub(super) fn rearm(&mut self, now: Nanos) {
+        let partial = self.phase == Phase::Recovery;
+        if self.flight.is_empty() {
+            self.timers.rto = None;
+        } else if !partial || self.params.partial_ack_restarts_timer || !self.timers.restarted {
+            self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
+            self.timers.restarted |= partial;
+        }
+    }
+
+    /// If the peer's window is closed, and no ACK will come that opens it, it is probed (RFC 9293 section 3.8.6.1).
+    #[inline]
+    pub(super) fn watch_peer_window(&mut self, now: Nanos) {
+        let next = self.flight.next();
+        let closed = self.flight.is_empty() && self.peer_limit <= next && self.supplied > next;
+        if !closed {
+            self.timers.persist = None;
+        } else if self.timers.persist.is_none() {
+            self.timers.persist_timeout = self.rtt.rto();
+            self.timers.persist = Some(now.saturating_add(self.rtt.rto()));
+        }
+    }
+
+    /// Something leaves after nothing was in flight: if that was long, the window is not to be trusted (RFC 5681 section 4.1).
+    pub(super) fn restart_after_idle(&mut self, now: Nanos) {
+        let rto = self.rtt.rto().0.max(1);
+        let idle = now.saturating_sub(self.timers.last_sent_at).0;
+        if self.params.restarts_after_idle && self.timers.last_sent_at > Nanos::ZERO && idle > rto {
+            let floor = u64::from(self.params.initial_window) * u64::from(self.params.mss);
+            let timeouts = u32::try_from(idle / rto).unwrap_or(u32::MAX);
+            self.control.on_idle(timeouts, floor, now);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Whatever the link does, everything arrives.
+
+use crate::link::{Fate, Pair, Way};
+use crate::reno::Reno;
+use proptest::prelude::*;
+use queuescope_tcp::{LossDetection, TcpParams};
+use queuescope_wire::Nanos;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn profiles() -> Vec<TcpParams> {
+    let linux = TcpParams::linux();
+    let ns3 = TcpParams::ns3();
+    vec![
+        linux,
+        ns3,
+        TcpParams { sack: false, ..linux },
+        TcpParams { sack: false, ..ns3 },
+        TcpParams { detection: LossDetection::Rfc6675, reduction: None, ..linux },
+        TcpParams { timestamp_tick: None, limited_transmit: false, ..linux },
+    ]
+}
+
+/// A generator of its own, so that a link's chances are the same wherever they are drawn.
+struct Chances(u64);
+
+impl Chances {
+    fn one_in(&mut self, n: u64) -> bool {
+        n > 0 && self.draw().is_multiple_of(n)
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+}
+
+#[test]
+fn a_clean_link_repeats_nothing() {
+    for params in profiles() {
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(1_000_000), |_, _, _, _| Fate::default());
+        pair.connect();
+        assert!(pair.finish(Nanos(20 * SECOND)));
+        assert_eq!((pair.receiver.delivered(), pair.sender.stats().repeated), (1_000_000, 0));
+        assert_eq!(pair.receiver.stats().duplicates, 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn everything_arrives_once_and_in_order(
+        profile in 0..6_usize,
+        bytes in 0_u64..400_000,
+        seed: u64,
+        loss in prop_oneof![Just(0_u64), 3_u64..200],
+        ack_loss in prop_oneof![Just(0_u64), 3_u64..100],
+        reorder in prop_oneof![Just(0_u64), 2_u64..50],
+        duplicate in prop_oneof![Just(0_u64), 2_u64..50],
+        mark in prop_oneof![Just(0_u64), 2_u64..50],
+        ecn: bool,
+        byte_time in 0_u64..3_000,
+        window in 1_u64..40,
+    ) {
+        let params = TcpParams { ecn, ..profiles()[profile] };
+        let mut chances = Chances(seed);
+        let plan = move |way: Way, _: u64, _: &_, _| Fate {
+            lost: chances.one_in(if way == Way::Forth { loss } else { ack_loss }),
+            later: if chances.one_in(reorder) { chances.draw() % 30_000_000 } else { 0 },
+            again_after: chances.one_in(duplicate).then(|| chances.draw() % 20_000_000),
+            marked: chances.one_in(mark),
+            window: None,
+        };
+        let mut pair = Pair::new(&params, Reno::new(params.mss, window), Some(bytes), plan);
+        pair.byte_time = byte_time;
+        pair.connect();
+        prop_assert!(pair.finish(Nanos(3_600 * SECOND)), "stuck at {} of {bytes}", pair.receiver.delivered());
+        prop_assert_eq!(pair.receiver.delivered(), bytes);
+        prop_assert_eq!(pair.sender.in_flight(), 0);
+        prop_assert!(pair.sender.next_timer().is_none());
+    }
+}

@@ -1,0 +1,100 @@
+//! The plainest of congestion controls, for tests: slow start, additive increase, half at congestion (RFC 5681).
+
+use queuescope_tcp::{Ack, Congestion, CongestionControl, EcnUse, Phase};
+use queuescope_wire::{Nanos, Rate};
+
+#[derive(Debug, Clone)]
+pub struct Reno {
+    pub mss: u64,
+    pub window: u64,
+    pub threshold: u64,
+    pub fixed: bool,
+    pub ecn: EcnUse,
+    pub rate: Option<Rate>,
+    /// What it was told, in order.
+    pub acks: Vec<Ack>,
+    pub congestions: Vec<(Nanos, Congestion)>,
+    pub timeouts: Vec<Nanos>,
+    pub recovered: Vec<Nanos>,
+    pub idle: Vec<u32>,
+}
+
+impl Reno {
+    pub fn new(mss: u32, segments: u64) -> Self {
+        let mss = u64::from(mss);
+        Self {
+            mss,
+            window: segments * mss,
+            threshold: u64::MAX,
+            fixed: false,
+            ecn: EcnUse::Classic,
+            rate: None,
+            acks: Vec::new(),
+            congestions: Vec::new(),
+            timeouts: Vec::new(),
+            recovered: Vec::new(),
+            idle: Vec::new(),
+        }
+    }
+
+    /// A window that never changes.
+    pub fn fixed(mss: u32, segments: u64) -> Self {
+        Self { fixed: true, ..Self::new(mss, segments) }
+    }
+}
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
+        self.acks.push(*ack);
+        if self.fixed || !matches!(ack.phase, Phase::Open | Phase::Loss) || !ack.window_limited {
+            return;
+        }
+        if self.window < self.threshold {
+            self.window += ack.acked.min(2 * self.mss);
+        } else {
+            self.window += self.mss * ack.acked / self.window.max(1);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion, now: Nanos) {
+        self.congestions.push((now, *congestion));
+        self.threshold = (congestion.in_flight / 2).max(2 * self.mss);
+        if !self.fixed {
+            self.window = self.threshold;
+        }
+    }
+
+    fn on_timeout(&mut self, congestion: &Congestion, now: Nanos) {
+        self.timeouts.push(now);
+        self.threshold = (congestion.in_flight / 2).max(2 * self.mss);
+        if !self.fixed {
+            self.window = self.mss;
+        }
+    }
+
+    fn on_recovered(&mut self, now: Nanos) {
+        self.recovered.push(now);
+    }
+
+    fn on_idle(&mut self, timeouts: u32, floor: u64, _now: Nanos) {
+        self.idle.push(timeouts);
+        let halved = self.window.checked_shr(timeouts).unwrap_or(0);
+        self.window = halved.max(floor).min(self.window);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn ecn(&self) -> EcnUse {
+        self.ecn
+    }
+}
