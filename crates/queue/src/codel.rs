@@ -269,7 +269,8 @@ impl Control {
         Some((first, late))
     }
 
-    /// The dropping state, or the way into it: what leaves, and whether it was marked.
+    /// The dropping state, or the way into it: what leaves, and whether it was marked. Few packets come here.
+    #[inline(never)]
     fn act(
         &mut self,
         law: &Law,

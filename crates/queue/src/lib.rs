@@ -10,7 +10,6 @@
 //! - [`MultiQueue`]: several tail-drop queues of one port and their scheduler, also behind a [`Pipeline`].
 //! - [`HashQueues`]: a flow is in one of n queues, served round robin.
 //! - [`Red`]: drops or marks at random, the more probably the longer the queue is on average (with ARED and others).
-//!
 //! - [`Pie`]: early drops by a PI controller on the delay (RFC 8033).
 //! - [`Pi2`]: the same with its output squared; [`DualPi2`]: two queues coupled by it (RFC 9332).
 //!

@@ -4,6 +4,7 @@
 //! how large the window and the pacing rate are. All windows are in bytes.
 
 mod any;
+mod bbr;
 mod common;
 mod cubic;
 mod dctcp;
@@ -13,6 +14,7 @@ mod new_reno;
 mod vegas;
 
 pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
+pub use bbr::{AfterRecovery, AggregationParams, Bbr, BbrMode, BbrParams, BbrStats, Limit, PolicerParams, Quantum};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
 pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
 pub use dctcp::{Dctcp, DctcpParams, DctcpStats};
@@ -25,6 +27,9 @@ use queuescope_wire::{Nanos, Rate};
 
 /// A congestion control. Times never decrease.
 pub trait CongestionControl {
+    /// The connection is established. `rtt` is what the handshake measured, if it did.
+    fn on_established(&mut self, _rtt: Option<Nanos>, _now: Nanos) {}
+
     /// An ACK has acknowledged something for the first time, cumulatively or selectively, or echoed a mark.
     fn on_ack(&mut self, ack: &Ack, now: Nanos);
 
@@ -145,6 +150,7 @@ pub struct Congestion {
 pub enum EcnUse {
     /// One reduction a window of data, as after a loss (RFC 3168 section 6.1.2); data is ECT(0).
     Classic,
-    /// It counts them (RFC 8257); the receiver echoes each, and data is ECT(0).
+    /// It counts them (RFC 8257); the receiver echoes each, and data is ECT(0). The first in a window of data is a congestion
+    /// event all the same.
     Counted,
 }

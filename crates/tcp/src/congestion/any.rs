@@ -3,6 +3,7 @@
 //! To add one: write its file with `FooParams` (`Default`, `ns3`, `linux`) and `Foo` (`new`, [`CongestionControl`]), and
 //! give it a line in the list below. The list makes [`Algorithm`], [`AlgorithmParams`] and [`Controller`].
 
+use super::bbr::{Bbr, BbrParams};
 use super::cubic::{Cubic, CubicParams};
 use super::dctcp::{Dctcp, DctcpParams};
 use super::illinois::{Illinois, IllinoisParams};
@@ -18,6 +19,8 @@ algorithms! {
     "newreno" NewReno(NewRenoParams);
     /// RFC 9438.
     "cubic" Cubic(CubicParams);
+    /// BBR version 1: draft-cardwell-iccrg-bbr-congestion-control-00.
+    "bbr" Bbr(BbrParams);
     /// Brakmo and Peterson 1995.
     "vegas" Vegas(VegasParams);
     /// Liu, Başar and Srikant 2006.
@@ -178,6 +181,12 @@ macro_rules! algorithms {
         }
 
         impl CongestionControl for Controller {
+            fn on_established(&mut self, rtt: Option<Nanos>, now: Nanos) {
+                match self {
+                    $(Self::$control(control) => control.on_established(rtt, now),)*
+                }
+            }
+
             #[inline]
             fn on_ack(&mut self, ack: &Ack, now: Nanos) {
                 match self {
@@ -207,6 +216,12 @@ macro_rules! algorithms {
             fn on_sent(&mut self, bytes: u64, in_flight: u64, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_sent(bytes, in_flight, now),)*
+                }
+            }
+
+            fn on_idle(&mut self, timeouts: u32, floor: u64, now: Nanos) {
+                match self {
+                    $(Self::$control(control) => control.on_idle(timeouts, floor, now),)*
                 }
             }
 

@@ -42,6 +42,7 @@ impl<C: CongestionControl> Sender<C> {
             self.rtt.measure(rtt);
             self.rtt.note_least(rtt);
         }
+        self.control.on_established(self.rtt.smoothed(), now);
         self.update_pace();
         self.watch_peer_window(now);
     }

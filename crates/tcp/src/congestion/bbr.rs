@@ -1,0 +1,595 @@
+//! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00; Linux's `tcp_bbr`).
+//!
+//! It keeps a model of the path: the largest rate of delivery of ten round trips, and the smallest round-trip time of ten
+//! seconds. It paces at the first, and has at most twice their product in flight. To learn of changes it paces faster for
+//! one phase in eight, then slower to drain what that queued; and every ten seconds it empties the path for a moment.
+//!
+//! What the draft leaves out and Linux has is in [`BbrParams`], and so is what ns-3 does otherwise. Choices and deviations:
+//! - The draft's and Linux's "application-limited while the round-trip time is probed" is kept here ([`Bbr`] takes samples of
+//!   packets that left then for limited), since the sender measures rates, not the algorithm.
+//! - Whether sending resumes from idle is seen by that nothing was in flight before, outside of recovery.
+//! - Linux does not take the round-trip time of an ACK that was delayed where the smallest one has expired; which ACKs were is
+//!   not known here.
+//! - ns-3's filter of the largest rate replaces its third value a little later than the one here.
+//! - Marks are ignored, as version 1 does.
+
+mod aggregation;
+mod filter;
+mod params;
+mod policer;
+
+pub use aggregation::{AggregationParams, Limit};
+pub use params::{AfterRecovery, BbrParams, Quantum};
+pub use policer::PolicerParams;
+
+use super::common::{LARGEST_WINDOW, ReductionStats, Timeouts};
+use super::{Ack, Congestion, CongestionControl, RateSample};
+use aggregation::Aggregation;
+use filter::MaxFilter;
+use policer::{Finding, Observation, Policer};
+use queuescope_wire::{Nanos, Rate};
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{RngCore, SeedableRng};
+
+/// BBR.
+#[derive(Debug, Clone)]
+pub struct Bbr {
+    params: BbrParams,
+    mss: u64,
+    initial_window: u64,
+    mode: BbrMode,
+    random: Pcg64Mcg,
+    window: u64,
+    threshold: u64,
+    /// Pacing in bytes per second.
+    pacing: f64,
+    pacing_gain: f64,
+    /// Whether a round-trip time went into the pacing rate yet.
+    paced_by_rtt: bool,
+    /// Rates in bytes per second.
+    bandwidth: MaxFilter,
+    path: Option<Nanos>,
+    path_at: Nanos,
+    delivered: u64,
+    lost: u64,
+    /// A round trip ends when a packet is acknowledged that left after so much was delivered.
+    round_end: u64,
+    rounds: u64,
+    round_start: bool,
+    full: FullPipe,
+    cycle_index: usize,
+    cycle_began: Nanos,
+    probe: Option<ProbeRtt>,
+    /// Samples of packets that left while between so much and so much was delivered are limited by the probe.
+    limited: Option<(u64, u64)>,
+    idle_restart: bool,
+    repair: Repair,
+    /// The window before recovery or the probe of the round-trip time.
+    saved_window: u64,
+    aggregation: Option<Aggregation>,
+    policer: Option<Policer>,
+    timeouts: Timeouts,
+    stats: BbrStats,
+}
+
+/// What BBR is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BbrMode {
+    /// It doubles its rate in each round trip.
+    Startup,
+    /// It drains the queue that startup left.
+    Drain,
+    /// It cycles through its gains.
+    ProbeBandwidth,
+    /// It empties the path to see its round-trip time.
+    ProbeRtt,
+}
+
+/// What BBR counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BbrStats {
+    /// Losses, marks and timeouts that it was told of.
+    pub events: ReductionStats,
+    /// Round trips.
+    pub rounds: u64,
+    /// Times that it emptied the path.
+    pub probes: u64,
+}
+
+/// Whether the bandwidth has stopped growing.
+#[derive(Debug, Clone, Copy, Default)]
+struct FullPipe {
+    is_full: bool,
+    bandwidth: f64,
+    rounds: u32,
+}
+
+/// The round-trip time is being probed.
+#[derive(Debug, Clone, Copy, Default)]
+struct ProbeRtt {
+    /// When it may end; once little enough is in flight.
+    end: Option<Nanos>,
+    round_passed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repair {
+    No,
+    /// In recovery; for the first round trip packets are conserved. Whether the first ACK is still to come.
+    Recovery {
+        conserves: bool,
+        begins: bool,
+    },
+    Timeout,
+}
+
+impl Bbr {
+    /// A window of `initial_window` bytes, for segments of `mss` bytes. `seed` decides in which phases cycles begin.
+    pub fn new(params: BbrParams, mss: u32, initial_window: u64, seed: u64) -> Self {
+        let mss = u64::from(mss.max(1));
+        let initial_window = initial_window.clamp(mss, LARGEST_WINDOW);
+        let mut bbr = Self {
+            params,
+            mss,
+            initial_window,
+            mode: BbrMode::Startup,
+            random: Pcg64Mcg::seed_from_u64(seed),
+            window: initial_window,
+            threshold: u64::MAX,
+            pacing: 0.0,
+            pacing_gain: params.high_gain,
+            paced_by_rtt: false,
+            bandwidth: MaxFilter::new(params.bandwidth_rounds),
+            path: None,
+            path_at: Nanos::ZERO,
+            delivered: 0,
+            lost: 0,
+            round_end: 0,
+            rounds: 0,
+            round_start: false,
+            full: FullPipe::default(),
+            cycle_index: 0,
+            cycle_began: Nanos::ZERO,
+            probe: None,
+            limited: None,
+            idle_restart: false,
+            repair: Repair::No,
+            saved_window: initial_window,
+            aggregation: params.aggregation.map(|params| Aggregation::new(params, mss)),
+            policer: params.policer.map(Policer::new),
+            timeouts: Timeouts::default(),
+            stats: BbrStats::default(),
+        };
+        bbr.set_first_pacing(Nanos(1_000_000));
+        bbr
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &BbrStats {
+        &self.stats
+    }
+
+    /// What it is doing.
+    pub fn mode(&self) -> BbrMode {
+        self.mode
+    }
+
+    /// The gain of pacing.
+    pub fn pacing_gain(&self) -> f64 {
+        self.pacing_gain
+    }
+
+    /// The largest rate of delivery, or that of a policer; none before the first was measured.
+    pub fn bandwidth(&self) -> Option<Rate> {
+        to_rate(self.used_bandwidth())
+    }
+
+    /// The smallest round-trip time.
+    pub fn smallest_rtt(&self) -> Option<Nanos> {
+        self.path
+    }
+
+    fn used_bandwidth(&self) -> f64 {
+        let policed = self.policer.as_ref().and_then(Policer::bandwidth);
+        policed.unwrap_or(self.bandwidth.largest())
+    }
+
+    fn least_window(&self) -> u64 {
+        self.params.least_window.saturating_mul(self.mss)
+    }
+
+    // The model.
+
+    fn take_rate(&mut self, ack: &Ack, now: Nanos) {
+        self.round_start = false;
+        let Some(sample) = ack.rate else {
+            self.delivered = self.delivered.saturating_add(ack.delivered);
+            return;
+        };
+        self.delivered = self.delivered.max(sample.delivered);
+        self.lost = self.lost.saturating_add(sample.lost);
+        if sample.interval == Nanos::ZERO {
+            return;
+        }
+        if sample.prior_delivered >= self.round_end {
+            self.begin_round();
+            self.rounds += 1;
+            self.stats.rounds += 1;
+            self.round_start = true;
+            if let Repair::Recovery { conserves, .. } = &mut self.repair {
+                *conserves = false;
+            }
+        }
+        let limited = self.is_limited(&sample);
+        self.look_for_policer(&sample, limited, now);
+        let amount = sample.delivered.saturating_sub(sample.prior_delivered);
+        let rate = amount as f64 / sample.interval.as_secs_f64();
+        if !limited || rate >= self.bandwidth.largest() {
+            self.bandwidth.update(self.rounds, rate);
+        }
+    }
+
+    fn is_limited(&self, sample: &RateSample) -> bool {
+        let by_probe = self.limited.is_some_and(|(from, to)| (from..=to).contains(&sample.prior_delivered));
+        sample.application_limited || by_probe
+    }
+
+    fn begin_round(&mut self) {
+        self.round_end = self.delivered;
+    }
+
+    fn look_for_policer(&mut self, sample: &RateSample, application_limited: bool, now: Nanos) {
+        let Some(policer) = &mut self.policer else {
+            return;
+        };
+        let seen = Observation {
+            delivered: self.delivered,
+            lost: self.lost,
+            loses: sample.lost > 0,
+            application_limited,
+            round_start: self.round_start,
+            probing: self.mode == BbrMode::ProbeBandwidth,
+        };
+        if policer.observe(&seen, now) == Finding::Over {
+            self.enter_probe_bandwidth(now);
+        }
+    }
+
+    fn follow_cycle(&mut self, ack: &Ack, now: Nanos) {
+        if self.mode != BbrMode::ProbeBandwidth {
+            return;
+        }
+        let loses = ack.rate.is_some_and(|sample| sample.lost > 0);
+        let passed = self.path.is_some_and(|path| now.saturating_sub(self.cycle_began) > path);
+        let gain = self.params.cycle[self.cycle_index];
+        let largest = self.bandwidth.largest();
+        let is_over = if gain > 1.0 {
+            passed && (loses || ack.in_flight_before >= self.in_flight(largest, gain, 0))
+        } else if gain < 1.0 {
+            passed || ack.in_flight_before <= self.in_flight(largest, 1.0, 0)
+        } else {
+            passed
+        };
+        if is_over {
+            self.next_phase(now);
+        }
+    }
+
+    fn next_phase(&mut self, now: Nanos) {
+        self.cycle_began = now;
+        self.cycle_index = (self.cycle_index + 1) % self.params.cycle.len();
+    }
+
+    fn check_full_pipe(&mut self, ack: &Ack) {
+        let limited = ack.rate.is_some_and(|sample| self.is_limited(&sample));
+        if self.full.is_full || !self.round_start || limited {
+            return;
+        }
+        let largest = self.bandwidth.largest();
+        if largest >= self.full.bandwidth * self.params.full_growth {
+            (self.full.bandwidth, self.full.rounds) = (largest, 0);
+            return;
+        }
+        self.full.rounds += 1;
+        self.full.is_full = self.full.rounds >= self.params.full_rounds;
+    }
+
+    fn check_drain(&mut self, ack: &Ack, now: Nanos) {
+        if self.mode == BbrMode::Startup && self.full.is_full {
+            self.mode = BbrMode::Drain;
+            self.threshold = self.in_flight(self.bandwidth.largest(), 1.0, 0);
+        }
+        if self.mode == BbrMode::Drain && ack.in_flight <= self.in_flight(self.bandwidth.largest(), 1.0, 0) {
+            self.enter_probe_bandwidth(now);
+        }
+    }
+
+    fn enter_probe_bandwidth(&mut self, now: Nanos) {
+        self.mode = BbrMode::ProbeBandwidth;
+        let phases = self.params.cycle.len();
+        let back = (self.random.next_u64() % self.params.cycle_starts.max(1)) as usize;
+        self.cycle_index = (phases - 1).saturating_sub(back);
+        self.next_phase(now);
+    }
+
+    fn follow_path(&mut self, ack: &Ack, now: Nanos) {
+        if self.path.is_none() {
+            self.path_at = now;
+        }
+        let expired = now > self.path_at.saturating_add(self.params.rtt_window);
+        if let Some(rtt) = self.params.rtt.of(ack) {
+            let smaller = self.path.is_none_or(|path| rtt < path || (self.params.equal_renews && rtt == path));
+            if smaller || expired {
+                (self.path, self.path_at) = (Some(rtt), now);
+            }
+        }
+        if expired && !self.idle_restart && self.mode != BbrMode::ProbeRtt {
+            self.save_window();
+            self.mode = BbrMode::ProbeRtt;
+            self.probe = Some(ProbeRtt::default());
+            self.stats.probes += 1;
+        }
+        if self.mode == BbrMode::ProbeRtt {
+            self.probe_rtt(ack, now);
+        }
+        if ack.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn probe_rtt(&mut self, ack: &Ack, now: Nanos) {
+        if self.params.probe_limits_samples {
+            let until = self.delivered.saturating_add(ack.in_flight);
+            let from = self.limited.filter(|(_, to)| self.delivered <= *to).map_or(self.delivered, |(from, _)| from);
+            self.limited = Some((from, until));
+        }
+        let least = self.least_window();
+        let round_start = self.round_start;
+        let Some(probe) = &mut self.probe else {
+            return;
+        };
+        if probe.end.is_none() {
+            if ack.in_flight <= least {
+                probe.end = Some(now.saturating_add(self.params.probe_rtt));
+                self.begin_round();
+            }
+            return;
+        }
+        probe.round_passed |= round_start;
+        self.check_probe_over(now);
+    }
+
+    fn check_probe_over(&mut self, now: Nanos) {
+        let over = self.probe.is_some_and(|probe| probe.round_passed && probe.end.is_some_and(|end| now > end));
+        if !over {
+            return;
+        }
+        self.probe = None;
+        self.path_at = now;
+        self.window = self.window.max(self.saved_window);
+        if self.full.is_full {
+            self.enter_probe_bandwidth(now);
+        } else {
+            self.mode = BbrMode::Startup;
+        }
+    }
+
+    // What follows from the model.
+
+    fn gains(&self) -> (f64, f64) {
+        match self.mode {
+            BbrMode::Startup => (self.params.high_gain, self.params.high_gain),
+            BbrMode::Drain => (1.0 / self.params.high_gain, self.params.high_gain),
+            BbrMode::ProbeBandwidth => {
+                let policed = self.policer.as_ref().is_some_and(|policer| policer.bandwidth().is_some());
+                let gain = if policed { 1.0 } else { self.params.cycle[self.cycle_index] };
+                (gain, self.params.window_gain)
+            }
+            BbrMode::ProbeRtt => (1.0, 1.0),
+        }
+    }
+
+    /// Bytes in flight at a bandwidth and a gain, with room for what is sent at once, and for `more`.
+    fn in_flight(&self, bandwidth: f64, gain: f64, more: u64) -> u64 {
+        let Some(path) = self.path else {
+            return self.initial_window;
+        };
+        let product = (gain * bandwidth * path.as_secs_f64()) as u64;
+        let mut bytes = product.min(LARGEST_WINDOW).saturating_add(more).saturating_add(3 * self.quantum());
+        if self.params.even_segments {
+            bytes = bytes.div_ceil(self.mss).next_multiple_of(2).saturating_mul(self.mss);
+        }
+        if self.mode == BbrMode::ProbeBandwidth && self.cycle_index == 0 {
+            bytes = bytes.saturating_add(2 * self.mss);
+        }
+        bytes.min(LARGEST_WINDOW)
+    }
+
+    fn quantum(&self) -> u64 {
+        match self.params.quantum {
+            Quantum::Segment => self.mss,
+            Quantum::ByRate if self.pacing < 1.2e6 / 8.0 => self.mss,
+            Quantum::ByRate => ((self.pacing * 1e-3) as u64).min(64 << 10).max(2 * self.mss),
+        }
+    }
+
+    fn set_first_pacing(&mut self, rtt: Nanos) {
+        let unit = self.params.first_rtt_unit.0.max(1);
+        let rtt = Nanos((rtt.0 / unit).max(1).saturating_mul(unit));
+        self.pacing = self.params.high_gain * self.window as f64 / rtt.as_secs_f64();
+    }
+
+    fn set_pacing(&mut self, gain: f64, smoothed_rtt: Nanos) {
+        if !self.paced_by_rtt && smoothed_rtt > Nanos::ZERO {
+            self.paced_by_rtt = true;
+            self.set_first_pacing(smoothed_rtt);
+        }
+        let pacing = gain * self.used_bandwidth() * (1.0 - self.params.pacing_margin);
+        if self.full.is_full || pacing > self.pacing {
+            self.pacing = pacing;
+        }
+    }
+
+    fn set_window(&mut self, ack: &Ack, gain: f64) {
+        let acked = ack.delivered;
+        if acked > 0 && !self.conserve(ack) {
+            self.grow(acked, gain);
+        }
+        if self.mode == BbrMode::ProbeRtt {
+            self.window = self.window.min(self.least_window());
+        }
+        self.window = self.window.clamp(self.mss, LARGEST_WINDOW);
+    }
+
+    /// In recovery what is lost is taken off, and for a round trip no more is sent than is delivered: whether it is so.
+    fn conserve(&mut self, ack: &Ack) -> bool {
+        let Repair::Recovery { conserves, begins } = &mut self.repair else {
+            return false;
+        };
+        let kept = ack.in_flight.saturating_add(ack.delivered);
+        if std::mem::replace(begins, false) && *conserves {
+            self.window = kept;
+            return true;
+        }
+        let lost = ack.rate.map_or(0, |sample| sample.lost);
+        self.window = self.window.saturating_sub(lost).max(self.mss);
+        if *conserves {
+            self.window = self.window.max(kept);
+        }
+        *conserves
+    }
+
+    fn grow(&mut self, acked: u64, gain: f64) {
+        let bandwidth = self.used_bandwidth();
+        let room = match &self.aggregation {
+            Some(aggregation) if self.full.is_full => aggregation.room(bandwidth),
+            _ => 0,
+        };
+        let target = self.in_flight(bandwidth, gain, room);
+        let sum = self.window.saturating_add(acked);
+        if self.full.is_full {
+            // What ns-3 has in 32 bits wraps: see `AfterRecovery::Threshold`.
+            let wraps = self.params.after_recovery == AfterRecovery::Threshold && self.window == u64::from(u32::MAX);
+            self.window = if wraps { acked } else { sum.min(target) };
+        } else if self.window < target || self.delivered < self.initial_window {
+            self.window = sum;
+        }
+        self.window = self.window.max(self.least_window());
+    }
+
+    fn save_window(&mut self) {
+        let unspoilt = self.repair == Repair::No && self.mode != BbrMode::ProbeRtt;
+        self.saved_window = if unspoilt { self.window } else { self.saved_window.max(self.window) };
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn on_established(&mut self, rtt: Option<Nanos>, now: Nanos) {
+        self.path_at = now;
+        if let Some(aggregation) = &mut self.aggregation {
+            aggregation.restart(now);
+        }
+        if let Some(rtt) = rtt.filter(|rtt| rtt.0 > 0) {
+            self.path = Some(rtt);
+            self.paced_by_rtt = true;
+            self.set_first_pacing(rtt);
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, now: Nanos) {
+        self.timeouts.on_ack(ack);
+        self.take_rate(ack, now);
+        if let Some(aggregation) = &mut self.aggregation
+            && ack.delivered > 0
+            && ack.rate.is_some_and(|sample| sample.interval > Nanos::ZERO)
+        {
+            let largest = self.bandwidth.largest();
+            aggregation.on_ack(ack.delivered, largest, self.window, self.round_start, now);
+        }
+        self.follow_cycle(ack, now);
+        self.check_full_pipe(ack);
+        self.check_drain(ack, now);
+        self.follow_path(ack, now);
+        let (pacing_gain, window_gain) = self.gains();
+        self.pacing_gain = pacing_gain;
+        self.set_pacing(pacing_gain, ack.smoothed_rtt);
+        self.set_window(ack, window_gain);
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion, _now: Nanos) {
+        self.stats.events.count(congestion);
+        self.save_window();
+        if congestion.lost == 0 {
+            return;
+        }
+        self.repair = Repair::Recovery { conserves: true, begins: true };
+        self.window = congestion.in_flight.saturating_sub(congestion.lost).saturating_add(self.mss).min(LARGEST_WINDOW);
+        if self.params.recovery_begins_round {
+            self.begin_round();
+        }
+    }
+
+    fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {
+        self.stats.events.timeouts += 1;
+        if self.timeouts.is_first() {
+            self.save_window();
+        }
+        self.repair = Repair::Timeout;
+        self.window = self.mss;
+        if self.params.timeout_resets_growth {
+            self.full.bandwidth = 0.0;
+        }
+    }
+
+    fn on_recovered(&mut self, _now: Nanos) {
+        let repair = std::mem::replace(&mut self.repair, Repair::No);
+        match (repair, self.params.after_recovery) {
+            (Repair::No, _) | (Repair::Timeout, AfterRecovery::Threshold) => {}
+            (Repair::Recovery { .. }, AfterRecovery::Threshold) => {
+                self.window = self.threshold.min(u64::from(u32::MAX));
+            }
+            (_, AfterRecovery::Restored) => self.window = self.window.max(self.saved_window),
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, bytes: u64, in_flight: u64, now: Nanos) {
+        if in_flight > bytes || self.repair != Repair::No || self.delivered == 0 {
+            return;
+        }
+        self.idle_restart = true;
+        if let Some(aggregation) = &mut self.aggregation {
+            aggregation.restart(now);
+        }
+        match self.mode {
+            BbrMode::ProbeBandwidth => self.set_pacing(1.0, Nanos::ZERO),
+            BbrMode::ProbeRtt => self.check_probe_over(now),
+            BbrMode::Startup | BbrMode::Drain => {}
+        }
+    }
+
+    #[inline]
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    #[inline]
+    fn slow_start_threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        to_rate(self.pacing)
+    }
+
+    fn rules_recovery(&self) -> bool {
+        true
+    }
+}
+
+/// Bytes per second as a rate.
+fn to_rate(bytes_per_second: f64) -> Option<Rate> {
+    Rate::from_bits_per_second((bytes_per_second * 8.0) as u64)
+}
