@@ -326,7 +326,7 @@ impl Network {
     #[inline]
     fn rewrite(&mut self, packet: &Packet, headers: &Headers) {
         let on_its_way = self.packets.at(packet.id);
-        (on_its_way.headers, on_its_way.ecn) = (*headers, packet.ecn);
+        (on_its_way.headers, on_its_way.ecn, on_its_way.class) = (*headers, packet.ecn, packet.class);
     }
 
     fn recirculate(&mut self, switch: u32, link: u32, id: PacketId) {
@@ -390,10 +390,9 @@ impl Network {
         let link = &self.links[link.index()];
         match (&link.queue, link.switch) {
             (Queue::One(discipline), _) => (discipline.name(), discipline.stats()),
-            (Queue::Many(_), Some((switch, port))) => {
+            (Queue::Many(_), Some((switch, _))) => {
                 let pipeline = &self.switches[switch as usize].pipeline;
-                let _ = port;
-                (pipeline.name(), Vec::new())
+                (pipeline.name(), pipeline.stats())
             }
             (Queue::Many(_), None) => ("queues", Vec::new()),
         }

@@ -24,7 +24,7 @@ pub struct OnItsWay {
     pub bytes: u32,
     /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its class of service.
+    /// Its class of service, which a switch on its way may have written.
     pub class: Class,
     /// Which way it takes, and how far along it is: the number of links behind it.
     pub(crate) route: u32,
