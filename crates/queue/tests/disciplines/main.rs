@@ -13,8 +13,9 @@ mod red;
 use harness::{Contestant, Step, holds_what_is_promised};
 use proptest::prelude::*;
 use queuescope_queue::{
-    CodelFlavour, CodelParams, DisciplineParams, DropReason, FqCodelParams, HashQueuesParams, Limit, MarkReason,
-    MultiQueueParams, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
+    CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, FqCodelParams, HashQueuesParams, Limit,
+    MarkReason, MultiQueueParams, Pi2Params, PieParams, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler,
+    TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -81,6 +82,15 @@ fn contestants() -> Vec<Contestant> {
         with(Any::FqCodel(FqCodelParams { limit: time, drop_batch: NonZeroU32::MIN, ce_threshold, ..fq }), time)
             .drops(&[FattestFlow])
             .marks(&[Mark::Target, Mark::Threshold]),
+        with(Any::Pie(PieParams { limit: packets, mark_below: Some(1.0), ..PieParams::default() }), packets)
+            .drops(&[Overlimit, Early])
+            .marks(&[Mark::Early]),
+        with(Any::Pi2(Pi2Params { limit: time, ..Pi2Params::default() }), time)
+            .drops(&[Overlimit, Early])
+            .marks(&[Mark::Early]),
+        with(Any::DualPi2(DualPi2Params { limit: bytes, ..DualPi2Params::default() }), bytes)
+            .drops(&[Early])
+            .marks(&[Mark::Early, Mark::Threshold]),
     ]);
     all
 }
