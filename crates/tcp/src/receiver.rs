@@ -280,9 +280,8 @@ impl Receiver {
 
     fn acknowledge_in_order(&mut self, segment: &Segment, now: Nanos) {
         self.unacknowledged += 1;
-        if segment.flags.contains(Flags::FIN) || self.unacknowledged >= self.params.delayed_ack_count {
-            self.due.ack = true;
-        } else if self.quick_acks > 0 {
+        let at_once = self.quick_acks > 0 || segment.flags.contains(Flags::FIN);
+        if at_once || self.unacknowledged >= self.params.delayed_ack_count {
             self.due.ack = true;
         } else if !self.due.ack && self.ack_at.is_none() {
             self.ack_at = Some(now.saturating_add(self.params.delayed_ack_timeout));

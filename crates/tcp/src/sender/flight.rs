@@ -31,6 +31,8 @@ pub(crate) struct Sent {
     run_after: u32,
     /// If it ends one: how many they are.
     run_before: u32,
+    /// Which transmission on the connection its last was.
+    pub(crate) serial: u64,
     /// When it was sent last.
     pub(crate) sent_at: Nanos,
     /// How much had been delivered then, when the last of that was, and when what it is measured from was sent.
@@ -52,6 +54,7 @@ impl Sent {
             application_limited: false,
             run_after: 0,
             run_before: 0,
+            serial: 0,
             sent_at: Nanos::ZERO,
             delivered: 0,
             delivered_at: Nanos::ZERO,
@@ -441,3 +444,6 @@ impl Flight {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -294,8 +294,11 @@ impl<C: CongestionControl> Sender<C> {
         if self.due.tail_probe {
             self.due.tail_probe = false;
             let again = matches!(choice, Choice::Again(_));
-            let end = self.flight.next()
-                + if let Choice::New { length, fin } = choice { u64::from(length) + u64::from(fin) } else { 0 };
+            let new = match choice {
+                Choice::New { length, fin } => u64::from(length) + u64::from(fin),
+                Choice::Again(_) => 0,
+            };
+            let end = self.flight.next() + new;
             self.rack.probed(end, again);
         }
         match choice {
@@ -309,7 +312,7 @@ impl<C: CongestionControl> Sender<C> {
         let window = self.window();
         let in_network = self.occupied();
         if let Some(seq) = self.flight.next_lost() {
-            let bytes = self.flight.find(seq).map_or(0, Sent::bytes);
+            let bytes = self.flight.find(seq).map_or(0, |sent| u64::from(sent.length));
             return self.fits(in_network, bytes, window).then_some(Choice::Again(seq));
         }
         let seq = self.flight.next();
@@ -326,7 +329,8 @@ impl<C: CongestionControl> Sender<C> {
             return if self.due.tail_probe { self.probe_again() } else { None };
         }
         let fin = fin_is_due && length == unsent;
-        if self.due.tail_probe || self.fits(in_network, length + u64::from(fin), window) {
+        // The end takes a number, but no room in the network.
+        if self.due.tail_probe || length == 0 || self.fits(in_network, length, window) {
             return Some(Choice::New { length: length as u32, fin });
         }
         self.usage.limited = true;
@@ -442,7 +446,7 @@ impl<C: CongestionControl> Sender<C> {
         self.after_pace(bytes, now);
         self.timers.last_sent_at = now;
         if self.detects_by_time() {
-            self.rack.sent(sent.seq, now);
+            self.rack.sent(sent);
         }
         self.stats.segments += 1;
         self.stats.bytes += u64::from(sent.length);

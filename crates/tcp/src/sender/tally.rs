@@ -6,7 +6,7 @@ use queuescope_wire::Nanos;
 /// What one ACK has delivered.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// A segment that was sent again after this may have been acknowledged for its first copy.
+    /// A segment that was sent again after this is acknowledged for an earlier copy.
     pub(crate) sure_until: Nanos,
     /// Bytes acknowledged cumulatively for the first time.
     pub(crate) acked: u64,
@@ -23,8 +23,8 @@ pub(crate) struct Tally {
     pub(crate) last_sent_at: Option<Nanos>,
     /// The segment that was sent last.
     pub(crate) newest: Option<Sent>,
-    /// When that was sent, and the number behind it, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
-    pub(crate) newest_sure: Option<(Nanos, u64)>,
+    /// Which transmission and when that was, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
+    pub(crate) newest_sure: Option<(u64, Nanos)>,
     /// The number behind the lowest segment that was sent once, and behind the highest of all.
     pub(crate) lowest_sure: Option<u64>,
     pub(crate) highest: u64,
@@ -37,7 +37,7 @@ impl Tally {
         let end = sent.end();
         self.highest = self.highest.max(end);
         if !sent.ever_repeated || sent.sent_at <= self.sure_until {
-            self.newest_sure = self.newest_sure.max(Some((sent.sent_at, end)));
+            self.newest_sure = self.newest_sure.max(Some((sent.serial, sent.sent_at)));
         }
         if sent.ever_repeated {
             self.repaired = true;
@@ -46,8 +46,7 @@ impl Tally {
             self.first_sent_at.get_or_insert(sent.sent_at);
             self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));
         }
-        let later = |newest: Sent| (sent.sent_at, sent.seq) > (newest.sent_at, newest.seq);
-        if self.newest.is_none_or(later) {
+        if self.newest.is_none_or(|newest| sent.serial > newest.serial) {
             self.newest = Some(*sent);
         }
     }
