@@ -181,10 +181,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// The time since the echoed timestamp, in whole ticks; a microsecond if that is none, as ns-3 has it.
-    fn echoed_rtt(&self, segment: &Segment, now: Nanos) -> Option<Nanos> {
-        let tick = self.params.timestamp_tick?.0.max(1);
-        let ticks = ((now.0 / tick) as u32).wrapping_sub(segment.timestamps?.echo);
-        Some(Nanos(u64::from(ticks) * tick).max(Nanos(1_000)))
+    fn echoed_rtt(&mut self, segment: &Segment, now: Nanos) -> Option<Nanos> {
+        Some(self.clock.as_mut()?.since(segment.timestamps?.echo, now).max(Nanos(1_000)))
     }
 
     /// Takes for lost what the scoreboard or time says is; returns bytes.

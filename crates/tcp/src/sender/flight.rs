@@ -80,6 +80,7 @@ pub(crate) const DUPLICATES: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Flight {
     ring: VecDeque<Sent>,
+    mss: u64,
     /// The first number that is not acknowledged, and the next to be sent.
     una: u64,
     next: u64,
@@ -100,9 +101,10 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// Nothing in flight; the first number is `start`.
-    pub(crate) fn new(start: u64) -> Self {
+    /// Nothing in flight; the first number is `start`; full segments have `mss` bytes.
+    pub(crate) fn new(start: u64, mss: u32) -> Self {
         Self {
+            mss: u64::from(mss.max(1)),
             ring: VecDeque::with_capacity(64),
             una: start,
             next: start,
@@ -409,7 +411,12 @@ impl Flight {
     }
 
     /// The first lost segment that is not in flight again.
+    #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        if self.lost == self.repeated { None } else { self.first_again() }
+    }
+
+    fn first_again(&mut self) -> Option<u64> {
         while let Some(&seq) = self.again.front() {
             if self.find(seq).is_some_and(|sent| sent.lost && !sent.sacked && !sent.repeated) {
                 return Some(seq);
@@ -436,12 +443,15 @@ impl Flight {
         None
     }
 
+    /// The place of the first segment that does not begin below `seq`. Almost all segments are full, so a division finds it.
     #[inline]
     fn place(&self, seq: u64) -> usize {
-        match self.ring.front() {
-            Some(first) if first.seq >= seq => 0,
-            _ => self.ring.partition_point(|sent| sent.seq < seq),
-        }
+        let Some(first) = self.ring.front().filter(|first| first.seq < seq) else { return 0 };
+        let guess = ((seq - first.seq) / self.mss) as usize;
+        let fits = guess > 0
+            && self.ring.get(guess - 1).is_some_and(|sent| sent.seq < seq)
+            && self.ring.get(guess).is_none_or(|sent| sent.seq >= seq);
+        if fits { guess } else { self.ring.partition_point(|sent| sent.seq < seq) }
     }
 }
 

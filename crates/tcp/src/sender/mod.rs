@@ -15,6 +15,7 @@ mod reduction;
 mod tally;
 mod timers;
 
+use crate::clock::Clock;
 use crate::congestion::{CongestionControl, EcnUse, Phase};
 use crate::params::{Rescue, TcpParams};
 use crate::rtt::RttEstimator;
@@ -46,6 +47,7 @@ pub struct Sender<C: CongestionControl> {
     recovery_point: u64,
     duplicates: u32,
     reduction: Reduction,
+    clock: Option<Clock>,
     rtt: RttEstimator,
     rack: Rack,
     delivery: Delivery,
@@ -151,7 +153,7 @@ impl<C: CongestionControl> Sender<C> {
             control,
             state: State::Closed,
             ecn: false,
-            flight: Flight::new(1),
+            flight: Flight::new(1, params.mss),
             supplied: bytes.map_or(u64::MAX, |bytes| 1 + bytes),
             held_open: bytes.is_none(),
             fin_sent: false,
@@ -161,6 +163,7 @@ impl<C: CongestionControl> Sender<C> {
             recovery_point: 0,
             duplicates: 0,
             reduction: Reduction::default(),
+            clock: Clock::new(params.timestamp_tick),
             rtt: RttEstimator::new(params),
             rack: Rack::default(),
             delivery: Delivery::default(),
@@ -455,11 +458,9 @@ impl<C: CongestionControl> Sender<C> {
         segment
     }
 
-    fn segment(&self, seq: u64, flags: Flags, now: Nanos) -> Segment {
-        let timestamps = self
-            .params
-            .timestamp_tick
-            .map(|tick| Timestamps { value: (now.0 / tick.0.max(1)) as u32, echo: self.echo_timestamp });
+    fn segment(&mut self, seq: u64, flags: Flags, now: Nanos) -> Segment {
+        let echo = self.echo_timestamp;
+        let timestamps = self.clock.as_mut().map(|clock| Timestamps { value: clock.at(now), echo });
         let window = self.params.receive_window;
         Segment { seq, ack: 1, window, length: 0, flags, timestamps, sacks: Sacks::default() }
     }

@@ -95,6 +95,12 @@ impl Rack {
     pub(super) fn find_losses(&mut self, flight: &mut Flight, moment: &Moment) -> u64 {
         self.timer = None;
         let Some((newest, _)) = self.newest else { return 0 };
+        while self.left.front().is_some_and(|left| left.2 < flight.una()) {
+            self.left.pop_front();
+        }
+        if self.left.front().is_none_or(|left| left.0 >= newest) {
+            return 0;
+        }
         let patience = Nanos(self.rtt.0 + self.reordering_window(flight, moment).0);
         let mut found = 0;
         while let Some(&(serial, sent_at, seq)) = self.left.front() {

@@ -22,7 +22,7 @@ pub(crate) struct Tally {
     pub(crate) first_sent_at: Option<Nanos>,
     pub(crate) last_sent_at: Option<Nanos>,
     /// The segment that was sent last.
-    pub(crate) newest: Option<Sent>,
+    pub(crate) newest: Option<Newest>,
     /// Which transmission and when that was, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
     pub(crate) newest_sure: Option<(u64, Nanos)>,
     /// The number behind the lowest segment that was sent once, and behind the highest of all.
@@ -31,7 +31,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, sent: &Sent, bytes: u64) {
         self.delivered += bytes;
         let end = sent.end();
@@ -47,7 +47,25 @@ impl Tally {
             self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));
         }
         if self.newest.is_none_or(|newest| sent.serial > newest.serial) {
-            self.newest = Some(*sent);
+            self.newest = Some(Newest {
+                serial: sent.serial,
+                sent_at: sent.sent_at,
+                delivered: sent.delivered,
+                delivered_at: sent.delivered_at,
+                first_sent_at: sent.first_sent_at,
+                application_limited: sent.application_limited,
+            });
         }
     }
+}
+
+/// What a segment took along when it left; see [`Sent`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Newest {
+    pub(crate) serial: u64,
+    pub(crate) sent_at: Nanos,
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Nanos,
+    pub(crate) first_sent_at: Nanos,
+    pub(crate) application_limited: bool,
 }

@@ -182,7 +182,7 @@ fn paced_segments_leave_one_by_one() {
     assert!(pair.finish(Nanos(5_000 * MS)));
     let times: Vec<_> = pair.data().iter().map(|data| data.0).collect();
     // 1 448 bytes at 1 Mb/s are 11.584 ms.
-    let expected: Vec<_> = (0..5).map(|number| (20_000_000 + number * 11_584_000) as f64 / 1e6).collect();
+    let expected: Vec<_> = (0..5).map(|number| f64::from(20_000_000 + number * 11_584_000) / 1e6).collect();
     assert_eq!(times, expected);
 }
 

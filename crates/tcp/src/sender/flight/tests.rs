@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
     fn the_ring_knows_what_a_walk_over_all_would_find(events in prop::collection::vec(event(), 1..200)) {
-        let mut flight = Flight::new(1);
+        let mut flight = Flight::new(1, 1_000);
         let mut plain = Plain { una: 1, next: 1, ..Plain::default() };
         for event in events {
             let mut tally = Tally::default();
@@ -149,7 +149,7 @@ proptest! {
 
 #[test]
 fn three_arrivals_above_make_a_loss() {
-    let mut flight = Flight::new(1);
+    let mut flight = Flight::new(1, 1_000);
     for number in 0..10 {
         flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
     }
@@ -171,7 +171,7 @@ fn three_arrivals_above_make_a_loss() {
 
 #[test]
 fn guesses_stand_for_arrivals_until_the_hole_is_filled() {
-    let mut flight = Flight::new(1);
+    let mut flight = Flight::new(1, 1_000);
     for number in 0..10 {
         flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
     }
@@ -192,7 +192,7 @@ fn guesses_stand_for_arrivals_until_the_hole_is_filled() {
 #[test]
 fn many_holes_cost_little() {
     // Every other of 20 000 is missing, and each ACK tells of one more: quadratic work would take minutes.
-    let mut flight = Flight::new(0);
+    let mut flight = Flight::new(0, 1);
     for number in 0..20_000 {
         flight.push(Sent::new(number, 1, false));
     }
