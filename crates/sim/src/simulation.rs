@@ -9,7 +9,7 @@ use crate::packets::{OnItsWay, Owner};
 use crate::seed;
 use crate::topology::{LinkId, NodeId, Topology};
 use crate::workload::FlowStart;
-use queuescope_queue::{Headers, Host};
+use queuescope_queue::{Headers, Host, PipelineError};
 use queuescope_tcp::CongestionControl;
 use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Nanos};
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ const DATAGRAM_HEADERS: u32 = 28;
 const LAST_FLOW: u32 = u32::MAX;
 
 /// A simulation that cannot be as it was described.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// There are no links from one node to another.
     #[error("there is no way from {from} to {to}: no links lead there")]
@@ -162,18 +162,29 @@ pub enum BuildError {
         /// The other.
         to: String,
     },
+    /// A switch's program does not fit it.
+    #[error("switch {switch} cannot run its program: {error}")]
+    Program {
+        /// The switch.
+        switch: String,
+        /// Why not.
+        error: PipelineError,
+    },
 }
 
 impl Simulation {
     /// A network without traffic. What happens before `warmup` does not count.
-    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Self {
-        let network = Network::new(&topology, seed);
+    ///
+    /// # Errors
+    /// If a switch cannot run its program.
+    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Result<Self, BuildError> {
+        let network = Network::new(&topology, seed)?;
         let (traffic, ways, samples) = (Traffic::default(), BTreeMap::new(), Vec::new());
         let mut simulation = Self { network, topology, traffic, ways, seed, warmup, interval: None, samples };
         if warmup > Nanos::ZERO {
             simulation.network.events.push(warmup, Event::WarmedUp);
         }
-        simulation
+        Ok(simulation)
     }
 
     /// The state is sampled at each multiple of `interval`.
