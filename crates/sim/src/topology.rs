@@ -88,6 +88,11 @@ impl Topology {
         &self.links[link.index()]
     }
 
+    /// A link that is still to be changed.
+    pub(crate) fn link_mut(&mut self, link: LinkId) -> &mut LinkParams {
+        &mut self.links[link.index()]
+    }
+
     /// A node's name.
     pub fn node_name(&self, node: NodeId) -> &str {
         &self.nodes[node.0 as usize].name
