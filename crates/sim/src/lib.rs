@@ -4,6 +4,9 @@
 //! - [`Transmitter`]: a link that sends one packet at a time, in exact integer arithmetic.
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
+//! - [`RateTrace`] and [`Varying`]: a link whose rate varies.
+//! - [`workload`]: who sends how much to whom, and when.
+//! - [`summary`]: fairness, percentiles and utilisation.
 
 mod build;
 mod connection;
@@ -17,6 +20,7 @@ mod seed;
 pub mod shapes;
 mod simulation;
 mod speedup;
+pub mod summary;
 mod telemetry;
 mod topology;
 mod trace;
@@ -33,5 +37,5 @@ pub use simulation::{BuildError, Datagram, DatagramParams, DatagramRecord, FlowS
 pub use speedup::{Speedup, SpeedupError};
 pub use telemetry::{Hop, Journey, Telemetry};
 pub use topology::{LinkId, LinkParams, NodeId, Routes, SwitchParams, Topology};
-pub use trace::{RateTrace, Varying};
+pub use trace::{RateTrace, TraceError, Varying};
 pub use transmitter::Transmitter;
