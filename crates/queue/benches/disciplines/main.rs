@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p queuescope-queue --bench disciplines`
 //!
-//! A link of 1 Gb/s gets packets of 1500 bytes of 50 flows at random, four fifths of what it can send, or a twentieth more
-//! than that. Nothing else is in the loop but the two clocks of arrivals and the link.
+//! A link of 1 Gb/s gets packets of 1500 bytes of 50 flows at random, four fifths of what it can send, or a twentieth
+//! more than that. Nothing else is in the loop but the two clocks of arrivals and the link.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
