@@ -58,8 +58,8 @@ impl DisciplineParams {
     }
 }
 
-/// Writes [`DisciplineParams`] and [`AnyDiscipline`] from lines of: the discipline, its parameters, its name for people,
-/// and the counters of its `stats()`, all of them.
+/// Writes [`DisciplineParams`] and [`AnyDiscipline`] from lines of: the discipline, its parameters, its name for
+/// people, and the counters of its `stats()`, all of them.
 macro_rules! disciplines {
     ($($(#[$doc:meta])* $Type:ident($Params:ty) $name:literal: $Stats:ident { $($counter:ident),* $(,)? }),* $(,)?) => {
         /// The parameters of one of the disciplines.

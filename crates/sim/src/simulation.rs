@@ -9,9 +9,9 @@ use crate::packets::{OnItsWay, Owner};
 use crate::seed;
 use crate::topology::{LinkId, NodeId, Topology};
 use crate::workload::FlowStart;
-use queuescope_queue::{Headers, Host};
+use queuescope_queue::{Headers, Host, PipelineError};
 use queuescope_tcp::CongestionControl;
-use queuescope_wire::{Backlog, ByteCount, Ecn, FlowId, Nanos};
+use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Nanos};
 use std::collections::BTreeMap;
 
 /// Traffic over a network. It does the same for the same topology, traffic and seed, whatever the machine.
@@ -56,7 +56,31 @@ struct Source {
     route: u32,
     hosts: [Host; 2],
     flow: FlowId,
+    class: Class,
+    ecn: Ecn,
     record: DatagramRecord,
+}
+
+/// Whose datagrams, and how they are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatagramParams {
+    /// The group of flows that they are of, by a number of the caller's.
+    pub group: u32,
+    /// Who sends.
+    pub from: NodeId,
+    /// Who receives.
+    pub to: NodeId,
+    /// Their class of service.
+    pub class: Class,
+    /// Their ECN codepoint.
+    pub ecn: Ecn,
+}
+
+impl DatagramParams {
+    /// Of the first group, in the first class, not ECN-capable.
+    pub fn new(from: NodeId, to: NodeId) -> Self {
+        Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct }
+    }
 }
 
 /// What became of the datagrams of a source, since the warm-up; sizes are from the network header on.
@@ -128,7 +152,7 @@ const DATAGRAM_HEADERS: u32 = 28;
 const LAST_FLOW: u32 = u32::MAX;
 
 /// A simulation that cannot be as it was described.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// There are no links from one node to another.
     #[error("there is no way from {from} to {to}: no links lead there")]
@@ -138,18 +162,29 @@ pub enum BuildError {
         /// The other.
         to: String,
     },
+    /// A switch's program does not fit it.
+    #[error("switch {switch} cannot run its program: {error}")]
+    Program {
+        /// The switch.
+        switch: String,
+        /// Why not.
+        error: PipelineError,
+    },
 }
 
 impl Simulation {
     /// A network without traffic. What happens before `warmup` does not count.
-    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Self {
-        let network = Network::new(&topology, seed);
+    ///
+    /// # Errors
+    /// If a switch cannot run its program.
+    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Result<Self, BuildError> {
+        let network = Network::new(&topology, seed)?;
         let (traffic, ways, samples) = (Traffic::default(), BTreeMap::new(), Vec::new());
         let mut simulation = Self { network, topology, traffic, ways, seed, warmup, interval: None, samples };
         if warmup > Nanos::ZERO {
             simulation.network.events.push(warmup, Event::WarmedUp);
         }
-        simulation
+        Ok(simulation)
     }
 
     /// The state is sampled at each multiple of `interval`.
@@ -158,11 +193,13 @@ impl Simulation {
         self.network.events.push(Nanos::ZERO, Event::Sample);
     }
 
-    /// Flows that are alike. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's.
+    /// Flows that are alike. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's. At `stop` they
+    /// send what they have handed to TCP, and no more.
     pub fn add_flows(
         &mut self,
         group: u32,
         transport: Transport,
+        stop: Option<Nanos>,
         starts: impl Iterator<Item = FlowStart> + Send + 'static,
     ) {
         let index = self.traffic.workloads.len() as u32;
@@ -171,21 +208,22 @@ impl Simulation {
         if let Some(next) = &workload.next {
             self.network.events.push(next.at, Event::Start(index));
         }
+        if let Some(stop) = stop {
+            self.network.events.push(stop, Event::Stop(index));
+        }
         self.traffic.workloads.push(workload);
     }
 
-    /// A source of datagrams: when each is sent, and its bytes from the network header on. `group` is a number of the
-    /// caller's.
+    /// A source of datagrams: when each is sent, and its bytes from the network header on.
     ///
     /// # Errors
     /// If there is no way.
     pub fn add_datagrams(
         &mut self,
-        group: u32,
-        from: NodeId,
-        to: NodeId,
+        datagrams_of: DatagramParams,
         datagrams: impl Iterator<Item = (Nanos, ByteCount)> + Send + 'static,
     ) -> Result<(), BuildError> {
+        let DatagramParams { group, from, to, class, ecn } = datagrams_of;
         let route = self.way(from, to)?;
         let index = self.traffic.sources.len() as u32;
         let hosts = [Host(from.0), Host(to.0)];
@@ -196,6 +234,8 @@ impl Simulation {
             route,
             hosts,
             flow: FlowId(LAST_FLOW - index),
+            class,
+            ecn,
             record: DatagramRecord { group, hosts, sent: none, delivered: none },
         };
         source.next = source.datagrams.next();
@@ -252,6 +292,7 @@ impl Simulation {
             Event::SenderTimer(connection) => self.on_sender_timer(connection, observer),
             Event::ReceiverTimer(connection) => self.on_receiver_timer(connection, observer),
             Event::Start(workload) => self.start(workload, observer),
+            Event::Stop(workload) => self.stop(workload, observer),
             Event::Datagram(source) => self.send_datagram(source, observer),
             Event::WarmedUp => self.warmed_up(),
             Event::Sample => self.sample(),
@@ -377,15 +418,27 @@ impl Simulation {
         let transport = &traffic.workloads[index as usize].transport;
         let free = traffic.free.pop().unwrap_or(traffic.connections.len() as u32);
         let hosts = nodes.map(|node| Host(node.0));
-        let network_header = transport.tcp.network_header;
-        let place = Place { index: free, number, routes: [there, back], hosts, network_header };
-        let mut connection = Connection::new(transport, place, group, start.bytes, seed, now);
+        let (network_header, class) = (transport.tcp.network_header, transport.class);
+        let place = Place { index: free, number, routes: [there, back], hosts, network_header, class };
+        let mut connection = Connection::new(transport, place, (index, group), start.bytes, seed, now);
         connection.sender.connect(now);
         match traffic.connections.get_mut(free as usize) {
             Some(old) => *old = connection,
             None => traffic.connections.push(connection),
         }
         self.pump(free, observer);
+    }
+
+    /// The connections of a workload send no more than they have begun to.
+    fn stop(&mut self, index: u32, observer: &mut impl Observer) {
+        self.traffic.workloads[index as usize].next = None;
+        for connection in 0..self.traffic.connections.len() as u32 {
+            let place = &mut self.traffic.connections[connection as usize];
+            if place.workload == index && !place.sender.is_done() {
+                place.sender.close();
+                self.pump(connection, observer);
+            }
+        }
     }
 
     fn send_datagram(&mut self, index: u32, observer: &mut impl Observer) {
@@ -403,7 +456,8 @@ impl Simulation {
             flow: source.flow,
             number: u64::from(index),
             bytes: u32::try_from(size.0).unwrap_or(u32::MAX).max(DATAGRAM_HEADERS),
-            ecn: Ecn::NotEct,
+            ecn: source.ecn,
+            class: source.class,
             route: source.route,
             hop: 0,
             owner: Owner::Datagrams(index),

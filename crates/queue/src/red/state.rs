@@ -287,8 +287,8 @@ mod tests {
         gaps
     }
 
-    /// The paper's section VII: gaps are uniform in 1 ..= 1/p. Its figure 2 counts a packet before it decides, so that the
-    /// longest gap is one less. If it waits, they are as much longer.
+    /// The paper's section VII: gaps are uniform in 1 ..= 1/p. Its figure 2 counts a packet before it decides, so that
+    /// the longest gap is one less. If it waits, they are as much longer.
     #[test]
     fn drops_are_spread_evenly() {
         for (wait, range, mean) in [(false, 1..=19, 10.0), (true, 20..=39, 29.5)] {
@@ -323,8 +323,8 @@ mod tests {
         }
     }
 
-    /// On 12 Mb/s with 1500 bytes, 1000 packets a second: a weight of 1 - exp(-1/1000). The mean wait of 40 ms is 40 packets:
-    /// thresholds 20 and 60.
+    /// On 12 Mb/s with 1500 bytes, 1000 packets a second: a weight of 1 - exp(-1/1000). The mean wait of 40 ms is 40
+    /// packets: thresholds 20 and 60.
     #[test]
     fn what_follows_from_the_link() {
         let params = RedParams {

@@ -1,4 +1,5 @@
-//! CoDel against the pseudocode of RFC 8289, against sequences worked out by hand, and against what ns-3's tests expect.
+//! CoDel against the pseudocode of RFC 8289, against sequences worked out by hand, and against what ns-3's tests
+//! expect.
 
 use crate::codel_model::{Act, Model, Waits};
 use crate::harness::rate;
@@ -74,8 +75,8 @@ fn steps(mut queue: Codel, times: &[u64]) -> Vec<(u64, u64, u64)> {
     times.iter().map(&mut step).collect()
 }
 
-/// ns-3's test of drops. With the exact root the next drops are due at 310.0, 380.7 and 438.4 ms; with Newton's steps at 310,
-/// 360, 416.3 and 465 ms.
+/// ns-3's test of drops. With the exact root the next drops are due at 310.0, 380.7 and 438.4 ms; with Newton's steps
+/// at 310, 360, 416.3 and 465 ms.
 #[test]
 fn twenty_packets_at_once() {
     for (flavour, last) in
@@ -129,8 +130,8 @@ fn what_comes_above_the_limit_is_dropped() {
     }
 }
 
-/// The control law over a second of standing queue, by hand: the wait is above the target at 0 already, an interval later the
-/// first is dropped, and the n-th follows 100 ms / sqrt(n) after it.
+/// The control law over a second of standing queue, by hand: an interval after the wait is first seen above the target
+/// one packet is dropped, and 100 ms / sqrt(n) after the n-th drop the next.
 #[test]
 fn drops_come_faster_with_the_square_root() {
     let mut queue = filled(CodelParams { limit: Limit::None, ..CodelParams::default() }, 5000, Ecn::NotEct);
@@ -162,7 +163,8 @@ fn a_new_overload_starts_at_the_rate_that_the_last_one_reached() {
         let mut queue = codel(CodelParams { limit: Limit::None, ..CodelParams::default() });
         let mut id = 0;
         let mut sink = Acts::default();
-        // Packets that wait 50 ms, sent each 1 ms: drops at 100, 200, 270.7 and 328.4 after the first that waited so long.
+        // Packets that wait 50 ms, sent each 1 ms: drops at 100, 200, 270.7 and 328.4 after the first that waited so
+        // long.
         let mut overload = |queue: &mut Codel, from: u64, length: u64| {
             let mut drops = Vec::new();
             for time in from..from + 50 + length {

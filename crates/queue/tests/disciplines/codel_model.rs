@@ -1,5 +1,5 @@
-//! CoDel as RFC 8289 has it in section 5, word for word and without a thought for speed; and the same with the details of
-//! Linux and ns-3. It knows sizes and times only.
+//! CoDel as RFC 8289 has it in section 5, word for word and without a thought for speed; and the same with the details
+//! of Linux and ns-3. It knows sizes and times only.
 
 use queuescope_queue::{CodelFlavour, CodelParams};
 use std::collections::VecDeque;

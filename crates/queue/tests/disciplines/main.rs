@@ -1,19 +1,21 @@
 //! What holds for every discipline; and each against its source.
 //!
-//! To put a discipline under the harness, add lines to [`contestants`]. Those with default parameters are there already, as
-//! soon as `DisciplineParams` knows them.
+//! To put a discipline under the harness, add lines to [`contestants`]. Those with default parameters are there
+//! already, as soon as `DisciplineParams` knows them.
 
 mod codel;
 mod codel_model;
 mod fq_codel;
+mod golden;
 mod harness;
 mod red;
 
 use harness::{Contestant, Step, holds_what_is_promised};
 use proptest::prelude::*;
 use queuescope_queue::{
-    CodelFlavour, CodelParams, DisciplineParams, DropReason, FqCodelParams, HashQueuesParams, Limit, MarkReason,
-    MultiQueueParams, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
+    CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, FqCodelParams, HashQueuesParams, Limit,
+    MarkReason, MultiQueueParams, Pi2Params, PieParams, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler,
+    TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -80,11 +82,21 @@ fn contestants() -> Vec<Contestant> {
         with(Any::FqCodel(FqCodelParams { limit: time, drop_batch: NonZeroU32::MIN, ce_threshold, ..fq }), time)
             .drops(&[FattestFlow])
             .marks(&[Mark::Target, Mark::Threshold]),
+        with(Any::Pie(PieParams { limit: packets, mark_below: Some(1.0), ..PieParams::default() }), packets)
+            .drops(&[Overlimit, Early])
+            .marks(&[Mark::Early]),
+        with(Any::Pi2(Pi2Params { limit: time, ..Pi2Params::default() }), time)
+            .drops(&[Overlimit, Early])
+            .marks(&[Mark::Early]),
+        with(Any::DualPi2(DualPi2Params { limit: bytes, ..DualPi2Params::default() }), bytes)
+            .drops(&[Early])
+            .marks(&[Mark::Early, Mark::Threshold]),
     ]);
     all
 }
 
-/// A packet of one of eight flows, or the link asks for one; after up to 20 ms. Where it is paced, a packet takes 0.3 to 24 ms.
+/// A packet of one of eight flows, or the link asks for one; after up to 20 ms. Where it is paced, a packet takes 0.3
+/// to 24 ms.
 fn step() -> impl Strategy<Value = Step> {
     let gap = prop_oneof![Just(0u64), 1..20_000_000u64];
     let packet = prop::option::weighted(0.7, (0..8u32, 40..3000u64));

@@ -141,8 +141,8 @@ fn a_hard_drop_is_no_mark() {
     }
 }
 
-/// While the link is idle the average decays as if small packets found the queue empty: in half a second 1 Mb/s sends 125
-/// of 500 bytes.
+/// While the link is idle the average decays as if small packets found the queue empty: in half a second 1 Mb/s sends
+/// 125 of 500 bytes.
 #[test]
 fn the_average_decays_while_the_link_is_idle() {
     let mut queue = red(RedParams { weight: Some(0.02), limit: Limit::None, ..RedParams::default() }, 0);
@@ -163,10 +163,16 @@ fn the_average_decays_while_the_link_is_idle() {
     let before = queue.average();
     queue.enqueue(packet(11, 0, 500, Ecn::NotEct), Nanos(543_000_000), &mut told);
     assert!((queue.average() - before * 0.98).abs() < 1e-12);
+    // A link that asks for more before it should is faster than it was said to be: it is idle since then.
+    queue.dequeue(Nanos(544_000_000), &mut told);
+    assert!(queue.dequeue(Nanos(545_000_000), &mut told).is_none());
+    let before = queue.average();
+    queue.enqueue(packet(12, 0, 500, Ecn::NotEct), Nanos(549_000_000), &mut told);
+    assert!((queue.average() - before * 0.98 * 0.98).abs() < 1e-12);
 }
 
-/// ns-2's `flows_unforced`: three flows with these shares of the arrivals have as much of the early drops. There the drops of
-/// an epoch were a hundred; here they are enough to tell 1 %.
+/// ns-2's `flows_unforced`: three flows with these shares of the arrivals have as much of the early drops. There the
+/// drops of an epoch were a hundred; here they are enough to tell 1 %.
 #[test]
 fn early_drops_fall_on_flows_by_their_share() {
     let shares = [0.471, 0.160, 0.369];
@@ -194,9 +200,9 @@ fn early_drops_fall_on_flows_by_their_share() {
         }
         let drops: u64 = told.early.iter().sum();
         assert!(drops > 5_000, "{drops}");
-        for flow in 0..3 {
-            let share = came[flow] as f64 / 400_000.0;
-            let found = told.early[flow] as f64 / drops as f64;
+        for (flow, (came, early)) in came.into_iter().zip(told.early).enumerate() {
+            let share = came as f64 / 400_000.0;
+            let found = early as f64 / drops as f64;
             let error = (share * (1.0 - share) / drops as f64).sqrt();
             assert!((found - share).abs() < 4.0 * error, "flow {flow}: {found} of {drops} drops, {share} of arrivals");
         }
@@ -241,9 +247,9 @@ proptest! {
     }
 }
 
-/// INET's test `RedDropper_1`: thresholds 1 and 3, probability 0.1, weight 0.5, and room for 3 packets. Of its 88 packets it
-/// dropped three, each since the queue was full, and none early. With chance left out (a probability of 0) the sequence is
-/// the same; and that chance dropped none is no wonder under the probabilities that were met.
+/// INET's test `RedDropper_1`: thresholds 1 and 3, probability 0.1, weight 0.5, and room for 3 packets. Of its 88
+/// packets it dropped three, each since the queue was full, and none early. With chance left out (a probability of 0)
+/// the sequence is the same; and that chance dropped none is no wonder under the probabilities that were met.
 #[test]
 fn a_run_of_inet() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/aqm/inet-reddropper-1-events.csv");

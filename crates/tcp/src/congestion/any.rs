@@ -219,6 +219,12 @@ macro_rules! algorithms {
                 }
             }
 
+            fn on_idle(&mut self, timeouts: u32, floor: u64, now: Nanos) {
+                match self {
+                    $(Self::$control(control) => control.on_idle(timeouts, floor, now),)*
+                }
+            }
+
             #[inline]
             fn window(&self) -> u64 {
                 match self {

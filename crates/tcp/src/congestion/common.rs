@@ -89,6 +89,14 @@ impl Window {
         self.credit = 0;
     }
 
+    /// Nothing was in flight for so many timeouts: the window is halved for each, and the threshold remembers three quarters of
+    /// it (RFC 2861 section 3.1).
+    pub fn decay(&mut self, timeouts: u32, floor: u64) {
+        self.threshold = self.threshold.max(self.bytes * 3 / 4);
+        let left = self.bytes.checked_shr(timeouts).unwrap_or(0);
+        self.set(left.max(floor.min(self.bytes)));
+    }
+
     /// The window after a timeout (RFC 5681 section 3.1, equation 4 and what follows it).
     pub fn collapse(&mut self) {
         self.set(self.mss);

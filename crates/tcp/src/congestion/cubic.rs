@@ -451,6 +451,11 @@ impl CongestionControl for Cubic {
         self.last_sent = now;
     }
 
+    fn on_idle(&mut self, timeouts: u32, floor: u64, _now: Nanos) {
+        self.window.decay(timeouts, floor);
+        self.fraction = 0.0;
+    }
+
     #[inline]
     fn window(&self) -> u64 {
         self.window.bytes

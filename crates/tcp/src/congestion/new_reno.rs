@@ -103,6 +103,10 @@ impl CongestionControl for NewReno {
 
     fn on_recovered(&mut self, _now: Nanos) {}
 
+    fn on_idle(&mut self, timeouts: u32, floor: u64, _now: Nanos) {
+        self.window.decay(timeouts, floor);
+    }
+
     #[inline]
     fn window(&self) -> u64 {
         self.window.bytes

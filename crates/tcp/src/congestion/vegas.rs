@@ -272,6 +272,10 @@ impl CongestionControl for Vegas {
         }
     }
 
+    fn on_idle(&mut self, timeouts: u32, floor: u64, _now: Nanos) {
+        self.window.decay(timeouts, floor);
+    }
+
     #[inline]
     fn window(&self) -> u64 {
         self.window.bytes
