@@ -7,7 +7,7 @@ use crate::packets::{OnItsWay, Owner, Packets};
 use crate::simulation::BuildError;
 use crate::topology::{LinkId, Topology};
 use queuescope_queue::{
-    AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
+    AnyDiscipline, AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
 };
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
@@ -389,6 +389,17 @@ impl Network {
     /// What waits before a link.
     pub fn backlog(&self, link: LinkId) -> Backlog {
         self.links[link.index()].queue.backlog()
+    }
+
+    /// Whether packets leave a link's queue in the order in which they came, all of them.
+    pub fn is_fifo(&self, link: LinkId) -> bool {
+        match &self.links[link.index()].queue {
+            Queue::One(discipline) => matches!(
+                discipline,
+                AnyDiscipline::TailDrop(_) | AnyDiscipline::Red(_) | AnyDiscipline::Pie(_) | AnyDiscipline::Pi2(_)
+            ),
+            Queue::Many(queues) => queues.queues() == 1,
+        }
     }
 
     /// The name of what manages a link's queue, and what that counted.

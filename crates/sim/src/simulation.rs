@@ -603,6 +603,11 @@ impl Simulation {
         self.network.discipline(link)
     }
 
+    /// Whether packets leave a link's queue in the order in which they came.
+    pub fn is_fifo(&self, link: LinkId) -> bool {
+        self.network.is_fifo(link)
+    }
+
     /// What waits before a link.
     pub fn backlog(&self, link: LinkId) -> Backlog {
         self.network.backlog(link)

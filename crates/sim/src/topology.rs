@@ -83,6 +83,11 @@ impl Topology {
         LinkId(self.links.len() as u32 - 1)
     }
 
+    /// All links, by their numbers.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
+        (0..self.links.len() as u32).map(LinkId)
+    }
+
     /// A link, by its number.
     pub fn link(&self, link: LinkId) -> &LinkParams {
         &self.links[link.index()]
