@@ -14,7 +14,7 @@ use crate::{Speedup, seed};
 use queuescope_queue::DisciplineParams;
 use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, Scenario, Traffic};
 use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A scenario that can run.
@@ -47,6 +47,19 @@ pub struct Files {
     pub traces: BTreeMap<String, RateTrace>,
     /// Captures, in order of time.
     pub captures: BTreeMap<String, Arc<[CapturedPacket]>>,
+}
+
+/// The paths of the files that a scenario names: traces of links, and captures.
+pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
+    let traces = scenario.network().links.into_iter().filter_map(|link| match link.capacity {
+        Capacity::Trace(path) => Some(path),
+        Capacity::Rate(_) => None,
+    });
+    let captures = scenario.workloads.iter().filter_map(|load| match &load.arrivals {
+        scenario::Arrivals::Capture(capture) => Some(capture.file.clone()),
+        _ => None,
+    });
+    (traces.collect(), captures.collect())
 }
 
 /// Builds what a scenario describes.

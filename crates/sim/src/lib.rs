@@ -27,7 +27,7 @@ mod trace;
 mod transmitter;
 pub mod workload;
 
-pub use build::{Built, Files, Group, build};
+pub use build::{Built, Files, Group, build, files_of};
 pub use connection::{FlowRecord, Transport};
 pub use link::{LinkRate, LinkStats};
 pub use observer::Observer;

@@ -187,7 +187,7 @@ fn completion(flows: &[&FlowRecord], warmup: Nanos) -> Option<SimTimes> {
         sum += took as f64;
     }
     let count = histogram.len();
-    (count > 0).then(|| SimTimes { mean_ns: sum / count as f64, ..self::times(&histogram) })
+    (count > 0).then(|| SimTimes { mean_ns: sum / count as f64, ..times(&histogram) })
 }
 
 /// The samples, what they counted as differences.
