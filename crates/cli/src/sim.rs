@@ -17,7 +17,9 @@ use queuescope_meter::History;
 use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model::{self, Report, Skipped};
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, build, files_of, number};
+use queuescope_sim::{
+    Built, Files, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, build, files_of, number,
+};
 use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
 use std::fs;
 use std::io::{self, Read, Write};

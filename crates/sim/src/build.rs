@@ -7,8 +7,8 @@ use crate::simulation::{BuildError, Datagram, DatagramParams, Simulation};
 use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
 use crate::workload::{
-    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random, Sizes, Spacing, Span, UdpParams,
-    UdpSource, Workload, WorkloadParams,
+    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random,
+    Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
 };
 use crate::{Speedup, seed};
 use queuescope_queue::DisciplineParams;
@@ -68,7 +68,8 @@ pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
 /// If it cannot be: a file is not there, or there is no way from a host to another.
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let network = scenario.network();
-    let mut builder = Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
+    let mut builder =
+        Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
     builder.links(files)?;
     let mut hosts = Vec::new();
     for flows in &scenario.flows {

@@ -33,7 +33,9 @@ pub use link::{LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
 pub use replay::{Output, Replay};
-pub use simulation::{BuildError, Datagram, DatagramParams, DatagramRecord, FlowSample, LinkSample, Sample, Simulation};
+pub use simulation::{
+    BuildError, Datagram, DatagramParams, DatagramRecord, FlowSample, LinkSample, Sample, Simulation,
+};
 pub use speedup::{Speedup, SpeedupError};
 pub use telemetry::{Hop, Journey, Telemetry};
 pub use topology::{LinkId, LinkParams, NodeId, Routes, SwitchParams, Topology};
