@@ -7,7 +7,7 @@ use queuescope_sim::shapes::{Dumbbell, Wire};
 use queuescope_sim::workload::FlowStart;
 use queuescope_sim::{LinkRate, NodeId, Simulation, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::{Class, Nanos, Rate};
 use std::error::Error;
 use std::time::Instant;
 
@@ -26,13 +26,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let hosts = (0..flows).map(|_| wire(access, Nanos(rtt.0 / 8), DisciplineParams::default()));
     let dumbbell = Dumbbell::new(&wire(rate, Nanos(rtt.0 / 4), discipline), None, hosts);
     let (left, right, bottleneck) = (dumbbell.left, dumbbell.right, dumbbell.bottleneck);
-    let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO);
+    let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO)?;
     for (n, (from, to)) in left.iter().zip(&right).enumerate() {
-        let transport =
-            Transport { tcp: TcpParams::linux(), algorithm: algorithm.parse::<Algorithm>()?.params(Profile::Linux) };
+        let transport = Transport {
+            tcp: TcpParams::linux(),
+            algorithm: algorithm.parse::<Algorithm>()?.params(Profile::Linux),
+            class: Class(0),
+        };
         let (NodeId(from), NodeId(to)) = (*from, *to);
         let start = FlowStart { at: Nanos(n as u64 * 1_000_000), from: from as usize, to: to as usize, bytes: None };
-        simulation.add_flows(0, transport, std::iter::once(start));
+        simulation.add_flows(0, transport, None, std::iter::once(start));
     }
     let started = Instant::now();
     simulation.run_until(Nanos(seconds * 1_000_000_000), &mut ());

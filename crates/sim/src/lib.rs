@@ -5,6 +5,7 @@
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
 
+mod build;
 mod connection;
 mod event;
 mod link;
@@ -22,12 +23,13 @@ mod trace;
 mod transmitter;
 pub mod workload;
 
+pub use build::{Built, Files, Group, build};
 pub use connection::{FlowRecord, Transport};
 pub use link::{LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
 pub use replay::{Output, Replay};
-pub use simulation::{BuildError, DatagramRecord, FlowSample, LinkSample, Sample, Simulation};
+pub use simulation::{BuildError, Datagram, DatagramParams, DatagramRecord, FlowSample, LinkSample, Sample, Simulation};
 pub use speedup::{Speedup, SpeedupError};
 pub use telemetry::{Hop, Journey, Telemetry};
 pub use topology::{LinkId, LinkParams, NodeId, Routes, SwitchParams, Topology};

@@ -5,6 +5,7 @@
 //! so the window that is advertised never shrinks. The receiver does not close its own half: a FIN is acknowledged and that
 //! is the end.
 
+use crate::clock::Clock;
 use crate::congestion::EcnUse;
 use crate::params::TcpParams;
 use crate::segment::{Flags, Sacks, Segment, Timestamps};
@@ -16,6 +17,7 @@ use std::collections::VecDeque;
 pub struct Receiver {
     params: TcpParams,
     ecn_use: EcnUse,
+    clock: Option<Clock>,
     state: State,
     ecn: bool,
     /// The next byte in order.
@@ -92,6 +94,7 @@ impl Receiver {
         Self {
             params: *params,
             ecn_use,
+            clock: Clock::new(params.timestamp_tick),
             state: State::Listen,
             ecn: false,
             next: 0,
@@ -280,9 +283,8 @@ impl Receiver {
 
     fn acknowledge_in_order(&mut self, segment: &Segment, now: Nanos) {
         self.unacknowledged += 1;
-        if segment.flags.contains(Flags::FIN) || self.unacknowledged >= self.params.delayed_ack_count {
-            self.due.ack = true;
-        } else if self.quick_acks > 0 {
+        let at_once = self.quick_acks > 0 || segment.flags.contains(Flags::FIN);
+        if at_once || self.unacknowledged >= self.params.delayed_ack_count {
             self.due.ack = true;
         } else if !self.due.ack && self.ack_at.is_none() {
             self.ack_at = Some(now.saturating_add(self.params.delayed_ack_timeout));
@@ -384,11 +386,9 @@ impl Receiver {
         }
     }
 
-    fn segment(&self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {
-        let timestamps = self
-            .params
-            .timestamp_tick
-            .map(|tick| Timestamps { value: (now.0 / tick.0.max(1)) as u32, echo: self.echo_timestamp });
+    fn segment(&mut self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {
+        let echo = self.echo_timestamp;
+        let timestamps = self.clock.as_mut().map(|clock| Timestamps { value: clock.at(now), echo });
         Segment { seq, ack, window: self.params.receive_window, length: 0, flags, timestamps, sacks: Sacks::default() }
     }
 

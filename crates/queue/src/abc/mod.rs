@@ -24,7 +24,7 @@ mod aggregates;
 mod aqm;
 mod meter;
 
-use crate::{Activity, DropReason, Egress, Headers, Ingress, Outlet, Pipeline, Port, Sink};
+use crate::{Activity, DropReason, Egress, Headers, Ingress, Limit, Outlet, Pipeline, Port, Sink, TailDropParams};
 pub use aggregates::{Aggregates, Contract, Others};
 pub use aqm::{ActivityAqm, ActivityAqmParams};
 pub use meter::{Average, MeterParams, RateMeter, activity};
@@ -48,6 +48,9 @@ pub struct AbcParams {
     pub missing: Missing,
     /// Which length of the queue decides.
     pub queue_length: QueueLength,
+    /// What each queue of a port is, which the driver keeps. 24 packets by default; at least the buffer of
+    /// [`QueueLength::Counted`].
+    pub queue: TailDropParams,
 }
 
 /// What is done with packets towards a port.
@@ -105,7 +108,15 @@ impl Default for AbcParams {
             classes: vec![DelayClass::default()],
             missing: Missing::default(),
             queue_length: QueueLength::default(),
+            queue: TailDropParams { limit: Limit::Packets(24) },
         }
+    }
+}
+
+impl AbcParams {
+    /// Queues of each port: as many as the delay classes need. Queue 0 is the most urgent.
+    pub fn queues(&self) -> u16 {
+        self.classes.iter().map(|class| class.queue).max().unwrap_or(0).saturating_add(1)
     }
 }
 
@@ -194,8 +205,8 @@ impl Abc {
     }
 
     /// What was counted so far.
-    pub fn stats(&self) -> AbcStats {
-        AbcStats { replaced: self.meters.replaced, crowded: self.meters.crowded, ..self.stats }
+    pub fn stats(&self) -> &AbcStats {
+        &self.stats
     }
 
     /// The length of a port's queue, as the program knows it: 0 of a port without a role.
@@ -222,6 +233,7 @@ impl Abc {
         packet.class = contract.class;
         let activity = Activity::nearest(activity + self.class(packet).surcharge, self.params.fraction_bits);
         self.stats.metered += 1;
+        (self.stats.replaced, self.stats.crowded) = (self.meters.replaced, self.meters.crowded);
         self.stats.overwritten += u64::from(headers.activity.is_some());
         headers.activity = Some(activity);
     }

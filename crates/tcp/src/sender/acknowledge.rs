@@ -62,7 +62,8 @@ impl<C: CongestionControl> Sender<C> {
         let echo = self.ecn && segment.flags.contains(Flags::ECE);
         self.stats.echoes += u64::from(echo);
 
-        let mut tally = Tally { sure_until: self.sure_until(segment, now), ..Tally::default() };
+        let least = self.rtt.least().unwrap_or(Nanos::ZERO);
+        let mut tally = Tally { sure_until: now.saturating_sub(least), ..Tally::default() };
         self.flight.acknowledge(segment.ack, &mut tally);
         let mut duplicate_told = false;
         if self.params.sack && !segment.sacks.is_empty() {
@@ -181,22 +182,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// The time since the echoed timestamp, in whole ticks; a microsecond if that is none, as ns-3 has it.
-    fn echoed_rtt(&self, segment: &Segment, now: Nanos) -> Option<Nanos> {
-        let tick = self.params.timestamp_tick?.0.max(1);
-        let ticks = ((now.0 / tick) as u32).wrapping_sub(segment.timestamps?.echo);
-        Some(Nanos(u64::from(ticks) * tick).max(Nanos(1_000)))
-    }
-
-    /// Segments sent again after this may have been acknowledged for an earlier copy (RFC 8985 section 6.2 step 2): by the
-    /// least round-trip time, and by the echoed timestamp.
-    #[inline]
-    fn sure_until(&self, segment: &Segment, now: Nanos) -> Nanos {
-        let by_time = now.saturating_sub(self.rtt.least().unwrap_or(Nanos::ZERO));
-        let (Some(tick), Some(timestamps)) = (self.params.timestamp_tick, segment.timestamps) else { return by_time };
-        let tick = tick.0.max(1);
-        let ago = u64::from(((now.0 / tick) as u32).wrapping_sub(timestamps.echo));
-        let end_of_tick = ((now.0 / tick).saturating_sub(ago) + 1) * tick - 1;
-        by_time.min(Nanos(end_of_tick))
+    fn echoed_rtt(&mut self, segment: &Segment, now: Nanos) -> Option<Nanos> {
+        Some(self.clock.as_mut()?.since(segment.timestamps?.echo, now).max(Nanos(1_000)))
     }
 
     /// Takes for lost what the scoreboard or time says is; returns bytes.

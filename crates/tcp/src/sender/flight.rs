@@ -31,6 +31,8 @@ pub(crate) struct Sent {
     run_after: u32,
     /// If it ends one: how many they are.
     run_before: u32,
+    /// Which transmission on the connection its last was.
+    pub(crate) serial: u64,
     /// When it was sent last.
     pub(crate) sent_at: Nanos,
     /// How much had been delivered then, when the last of that was, and when what it is measured from was sent.
@@ -52,6 +54,7 @@ impl Sent {
             application_limited: false,
             run_after: 0,
             run_before: 0,
+            serial: 0,
             sent_at: Nanos::ZERO,
             delivered: 0,
             delivered_at: Nanos::ZERO,
@@ -77,6 +80,7 @@ pub(crate) const DUPLICATES: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Flight {
     ring: VecDeque<Sent>,
+    mss: u64,
     /// The first number that is not acknowledged, and the next to be sent.
     una: u64,
     next: u64,
@@ -97,9 +101,10 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// Nothing in flight; the first number is `start`.
-    pub(crate) fn new(start: u64) -> Self {
+    /// Nothing in flight; the first number is `start`; full segments have `mss` bytes.
+    pub(crate) fn new(start: u64, mss: u32) -> Self {
         Self {
+            mss: u64::from(mss.max(1)),
             ring: VecDeque::with_capacity(64),
             una: start,
             next: start,
@@ -406,7 +411,12 @@ impl Flight {
     }
 
     /// The first lost segment that is not in flight again.
+    #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        if self.lost == self.repeated { None } else { self.first_again() }
+    }
+
+    fn first_again(&mut self) -> Option<u64> {
         while let Some(&seq) = self.again.front() {
             if self.find(seq).is_some_and(|sent| sent.lost && !sent.sacked && !sent.repeated) {
                 return Some(seq);
@@ -433,11 +443,17 @@ impl Flight {
         None
     }
 
+    /// The place of the first segment that does not begin below `seq`. Almost all segments are full, so a division finds it.
     #[inline]
     fn place(&self, seq: u64) -> usize {
-        match self.ring.front() {
-            Some(first) if first.seq >= seq => 0,
-            _ => self.ring.partition_point(|sent| sent.seq < seq),
-        }
+        let Some(first) = self.ring.front().filter(|first| first.seq < seq) else { return 0 };
+        let guess = ((seq - first.seq) / self.mss) as usize;
+        let fits = guess > 0
+            && self.ring.get(guess - 1).is_some_and(|sent| sent.seq < seq)
+            && self.ring.get(guess).is_none_or(|sent| sent.seq >= seq);
+        if fits { guess } else { self.ring.partition_point(|sent| sent.seq < seq) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,3 +67,68 @@ impl Reduction {
         self.window = step.in_network + count;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Acknowledgements of one segment each, until so many are delivered; a segment is a byte. Returns how many leave with
+    /// each, when what may leave does.
+    fn sends(bound: ReductionBound, from: u64, threshold: u64, mut in_network: u64, deliveries: &[u64]) -> Vec<u64> {
+        let mut reduction = Reduction::default();
+        reduction.begin(from);
+        let send = |(number, &delivered): (usize, &u64)| {
+            // The first ACK's deliveries are off `in_network` already.
+            in_network -= if number == 0 { 0 } else { delivered };
+            reduction
+                .step(&Step { delivered, in_network, threshold, mss: 1, repaired: false, advancing: false }, bound);
+            let count = reduction.window() - in_network;
+            in_network += count;
+            reduction.sent(count);
+            count
+        };
+        deliveries.iter().enumerate().map(send).collect()
+    }
+
+    #[test]
+    fn half_leaves_of_what_is_delivered_when_half_is_the_target() {
+        // RecoverFS 20, threshold 10, one lost: ceil(delivered / 2) - out = 1, 0, 1, 0, ...
+        let sent = sends(ReductionBound::SlowStart, 20, 10, 18, &[1; 16]);
+        assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+        // CUBIC's 0.7: ceil(0.7 delivered) - out.
+        let sent = sends(ReductionBound::SlowStart, 20, 14, 19, &[1; 10]);
+        assert_eq!(sent, [1, 1, 1, 0, 1, 1, 0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn below_the_threshold_the_bounds_differ() {
+        // 15 of 20 were lost: 4 in the network, threshold 10. The conservative bound keeps them at 4, slow start adds one
+        // for each ACK, the newer bounds only for ACKs that repair or advance.
+        assert_eq!(sends(ReductionBound::Conservative, 20, 10, 4, &[1; 4]), [1, 1, 1, 1]);
+        assert_eq!(sends(ReductionBound::SlowStart, 20, 10, 4, &[1; 4]), [2, 2, 2, 2]);
+        assert_eq!(sends(ReductionBound::SlowStartIfRepaired, 20, 10, 4, &[1; 4]), [1, 1, 1, 1]);
+        assert_eq!(sends(ReductionBound::SlowStartIfAdvancing, 20, 10, 4, &[1; 4]), [1, 1, 1, 1]);
+        // Never past the threshold.
+        assert_eq!(sends(ReductionBound::SlowStart, 20, 10, 9, &[1; 4]), [1, 1, 1, 1]);
+        let mut reduction = Reduction::default();
+        reduction.begin(20);
+        let step = Step { delivered: 3, in_network: 4, threshold: 10, mss: 1, repaired: true, advancing: false };
+        reduction.step(&step, ReductionBound::SlowStartIfRepaired);
+        assert_eq!(reduction.window(), 8);
+        reduction.step(&Step { advancing: true, ..step }, ReductionBound::SlowStartIfAdvancing);
+        assert_eq!(reduction.window(), 10);
+    }
+
+    #[test]
+    fn the_first_retransmission_leaves_whatever_was_delivered() {
+        let mut reduction = Reduction::default();
+        reduction.begin(20_000);
+        let step =
+            Step { delivered: 0, in_network: 16_000, threshold: 10_000, mss: 1_000, repaired: false, advancing: false };
+        reduction.step(&step, ReductionBound::Conservative);
+        assert_eq!(reduction.window(), 17_000);
+        reduction.sent(1_000);
+        reduction.step(&step, ReductionBound::Conservative);
+        assert_eq!(reduction.window(), 16_000);
+    }
+}

@@ -30,7 +30,6 @@ pub struct Passed {
     pub way: Way,
     pub segment: Segment,
     pub ecn: Ecn,
-    pub lost: bool,
 }
 
 type Plan = Box<dyn FnMut(Way, u64, &Segment, Nanos) -> Fate>;
@@ -98,7 +97,7 @@ impl<C: CongestionControl> Pair<C> {
         };
         let fate = (self.plan)(way, *number, &segment, self.now);
         *number += 1;
-        self.passed.push(Passed { at: self.now, way, segment, ecn, lost: fate.lost });
+        self.passed.push(Passed { at: self.now, way, segment, ecn });
         if fate.lost {
             return;
         }

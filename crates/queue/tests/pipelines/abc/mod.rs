@@ -46,7 +46,7 @@ impl Clients {
         for client in 0..self.gaps.len() {
             while self.next[client] < end.0 {
                 self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let late = (u128::from(self.random) * u128::from(self.gaps[client]) >> 64) as u64;
+                let late = ((u128::from(self.random) * u128::from(self.gaps[client])) >> 64) as u64;
                 let headers = Headers::plain(Host(client as u32), Host(999), FlowId(1000 + client as u32));
                 switch.offer(Nanos(self.next[client] + late), 0, packet(self.id, client as u32, 1500), headers);
                 self.id += 1;

@@ -54,7 +54,7 @@ fn activity_is_measured_at_the_edge_heeded_in_the_core_and_removed_at_the_exit()
             pass_on(&edge, &mut core);
         }
         core.run_out();
-        let stats = core.program.stats();
+        let stats = *core.program.stats();
         assert_eq!((stats.metered, stats.missing, stats.stripped), (0, 0, 0));
         // 2000 and 4000 to 8000 times the reference rate, and what a frame is longer than its payload.
         for (client, activity) in activities {

@@ -212,7 +212,7 @@ proptest! {
             }
         }
         switch.run_out();
-        let stats = switch.program.stats();
+        let stats = *switch.program.stats();
         prop_assert_eq!(stats.metered, stats.accepted + stats.dropped + stats.overlimit);
         prop_assert_eq!(stats.dropped, switch.log.dropped_for(DropReason::Activity) as u64);
         let by_queue = switch.log.dropped.len() as u64 - stats.dropped - stats.overlimit;
@@ -229,7 +229,7 @@ fn two_runs_do_the_same() {
         let mut switch = abc(AbcParams::default());
         Clients::new(&[60.0, 40.0], 8).send(&mut switch, Nanos(2 * SECOND));
         switch.run_out();
-        (switch.program.stats(), switch.program.average_activity(Port(0)))
+        (*switch.program.stats(), switch.program.average_activity(Port(0)))
     };
     let (stats, average): (_, Option<f64>) = run();
     assert_eq!((stats, average), run());
