@@ -44,8 +44,8 @@ KEYS = ["goodput_mbps", "offered", "dropped", "marked", "delay_mean_ms", "delay_
 SPEED_CELLS = [
     {"cell": 0, "aqm": "pie", "cc": "cubic", "flows": 10, "rate_mbps": 100, "rtt_ms": 40, "buffer_bdp": 1.0,
      "udp_load": 0.0, "udp_flows": 0, "duration_s": 30, "warmup_s": 5},
-    {"cell": 0, "aqm": "pie", "cc": "cubic", "flows": 50, "rate_mbps": 1000, "rtt_ms": 40, "buffer_bdp": 1.0,
-     "udp_load": 0.0, "udp_flows": 0, "duration_s": 8, "warmup_s": 3},
+    {"cell": 0, "aqm": "pie", "cc": "cubic", "flows": 50, "rate_mbps": 1000, "rtt_ms": 10, "buffer_bdp": 1.0,
+     "udp_load": 0.0, "udp_flows": 0, "duration_s": 5, "warmup_s": 2},
 ]
 
 

@@ -111,8 +111,8 @@ inline Plan::Plan(const Options& options)
     double bdp = options.rateMbps * 1e6 * options.rttMs / 1e3 / 8 / PACKET;
     limit = static_cast<uint32_t>(std::max(4L, std::lround(options.bufferBdp * bdp)));
     ecnThreshold = static_cast<uint32_t>(std::max(2.0, std::ceil(bdp / 7)));
-    // What the bottleneck carries in 4 s beyond what path and queue hold: a sender that goes on past a lost retransmission
-    // until its timeout does not fill it. ns-3.37 dereferences a null pointer when a window is filled to the byte.
+    // What the bottleneck carries in 4 s, beyond what path and queue hold: a sender that goes on past a lost
+    // retransmission until its timeout does not fill it. (ns-3.37 crashes when a window is filled to the byte.)
     receiveWindow = static_cast<uint32_t>(options.rateMbps * 1e6 / 8 * 4 + 4 * PACKET * (bdp + limit));
     sendBuffer = receiveWindow + 4 * SEND_SIZE;
 }
