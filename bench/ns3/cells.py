@@ -7,10 +7,12 @@
 A cell is a discipline, a congestion control, a number of flows, a rate, a round-trip time and a buffer. Of the full
 product of 1350 at 10 and 100 Mb/s, a greedy choice takes the cell that holds the most pairs of values not yet seen;
 once every pair has been, the most triples. So any two values meet, whatever the third. Six cells at 1 Gb/s are chosen
-alike among themselves (at 10 ms only: ns-3's time for a packet grows with the window), and eight have constant-rate UDP at 1.25 times the bottleneck, three of them with a TCP flow.
+alike among themselves (at 10 ms only: ns-3's time for a packet grows with the window), and eight have constant-rate
+UDP at 1.25 times the bottleneck, three of them with a TCP flow.
 """
 
 import csv
+import functools
 import io
 import itertools
 import pathlib
@@ -69,6 +71,7 @@ def main_factors():
     return [AQMS, CONTROLS, FLOWS, [10, 100], RTTS_MS, BUFFERS_BDP]
 
 
+@functools.cache
 def cells():
     rows = cover(main_factors(), MAIN_CELLS)
     rows += cover([AQMS, CONTROLS, FLOWS, [1000], [10], BUFFERS_BDP], FAST_CELLS)
