@@ -1,4 +1,4 @@
-"""A cell as a scenario of queuescope: the same network, flows and parameters as dumbbell.cc builds. Standard library only."""
+"""A cell as a scenario of queuescope: the network, flows and parameters of dumbbell.cc. Standard library only."""
 
 import math
 
