@@ -126,6 +126,8 @@ pub struct RateSample {
 pub enum Phase {
     /// Nothing: no loss is known.
     Open,
+    /// Nothing yet, but this ACK told of data out of order. Only in profiles whose windows do not grow with such ACKs (ns-3).
+    Disorder,
     /// It has reduced its window for a mark, less than a window ago.
     Reduced,
     /// It repairs losses that ACKs told of.

@@ -48,6 +48,12 @@ pub struct TcpParams {
     pub reduction: Option<ReductionBound>,
     /// What a reduction is in proportion to.
     pub reduction_from: ReductionBase,
+    /// Whether the product in the reduction wraps at 32 bits: with windows of some hundred kilobytes and more, less leaves
+    /// than is due (ns-3 3.37, `TcpPrrRecovery::DoRecovery`).
+    pub reduction_wraps: bool,
+    /// Whether what was sent again and has arrived out of order counts as in flight until it is acknowledged (ns-3 3.37,
+    /// `TcpTxBuffer::Update`).
+    pub repeats_stay_in_flight: bool,
     /// Whether the first duplicates let new data out (RFC 3042).
     pub limited_transmit: bool,
     /// Whether, in recovery, data is sent again that is not known to be lost if nothing else may be sent, and the last once
@@ -58,6 +64,13 @@ pub struct TcpParams {
     /// Whether every ACK that advances restarts the retransmission timer; otherwise, in recovery, the first only (RFC 6582
     /// section 4, "impatient").
     pub partial_ack_restarts_timer: bool,
+    /// Whether ACKs that tell of data out of order are of [`Phase::Disorder`](crate::Phase::Disorder), in which no window
+    /// grows, and do not restart the retransmission timer; and whether recovery begins with the third ACK of this kind in
+    /// a row, or when more than the first segment is lost, in place of with any loss (ns-3 3.37).
+    pub disorder: bool,
+    /// Whether the ACK that ends [`Phase::Loss`](crate::Phase::Loss) counts, for windows, only what it acknowledges beyond
+    /// what was in flight at the timeout (ns-3 3.37).
+    pub loss_end_counts_beyond: bool,
     /// Whether losses found while the window is reduced for a mark are a congestion event of their own.
     pub loss_ends_reduced: bool,
     /// Whether a mark echoed in recovery, or after a timeout, is a congestion event too.
@@ -118,7 +131,7 @@ pub enum ReductionBound {
     Conservative,
     /// A segment more (PRR-SSRB).
     SlowStart,
-    /// A segment more if the ACK covers data that was sent again, what it delivers otherwise (ns-3).
+    /// A segment more if the ACK newly covers, cumulatively, data that was sent again; what it delivers otherwise (ns-3).
     SlowStartIfRepaired,
     /// A segment more if the ACK advances and tells of no new loss, what it delivers otherwise (Linux; RFC 9937).
     SlowStartIfAdvancing,
@@ -178,17 +191,21 @@ impl TcpParams {
             timestamp_tick: Some(Nanos(MILLISECOND)),
             delayed_ack_count: 2,
             delayed_ack_timeout: Nanos(200 * MILLISECOND),
-            quick_acks: 0,
+            quick_acks: 1,
             ack_marks_at_once: false,
             sack: true,
             dsack: false,
             detection: LossDetection::Rfc6675,
             reduction: Some(ReductionBound::SlowStartIfRepaired),
             reduction_from: ReductionBase::Outstanding,
+            reduction_wraps: true,
+            repeats_stay_in_flight: true,
             limited_transmit: true,
             rescue: Rescue::Unconfirmed,
             partial_ack_repeats: true,
             partial_ack_restarts_timer: false,
+            disorder: true,
+            loss_end_counts_beyond: true,
             loss_ends_reduced: false,
             mark_in_recovery: true,
             restarts_after_idle: false,
@@ -226,10 +243,14 @@ impl TcpParams {
             detection: LossDetection::RackTlp,
             reduction: Some(ReductionBound::SlowStartIfAdvancing),
             reduction_from: ReductionBase::Window,
+            reduction_wraps: false,
+            repeats_stay_in_flight: false,
             limited_transmit: true,
             rescue: Rescue::Nothing,
             partial_ack_repeats: false,
             partial_ack_restarts_timer: true,
+            disorder: false,
+            loss_end_counts_beyond: false,
             loss_ends_reduced: true,
             mark_in_recovery: false,
             restarts_after_idle: true,
