@@ -24,11 +24,11 @@ disciplines! {
     FqCodel(FqCodelParams) "fq-codel": FqCodelStats {
         offered, departed, fattest_flow, target, marked_target, marked_threshold, new_flows,
     },
-    /// Early drops by a controller on the delay.
+    /// Early drops by a controller of the delay.
     Pie(PieParams) "pie": PieStats { offered, departed, overlimit, early, marked, updates },
-    /// The same with its output squared.
+    /// The same, squared for those who respond to its root.
     Pi2(Pi2Params) "pi2": Pi2Stats { offered, departed, overlimit, early, marked, updates },
-    /// Two queues, for L4S and for the rest, coupled.
+    /// A classic queue and one of low latency, coupled.
     DualPi2(DualPi2Params) "dual-pi2": DualPi2Stats {
         offered, departed_classic, departed_low_latency, overlimit, early_classic, early_low_latency, marked_classic,
         marked_coupled, marked_ramp, updates,

@@ -18,9 +18,9 @@ use queuescope_wire::{Backlog, ByteCount, Departure, Ecn, Nanos, Packet, QueueId
 pub struct CodelParams {
     /// How much it holds. 1000 packets by default (Linux).
     pub limit: Limit,
-    /// The wait that is acceptable for longer than an interval: 5 ms (RFC 8289 section 4.4).
+    /// The wait that is acceptable for longer than an interval: 5 ms (RFC 8289 section 4).
     pub target: Nanos,
-    /// As long as a long round trip: 100 ms (RFC 8289 section 4.3).
+    /// As long as a long round trip: 100 ms (RFC 8289 section 4).
     pub interval: Nanos,
     /// No packet is dropped unless more than so many bytes stay behind it: the largest packet of the link. 1500 (ns-3).
     pub min_bytes: ByteCount,

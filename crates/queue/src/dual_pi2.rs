@@ -85,7 +85,7 @@ impl DualPi2Params {
     /// Figure 2 for another target and another longest round-trip time that is to be stable.
     pub fn for_round_trip(target: Nanos, longest: Nanos) -> Self {
         let update = target.min(Nanos(longest.0 / 3));
-        let seconds = longest.0.max(1) as f64 * 1e-9;
+        let seconds = longest.max(Nanos(1)).as_secs_f64();
         Self {
             limit: Limit::Time(Nanos(250_000_000)),
             mtu: ByteCount(1500),

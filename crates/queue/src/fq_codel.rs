@@ -24,17 +24,17 @@ use std::num::{NonZeroU16, NonZeroU32};
 /// What FQ-CoDel is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodelParams {
-    /// How much all queues hold. 10240 packets (RFC 8290 section 5.2.3). A limit in time counts the whole rate of the
+    /// How much all queues hold. 10240 packets (RFC 8290 section 5.2). A limit in time counts the whole rate of the
     /// link, and the new packet too.
     pub limit: Limit,
     /// How many bytes they hold, beside the limit. None by default; Linux has 32 MB, of buffers rather than packets.
     pub memory_limit: Option<ByteCount>,
-    /// How many queues there are: 1024 (RFC 8290 section 5.2.4).
+    /// How many queues there are: 1024 (RFC 8290 section 5.2).
     pub queues: NonZeroU16,
-    /// Bytes that a queue may send in its turn: 1514, the largest Ethernet frame (RFC 8290 section 5.2.5, ns-3: the
+    /// Bytes that a queue may send in its turn: 1514, the largest Ethernet frame (RFC 8290 section 5.2, ns-3: the
     /// MTU). A packet costs constant time if no packet is larger; a quantum of nothing counts as one byte.
     pub quantum: ByteCount,
-    /// How many packets are dropped at once from the queue with the most bytes: 64 (RFC 8290 section 5.2.8).
+    /// How many packets are dropped at once from the queue with the most bytes: 64 (RFC 8290 section 4.1).
     pub drop_batch: NonZeroU32,
     /// The wait that is acceptable for longer than an interval: 5 ms.
     pub target: Nanos,
@@ -42,9 +42,9 @@ pub struct FqCodelParams {
     pub interval: Nanos,
     /// No packet is dropped by CoDel unless more than so many bytes stay behind it in its queue. 1500 (ns-3).
     pub min_bytes: ByteCount,
-    /// Whether packets that are ECN-capable are marked where CoDel would drop them. On (RFC 8290 section 5.2.6).
+    /// Whether packets that are ECN-capable are marked where CoDel would drop them. On (RFC 8290 section 5.2).
     pub ecn: bool,
-    /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2.7).
+    /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2).
     pub ce_threshold: Option<Nanos>,
     /// Whose CoDel.
     pub flavour: CodelFlavour,

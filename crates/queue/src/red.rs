@@ -98,7 +98,7 @@ pub enum RedAdaptation {
     },
 }
 
-/// How ARED adapts (Floyd, Gummadi and Shenker 2001, section 4).
+/// How ARED adapts (Floyd, Gummadi and Shenker 2001).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AredParams {
     /// The least time between two changes: 0.5 s.

@@ -31,12 +31,16 @@ fn topology(scenario: &Scenario, findings: &mut Findings) {
         (Topology::Graph, true) if !findings.has_failed("wires") => {
             let place = findings.place("topology");
             findings.tell(|| {
-                Problem::new("the graph has no links").at(place, "").help("write [[wires]] with `from` and `to` for each")
+                Problem::new("the graph has no links")
+                    .at(place, "")
+                    .help("write [[wires]] with `from` and `to` for each")
             });
         }
         (Topology::Dumbbell | Topology::ParkingLot { .. }, false) if !findings.has_failed("topology") => {
             findings.tell(|| {
-                Problem::new("only a graph has wires").at(place, "").help("write topology = \"graph\", or take them away")
+                Problem::new("only a graph has wires")
+                    .at(place, "")
+                    .help("write topology = \"graph\", or take them away")
             });
         }
         _ => {}
@@ -84,9 +88,13 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
                 .help("add a flow:\n[[flows]]\ntcp = \"cubic\"")
         });
     }
-    let flows = scenario.flows.iter().enumerate().map(|(index, it)| (format!("flows.{index}"), it.start, &it.from, &it.to));
-    let workloads =
-        scenario.workloads.iter().enumerate().map(|(index, it)| (format!("workloads.{index}"), it.start, &it.from, &it.to));
+    let flows =
+        scenario.flows.iter().enumerate().map(|(index, it)| (format!("flows.{index}"), it.start, &it.from, &it.to));
+    let workloads = scenario
+        .workloads
+        .iter()
+        .enumerate()
+        .map(|(index, it)| (format!("workloads.{index}"), it.start, &it.from, &it.to));
     for (path, start, from, to) in flows.chain(workloads) {
         starts(scenario, &path, start, findings);
         ends(scenario, network, &path, from, to, findings);
@@ -126,7 +134,8 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     let total: u64 = scenario.flows.iter().map(|flows| u64::from(flows.count)).sum();
     if total > 1_000_000 {
         let place = findings.place("flows");
-        findings.tell(|| Problem::new(format!("there are {total} flows in all, and at most 1000000 can be")).at(place, ""));
+        findings
+            .tell(|| Problem::new(format!("there are {total} flows in all, and at most 1000000 can be")).at(place, ""));
     }
 }
 
@@ -164,7 +173,8 @@ fn ends(scenario: &Scenario, network: &Network, path: &str, from: &str, to: &str
     if from == to {
         findings.tell(|| Problem::new("traffic goes from a switch to itself").at(place, "the same as `from`"));
     } else if network.route(from, to).is_none() {
-        findings.tell(|| Problem::new(format!("no way leads from {} to {}", shortened(from), shortened(to))).at(place, ""));
+        findings
+            .tell(|| Problem::new(format!("no way leads from {} to {}", shortened(from), shortened(to))).at(place, ""));
     }
 }
 
@@ -195,7 +205,8 @@ fn known_name<'a>(
 /// Names stand for one thing only.
 fn names(scenario: &Scenario, findings: &mut Findings) {
     let flows = scenario.flows.iter().enumerate().map(|(index, it)| (format!("flows.{index}.name"), &it.name));
-    let workloads = scenario.workloads.iter().enumerate().map(|(index, it)| (format!("workloads.{index}.name"), &it.name));
+    let workloads =
+        scenario.workloads.iter().enumerate().map(|(index, it)| (format!("workloads.{index}.name"), &it.name));
     unique(flows.chain(workloads), findings);
     unique(scenario.wires.iter().enumerate().map(|(index, it)| (format!("wires.{index}.name"), &it.name)), findings);
 }

@@ -313,7 +313,9 @@ fn row(key: &KeyInfo, table: &TableInfo) -> String {
     let default = match (&key.default, group) {
         _ if table.required.contains(&key.name) => "required".to_owned(),
         (Some(Written::Inline(text)), _) if !key.inherited => format!("`{}`", text.replace('|', "\\|")),
-        (Some(Written::Choice(lines)), _) if !key.inherited => lines.first().map_or(String::new(), |name| format!("`\"{name}\"`")),
+        (Some(Written::Choice(lines)), _) if !key.inherited => {
+            lines.first().map_or(String::new(), |name| format!("`\"{name}\"`"))
+        }
         (None, Some((names, required))) => {
             let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
             format!("{} of {}", if *required { "one" } else { "at most one" }, names.join(", "))

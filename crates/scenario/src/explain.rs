@@ -17,6 +17,16 @@ pub(crate) enum Written {
     List(Vec<Lines>),
 }
 
+impl Written {
+    /// What stands on the line of its key; nothing if it has lines of its own.
+    pub fn inline(self) -> String {
+        match self {
+            Self::Inline(text) => text,
+            _ => String::new(),
+        }
+    }
+}
+
 /// The keys of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Lines(Vec<Line>);

@@ -2,7 +2,7 @@
 
 use crate::keys::{Keys, Table, fields};
 use crate::value::Buffer;
-use queuescope_queue::{DisciplineParams, Limit};
+use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 
 /// A link with its queue.
@@ -16,6 +16,8 @@ pub struct Link {
     pub limit: Buffer,
     /// What its queue does. Its limit is not set; [`Network`](crate::Network) has it.
     pub discipline: DisciplineParams,
+    /// The switch program around its queue, whose limit is not set either.
+    pub pipeline: Option<PipelineParams>,
     /// What each packet occupies on the link beyond its IP packet.
     pub overhead: ByteCount,
     /// How fast it sends the other way; as fast, if not said.
@@ -67,6 +69,7 @@ impl Table for Link {
             delay: ms(10),
             limit: Buffer::Fixed(Limit::Packets(1000)),
             discipline: DisciplineParams::default(),
+            pipeline: None,
             overhead: ByteCount(0),
             reverse_rate: None,
             both_ways: false,
@@ -83,6 +86,16 @@ impl Table for Link {
              flows without queueing.",
         );
         keys.key("discipline", &mut self.discipline, "What the queue does.");
+        keys.key("pipeline", &mut self.pipeline, "The switch program around the queue, which is a tail-drop one then.");
+        keys.ensure(
+            "pipeline",
+            self.pipeline.is_none() || matches!(self.discipline, DisciplineParams::TailDrop(_)),
+            || {
+                let message =
+                    format!("a switch program stands around a tail-drop queue, not `{}`", self.discipline.name());
+                (message, "take `discipline` or `pipeline` away".to_owned())
+            },
+        );
         keys.within(
             "overhead",
             &mut self.overhead,

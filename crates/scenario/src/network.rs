@@ -5,7 +5,7 @@ use crate::scenario::Scenario;
 use crate::topology::{Topology, Wire};
 use crate::traffic::FlowGroup;
 use crate::value::Buffer;
-use queuescope_queue::{DisciplineParams, Limit};
+use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -36,6 +36,8 @@ pub struct NetworkLink {
     pub delay: Nanos,
     /// What its queue does, with its limit.
     pub discipline: DisciplineParams,
+    /// The switch program around it, with the limit of its queue.
+    pub pipeline: Option<PipelineParams>,
     /// What the queue of the other way does.
     pub reverse_discipline: DisciplineParams,
     /// What each packet occupies beyond its IP packet.
@@ -70,6 +72,7 @@ impl Scenario {
                 (Buffer::Bdp(_), Capacity::Trace(_)) => Limit::None,
             };
             link.discipline = crate::params::with_limit(&wire.link.discipline, limit);
+            link.pipeline = wire.link.pipeline.as_ref().map(|program| crate::params::with_queue_limit(program, limit));
             if wire.link.both_ways {
                 link.reverse_discipline = link.discipline.clone();
             }
@@ -138,6 +141,7 @@ impl Network {
                 reverse_rate: wire.link.reverse_rate.or(rate),
                 delay: wire.link.delay,
                 discipline: wire.link.discipline,
+                pipeline: wire.link.pipeline,
                 reverse_discipline: DisciplineParams::default(),
                 overhead: wire.link.overhead,
             });

@@ -27,7 +27,8 @@ impl ScenarioError {
     /// All problems as a person reads them, `width` columns wide, with colours or without.
     pub fn render(&self, width: usize, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(width).with_context_lines(1).without_cause_chain();
+        let handler =
+            GraphicalReportHandler::new_themed(theme).with_width(width).with_context_lines(1).without_cause_chain();
         let sources: Vec<_> =
             self.sources.iter().map(|source| NamedSource::new(&source.name, source.text.clone())).collect();
         let mut text = String::new();

@@ -1,7 +1,6 @@
 //! Reading: the tree of a file into typed values, with all that is wrong with it.
 
 use crate::dom::{Entry, Node, Raw};
-use crate::explain::Written;
 use crate::keys::{Bounded, Choice, Field, Keys, Table};
 use crate::near::did_you_mean;
 use crate::problem::{Place, Problem};
@@ -36,7 +35,11 @@ impl Findings {
     /// Tells of a problem that leaves the value as it is.
     pub fn tell(&mut self, problem: impl FnOnce() -> Problem) {
         if self.problems.len() < MOST_PROBLEMS {
-            self.problems.push(problem());
+            // One value may stand for many (`flows.*.tcp`).
+            let problem = problem();
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
         } else {
             self.more += 1;
         }
@@ -193,6 +196,7 @@ impl Reader<'_> {
                 let whose = if table.is_empty() { "a scenario".to_owned() } else { format!("`{table}`") };
                 let mut sorted = known.clone();
                 sorted.sort_unstable();
+                sorted.dedup();
                 let help = did_you_mean(&entry.name, known.iter().copied()).unwrap_or_else(|| match sorted.len() {
                     0 => format!("{whose} has no parameters"),
                     _ => format!("{whose} has {}", sorted.join(", ")),
@@ -214,10 +218,7 @@ impl Keys for Reader<'_> {
     }
 
     fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, bounds: RangeInclusive<T>, doc: &'static str) {
-        let show = |value: &T| match value.write() {
-            Written::Inline(text) => text.trim_matches('"').to_owned(),
-            _ => String::new(),
-        };
+        let show = |value: &T| value.write().inline().trim_matches('"').to_owned();
         let default = field.clone();
         self.findings.bounds = Some((show(bounds.start()), show(bounds.end())));
         self.key(name, field, doc);
@@ -262,14 +263,14 @@ impl Keys for Reader<'_> {
     ) {
         self.known.push(name);
         if let Some(entry) = self.entries.iter().find(|entry| entry.name == name) {
-            self.findings
-                .inside(name, &entry.node.place, |findings| read_list(field, fresh, &entry.node, findings));
+            self.findings.inside(name, &entry.node.place, |findings| read_list(field, fresh, &entry.node, findings));
         }
     }
 
     fn one_of(&mut self, names: &'static [&'static str], required: bool) {
         let mut present = names.iter().filter_map(|name| self.present(name));
-        let (first, second) = (present.next().map(|entry| entry.key.clone()), present.next().map(|entry| entry.key.clone()));
+        let (first, second) =
+            (present.next().map(|entry| entry.key.clone()), present.next().map(|entry| entry.key.clone()));
         let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         match (first, second) {
             (Some(first), Some(second)) => self.findings.tell(|| {

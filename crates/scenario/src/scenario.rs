@@ -7,6 +7,7 @@ use crate::explain;
 use crate::keys::{Keys, Table, fields};
 use crate::link::{Access, Link, ms};
 use crate::observe::{Meter, Record};
+use crate::params::of_profile;
 use crate::problem::{Place, Problem, ScenarioError, Source};
 use crate::read::{Findings, read_table};
 use crate::set::Override;
@@ -14,6 +15,7 @@ use crate::sweep::{self, Sweep};
 use crate::topology::{Topology, Wire};
 use crate::traffic::{FlowGroup, Setting, Workload};
 use crate::value::names;
+use queuescope_tcp::TcpParams;
 use queuescope_wire::Nanos;
 
 /// All that a run depends on. Its values are within their bounds and fit each other.
@@ -31,6 +33,8 @@ pub struct Scenario {
     pub warmup: Nanos,
     /// Whose version of TCP hosts have that do not say.
     pub profile: Profile,
+    /// The sender and receiver of hosts that do not say.
+    pub stack: TcpParams,
     /// Which switches there are.
     pub topology: Topology,
     /// The bottleneck; of a graph, what its links have that they do not say.
@@ -179,6 +183,7 @@ impl Table for Scenario {
             duration: ms(10_000),
             warmup: Nanos::ZERO,
             profile: Profile::Linux,
+            stack: of_profile(Profile::Linux),
             topology: Topology::Dumbbell,
             link: Link::fresh(),
             access: Access::fresh(),
@@ -208,6 +213,8 @@ impl Table for Scenario {
             "The bottleneck: the link of a dumbbell, each link of a parking lot; of a graph, what its links have that they do \
              not say.",
         );
+        let stack = of_profile(self.profile);
+        keys.inherited("stack", &mut self.stack, &stack, "The TCP of hosts; what is not said is as in `profile`.");
         keys.key("access", &mut self.access, "The links between hosts and switches.");
         let link = self.link.clone();
         keys.list(
@@ -218,7 +225,7 @@ impl Table for Scenario {
             "The links of a graph, with their queues at `from`. What is not said is as in `[link]`.",
         );
         let (from, to) = self.topology.ends().unwrap_or_default();
-        let setting = Setting { profile: self.profile, from, to };
+        let setting = Setting { profile: self.profile, stack: self.stack, from, to };
         keys.list(
             "flows",
             &mut self.flows,

@@ -126,7 +126,8 @@ fn choose(items: &[Node], segment: &Segment) -> Result<Chosen, Problem> {
             Ok(Chosen::One(index))
         } else {
             let last = items.len().checked_sub(1);
-            let help = last.map_or("the list is empty".to_owned(), |last| format!("elements are counted from 0 to {last}"));
+            let help =
+                last.map_or("the list is empty".to_owned(), |last| format!("elements are counted from 0 to {last}"));
             Err(problem(format!("the list has {} elements", items.len())).help(help))
         };
     }

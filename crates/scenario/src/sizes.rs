@@ -91,7 +91,9 @@ impl NamedSizes {
 
     /// The distribution without its name.
     pub fn sizes(self) -> Sizes {
-        let points = |points: &[(u64, f64)]| Sizes::Points(points.iter().map(|&(size, share)| (ByteCount(size), share)).collect());
+        let points = |points: &[(u64, f64)]| {
+            Sizes::Points(points.iter().map(|&(size, share)| (ByteCount(size), share)).collect())
+        };
         match self {
             Self::WebSearch => points(WEB_SEARCH),
             Self::DataMining => points(DATA_MINING),
@@ -161,7 +163,8 @@ impl Field for Sizes {
                 let mut size = ByteCount(1);
                 size.read(node, findings);
                 if size == ByteCount(0) {
-                    findings.problem(|| Problem::new("a flow of no bytes is none").at(node.place.clone(), "").help(HELP));
+                    findings
+                        .problem(|| Problem::new("a flow of no bytes is none").at(node.place.clone(), "").help(HELP));
                 } else {
                     *self = Self::Fixed(size);
                 }
@@ -195,15 +198,13 @@ impl Field for Sizes {
     }
 
     fn write(&self) -> Written {
-        let size = |size: &ByteCount| match size.write() {
-            Written::Inline(text) => text,
-            _ => String::new(),
-        };
+        let size = |size: &ByteCount| size.write().inline();
         Written::Inline(match self {
             Self::Fixed(fixed) => size(fixed),
             Self::Named(named) => crate::explain::quoted(named.name()),
             Self::Points(points) => {
-                let points: Vec<_> = points.iter().map(|(bytes, share)| format!("[{}, {share:?}]", size(bytes))).collect();
+                let points: Vec<_> =
+                    points.iter().map(|(bytes, share)| format!("[{}, {share:?}]", size(bytes))).collect();
                 format!("[{}]", points.join(", "))
             }
             Self::Lognormal(it) => format!("{{ mean = {}, median = {} }}", size(&it.mean), size(&it.median)),

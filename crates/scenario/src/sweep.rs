@@ -3,12 +3,12 @@
 use crate::describe::{Kind, TableInfo};
 use crate::dom::{Entry, Node, Raw};
 use crate::explain::{Written, quoted};
+use crate::keys::Table;
 use crate::keys::{Field, Keys};
 use crate::problem::{Place, Problem};
 use crate::read::{Findings, read_table, shortened};
 use crate::scenario::Scenario;
 use crate::set::{Override, Segment, segments, set};
-use crate::keys::Table;
 
 /// Which variants of a scenario are to be run: each combination of one value of each list, with each seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,10 @@ fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findi
     crate::check::check(&scenario, &mut found);
     for mut problem in found.problems {
         // What breaks elsewhere by this value is told here too.
-        let inside = problem.labels.iter().any(|(place, _)| within(place, &value.place) || Some(place) == path.first().map(Segment::place));
+        let inside = problem
+            .labels
+            .iter()
+            .any(|(place, _)| within(place, &value.place) || Some(place) == path.first().map(Segment::place));
         if !inside {
             problem.labels.insert(0, (value.place.clone(), "with this value".to_owned()));
         }
@@ -170,8 +173,17 @@ impl Field for Sweep {
                     .at(place.clone(), label.to_owned())
                     .help("for example \"link.rate\" = [\"10mbps\", \"100mbps\"]")
             };
-            if path == "seed" || path.split('.').next() == Some("sweep") || self.values.iter().any(|(other, _)| *other == path) {
-                findings.problem(|| bad("this cannot be swept", &key, if path == "seed" { "write `seeds` and how many" } else { "here" }));
+            if path == "seed"
+                || path.split('.').next() == Some("sweep")
+                || self.values.iter().any(|(other, _)| *other == path)
+            {
+                findings.problem(|| {
+                    bad(
+                        "this cannot be swept",
+                        &key,
+                        if path == "seed" { "write `seeds` and how many" } else { "here" },
+                    )
+                });
                 continue;
             }
             match &node.value {
@@ -179,7 +191,9 @@ impl Field for Sweep {
                     let texts: Option<Vec<_>> = values.iter().map(to_toml).collect();
                     match texts {
                         Some(texts) => self.values.push((path, texts)),
-                        None => findings.problem(|| bad("a value is none that a scenario has", &node.place, "in this list")),
+                        None => {
+                            findings.problem(|| bad("a value is none that a scenario has", &node.place, "in this list"));
+                        }
                     }
                 }
                 Raw::List(_) => findings.problem(|| bad("the list is empty", &node.place, "no values")),
@@ -190,7 +204,8 @@ impl Field for Sweep {
         }
         if self.len() > MOST_CELLS {
             findings.problem(|| {
-                Problem::new(format!("the sweep has more than {MOST_CELLS} runs")).at(node.place.clone(), "in this table")
+                Problem::new(format!("the sweep has more than {MOST_CELLS} runs"))
+                    .at(node.place.clone(), "in this table")
             });
         }
     }
@@ -223,7 +238,8 @@ fn to_toml(node: &Node) -> Option<String> {
         Raw::Bool(truth) => truth.to_string(),
         Raw::List(items) => format!("[{}]", items.iter().map(to_toml).collect::<Option<Vec<_>>>()?.join(", ")),
         Raw::Table(entries) => {
-            let pairs = entries.iter().map(|entry| Some(format!("{} = {}", quoted(&entry.name), to_toml(&entry.node)?)));
+            let pairs =
+                entries.iter().map(|entry| Some(format!("{} = {}", quoted(&entry.name), to_toml(&entry.node)?)));
             format!("{{ {} }}", pairs.collect::<Option<Vec<_>>>()?.join(", "))
         }
         Raw::Float(_) | Raw::Time => return None,

@@ -2,11 +2,11 @@
 
 use crate::keys::{Field, Keys, Table, fields};
 use crate::link::{LARGEST_PACKET, mbps, ms};
-use crate::params::Control;
+use crate::params::{Control, of_profile};
 use crate::scenario::Profile;
 use crate::sizes::Sizes;
 use crate::value::Frequency;
-use queuescope_tcp::{Algorithm, AlgorithmParams};
+use queuescope_tcp::{Algorithm, AlgorithmParams, TcpParams};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 
 /// A group of flows that are alike, each from a host of its own to a host of its own.
@@ -16,10 +16,14 @@ pub struct FlowGroup {
     pub name: String,
     /// Whose version of TCP its hosts have.
     pub profile: Profile,
+    /// The sender and receiver of its flows.
+    pub stack: TcpParams,
     /// What it sends.
     pub traffic: Traffic,
     /// How many flows.
     pub count: u32,
+    /// How many hosts send them, if not one each.
+    pub hosts: Option<u32>,
     /// When the first starts.
     pub start: Nanos,
     /// How much later each starts than the one before.
@@ -36,14 +40,15 @@ pub struct FlowGroup {
     pub from: String,
     /// The switch that its receivers are at.
     pub to: String,
-    /// Whether its packets are ECN-capable.
-    pub ecn: bool,
     /// The class of service of its packets.
     pub class: u8,
+    /// What `stack` is where the table does not say.
+    base: TcpParams,
 }
 
 /// What a flow sends.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there are a few of them in a scenario")]
 pub enum Traffic {
     /// As much as a congestion control allows.
     Tcp(AlgorithmParams),
@@ -73,6 +78,8 @@ pub struct Workload {
     pub name: String,
     /// Whose version of TCP its hosts have.
     pub profile: Profile,
+    /// The sender and receiver of its flows.
+    pub stack: TcpParams,
     /// The congestion control of its flows.
     pub tcp: AlgorithmParams,
     /// How they come.
@@ -87,10 +94,10 @@ pub struct Workload {
     pub from: String,
     /// The switch that its receivers are at.
     pub to: String,
-    /// Whether its packets are ECN-capable.
-    pub ecn: bool,
     /// The class of service of its packets.
     pub class: u8,
+    /// What `stack` is where the table does not say.
+    base: TcpParams,
 }
 
 /// How the flows of a workload come.
@@ -167,6 +174,7 @@ fields!(tables: FlowGroup, Workload, Poisson, Incast, Bursts, Capture; choices:)
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub profile: Profile,
+    pub stack: TcpParams,
     pub from: String,
     pub to: String,
 }
@@ -181,8 +189,10 @@ impl FlowGroup {
         Self {
             name: format!("flows{}", index + 1),
             profile: setting.profile,
+            stack: setting.stack,
             traffic: Traffic::Tcp(Algorithm::Cubic.params(setting.profile.of_algorithm())),
             count: 1,
+            hosts: None,
             start: Nanos::ZERO,
             stagger: Nanos::ZERO,
             spread: Nanos::ZERO,
@@ -191,8 +201,8 @@ impl FlowGroup {
             rtt: None,
             from: setting.from.clone(),
             to: setting.to.clone(),
-            ecn: false,
             class: 0,
+            base: setting.stack,
         }
     }
 }
@@ -207,7 +217,11 @@ impl Table for FlowGroup {
         let before = self.profile;
         keys.key("profile", &mut self.profile, "Whose version of TCP its hosts have, and its congestion control is.");
         self.traffic.keys(self.profile, before, keys);
-        keys.within("count", &mut self.count, 1..=MOST_FLOWS, "How many flows, each between two hosts of its own.");
+        keys.within("count", &mut self.count, 1..=MOST_FLOWS, "How many flows.");
+        keys.key("hosts", &mut self.hosts, "How many hosts send them, in turn; none: as many as flows.");
+        keys.ensure("hosts", self.hosts.is_none_or(|hosts| (1..=self.count).contains(&hosts)), || {
+            ("there are more hosts than flows, or none".to_owned(), format!("`count` is {}", self.count))
+        });
         keys.within("start", &mut self.start, Nanos::ZERO..=LONGEST, "When the first flow starts.");
         keys.within(
             "stagger",
@@ -238,12 +252,7 @@ impl Table for FlowGroup {
         keys.key("from", &mut self.from, "The switch that the senders are at.");
         keys.key("to", &mut self.to, "The switch that the receivers are at.");
         let counts_marks = self.traffic.counts_marks();
-        let mut ecn = self.ecn || counts_marks;
-        keys.key("ecn", &mut ecn, "Whether packets are ECN-capable; with `dctcp` they are.");
-        keys.ensure("ecn", ecn || !counts_marks, || {
-            ("this congestion control needs ECN".to_owned(), "take `ecn` away, or write true".to_owned())
-        });
-        self.ecn = ecn;
+        stack_keys((&mut self.stack, &mut self.base), self.profile != before, self.profile, counts_marks, keys);
         keys.within("class", &mut self.class, 0..=63, "The class of service, for disciplines with a queue for each.");
     }
 }
@@ -269,6 +278,31 @@ impl Traffic {
     }
 }
 
+/// The keys of a stack, and of its ECN; `anew` says that the table has another profile than the scenario.
+fn stack_keys<K: Keys>(
+    (stack, base): (&mut TcpParams, &mut TcpParams),
+    anew: bool,
+    profile: Profile,
+    counts_marks: bool,
+    keys: &mut K,
+) {
+    if anew {
+        *base = of_profile(profile);
+    }
+    keys.inherited(
+        "stack",
+        stack,
+        base,
+        "The TCP of its hosts; what is not said is as in `[stack]`, or as in its own profile.",
+    );
+    let mut ecn = stack.ecn || counts_marks;
+    keys.key("ecn", &mut ecn, "Whether packets are ECN-capable; with `dctcp` they are.");
+    keys.ensure("ecn", ecn || !counts_marks, || {
+        ("this congestion control needs ECN".to_owned(), "take `ecn` away, or write true".to_owned())
+    });
+    stack.ecn = ecn;
+}
+
 impl Table for Udp {
     fn fresh() -> Self {
         Self { rate: mbps(1), packet: ByteCount(1500), on: ms(1000), off: Nanos::ZERO, random: false }
@@ -282,7 +316,11 @@ impl Table for Udp {
             ("it is never on".to_owned(), "write a time above zero".to_owned())
         });
         keys.within("off", &mut self.off, ms(0)..=LONGEST, "How long it is off; zero: never.");
-        keys.key("random", &mut self.random, "Whether `on` and `off` are means of exponential times, not the times themselves.");
+        keys.key(
+            "random",
+            &mut self.random,
+            "Whether `on` and `off` are means of exponential times, not the times themselves.",
+        );
     }
 }
 
@@ -313,6 +351,7 @@ impl Workload {
         Self {
             name: format!("workload{}", index + 1),
             profile: setting.profile,
+            stack: setting.stack,
             tcp: Algorithm::Cubic.params(setting.profile.of_algorithm()),
             arrivals: Arrivals::Poisson(Poisson::fresh()),
             start: Nanos::ZERO,
@@ -320,8 +359,8 @@ impl Workload {
             hosts: 10,
             from: setting.from.clone(),
             to: setting.to.clone(),
-            ecn: false,
             class: 0,
+            base: setting.stack,
         }
     }
 }
@@ -353,12 +392,7 @@ impl Table for Workload {
         keys.key("from", &mut self.from, "The switch that the senders are at.");
         keys.key("to", &mut self.to, "The switch that the receivers are at.");
         let counts_marks = crate::params::counts_marks(&self.tcp);
-        let mut ecn = self.ecn || counts_marks;
-        keys.key("ecn", &mut ecn, "Whether packets are ECN-capable; with `dctcp` they are.");
-        keys.ensure("ecn", ecn || !counts_marks, || {
-            ("this congestion control needs ECN".to_owned(), "take `ecn` away, or write true".to_owned())
-        });
-        self.ecn = ecn;
+        stack_keys((&mut self.stack, &mut self.base), self.profile != before, self.profile, counts_marks, keys);
         keys.within("class", &mut self.class, 0..=63, "The class of service, for disciplines with a queue for each.");
     }
 }
@@ -404,7 +438,10 @@ impl Table for Poisson {
             "How often: so that the flows' bytes are this share of the slowest link on their path.",
         );
         keys.ensure("load", load.is_none_or(|load| load > 0.0 && load <= 10.0), || {
-            ("the load is out of bounds".to_owned(), "it is above 0, and at most 10: 0.8 is 80 % of the link".to_owned())
+            (
+                "the load is out of bounds".to_owned(),
+                "it is above 0, and at most 10: 0.8 is 80 % of the link".to_owned(),
+            )
         });
         keys.maybe("rate", &mut rate, "How often: so many flows a second.");
         keys.ensure("rate", rate.is_none_or(|rate| rate.0 <= 1e7), || {
@@ -428,7 +465,12 @@ impl Table for Incast {
     fn keys<K: Keys>(&mut self, keys: &mut K) {
         keys.within("senders", &mut self.senders, 1..=100_000, "How many send at once.");
         keys.within("bytes", &mut self.bytes, ByteCount(1)..=ByteCount(1 << 40), "How much each of them sends.");
-        keys.within("every", &mut self.every, Nanos(1_000)..=LONGEST, "From the start of one incast to that of the next.");
+        keys.within(
+            "every",
+            &mut self.every,
+            Nanos(1_000)..=LONGEST,
+            "From the start of one incast to that of the next.",
+        );
         keys.within(
             "jitter",
             &mut self.jitter,
@@ -446,7 +488,12 @@ impl Table for Bursts {
     fn keys<K: Keys>(&mut self, keys: &mut K) {
         keys.within("packets", &mut self.packets, 1..=10_000_000, "Packets of a burst.");
         keys.within("packet", &mut self.packet, ByteCount(28)..=LARGEST_PACKET, "The size of an IP packet.");
-        keys.within("every", &mut self.every, Nanos(1_000)..=LONGEST, "From the start of one burst to that of the next.");
+        keys.within(
+            "every",
+            &mut self.every,
+            Nanos(1_000)..=LONGEST,
+            "From the start of one burst to that of the next.",
+        );
         keys.key("rate", &mut self.rate, "The rate within a burst; none: that of the host's link.");
         keys.key("random", &mut self.random, "Whether `every` is the mean of exponential times, not the time itself.");
     }
@@ -470,6 +517,11 @@ impl Table for Capture {
 impl Setting {
     /// That of the default scenario, for the reference.
     pub fn dumbbell() -> Self {
-        Self { profile: Profile::Linux, from: "left".to_owned(), to: "right".to_owned() }
+        Self {
+            profile: Profile::Linux,
+            stack: of_profile(Profile::Linux),
+            from: "left".to_owned(),
+            to: "right".to_owned(),
+        }
     }
 }

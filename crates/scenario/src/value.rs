@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::read::{Findings, shortened};
 use queuescope_queue::Limit;
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
 /// How a kind of quantity is written.
 pub(crate) struct Quantity {
@@ -137,7 +137,8 @@ const GRANULARITY: Quantity = Quantity {
 
 /// The largest unit in which a whole number says it.
 fn in_units(value: u64, units: &[(&str, u64)]) -> String {
-    let (unit, factor) = units.iter().rev().find(|(_, factor)| value % factor == 0 && value >= *factor).unwrap_or(&units[0]);
+    let (unit, factor) =
+        units.iter().rev().find(|(_, factor)| value.is_multiple_of(*factor) && value >= *factor).unwrap_or(&units[0]);
     format!("\"{}{unit}\"", value / factor)
 }
 
@@ -169,7 +170,8 @@ macro_rules! quantities {
 /// Why it could not be read, of an error that says what was written too, and gives examples.
 fn reason(text: &str, error: &impl std::error::Error) -> String {
     let whole = error.to_string();
-    let why = whole.strip_prefix(&format!("'{text}' is not ")).and_then(|rest| rest.split_once(": ")).map(|(_, why)| why);
+    let why =
+        whole.strip_prefix(&format!("'{text}' is not ")).and_then(|rest| rest.split_once(": ")).map(|(_, why)| why);
     let why = why.unwrap_or(&whole);
     why.split(" (for example").next().unwrap_or(why).split("; units are").next().unwrap_or(why).to_owned()
 }
@@ -192,10 +194,10 @@ quantities! {
         Buffer::Bdp(times) => format!("\"{times}bdp\""),
         Buffer::Fixed(Limit::None) => "\"none\"".to_owned(),
         Buffer::Fixed(Limit::Packets(packets)) => format!("\"{packets}packets\""),
-        Buffer::Fixed(Limit::Bytes(bytes)) => inline(bytes.write()),
-        Buffer::Fixed(Limit::Time(time)) => inline(time.write()),
+        Buffer::Fixed(Limit::Bytes(bytes)) => bytes.write().inline(),
+        Buffer::Fixed(Limit::Time(time)) => time.write().inline(),
     };
-    Limit, LIMIT, Limit::None, |limit| inline(Buffer::Fixed(*limit).write());
+    Limit, LIMIT, Limit::None, |limit| Buffer::Fixed(*limit).write().inline();
     Frequency, PER_SECOND, Frequency(1.0), |frequency| format!("\"{}/s\"", frequency.0);
 }
 
@@ -203,13 +205,6 @@ impl Bounded for Nanos {}
 impl Bounded for Rate {}
 impl Bounded for ByteCount {}
 impl Bounded for f64 {}
-
-fn inline(written: Written) -> String {
-    match written {
-        Written::Inline(text) => text,
-        _ => String::new(),
-    }
-}
 
 /// How much a queue may hold, perhaps in units of what the path holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -268,7 +263,11 @@ impl std::str::FromStr for Frequency {
             "min" => number / 60.0,
             _ => return Err(BufferError("the time is not s or min".to_owned())),
         };
-        if number.is_finite() && number > 0.0 { Ok(Self(number)) } else { Err(BufferError("it is not above zero".to_owned())) }
+        if number.is_finite() && number > 0.0 {
+            Ok(Self(number))
+        } else {
+            Err(BufferError("it is not above zero".to_owned()))
+        }
     }
 }
 
@@ -281,13 +280,12 @@ macro_rules! integers {
             }
             fn read(&mut self, node: &Node, findings: &mut Findings) {
                 // TOML's own numbers end at 2^63 - 1.
-                let most = <$type>::MAX as u128;
                 match node.value {
                     Raw::Integer(number) => match <$type>::try_from(number) {
                         Ok(value) => *self = value,
                         Err(_) => {
                             let (low, high) =
-                                findings.bounds.clone().unwrap_or_else(|| ("0".to_owned(), most.to_string()));
+                                findings.bounds.clone().unwrap_or_else(|| ("0".to_owned(), <$type>::MAX.to_string()));
                             let key = findings.key().to_owned();
                             findings.problem(|| {
                                 let wrong = if number < 0 { format!("below {low}") } else { format!("above {high}") };
@@ -318,37 +316,40 @@ macro_rules! integers {
     };
 }
 
-integers!(u8, u16, u32, u64, usize);
+integers!(u8, u16, u32, u64);
 
-impl Field for NonZeroU16 {
-    fn blank() -> Self {
-        Self::MIN
-    }
-
-    fn read(&mut self, node: &Node, findings: &mut Findings) {
-        let mut number = self.get();
-        number.read(node, findings);
-        match Self::new(number) {
-            Some(number) => *self = number,
-            None => {
-                let key = findings.key().to_owned();
-                findings.problem(|| {
-                    Problem::new(format!("`{key}` is out of bounds")).at(node.place.clone(), "below 1")
-                });
+/// Whole numbers above zero.
+macro_rules! positive {
+    ($($type:ty),*) => {
+        $(impl Field for $type {
+            fn blank() -> Self {
+                Self::MIN
+            }
+            fn read(&mut self, node: &Node, findings: &mut Findings) {
+                let mut number = self.get();
+                number.read(node, findings);
+                match Self::new(number) {
+                    Some(number) => *self = number,
+                    None => {
+                        let key = findings.key().to_owned();
+                        findings.problem(|| {
+                            Problem::new(format!("`{key}` is out of bounds")).at(node.place.clone(), "below 1")
+                        });
+                    }
+                }
+            }
+            fn write(&self) -> Written {
+                self.get().write()
+            }
+            fn kind() -> Kind {
+                Kind::Integer
             }
         }
-    }
-
-    fn write(&self) -> Written {
-        self.get().write()
-    }
-
-    fn kind() -> Kind {
-        Kind::Integer
-    }
+        impl Bounded for $type {})*
+    };
 }
 
-impl Bounded for NonZeroU16 {}
+positive!(NonZeroU16, NonZeroU32);
 
 impl Field for f64 {
     fn blank() -> Self {
@@ -491,7 +492,9 @@ pub(crate) fn one_named<T: Copy>(node: &Node, findings: &mut Findings, what: &st
     let help = || format!("there are {}", known.clone().collect::<Vec<_>>().join(", "));
     let Raw::Text(text) = &node.value else {
         findings.problem(|| {
-            Problem::new(format!("{what} is a name")).at(node.place.clone(), format!("this is {}", node.kind())).help(help())
+            Problem::new(format!("{what} is a name"))
+                .at(node.place.clone(), format!("this is {}", node.kind()))
+                .help(help())
         });
         return None;
     };

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let hosts = (0..flows).map(|_| wire(access, Nanos(rtt.0 / 8), DisciplineParams::default()));
     let dumbbell = Dumbbell::new(&wire(rate, Nanos(rtt.0 / 4), discipline), None, hosts);
     let (left, right, bottleneck) = (dumbbell.left, dumbbell.right, dumbbell.bottleneck);
-    let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO);
+    let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO)?;
     for (n, (from, to)) in left.iter().zip(&right).enumerate() {
         let transport = Transport {
             tcp: TcpParams::linux(),

@@ -4,9 +4,10 @@ use crate::Observer;
 use crate::event::{Event, Events};
 use crate::link::{Link, LinkSink, LinkStats, Queue};
 use crate::packets::{OnItsWay, Owner, Packets};
+use crate::simulation::BuildError;
 use crate::topology::{LinkId, Topology};
 use queuescope_queue::{
-    AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
+    AnyDiscipline, AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
 };
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
@@ -48,7 +49,10 @@ pub(crate) enum Arrival {
 
 impl Network {
     /// An empty network.
-    pub fn new(topology: &Topology, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// If a switch cannot run its program.
+    pub fn new(topology: &Topology, seed: u64) -> Result<Self, BuildError> {
         let mut switches = Vec::new();
         let mut links: Vec<Option<Link>> = topology.links.iter().map(|_| None).collect();
         for (node, params) in topology.nodes.iter().enumerate().filter_map(|(n, node)| Some((n, node.switch.as_ref()?)))
@@ -58,14 +62,16 @@ impl Network {
             for (port, &link) in ports.iter().enumerate() {
                 let id = LinkId(link as u32);
                 let outlet = outlet(topology, id, seed);
-                let queue = Queue::Many(MultiQueue::new(params.queues.clone(), outlet));
+                let queue = Queue::Many(MultiQueue::new(params.pipeline.queues(), outlet));
                 let place = (switches.len() as u32, Port(port as u16));
                 links[link] = Some(Link::new(id, &topology.links[link], queue, Some(place)));
             }
             // The first link that leaves a switch is its bottleneck.
             let first = outlet(topology, LinkId(ports.first().map_or(0, |link| *link as u32)), seed);
+            let pipeline = params.pipeline.try_build(ports.len() as u16, first.rate, first.seed);
+            let name = || topology.nodes[node].name.clone();
             switches.push(Switch {
-                pipeline: params.pipeline.build(ports.len() as u16, first.rate, first.seed),
+                pipeline: pipeline.map_err(|error| BuildError::Program { switch: name(), error })?,
                 recirculation: params.recirculation,
                 recirculated: VecDeque::new(),
                 timer: Nanos::MAX,
@@ -94,7 +100,7 @@ impl Network {
         for switch in 0..network.switches.len() as u32 {
             network.set_switch_timer(switch);
         }
-        network
+        Ok(network)
     }
 
     /// A new packet starts on its way, from the host at the beginning of its route.
@@ -383,6 +389,17 @@ impl Network {
     /// What waits before a link.
     pub fn backlog(&self, link: LinkId) -> Backlog {
         self.links[link.index()].queue.backlog()
+    }
+
+    /// Whether packets leave a link's queue in the order in which they came, all of them.
+    pub fn is_fifo(&self, link: LinkId) -> bool {
+        match &self.links[link.index()].queue {
+            Queue::One(discipline) => matches!(
+                discipline,
+                AnyDiscipline::TailDrop(_) | AnyDiscipline::Red(_) | AnyDiscipline::Pie(_) | AnyDiscipline::Pi2(_)
+            ),
+            Queue::Many(queues) => queues.queues() == 1,
+        }
     }
 
     /// The name of what manages a link's queue, and what that counted.

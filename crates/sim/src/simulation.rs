@@ -8,8 +8,8 @@ use crate::network::{Arrival, Network};
 use crate::packets::{OnItsWay, Owner};
 use crate::seed;
 use crate::topology::{LinkId, NodeId, Topology};
-use crate::workload::FlowStart;
-use queuescope_queue::{Headers, Host};
+use crate::workload::{FlowStart, SizesError, WorkloadError};
+use queuescope_queue::{Headers, Host, PipelineError};
 use queuescope_tcp::CongestionControl;
 use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Nanos};
 use std::collections::BTreeMap;
@@ -39,6 +39,8 @@ struct Traffic {
     started: u64,
     workloads: Vec<Workload>,
     sources: Vec<Source>,
+    /// Flows of all sources.
+    datagram_flows: u32,
 }
 
 /// Flows that start one after the other, of a group.
@@ -51,11 +53,12 @@ struct Workload {
 
 /// A source of datagrams.
 struct Source {
-    datagrams: Box<dyn Iterator<Item = (Nanos, ByteCount)> + Send>,
-    next: Option<(Nanos, ByteCount)>,
+    datagrams: Box<dyn Iterator<Item = Datagram> + Send>,
+    next: Option<Datagram>,
     route: u32,
     hosts: [Host; 2],
-    flow: FlowId,
+    /// The number of its first flow among those of all sources.
+    first: u32,
     class: Class,
     ecn: Ecn,
     record: DatagramRecord,
@@ -74,12 +77,32 @@ pub struct DatagramParams {
     pub class: Class,
     /// Their ECN codepoint.
     pub ecn: Ecn,
+    /// How many flows they are of.
+    pub flows: u32,
+}
+
+/// A datagram that is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// When.
+    pub at: Nanos,
+    /// Its bytes, from the network header on.
+    pub size: ByteCount,
+    /// Which of its source's flows it is of, from 0.
+    pub flow: u32,
+}
+
+impl From<(Nanos, ByteCount)> for Datagram {
+    /// Of the source's only flow.
+    fn from((at, size): (Nanos, ByteCount)) -> Self {
+        Self { at, size, flow: 0 }
+    }
 }
 
 impl DatagramParams {
     /// Of the first group, in the first class, not ECN-capable.
     pub fn new(from: NodeId, to: NodeId) -> Self {
-        Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct }
+        Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct, flows: 1 }
     }
 }
 
@@ -148,11 +171,11 @@ pub struct FlowSample {
 const FLOWS_SAMPLED: usize = 64;
 /// Bytes of an IPv4 and a UDP header.
 const DATAGRAM_HEADERS: u32 = 28;
-/// Flow ids of datagrams count down from the last.
-const LAST_FLOW: u32 = u32::MAX;
+/// Flow ids of datagrams are in the upper half of all, those of connections in the lower.
+const FIRST_DATAGRAM_FLOW: u32 = 1 << 31;
 
 /// A simulation that cannot be as it was described.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// There are no links from one node to another.
     #[error("there is no way from {from} to {to}: no links lead there")]
@@ -162,18 +185,47 @@ pub enum BuildError {
         /// The other.
         to: String,
     },
+    /// A switch that the network does not have.
+    #[error("there is no switch {name}")]
+    NoSwitch {
+        /// Its name.
+        name: String,
+    },
+    /// A file that was not given.
+    #[error("the contents of {path} are not there")]
+    NoFile {
+        /// Its path.
+        path: String,
+    },
+    /// Traffic that cannot be.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Sizes of flows that cannot be.
+    #[error(transparent)]
+    Sizes(#[from] SizesError),
+    /// A switch's program does not fit it.
+    #[error("switch {switch} cannot run its program: {error}")]
+    Program {
+        /// The switch.
+        switch: String,
+        /// Why not.
+        error: PipelineError,
+    },
 }
 
 impl Simulation {
     /// A network without traffic. What happens before `warmup` does not count.
-    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Self {
-        let network = Network::new(&topology, seed);
+    ///
+    /// # Errors
+    /// If a switch cannot run its program.
+    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Result<Self, BuildError> {
+        let network = Network::new(&topology, seed)?;
         let (traffic, ways, samples) = (Traffic::default(), BTreeMap::new(), Vec::new());
         let mut simulation = Self { network, topology, traffic, ways, seed, warmup, interval: None, samples };
         if warmup > Nanos::ZERO {
             simulation.network.events.push(warmup, Event::WarmedUp);
         }
-        simulation
+        Ok(simulation)
     }
 
     /// The state is sampled at each multiple of `interval`.
@@ -203,16 +255,16 @@ impl Simulation {
         self.traffic.workloads.push(workload);
     }
 
-    /// A source of datagrams: when each is sent, and its bytes from the network header on.
+    /// A source of datagrams, in order of time.
     ///
     /// # Errors
     /// If there is no way.
     pub fn add_datagrams(
         &mut self,
         datagrams_of: DatagramParams,
-        datagrams: impl Iterator<Item = (Nanos, ByteCount)> + Send + 'static,
+        datagrams: impl Iterator<Item = Datagram> + Send + 'static,
     ) -> Result<(), BuildError> {
-        let DatagramParams { group, from, to, class, ecn } = datagrams_of;
+        let DatagramParams { group, from, to, class, ecn, flows } = datagrams_of;
         let route = self.way(from, to)?;
         let index = self.traffic.sources.len() as u32;
         let hosts = [Host(from.0), Host(to.0)];
@@ -222,15 +274,16 @@ impl Simulation {
             next: None,
             route,
             hosts,
-            flow: FlowId(LAST_FLOW - index),
+            first: self.traffic.datagram_flows,
             class,
             ecn,
             record: DatagramRecord { group, hosts, sent: none, delivered: none },
         };
         source.next = source.datagrams.next();
-        if let Some((at, _)) = source.next {
-            self.network.events.push(at, Event::Datagram(index));
+        if let Some(next) = &source.next {
+            self.network.events.push(next.at, Event::Datagram(index));
         }
+        self.traffic.datagram_flows += flows.max(1);
         self.traffic.sources.push(source);
         Ok(())
     }
@@ -432,18 +485,21 @@ impl Simulation {
 
     fn send_datagram(&mut self, index: u32, observer: &mut impl Observer) {
         let source = &mut self.traffic.sources[index as usize];
-        let Some((_, size)) = source.next.take() else { return };
+        let Some(Datagram { size, flow, .. }) = source.next.take() else { return };
         source.next = source.datagrams.next();
-        if let Some((at, _)) = source.next {
-            self.network.events.push(at, Event::Datagram(index));
+        if let Some(next) = &source.next {
+            // A source that runs back in time sends at once.
+            self.network.events.push(next.at.max(self.network.now), Event::Datagram(index));
         }
+        let number = source.first.wrapping_add(flow);
+        let flow = FlowId(FIRST_DATAGRAM_FLOW.wrapping_add(number));
         source.record.sent.packets += 1;
         source.record.sent.bytes += size;
         let [from, to] = source.hosts;
         let packet = OnItsWay {
-            headers: Headers::plain(from, to, source.flow),
-            flow: source.flow,
-            number: u64::from(index),
+            headers: Headers::plain(from, to, flow),
+            flow,
+            number: u64::from(number),
             bytes: u32::try_from(size.0).unwrap_or(u32::MAX).max(DATAGRAM_HEADERS),
             ecn: source.ecn,
             class: source.class,
@@ -545,6 +601,11 @@ impl Simulation {
     /// The name of what manages a link's queue, and what that counted since the start.
     pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
         self.network.discipline(link)
+    }
+
+    /// Whether packets leave a link's queue in the order in which they came.
+    pub fn is_fifo(&self, link: LinkId) -> bool {
+        self.network.is_fifo(link)
     }
 
     /// What waits before a link.

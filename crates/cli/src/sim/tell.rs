@@ -5,18 +5,9 @@ use queuescope_queue::{DropReason, MarkReason};
 use queuescope_report::model::{
     Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes,
 };
-use queuescope_sim::{DatagramRecord, FlowRecord, LinkId, LinkStats, Sample, Simulation, jain};
+use queuescope_sim::{DatagramRecord, FlowRecord, Group, LinkId, LinkStats, Sample, Simulation, summary};
 use queuescope_wire::{Granularity, Nanos};
 use std::collections::BTreeMap;
-
-/// A group of flows as a report names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupName {
-    /// Its name.
-    pub name: String,
-    /// `tcp` and its congestion control, or `udp`.
-    pub transport: String,
-}
 
 /// What a report says of a simulation beside what that knows.
 #[derive(Debug, Clone)]
@@ -32,7 +23,7 @@ pub struct About {
     /// The link that the report is about.
     pub meter: String,
     /// The groups, by number: of TCP flows, and of datagrams.
-    pub groups: Vec<GroupName>,
+    pub groups: Vec<Group>,
 }
 
 /// Flows that a report tells one by one.
@@ -148,9 +139,9 @@ impl Times {
     }
 }
 
-fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[GroupName], times: Times) -> Vec<SimGroup> {
+fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times: Times) -> Vec<SimGroup> {
     let datagrams: Vec<_> = simulation.datagrams().collect();
-    let of = |(number, name): (usize, &GroupName)| {
+    let of = |(number, name): (usize, &Group)| {
         let flows: Vec<_> = flows.iter().filter(|flow| flow.group as usize == number).collect();
         let sources: Vec<_> = datagrams.iter().filter(|source| source.group as usize == number).copied().collect();
         group(name, &flows, &sources, times)
@@ -158,7 +149,7 @@ fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[GroupName], ti
     names.iter().enumerate().map(of).collect()
 }
 
-fn group(name: &GroupName, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Times) -> SimGroup {
+fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Times) -> SimGroup {
     let delivered = flows.iter().map(|flow| flow.delivered - flow.delivered_in_warmup).sum::<u64>()
         + sources.iter().map(|source| source.payload_delivered()).sum::<u64>();
     // What came and went before the warm-up was over has no part in it.
@@ -176,7 +167,7 @@ fn group(name: &GroupName, flows: &[&FlowRecord], sources: &[&DatagramRecord], t
         goodput_bps: times.total(delivered),
         least_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
         most_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
-        jain: jain(each.iter().copied()),
+        jain: summary::jain(each.iter().copied()).unwrap_or(0.0),
         retransmissions: flows.iter().map(|flow| flow.retransmissions).sum(),
         timeouts: flows.iter().map(|flow| flow.timeouts).sum(),
         rtt_ns: (!rtts.is_empty()).then(|| rtts.iter().sum::<f64>() / rtts.len() as f64),

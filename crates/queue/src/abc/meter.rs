@@ -40,11 +40,10 @@ impl RateMeter {
     /// A packet comes. The rate with it, in bit/s.
     #[inline]
     pub fn record(&mut self, size: ByteCount, now: Nanos, params: &MeterParams) -> f64 {
-        let memory = params.memory.0.max(1) as f64 * 1e-9;
         if let Some(last) = self.last {
-            let lost = -(-now.saturating_sub(last).as_secs_f64() / memory).exp_m1();
+            let lost = forgotten(now.saturating_sub(last), params.memory);
             self.bits -= self.bits * lost;
-            self.seconds += (memory - self.seconds) * lost;
+            self.seconds += (params.memory.0 as f64 * 1e-9 - self.seconds) * lost;
         }
         self.last = Some(now);
         self.bits += size.0 as f64 * 8.0;
@@ -70,9 +69,9 @@ impl Average {
     /// A sample comes.
     #[inline]
     pub fn record(&mut self, sample: f64, now: Nanos, memory: Nanos) {
-        let kept = (-(now.saturating_sub(self.last).0 as f64) / memory.0.max(1) as f64).exp();
-        self.sum = self.sum * kept + sample;
-        self.count = self.count * kept + 1.0;
+        let lost = forgotten(now.saturating_sub(self.last), memory);
+        self.sum += sample - self.sum * lost;
+        self.count += 1.0 - self.count * lost;
         self.last = now;
     }
 
@@ -80,6 +79,19 @@ impl Average {
     #[inline]
     pub fn value(&self) -> Option<f64> {
         (self.count > 0.0).then(|| self.sum / self.count)
+    }
+}
+
+/// `1 - e^(-time / memory)`: what part is forgotten in a time.
+#[inline]
+fn forgotten(time: Nanos, memory: Nanos) -> f64 {
+    let x = time.0 as f64 / memory.0.max(1) as f64;
+    if x < 1.0 / 64.0 {
+        // Between packets it is nearly always so short that the first terms of the series are exact to 15 digits, in
+        // a fifth of the time.
+        x * (1.0 - x * (1.0 / 2.0 - x * (1.0 / 6.0 - x * (1.0 / 24.0 - x * (1.0 / 120.0 - x / 720.0)))))
+    } else {
+        -(-x).exp_m1()
     }
 }
 
@@ -169,6 +181,15 @@ mod tests {
         assert!((average.value().unwrap() - 17.310586).abs() < 1e-6);
         average.record(-3.0, Nanos(u64::MAX), memory);
         assert_eq!(average.value(), Some(-3.0));
+    }
+
+    #[test]
+    fn the_series_is_the_exponential() {
+        for time in (0..4_000_000).step_by(997).chain([1, 15_624, 15_625, 15_626]) {
+            let (part, exact) = (forgotten(Nanos(time), Nanos(1_000_000)), -(-(time as f64) / 1e6).exp_m1());
+            assert!((part - exact).abs() <= 1e-14 * exact, "{time}: {part}, not {exact}");
+        }
+        assert_eq!(forgotten(Nanos::MAX, Nanos(0)), 1.0);
     }
 
     proptest! {

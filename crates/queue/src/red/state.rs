@@ -40,7 +40,7 @@ impl Curve {
         let packets_per_second = rate.bits_per_second() as f64 / (8.0 * mean_packet);
         let bytes = params.unit == RedUnit::Bytes;
         let RedThresholds { min, max } = params.thresholds.unwrap_or_else(|| {
-            // The ARED paper, section 5.2.
+            // As the ARED paper sets them.
             let half = params.target_delay.as_secs_f64() * packets_per_second / 2.0;
             let min = half.max(5.0) * if bytes { mean_packet } else { 1.0 };
             RedThresholds { min, max: 3.0 * min }
@@ -344,7 +344,7 @@ mod tests {
         assert!((short.min - 7500.0).abs() < 1e-9 && (short.max - 22_500.0).abs() < 1e-9, "{short:?}");
     }
 
-    /// The ARED paper's figure 2 at its corners: halfway between thresholds 5 and 15 are 9 to 11.
+    /// Halfway between thresholds 5 and 15 are 9 to 11.
     #[test]
     fn the_probability_adapts_once_an_interval() {
         let adaptation = RedAdaptation::Adaptive(AredParams { bottom: Some(0.0185), ..AredParams::default() });

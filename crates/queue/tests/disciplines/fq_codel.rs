@@ -24,7 +24,7 @@ fn packet(id: u64, flow: u32, size: u64) -> Packet {
     Packet { id: PacketId(id), flow: FlowId(flow), size: ByteCount(size), class: Class(0), ecn: Ecn::NotEct }
 }
 
-/// Section 1.3: a flow that sends less than a quantum a round does not wait for those that have a queue.
+/// A flow that sends less than a quantum a round does not wait for those that have a queue.
 #[test]
 fn a_sparse_flow_goes_first() {
     let mut queue = queue(FqCodelParams::default());

@@ -13,9 +13,9 @@ mod red;
 use harness::{Contestant, Step, holds_what_is_promised};
 use proptest::prelude::*;
 use queuescope_queue::{
-    CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, FqCodelParams, HashQueuesParams, Limit,
-    MarkReason, MultiQueueParams, Pi2Params, PieParams, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler,
-    TailDropParams,
+    CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, DualPi2Scheduler, FqCodelParams,
+    HashQueuesParams, Limit, MarkReason, MultiQueueParams, Pi2Params, PieActivation, PieDelay, PieParams,
+    RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -45,6 +45,13 @@ fn contestants() -> Vec<Contestant> {
         ..Default::default()
     };
     let feng = RedAdaptation::SelfConfiguring { decrease: 3.0, increase: 2.0 };
+    let pie = PieParams { limit: packets, ..PieParams::default() };
+    let threshold = ByteCount(4096);
+    let measured = PieParams { delay: PieDelay::DepartureRate { threshold }, limit: bytes, ..PieParams::appendix_b() };
+    let on_delay = PieActivation::Delay(Nanos(50_000_000));
+    let by_rate = PieParams { delay: PieDelay::LinkRate, activation: on_delay, limit: time, ..pie };
+    let shifted = DualPi2Scheduler::TimeShiftedFifo(Nanos(50_000_000));
+    let dual_pi2 = DualPi2Params { limit: bytes, ..DualPi2Params::default() };
     let with = Contestant::new;
     let mut all: Vec<_> = DisciplineParams::defaults().into_iter().map(|params| with(params, Limit::None)).collect();
     all.extend([
@@ -82,15 +89,24 @@ fn contestants() -> Vec<Contestant> {
         with(Any::FqCodel(FqCodelParams { limit: time, drop_batch: NonZeroU32::MIN, ce_threshold, ..fq }), time)
             .drops(&[FattestFlow])
             .marks(&[Mark::Target, Mark::Threshold]),
-        with(Any::Pie(PieParams { limit: packets, mark_below: Some(1.0), ..PieParams::default() }), packets)
+        with(Any::Pie(PieParams { mark_below: Some(0.6), ..pie }), packets)
             .drops(&[Overlimit, Early])
             .marks(&[Mark::Early]),
-        with(Any::Pi2(Pi2Params { limit: time, ..Pi2Params::default() }), time)
+        with(Any::Pie(PieParams { derandomise: false, mark_below: None, ..measured }), bytes).drops(&[Early]),
+        with(Any::Pie(by_rate), time).drops(&[Early]),
+        with(Any::Pie(PieParams::ns3_with_limit(bytes)), bytes).drops(&[Early]),
+        with(Any::Pi2(Pi2Params { limit: packets, ..Pi2Params::default() }), packets)
             .drops(&[Overlimit, Early])
             .marks(&[Mark::Early]),
-        with(Any::DualPi2(DualPi2Params { limit: bytes, ..DualPi2Params::default() }), bytes)
+        with(Any::Pi2(Pi2Params { limit: time, ecn: false, max_classic: 1.0, ..Pi2Params::default() }), time)
+            .drops(&[Early]),
+        with(Any::DualPi2(dual_pi2), bytes).drops(&[Early]).marks(&[Mark::Early, Mark::Threshold]),
+        with(Any::DualPi2(DualPi2Params { limit: time, even: false, spare_short: true, ..dual_pi2 }), time)
             .drops(&[Early])
-            .marks(&[Mark::Early, Mark::Threshold]),
+            .marks(&[Mark::Early]),
+        with(Any::DualPi2(DualPi2Params { limit: packets, scheduler: shifted, ..dual_pi2 }), packets)
+            .drops(&[Early])
+            .marks(&[Mark::Early]),
     ]);
     all
 }

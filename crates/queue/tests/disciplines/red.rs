@@ -272,7 +272,7 @@ fn a_run_of_inet() {
     };
     let mut queue = red(params, 0);
     let (mut told, mut passed, mut dropped, mut none_early) = (Told::default(), 0, Vec::new(), 1.0);
-    let mut since_drop = 0.0;
+    let mut since_drop = -1.0;
     for line in events.lines().skip(1) {
         let fields: Vec<_> = line.split(',').collect();
         let now = Nanos((fields[0].parse::<f64>().unwrap() * 1e9).round() as u64);
@@ -294,7 +294,7 @@ fn a_run_of_inet() {
                 let p = 0.1 * (queue.average() - 1.0) / 2.0;
                 none_early *= 1.0 - p / (1.0 - since_drop * p);
             } else {
-                since_drop = 0.0;
+                since_drop = -1.0;
             }
         } else if fields[2] == "Pulling" {
             assert_eq!(queue.dequeue(now, &mut told).unwrap().packet.id.0, number);

@@ -50,7 +50,7 @@ impl Setting {
         let wire = |bits, delay, discipline| Wire { rate: rate(bits), delay: Nanos(delay), overhead: 0, discipline };
         let hosts = (0..self.flows).map(|_| wire(10 * self.rate, self.rtt.0 / 8, DisciplineParams::default()));
         let dumbbell = Dumbbell::new(&wire(self.rate, self.rtt.0 / 4, self.discipline.clone()), None, hosts);
-        let simulation = Simulation::new(dumbbell.topology, self.seed, Nanos(self.warmup * 1_000_000_000));
+        let simulation = Simulation::new(dumbbell.topology, self.seed, Nanos(self.warmup * 1_000_000_000)).unwrap();
         (simulation, dumbbell.left, dumbbell.right)
     }
 }

@@ -17,7 +17,7 @@ use queuescope_wire::Nanos;
 pub struct NewRenoParams {
     /// What growth counts.
     pub counting: Counting,
-    /// Of what half is left on congestion; no less than two segments.
+    /// Of what half is left on congestion; no less than two segments. Of the window it is whole segments.
     pub reduced: Reduced,
     /// Whether the window grows only when it was what kept the sender from sending (RFC 9293 has no word on it; RFC 2861
     /// section 3.1 and Linux's `is_cwnd_limited`).
@@ -74,6 +74,14 @@ impl NewReno {
     pub fn stats(&self) -> &ReductionStats {
         &self.stats
     }
+
+    fn halve(&mut self, bytes: u64) {
+        let half = match self.params.reduced {
+            Reduced::Window => bytes / self.window.mss / 2 * self.window.mss,
+            Reduced::InFlight | Reduced::Pipe => bytes / 2,
+        };
+        self.window.reduce(half, 2);
+    }
 }
 
 impl CongestionControl for NewReno {
@@ -88,15 +96,13 @@ impl CongestionControl for NewReno {
 
     fn on_congestion(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.count(congestion);
-        let half = self.params.reduced.of(&self.window, congestion) / 2;
-        self.window.reduce(half, 2);
+        self.halve(self.params.reduced.of(&self.window, congestion));
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.timeouts += 1;
         if self.timeouts.is_first() {
-            let half = self.params.reduced.of_timeout(&self.window, congestion) / 2;
-            self.window.reduce(half, 2);
+            self.halve(self.params.reduced.of_timeout(&self.window, congestion));
         }
         self.window.collapse();
     }

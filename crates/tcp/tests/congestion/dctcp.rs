@@ -1,0 +1,97 @@
+//! DCTCP against RFC 8257 section 3.3 by hand.
+
+use crate::MSS;
+use crate::rounds::Rounds;
+use queuescope_tcp::congestion::{Dctcp, DctcpParams};
+use queuescope_tcp::{Congestion, CongestionControl, Phase};
+use queuescope_wire::Nanos;
+
+const RTT: Nanos = Nanos(1_000_000);
+
+fn with(params: DctcpParams, segments: u64) -> Dctcp {
+    Dctcp::new(params, MSS as u32, segments * MSS, 0)
+}
+
+/// One window of data, of which the first `marked` ACKs tell of marks.
+fn window(control: &mut Dctcp, rounds: &mut Rounds, marked: u64) {
+    let windows = control.stats().windows;
+    let mut acks = 0;
+    while control.stats().windows == windows {
+        rounds.marked_ack(control, MSS, RTT, acks < marked);
+        acks += 1;
+    }
+}
+
+/// In a window that does not grow: `alpha = 15/16 alpha + 1/16 M`, with M of 21 segments (the window's twenty, and the one
+/// whose ACK ends it), exactly.
+#[test]
+fn alpha_follows_the_recursion() {
+    let (mut control, mut rounds) = (with(DctcpParams::default(), 20), Rounds::new());
+    rounds.phase = Phase::Reduced;
+    rounds.ack(&mut control, MSS, RTT);
+    let first = 1.0;
+    assert_eq!(control.alpha(), first);
+    let mut expected = first;
+    let mut acked = 21.0;
+    for marked in [0, 0, 5, 20, 7, 0, 0, 1] {
+        window(&mut control, &mut rounds, marked);
+        // The very first ACK began the first window, and counts in it.
+        expected = (1.0 - 0.0625) * expected
+            + 0.0625 * (marked as f64 / (acked + f64::from(acked == 21.0 && expected == 1.0)));
+        acked = 21.0;
+        assert!((control.alpha() - expected).abs() < 1e-15, "{} {expected}", control.alpha());
+    }
+    assert_eq!(control.stats().marked_bytes, 33 * MSS);
+}
+
+#[test]
+fn with_everything_marked_alpha_goes_to_one_and_with_nothing_to_none() {
+    let (mut control, mut rounds) = (with(DctcpParams::default(), 20), Rounds::new());
+    rounds.phase = Phase::Reduced;
+    for round in 1..=100 {
+        window(&mut control, &mut rounds, 0);
+        assert!((control.alpha() - 0.9375f64.powi(round)).abs() < 1e-12);
+    }
+    for _ in 0..200 {
+        window(&mut control, &mut rounds, u64::MAX);
+    }
+    assert!(control.alpha() > 0.9999);
+}
+
+#[test]
+fn linux_forgets_an_alpha_below_a_sixty_fourth() {
+    let mut alpha = 1.0;
+    let params = DctcpParams::linux();
+    let mut windows = 0;
+    while alpha > 0.0 {
+        alpha = params.average(alpha, 0.0);
+        windows += 1;
+    }
+    // (15/16)^65 is the first below 16/1024; the next window makes it nothing.
+    assert_eq!(windows, 66 + 1 - i32::from(0.9375f64.powi(65) < 16.0 / 1024.0));
+}
+
+#[test]
+fn a_mark_takes_half_of_alpha_and_a_loss_half() {
+    for (params, lost, expected) in [
+        (DctcpParams::default(), 0, 87_500),
+        (DctcpParams::default(), MSS, 50_000),
+        (DctcpParams::linux(), MSS, 50_000),
+        (DctcpParams::ns3(), MSS, 87_500),
+    ] {
+        let mut control = with(DctcpParams { initial_alpha: 0.25, ..params }, 100);
+        control.on_congestion(&Congestion { in_flight: 100 * MSS, lost, next: 0 }, Nanos::ZERO);
+        assert_eq!((control.window(), control.slow_start_threshold()), (expected, expected));
+    }
+}
+
+#[test]
+fn two_segments_are_left_but_one_in_ns3() {
+    for (params, left) in [(DctcpParams::default(), 2), (DctcpParams::linux(), 2), (DctcpParams::ns3(), 1)] {
+        let (mut control, rounds) = (with(params, 2), Rounds::new());
+        for _ in 0..3 {
+            control.on_congestion(&rounds.mark(&control), Nanos::ZERO);
+        }
+        assert_eq!(control.window(), left * MSS);
+    }
+}

@@ -1,0 +1,156 @@
+//! HyStart and HyStart++: when they end slow start, and when not.
+
+use crate::rounds::Rounds;
+use crate::{MILLISECOND, MSS};
+use queuescope_tcp::CongestionControl;
+use queuescope_tcp::congestion::{Cubic, CubicParams, HyStartParams, HyStartPlusPlusParams, SlowStart};
+use queuescope_wire::Nanos;
+
+fn with(slow_start: SlowStart, segments: u64) -> Cubic {
+    Cubic::new(CubicParams { slow_start, ..CubicParams::default() }, MSS as u32, segments * MSS, 0)
+}
+
+fn linux() -> SlowStart {
+    SlowStart::HyStart(HyStartParams::linux())
+}
+
+fn ns3() -> SlowStart {
+    SlowStart::HyStart(HyStartParams::ns3())
+}
+
+fn plus_plus() -> SlowStart {
+    SlowStart::HyStartPlusPlus(HyStartPlusPlusParams::default())
+}
+
+fn left(control: &Cubic) -> bool {
+    control.slow_start_threshold() != u64::MAX
+}
+
+/// Round trips whose times are these milliseconds, with ACKs far apart: after how many slow start was left.
+fn rounds_until_exit(slow_start: SlowStart, times: &[u64]) -> Option<usize> {
+    let (mut control, mut rounds) = (with(slow_start, 16), Rounds::new());
+    times.iter().position(|time| {
+        let spread = Nanos(control.window() / MSS * 3 * MILLISECOND);
+        rounds.run_spread(&mut control, Nanos(time * MILLISECOND), 1, spread);
+        left(&control)
+    })
+}
+
+#[test]
+fn a_rise_of_the_delay_ends_slow_start_and_nothing_else_does() {
+    // Linux: an eighth of 80 ms is 10 ms.
+    assert_eq!(rounds_until_exit(linux(), &[80, 80, 80, 80, 80, 80]), None);
+    assert_eq!(rounds_until_exit(linux(), &[80, 85, 90, 90, 90, 90]), None);
+    assert_eq!(rounds_until_exit(linux(), &[80, 85, 91, 91, 91, 91]), Some(2));
+    // No less than 4 ms: and no more than 16.
+    assert_eq!(rounds_until_exit(linux(), &[8, 11, 12, 12]), None);
+    assert_eq!(rounds_until_exit(linux(), &[8, 11, 13, 13]), Some(2));
+    assert_eq!(rounds_until_exit(linux(), &[400, 416, 416]), None);
+    assert_eq!(rounds_until_exit(linux(), &[400, 417, 417]), Some(1));
+    // ns-3: all of it.
+    assert_eq!(rounds_until_exit(ns3(), &[80, 120, 150, 160, 160]), None);
+    assert_eq!(rounds_until_exit(ns3(), &[80, 120, 150, 162, 162]), Some(3));
+}
+
+/// Of a round trip the first eight ACKs are taken, the ninth is judged by their smallest; the window is what it is then.
+#[test]
+fn the_ninth_ack_of_a_round_trip_ends_slow_start() {
+    let (mut control, mut rounds) = (with(linux(), 20), Rounds::new());
+    let spread = |control: &Cubic| Nanos(control.window() / MSS * 3 * MILLISECOND);
+    let time = spread(&control);
+    rounds.run_spread(&mut control, Nanos(80 * MILLISECOND), 1, time);
+    assert_eq!(control.window(), 40 * MSS);
+    // The first ACK of the second window is the last of the round trip that the first ACK of all began.
+    let mut acks = 0;
+    while !left(&control) {
+        rounds.now = Nanos(rounds.now.0 + 3 * MILLISECOND);
+        rounds.ack(&mut control, MSS, Nanos(100 * MILLISECOND));
+        acks += 1;
+    }
+    assert!((9..=11).contains(&acks), "{acks}");
+    assert_eq!(control.slow_start_threshold(), (40 + acks - 1) * MSS);
+    assert_eq!((control.stats().delay_exits, control.stats().train_exits), (1, 0));
+}
+
+#[test]
+fn below_sixteen_segments_nothing_is_judged() {
+    let (mut control, mut rounds) = (with(linux(), 4), Rounds::new());
+    rounds.run(&mut control, Nanos(80 * MILLISECOND), 1);
+    rounds.run_spread(&mut control, Nanos(200 * MILLISECOND), 1, Nanos(70 * MILLISECOND));
+    assert_eq!((left(&control), control.window()), (false, 16 * MSS));
+}
+
+/// 64 segments whose ACKs come over `spread` milliseconds on an 80 ms path: a train when they are closer than 2 ms for longer
+/// than 40 ms, in ns-3 80 ms.
+#[test]
+fn a_train_as_long_as_the_path_ends_slow_start() {
+    let ends = |slow_start, milliseconds: u64| {
+        let (mut control, mut rounds) = (with(slow_start, 64), Rounds::new());
+        let spread = Nanos(milliseconds * MILLISECOND);
+        rounds.run_spread(&mut control, Nanos(80 * MILLISECOND), 1, spread);
+        assert_eq!(control.stats().delay_exits, 0);
+        control.stats().train_exits == 1
+    };
+    assert!(!ends(linux(), 38));
+    assert!(ends(linux(), 44));
+    assert!(!ends(ns3(), 79));
+    assert!(ends(ns3(), 100));
+    // More than 2 ms apart: no train.
+    assert!(!ends(linux(), 64 * 3));
+}
+
+#[test]
+fn each_sign_can_be_left_out() {
+    let only = |train, delay| SlowStart::HyStart(HyStartParams { train, delay, ..HyStartParams::linux() });
+    assert_eq!(rounds_until_exit(only(true, false), &[80, 120, 200]), None);
+    assert_eq!(rounds_until_exit(only(false, true), &[80, 120, 200]), Some(1));
+    let (mut control, mut rounds) = (with(only(false, true), 64), Rounds::new());
+    rounds.run_spread(&mut control, Nanos(80 * MILLISECOND), 1, Nanos(70 * MILLISECOND));
+    assert!(!left(&control));
+}
+
+/// RFC 9406: the delay rises by more than an eighth in the third round trip; then the window grows by a quarter of what is
+/// acknowledged for five, and slow start is over.
+#[test]
+fn hystart_plus_plus_grows_slowly_for_five_round_trips_first() {
+    let (mut control, mut rounds) = (with(plus_plus(), 16), Rounds::new());
+    let mut factors = Vec::new();
+    for time in [80, 80, 95, 95, 95, 95, 95, 95, 95] {
+        let before = control.window() as f64;
+        rounds.run(&mut control, Nanos(time * MILLISECOND), 1);
+        factors.push(control.window() as f64 / before);
+        if left(&control) {
+            break;
+        }
+    }
+    assert!((factors[1] - 2.0).abs() < 0.01, "{factors:?}");
+    let slow = factors.iter().filter(|factor| (1.2..1.3).contains(*factor)).count();
+    assert_eq!(slow, 4, "{factors:?}");
+    assert_eq!(factors.len(), 8, "{factors:?}");
+    assert_eq!(control.stats().delay_exits, 1);
+}
+
+#[test]
+fn hystart_plus_plus_goes_on_if_the_rise_does_not_last() {
+    let (mut control, mut rounds) = (with(plus_plus(), 16), Rounds::new());
+    for time in [80, 80, 95, 95] {
+        rounds.run(&mut control, Nanos(time * MILLISECOND), 1);
+    }
+    for _ in 0..2 {
+        let before = control.window();
+        rounds.run(&mut control, Nanos(80 * MILLISECOND), 1);
+        assert!(control.window() as f64 > 1.8 * before as f64);
+    }
+    assert!(!left(&control));
+}
+
+#[test]
+fn hystart_plus_plus_is_for_the_first_slow_start() {
+    let (mut control, mut rounds) = (with(plus_plus(), 64), Rounds::new());
+    control.on_timeout(&rounds.loss(&control), rounds.now);
+    let threshold = control.slow_start_threshold();
+    for time in [80, 80, 80, 80, 120, 120] {
+        rounds.run(&mut control, Nanos(time * MILLISECOND), 1);
+    }
+    assert_eq!(control.slow_start_threshold(), threshold);
+}

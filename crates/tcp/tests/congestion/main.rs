@@ -1,0 +1,25 @@
+//! Congestion controls held against closed forms, on two plain models of a path: round trips of ACKs as a test spaces them,
+//! and one flow through one link, packet by packet.
+
+mod bbr;
+mod cubic;
+mod dctcp;
+mod golden;
+mod hystart;
+mod illinois;
+mod link;
+mod names;
+mod new_reno;
+mod properties;
+mod rounds;
+mod vegas;
+
+/// Bytes of data in a segment, everywhere here.
+const MSS: u64 = 1_000;
+const MILLISECOND: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MILLISECOND;
+
+/// What `bytes` are in segments.
+fn segments(bytes: u64) -> f64 {
+    bytes as f64 / MSS as f64
+}

@@ -1,0 +1,40 @@
+//! What they are called.
+
+use queuescope_tcp::{Algorithm, CongestionControl, Controller, EcnUse, Profile};
+
+#[test]
+fn each_has_a_name_that_reads_back() {
+    let names: Vec<_> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
+    assert_eq!(names, ["newreno", "cubic", "bbr", "vegas", "illinois", "dctcp"]);
+    for algorithm in Algorithm::ALL {
+        assert_eq!(algorithm.name().parse(), Ok(*algorithm));
+        for profile in Profile::ALL {
+            let params = algorithm.params(*profile);
+            assert_eq!(params.algorithm(), *algorithm);
+            let control = Controller::new(&params, 1_448, 14_480, 1);
+            assert_eq!(control.algorithm(), *algorithm);
+            assert_eq!((control.window(), control.slow_start_threshold()), (14_480, u64::MAX));
+        }
+    }
+    for profile in Profile::ALL {
+        assert_eq!(profile.name().parse(), Ok(*profile));
+    }
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_known() {
+    let error = "reno".parse::<Algorithm>().unwrap_err().to_string();
+    assert_eq!(error, "'reno' is not a congestion control; there are newreno, cubic, bbr, vegas, illinois, dctcp");
+    let error = "bsd".parse::<Profile>().unwrap_err().to_string();
+    assert_eq!(error, "'bsd' is not a profile; there are standard, ns3, linux");
+}
+
+#[test]
+fn only_dctcp_counts_marks_and_only_bbr_rules_recovery_and_paces() {
+    for algorithm in Algorithm::ALL {
+        let control = Controller::new(&algorithm.params(Profile::Linux), 1_448, 14_480, 1);
+        assert_eq!(control.ecn() == EcnUse::Counted, *algorithm == Algorithm::Dctcp);
+        assert_eq!(control.rules_recovery(), *algorithm == Algorithm::Bbr);
+        assert_eq!(control.pacing_rate().is_some(), *algorithm == Algorithm::Bbr);
+    }
+}
