@@ -30,7 +30,8 @@ pub trait CongestionControl {
     /// The connection is established. `rtt` is what the handshake measured, if it did.
     fn on_established(&mut self, _rtt: Option<Nanos>, _now: Nanos) {}
 
-    /// An ACK has acknowledged something for the first time, cumulatively or selectively, or echoed a mark.
+    /// An ACK has acknowledged something for the first time, cumulatively or selectively, or echoed a mark; in profiles with
+    /// [`Phase::Disorder`] (ns-3), any ACK while data is in flight.
     fn on_ack(&mut self, ack: &Ack, now: Nanos);
 
     /// A loss was found, or a mark was echoed: the first in a window of data. The slow-start threshold is to be set; the

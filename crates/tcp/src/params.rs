@@ -37,6 +37,10 @@ pub struct TcpParams {
     pub quick_acks: u32,
     /// Whether a change between marked and unmarked arrivals gets an ACK at once, with classic ECN too.
     pub ack_marks_at_once: bool,
+    /// Whether, where marks are counted, the ACK for a change between marked and unmarked arrivals acknowledges what was
+    /// expected before the segment before, which is nothing new, and takes the place of the delayed one (ns-3 3.37,
+    /// `TcpDctcp::CeState0to1`); otherwise all that came before the change (RFC 8257 section 3.2).
+    pub counted_echo_lags: bool,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// Whether the receiver tells of data that came twice (RFC 2883).
@@ -51,6 +55,9 @@ pub struct TcpParams {
     /// Whether the product in the reduction wraps at 32 bits: with windows of some hundred kilobytes and more, less leaves
     /// than is due (ns-3 3.37, `TcpPrrRecovery::DoRecovery`).
     pub reduction_wraps: bool,
+    /// Whether an ACK counts in a reduction once for each reason: that it tells of data out of order, that it advances, that
+    /// the reduction begins with it for a mark (ns-3 3.37); otherwise once if it delivers something (RFC 6937).
+    pub reduction_counts_causes: bool,
     /// Whether what was sent again and has arrived out of order counts as in flight until it is acknowledged (ns-3 3.37,
     /// `TcpTxBuffer::Update`).
     pub repeats_stay_in_flight: bool,
@@ -193,12 +200,14 @@ impl TcpParams {
             delayed_ack_timeout: Nanos(200 * MILLISECOND),
             quick_acks: 1,
             ack_marks_at_once: false,
+            counted_echo_lags: true,
             sack: true,
             dsack: false,
             detection: LossDetection::Rfc6675,
             reduction: Some(ReductionBound::SlowStartIfRepaired),
             reduction_from: ReductionBase::Outstanding,
             reduction_wraps: true,
+            reduction_counts_causes: true,
             repeats_stay_in_flight: true,
             limited_transmit: true,
             rescue: Rescue::Unconfirmed,
@@ -238,12 +247,14 @@ impl TcpParams {
             delayed_ack_timeout: Nanos(40 * MILLISECOND),
             quick_acks: 16,
             ack_marks_at_once: true,
+            counted_echo_lags: false,
             sack: true,
             dsack: true,
             detection: LossDetection::RackTlp,
             reduction: Some(ReductionBound::SlowStartIfAdvancing),
             reduction_from: ReductionBase::Window,
             reduction_wraps: false,
+            reduction_counts_causes: false,
             repeats_stay_in_flight: false,
             limited_transmit: true,
             rescue: Rescue::Nothing,

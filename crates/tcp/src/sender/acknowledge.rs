@@ -101,7 +101,9 @@ impl<C: CongestionControl> Sender<C> {
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
         let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
         self.leave_phase(advanced, now);
+        let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
+        let newly_reduced = self.stats.reductions > reductions;
         let lost = lost + self.enter_recovery(lost, duplicate, now);
         self.stats.lost += lost;
         let disorder = duplicate && self.phase == Phase::Open && self.params.disorder;
@@ -115,7 +117,9 @@ impl<C: CongestionControl> Sender<C> {
         }
 
         let rate = self.delivery.sample(&tally, lost, self.rtt.least(), now);
-        if tally.delivered > 0 || tally.acked > 0 || echo {
+        // ns-3 tells its congestion controls of plain duplicates too.
+        let tells_all = self.params.disorder && outstanding_before > 0;
+        if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
             let ack = Ack {
                 acked,
                 delivered: tally.delivered,
@@ -133,8 +137,15 @@ impl<C: CongestionControl> Sender<C> {
             };
             self.control.on_ack(&ack, now);
         }
-        if self.reduces() && tally.delivered > 0 {
-            self.reduce(&tally, advanced, lost);
+        if self.reduces() {
+            let times = match self.phase {
+                _ if !self.params.reduction_counts_causes => u32::from(tally.delivered > 0),
+                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
+                _ => u32::from(advanced) + u32::from(newly_reduced),
+            };
+            for _ in 0..times {
+                self.reduce(&tally, advanced, lost);
+            }
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
             self.due.forced = self.flight.first().is_some_and(|first| !first.repeated);

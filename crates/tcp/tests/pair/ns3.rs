@@ -2,7 +2,7 @@
 //!
 //! The table holds what Debian's ns-3 3.37 did: `BulkSendApplication` over a link of 10 ms with a queue that drops nothing,
 //! segments of 1 448 bytes, a window of ten to begin with, buffers of 6 MiB, all else by default; segments and ACKs dropped
-//! on arrival by their number with `ReceiveListErrorModel`. It keeps how many data segments left, their numbers in order (as
+//! or marked on arrival by their number, by an `ErrorModel` on the receiving device. It keeps how many data segments left, their numbers in order (as
 //! a hash), the mean of the times at which they left, and the last of them.
 
 use crate::link::{Fate, Pair, Way};
@@ -18,6 +18,8 @@ struct Run {
     lost: &'static [u64],
     /// Which ACKs, counted from that of the SYN.
     lost_acks: &'static [u64],
+    /// Which arrive marked; ECN is on if any do.
+    marked: &'static [u64],
     sent: u64,
     order: u64,
     /// In microseconds since the SYN.
@@ -28,13 +30,14 @@ struct Run {
 #[test]
 fn each_segment_leaves_as_in_ns3() {
     for (number, run) in RUNS.iter().enumerate() {
-        let params = TcpParams::ns3();
+        let params = TcpParams { ecn: !run.marked.is_empty(), ..TcpParams::ns3() };
         let mss = u64::from(params.mss);
         let algorithm: Algorithm = run.control.parse().unwrap();
         let control = Controller::new(&algorithm.params(Profile::Ns3), params.mss, 10 * mss, 1);
         let plan = |way, number, _: &_, _| {
             let lost = if way == Way::Forth { run.lost } else { run.lost_acks };
-            Fate { lost: lost.contains(&number), ..Fate::default() }
+            let marked = way == Way::Forth && run.marked.contains(&number);
+            Fate { lost: lost.contains(&number), marked, ..Fate::default() }
         };
         let mut pair = Pair::new(&params, control, Some(run.segments * mss), plan);
         pair.byte_time = 8_000 / run.rate;
@@ -64,6 +67,7 @@ const RUNS: &[Run] = &[
         segments: 400,
         lost: &[5, 9, 10, 14],
         lost_acks: &[],
+        marked: &[],
         sent: 404,
         order: 0xc42981dad9fd9c55,
         times: 501693,
@@ -78,6 +82,7 @@ const RUNS: &[Run] = &[
             142, 144, 146, 148, 150, 152, 154, 156, 158,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 430,
         order: 0x40fb10704a27b46b,
         times: 275184,
@@ -89,6 +94,7 @@ const RUNS: &[Run] = &[
         segments: 400,
         lost: &[100, 180],
         lost_acks: &[],
+        marked: &[],
         sent: 402,
         order: 0x75407a37db3277e5,
         times: 210989,
@@ -100,6 +106,7 @@ const RUNS: &[Run] = &[
         segments: 400,
         lost: &[100],
         lost_acks: &[20, 22, 23, 50],
+        marked: &[],
         sent: 401,
         order: 0x9f97b4973d68a0f7,
         times: 257392,
@@ -111,6 +118,7 @@ const RUNS: &[Run] = &[
         segments: 20,
         lost: &[20, 21],
         lost_acks: &[],
+        marked: &[],
         sent: 22,
         order: 0x293cc5e8a83e2704,
         times: 155186,
@@ -122,6 +130,7 @@ const RUNS: &[Run] = &[
         segments: 400,
         lost: &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
         lost_acks: &[],
+        marked: &[],
         sent: 410,
         order: 0xaefe79d7c69c62f4,
         times: 1407762,
@@ -133,6 +142,7 @@ const RUNS: &[Run] = &[
         segments: 2000,
         lost: &[1000, 1005],
         lost_acks: &[],
+        marked: &[],
         sent: 2002,
         order: 0xf24146ca22029dc4,
         times: 183498,
@@ -153,6 +163,7 @@ const RUNS: &[Run] = &[
             1878, 1881, 1884, 1887, 1890, 1893, 1896, 1899,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 5134,
         order: 0xc6863f946ff16de3,
         times: 370295,
@@ -172,6 +183,7 @@ const RUNS: &[Run] = &[
             2904, 2917, 2930, 2943, 2956, 2969, 2982, 2995,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 5388,
         order: 0xc711d3729bafbe6b,
         times: 426734,
@@ -187,6 +199,7 @@ const RUNS: &[Run] = &[
             1410, 1489, 1509, 1566, 1586, 1659,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 1544,
         order: 0xc3b6bcdfd8c576e2,
         times: 5288519,
@@ -202,6 +215,7 @@ const RUNS: &[Run] = &[
             1593, 1677, 1696,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 1539,
         order: 0xc08bdbf2119cb3f0,
         times: 5606866,
@@ -216,6 +230,7 @@ const RUNS: &[Run] = &[
             1318, 1334, 1397, 1410, 1514, 1670,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 1527,
         order: 0x5f633544597332dc,
         times: 3390030,
@@ -230,6 +245,7 @@ const RUNS: &[Run] = &[
             1185, 1194, 1236, 1296, 1308, 1321, 1337, 1351, 1356, 1485, 1492, 1517, 1523, 1585, 1612, 1627, 1680,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 1533,
         order: 0x2b081cd7dd3954d0,
         times: 2552424,
@@ -244,6 +260,7 @@ const RUNS: &[Run] = &[
             1222, 1325, 1369, 1375, 1515, 1538, 1546, 1641, 1688,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 1526,
         order: 0xa5aaf622e88f77bb,
         times: 3225850,
@@ -259,9 +276,57 @@ const RUNS: &[Run] = &[
             1575, 1688,
         ],
         lost_acks: &[],
+        marked: &[],
         sent: 1539,
         order: 0x40927ed648bd3268,
         times: 4576439,
         end: 10087217,
+    },
+    Run {
+        control: "newreno",
+        rate: 10,
+        segments: 1500,
+        lost: &[],
+        lost_acks: &[],
+        marked: &[
+            47, 52, 181, 198, 237, 260, 278, 322, 386, 414, 514, 524, 595, 598, 668, 675, 735, 859, 918, 995, 1005,
+            1054, 1086, 1106, 1183, 1214, 1261, 1263, 1267, 1390, 1405, 1469, 1480, 1554, 1561, 1612,
+        ],
+        sent: 1500,
+        order: 0x31f46db691a95111,
+        times: 3054337,
+        end: 6719259,
+    },
+    Run {
+        control: "cubic",
+        rate: 10,
+        segments: 1500,
+        lost: &[
+            14, 18, 145, 274, 301, 479, 513, 696, 796, 829, 864, 872, 1016, 1139, 1226, 1493, 1495, 1509, 1573, 1618,
+        ],
+        lost_acks: &[],
+        marked: &[
+            25, 103, 136, 137, 163, 191, 215, 269, 293, 399, 476, 515, 526, 543, 581, 685, 881, 926, 999, 1056, 1148,
+            1166, 1246, 1253, 1284, 1381, 1464, 1477, 1547, 1552, 1618, 1622, 1662, 1678, 1697,
+        ],
+        sent: 1518,
+        order: 0x4609d06aa95826f3,
+        times: 6435295,
+        end: 14212083,
+    },
+    Run {
+        control: "newreno",
+        rate: 10,
+        segments: 1500,
+        lost: &[47, 172, 346, 541, 592, 731, 768, 902, 916, 965, 1072, 1197, 1256, 1318, 1650],
+        lost_acks: &[],
+        marked: &[
+            160, 182, 216, 222, 328, 334, 357, 382, 535, 668, 679, 768, 798, 909, 959, 966, 1021, 1105, 1110, 1135,
+            1225, 1234, 1257, 1314, 1350, 1433, 1497, 1510, 1550, 1557, 1574, 1672, 1679, 1693,
+        ],
+        sent: 1514,
+        order: 0xa33c533d4f8df6b4,
+        times: 3183179,
+        end: 7219222,
     },
 ];
