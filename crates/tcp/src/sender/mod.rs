@@ -153,7 +153,7 @@ impl<C: CongestionControl> Sender<C> {
             control,
             state: State::Closed,
             ecn: false,
-            flight: Flight::new(1, params.mss),
+            flight: Flight::new(1, params.mss).keep_ghosts(params.repeats_stay_in_flight),
             supplied: bytes.map_or(u64::MAX, |bytes| 1 + bytes),
             held_open: bytes.is_none(),
             fin_sent: false,
@@ -368,6 +368,9 @@ impl<C: CongestionControl> Sender<C> {
     fn choose_unconfirmed(&mut self, in_network: u64, window: u64) -> Option<Choice> {
         if self.flight.is_empty() {
             return None;
+        }
+        if self.due.forced {
+            return self.flight.first().filter(|first| !first.sacked).map(|first| Choice::Again(first.seq));
         }
         if self.phase == Phase::Recovery && self.params.sack && self.params.rescue != Rescue::Nothing {
             if !self.fits(in_network, u64::from(self.params.mss), window) {

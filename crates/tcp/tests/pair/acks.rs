@@ -16,7 +16,8 @@ fn acks(pair: &Pair, mss: u64) -> Vec<(u64, u64)> {
 #[test]
 fn every_second_segment_is_acknowledged_and_the_odd_one_later() {
     let linux = TcpParams { quick_acks: 0, ..TcpParams::linux() };
-    for (params, timeout) in [(linux, 40), (TcpParams::ns3(), 200)] {
+    let ns3 = TcpParams { quick_acks: 0, ..TcpParams::ns3() };
+    for (params, timeout) in [(linux, 40), (ns3, 200)] {
         let mss = u64::from(params.mss);
         let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(5 * mss), |_, _, _, _| Fate::default());
         pair.sender.keep_open();
@@ -42,7 +43,7 @@ fn the_first_segments_are_acknowledged_each_if_the_profile_says() {
 
 /// A receiver that has answered a SYN; segments of 1 000 bytes.
 fn listener(params: &TcpParams) -> Receiver {
-    let mut receiver = Receiver::new(params, EcnUse::Classic);
+    let mut receiver = Receiver::new(&TcpParams { quick_acks: 0, ..*params }, EcnUse::Classic);
     let flags = Flags::SYN | Flags::ECE | Flags::CWR;
     receiver.receive(&Segment { flags, ..Segment::default() }, Ecn::NotEct, Nanos(0));
     assert!(receiver.transmit(Nanos(0)).is_some() && receiver.transmit(Nanos(0)).is_none());
