@@ -250,6 +250,37 @@ fn to_json(written: &Written) -> Option<Value> {
     json_of(&Node::bare(text, 0, 0))
 }
 
+/// The headers of tables that have a key; those nearest to the top, and few.
+pub(crate) fn tables_with(info: &TableInfo, key: &str) -> Vec<String> {
+    const FEW: usize = 4;
+    let mut found = Vec::new();
+    let mut level = vec![(String::new(), info, false)];
+    while !level.is_empty() && found.len() < FEW {
+        let mut next = Vec::new();
+        for (path, info, list) in level {
+            if !path.is_empty() && info.keys.iter().any(|other| other.name == key) {
+                found.push(if list { format!("[[{path}]]") } else { format!("[{path}]") });
+            }
+            for key in &info.keys {
+                let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
+                match inner(&key.kind) {
+                    Kind::Table(info) => next.push((path, info, false)),
+                    Kind::Tables(info) => next.push((path, info, true)),
+                    Kind::Choice { options, .. } => {
+                        next.extend(
+                            options.iter().map(|option| (format!("{path}.{}", option.name), &option.keys, false)),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+        level = next;
+    }
+    found.truncate(FEW);
+    found
+}
+
 /// The reference in Markdown: a table of keys for each table of a scenario, and one for each choice.
 pub(crate) fn reference(info: &TableInfo) -> String {
     let mut text = String::from("### Top level\n");
