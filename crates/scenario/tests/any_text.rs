@@ -3,7 +3,10 @@
 mod common;
 
 use proptest::prelude::*;
-use queuescope_scenario::{Override, Scenario};
+use queuescope_queue::Outlet;
+use queuescope_scenario::{Override, Scenario, Traffic};
+use queuescope_tcp::{CongestionControl, Controller};
+use queuescope_wire::{QueueId, Rate};
 
 /// Reads it; if it is a scenario, then so is what is explained; if not, the problems are shown.
 fn judge(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
@@ -16,8 +19,31 @@ fn judge(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
             }
         }
         Err(error) => {
-            prop_assert!(error.count() > 0);
+            prop_assert!(error.count() > 0, "nothing is wrong");
             prop_assert!(error.render(100, false).contains('×'));
+        }
+    }
+    Ok(())
+}
+
+/// What was read within its bounds can be built.
+fn build(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
+    let Ok(scenario) = Scenario::parse("text", text, overrides) else { return Ok(()) };
+    let network = scenario.network();
+    let rate = Rate::from_bits_per_second(1_000_000_000).expect("it is not zero");
+    for link in &network.links {
+        let built = link.discipline.build(Outlet { rate, queue: QueueId(0), seed: 1 });
+        prop_assert_eq!(built.name(), link.discipline.name());
+        if let Some(pipeline) = &link.pipeline {
+            prop_assert!(pipeline.try_build(2, rate, 1).is_ok(), "{pipeline:?}");
+        }
+    }
+    for flows in &scenario.flows {
+        let route = network.route(&flows.from, &flows.to);
+        prop_assert!(route.is_some_and(|route| !route.is_empty()));
+        if let Traffic::Tcp(params) = &flows.traffic {
+            let control = Controller::new(params, flows.stack.mss, 10 * u64::from(flows.stack.mss), 1);
+            prop_assert!(control.window() > 0);
         }
     }
     Ok(())
@@ -110,6 +136,7 @@ proptest! {
     ) {
         let changes: Vec<_> = changes.into_iter().map(|(path, value)| Override::new(format!("{path}={value}"))).collect();
         judge(&scenario.1, &changes)?;
+        build(&scenario.1, &changes)?;
     }
 
     #[test]
