@@ -87,7 +87,7 @@ fn link(simulation: &Simulation, id: LinkId, counted: Nanos) -> SimLink {
         mark_rate: share(stats.marks.iter().sum()),
         wasted_ns: stats.wasted.0,
         longest_queue_bytes: stats.longest.0,
-        sojourn: stats.sojourn.as_ref().map(self::told).unwrap_or_default(),
+        sojourn: stats.sojourn.as_ref().map(told).unwrap_or_default(),
         counters: counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),
     }
 }
