@@ -342,7 +342,7 @@ fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mu
         text.push_str(&format!("\n### `{title}`\n\n{}\n", key.doc));
         match printed.get(key.name) {
             Some((before, keys)) if *keys == info.keys.len() => {
-                text.push_str(&format!("\nIts keys are those of `[{before}]`.\n"))
+                text.push_str(&format!("\nIts keys are those of `[{before}]`.\n"));
             }
             _ => {
                 printed.insert(key.name, (path.clone(), info.keys.len()));
