@@ -220,7 +220,7 @@ impl Bbr {
         let limited = self.is_limited(&sample);
         self.look_for_policer(&sample, limited, now);
         let amount = sample.delivered.saturating_sub(sample.prior_delivered);
-        let rate = amount as f64 / sample.interval.as_secs_f64();
+        let rate = amount as f64 * 1e9 / sample.interval.0 as f64;
         if !limited || rate >= self.bandwidth.largest() {
             self.bandwidth.update(self.rounds, rate);
         }

@@ -24,7 +24,7 @@ impl Bbr {
         let Some(path) = self.path else {
             return self.initial_window;
         };
-        let product = (gain * bandwidth * path.as_secs_f64()) as u64;
+        let product = (gain * bandwidth * 1e-9 * path.0 as f64) as u64;
         let mut bytes = product.min(LARGEST_WINDOW).saturating_add(more).saturating_add(3 * self.quantum());
         if self.params.even_segments {
             bytes = bytes.div_ceil(self.mss).next_multiple_of(2).saturating_mul(self.mss);
