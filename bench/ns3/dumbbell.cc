@@ -4,6 +4,7 @@
 //   dumbbell --aqm=pie --cc=cubic --flows=10 --rate=100 --rtt=40 --buffer=1 --duration=30 --warmup=5 --seed=1
 
 #include "measure.h"
+#include "options.h"
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -21,65 +22,6 @@ using namespace ns3;
 
 namespace
 {
-
-constexpr uint32_t MSS = 1448;          // 1500 bytes with 20 of IPv4, 20 of TCP and 12 of the timestamp option
-constexpr uint32_t PACKET = 1500;       // what a full segment counts in a queue
-constexpr uint32_t UDP_PACKET = 1000;   // with 20 of IPv4 and 8 of UDP
-constexpr uint32_t LINK_HEADER = 2;     // PPP: what a packet is longer on a link than in a queue
-constexpr uint16_t PORT = 5000;
-
-// What is asked for on the command line.
-struct Options
-{
-    std::string aqm{"pie"};
-    std::string cc{"cubic"};
-    uint32_t flows{10};
-    double rateMbps{100};
-    double rttMs{40};
-    double bufferBdp{1};
-    double durationS{30};
-    double warmupS{5};
-    uint64_t seed{1};
-    double udpLoad{0};              // load of constant-rate UDP, in shares of the bottleneck; 0: none
-    uint32_t udpFlows{10};
-    uint32_t deviceQueue{0};        // packets that may wait in the device, behind the discipline
-    std::string trace;
-    double traceStepMs{10};
-
-    void parse(int argc, char* argv[]);
-};
-
-// What follows from the options.
-struct Plan
-{
-    Time oneWay;                    // of the bottleneck
-    Time accessOneWay;              // of each access link
-    DataRate rate;
-    DataRate accessRate;
-    uint32_t limit;                 // packets in the bottleneck's queue
-    uint32_t ecnThreshold;          // packets; for DCTCP
-    uint32_t socketBuffer;          // bytes
-
-    explicit Plan(const Options& options);
-};
-
-// One step of Vigna's splitmix64: a start time that any other program can compute too.
-uint64_t
-splitmix64(uint64_t x)
-{
-    x += 0x9E3779B97F4A7C15ULL;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31);
-}
-
-// Flow i starts in the i-th slot of 10 ms, somewhere in it by the seed.
-uint64_t
-startNs(uint64_t seed, uint32_t flow)
-{
-    constexpr uint64_t SLOT = 10'000'000;
-    return flow * SLOT + splitmix64(seed * 1'000'003 + flow) % SLOT;
-}
 
 // Sends packets of one size, packet k at start + k * interval, rounded once, so that no error adds up.
 class ConstantRate : public Application
@@ -139,7 +81,6 @@ class Dumbbell
     void beginCounting();
     void writeTrace();
     bool counting() const;
-    double delayMs(Time t) const;
 
     Options options;
     Plan plan;
@@ -159,44 +100,6 @@ class Dumbbell
     std::ofstream trace;
     std::vector<uint32_t> cwnd, ssthresh;
 };
-
-void
-Options::parse(int argc, char* argv[])
-{
-    CommandLine cmd;
-    cmd.AddValue("aqm", "pie, codel, red, fqcodel or taildrop", aqm);
-    cmd.AddValue("cc", "newreno, cubic, vegas, bbr or dctcp", cc);
-    cmd.AddValue("flows", "TCP flows", flows);
-    cmd.AddValue("rate", "of the bottleneck, Mb/s", rateMbps);
-    cmd.AddValue("rtt", "propagation, both ways, ms", rttMs);
-    cmd.AddValue("buffer", "of the bottleneck, in bandwidth-delay products", bufferBdp);
-    cmd.AddValue("duration", "s", durationS);
-    cmd.AddValue("warmup", "s that are not counted", warmupS);
-    cmd.AddValue("seed", "of start times and of the disciplines' random numbers", seed);
-    cmd.AddValue("udp", "load of constant-rate UDP in shares of the bottleneck; 0 for none", udpLoad);
-    cmd.AddValue("udp-flows", "flows that share that load", udpFlows);
-    cmd.AddValue("device-queue", "packets that wait in the device: 0, or 1 as ns-3 does by itself", deviceQueue);
-    cmd.AddValue("trace", "a file for windows, queue, drops and marks over time (CSV)", trace);
-    cmd.AddValue("trace-step", "between two rows of the trace, ms", traceStepMs);
-    cmd.Parse(argc, argv);
-    NS_ABORT_MSG_IF(rateMbps <= 0 || rttMs <= 0 || bufferBdp <= 0, "rate, rtt and buffer must be positive");
-    NS_ABORT_MSG_IF(warmupS < 0 || durationS <= warmupS, "the duration must exceed the warm-up");
-    NS_ABORT_MSG_IF(flows == 0 && udpLoad <= 0, "there is nothing to send");
-    NS_ABORT_MSG_IF(udpLoad > 0 && udpFlows == 0, "UDP needs a flow");
-    NS_ABORT_MSG_IF(deviceQueue > 1, "a device queue is 0 or 1");
-}
-
-Plan::Plan(const Options& options)
-    : oneWay(Seconds(options.rttMs / 1e3 / 4)),
-      accessOneWay(Seconds(options.rttMs / 1e3 / 8)),
-      rate(static_cast<uint64_t>(std::llround(options.rateMbps * 1e6))),
-      accessRate(static_cast<uint64_t>(std::llround(std::max(10 * options.rateMbps, 100.0) * 1e6)))
-{
-    double bdp = options.rateMbps * 1e6 * options.rttMs / 1e3 / 8 / PACKET;
-    limit = static_cast<uint32_t>(std::max(4L, std::lround(options.bufferBdp * bdp)));
-    ecnThreshold = static_cast<uint32_t>(std::max(2.0, std::ceil(bdp / 7)));
-    socketBuffer = static_cast<uint32_t>(4 * PACKET * (bdp + limit)) + 2'000'000;
-}
 
 Dumbbell::Dumbbell(const Options& asked)
     : options(asked),
@@ -223,8 +126,8 @@ Dumbbell::setDefaults()
     NS_ABORT_MSG_IF(control == CONTROLS.end(), "unknown congestion control " << options.cc);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName(control->second)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(plan.socketBuffer));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(plan.socketBuffer));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(plan.sendBuffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(plan.receiveWindow));
 }
 
 void
@@ -436,7 +339,7 @@ Dumbbell::addFlows()
             auto source = CreateObject<BulkSendApplication>();
             source->SetAttribute("Protocol", TypeIdValue(protocol));
             source->SetAttribute("Remote", AddressValue(to));
-            source->SetAttribute("SendSize", UintegerValue(64 * MSS));    // few objects however large the buffer
+            source->SetAttribute("SendSize", UintegerValue(SEND_SIZE));   // few objects, however large the buffer
             source->SetStartTime(start);
             source->SetStopTime(end);
             senders.Get(i)->AddApplication(source);
@@ -514,7 +417,7 @@ Dumbbell::run()
     json.number("warmup_s", options.warmupS).number("seed", options.seed).number("udp_load", options.udpLoad);
     json.number("udp_flows", options.udpLoad > 0 ? options.udpFlows : 0).number("device_queue", options.deviceQueue);
     json.number("limit_packets", plan.limit).number("ecn_threshold_packets", plan.ecnThreshold);
-    json.list("start_ns", starts);
+    json.number("receive_window_bytes", plan.receiveWindow).list("start_ns", starts);
     json.number("goodput_mbps", total).list("flow_goodput_mbps", goodput);
     json.number("offered", counts.offered).number("sent", counts.sent).number("dropped", counts.dropped);
     json.number("marked", counts.marked).number("queued_at_start", counts.queuedAtStart);
@@ -548,7 +451,8 @@ Dumbbell::writeTrace()
           << sojourn.GetSeconds() * 1e3 << "\n";
     for (uint32_t i = 0; i < sources.size(); ++i)
     {
-        trace << now << ",window," << i << "," << cwnd[i] << "," << ssthresh[i] << "," << sinks[i]->GetTotalRx() << "\n";
+        trace << now << ",window," << i << "," << cwnd[i] << "," << ssthresh[i] << "," << sinks[i]->GetTotalRx()
+              << "\n";
     }
     Simulator::Schedule(MilliSeconds(1) * options.traceStepMs, &Dumbbell::writeTrace, this);
 }

@@ -1,7 +1,9 @@
 //! The command line: one definition, from which parser, help, man page and completions are made.
 
+mod sim;
 mod tap;
 
+pub use sim::Sim;
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -47,6 +49,12 @@ pub enum Command {
     /// aligned by those that met an empty queue. What came in and did not come out was lost; what came out and was not
     /// seen to come in takes part in the queue, and is not asked about. The rest is as with analyze.
     Tap(Box<Tap>),
+    /// Simulate a network as a scenario file describes it, and report on its queues and flows.
+    ///
+    /// A scenario (TOML) says which links there are, what manages their queues, and who sends what to whom. Hosts have real
+    /// congestion controls. What passes the link with a meter is analysed as with analyze; what became of links and flows
+    /// stands before that.
+    Sim(Box<Sim>),
     /// Print the man page, a shell's completions, or the schema of --json.
     Generate {
         /// What to print.

@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod outputs;
 pub mod progress;
 mod setup;
+pub mod sim;
 pub mod source;
 pub mod tap;
 mod views;

@@ -24,6 +24,14 @@ impl Progress {
         Self { bar }
     }
 
+    /// Starts one for a run of so many steps.
+    pub fn steps(steps: u64) -> Self {
+        let bar = ProgressBar::new(steps);
+        let template = "{wide_bar} {percent:>3} %  {msg} packet hops  {eta} left";
+        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar }
+    }
+
     /// So much of the input was read, so many packets were in it.
     pub fn update(&self, read: u64, packets: u64) {
         if !self.bar.is_hidden() {

@@ -1,5 +1,6 @@
 //! `queuescope sim`: from a scenario file to a report.
 
+mod captured;
 mod tell;
 
 use crate::analysis::Analysis;
@@ -14,12 +15,14 @@ use crate::views::Views;
 use anyhow::{Context, Result, anyhow};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, MarkReason, Sink};
-use queuescope_report::model;
-use queuescope_report::model::Report;
+use queuescope_report::model::{self, Report, Skipped};
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Built, LinkId, Observer, OnItsWay, Output, Simulation, build, number};
-use queuescope_wire::{Departure, FlowId, Flows, KeyMask, Nanos, Packet, PacketId};
+use queuescope_sim::{
+    Built, Files, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, build, files_of, number,
+};
+use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
 use std::fs;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use tell::{About, tell};
 
@@ -38,66 +41,128 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let scenario = read(args)?;
     if args.explain {
         let effective = scenario.explain();
-        let write = |mut out: &mut dyn std::io::Write| write!(&mut out, "{effective}");
+        let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
         print(false, write, write)?;
         return Ok(Outcome::Whole);
     }
-    let built = build(&scenario, args.scenario.parent().unwrap_or(Path::new(".")))?;
+    let (files, skipped) = files(args, &scenario)?;
+    let built = build(&scenario, &files)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref())?;
-    let (report, outputs) = simulate(args, &scenario, built, outputs)?;
+    let (report, outputs) = simulate(args, &scenario, (built, skipped), outputs)?;
     outputs.finish()?;
     views.write(report)
+}
+
+/// Reads the files that the scenario names: traces of links, captures.
+fn files(args: &Sim, scenario: &Scenario) -> Result<(Files, Vec<Skipped>)> {
+    let folder = args.scenario.parent().unwrap_or(Path::new("."));
+    let (mut files, mut skipped) = (Files::default(), Vec::new());
+    let (traces, captures) = files_of(scenario);
+    for path in traces {
+        let text = fs::read_to_string(folder.join(&path)).with_context(|| format!("cannot read the trace {path}"))?;
+        let trace = RateTrace::mahimahi(&text).with_context(|| format!("{path} is no trace of a link"))?;
+        files.traces.insert(path, trace);
+    }
+    for path in captures {
+        let (packets, notes) = captured::read(&folder.join(&path))?;
+        files.captures.insert(path, packets);
+        skipped.extend(notes);
+    }
+    Ok((files, skipped))
 }
 
 /// Reads the scenario with what replaces parts of it.
 fn read(args: &Sim) -> Result<Scenario> {
     let name = args.scenario.display().to_string();
-    let text = fs::read(&args.scenario).with_context(|| format!("cannot read {name}"))?;
+    let text = if source::is_standard_input(&args.scenario) {
+        let mut text = Vec::new();
+        io::stdin().read_to_end(&mut text).map(|_| text)
+    } else {
+        fs::read(&args.scenario)
+    };
+    let text = text.with_context(|| format!("cannot read {name}"))?;
     let overrides: Vec<_> = args.set.iter().map(Override::new).collect();
-    Scenario::parse_bytes(&name, &text, &overrides).map_err(|error| anyhow!("{}", error.render(width(), true)))
+    Scenario::parse_bytes(&name, &text, &overrides).map_err(|error| {
+        let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+        anyhow!("{}", error.render(terminal_width(), colour))
+    })
 }
 
-fn simulate(args: &Sim, scenario: &Scenario, built: Built, outputs: Outputs) -> Result<(Report, Outputs)> {
-    let Built { mut simulation, groups, meter } = built;
-    let params_of_link = simulation.topology().link(meter);
-    let (rate, name) = (params_of_link.rate.mean(), params_of_link.name.clone());
-    let history = if simulation.is_fifo(meter) { History::Fifo } else { History::Departures(DEPARTURES) };
+fn simulate(
+    args: &Sim,
+    scenario: &Scenario,
+    (built, skipped): (Built, Vec<Skipped>),
+    outputs: Outputs,
+) -> Result<(Report, Outputs)> {
+    let Built { mut simulation, groups, meters } = built;
+    let (link, name) = metered_link(args, &simulation, &meters)?;
+    let rate = simulation.topology().link(link).rate.mean();
+    let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
     let granularities = source::granularities(&args.keys);
-    let door = Flows::new(&granularities, FLOWS);
     let scale = Scale::of(Some(rate));
     let params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
     let mut metered = Metered {
-        link: meter,
+        link,
         from: simulation.warmup(),
         mask: KeyMask::covering(&granularities),
-        analysis: Analysis::new(door, params, outputs)?,
+        analysis: Analysis::new(Flows::new(&granularities, FLOWS), params, outputs)?,
         packets: 0,
         bytes: 0,
-        span: (Nanos::MAX, Nanos::ZERO),
+        span: None,
     };
     let progress = Progress::steps(STEPS);
-    let end = scenario.duration;
     for step in 1..=STEPS {
-        simulation.run_until(Nanos((u128::from(end.0) * u128::from(step) / u128::from(STEPS)) as u64), &mut metered);
+        let until = u128::from(scenario.duration.0) * u128::from(step) / u128::from(STEPS);
+        simulation.run_until(Nanos(until as u64), &mut metered);
+        metered.check()?;
         progress.update(step, simulation.hops());
-        metered.analysis.check()?;
     }
     progress.finish();
-    let source = metered.source(args, &simulation, rate);
-    let (mut report, outputs) = finish(metered.analysis, source, &args.question, &args.sketch);
-    report.sim = Some(tell(
-        &simulation,
-        About {
-            name: scenario.name.clone().unwrap_or_else(|| args.scenario.display().to_string()),
-            about: scenario.about.clone(),
-            scenario: scenario.explain(),
-            seed: scenario.seed,
-            meter: name,
-            groups,
+    let (discipline, _) = simulation.discipline(link);
+    let source = Source {
+        input: model::Input {
+            name: args.scenario.display().to_string(),
+            format: "scenario".to_owned(),
+            first_ns: 0,
+            damage: None,
         },
-    ));
+        packets: metered.packets,
+        bytes: metered.bytes,
+        span: metered.span.unwrap_or_default(),
+        super_packets: 0,
+        rate: Some(rate),
+        limit: discipline.to_owned(),
+        speedup: "1".to_owned(),
+        overhead: "none".to_owned(),
+        inner: false,
+        split_gso: false,
+        skipped,
+    };
+    let (mut report, outputs) = finish(metered.analysis, source, &args.question, &args.sketch);
+    let about = About {
+        name: if scenario.name.is_empty() { report.input.name.clone() } else { scenario.name.clone() },
+        about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
+        scenario: scenario.explain(),
+        seed: scenario.seed,
+        meter: name,
+        groups,
+    };
+    report.sim = Some(tell(&simulation, about));
     Ok((report, outputs))
+}
+
+/// The link whose queue is analysed, and its name.
+fn metered_link(args: &Sim, simulation: &Simulation, meters: &[LinkId]) -> Result<(LinkId, String)> {
+    let named = |link: LinkId| (link, simulation.topology().link(link).name.clone());
+    let Some(wanted) = &args.meter else {
+        return meters.first().map(|link| named(*link)).context("the scenario has no link to watch");
+    };
+    let mut links = simulation.topology().links().map(named);
+    links.find(|(_, name)| name == wanted).ok_or_else(|| {
+        let known: Vec<_> = simulation.measured().map(|link| named(link).1).collect();
+        anyhow!("there is no link '{wanted}'; the links are {}", known.join(", "))
+    })
 }
 
 /// The analysis of what passes one link.
@@ -109,5 +174,48 @@ struct Metered {
     analysis: Analysis<Flows, Outputs>,
     packets: u64,
     bytes: u64,
-    span: (Nanos, Nanos),
+    span: Option<(Nanos, Nanos)>,
+}
+
+impl Metered {
+    /// The packet as the analysis knows it.
+    fn packet(&mut self, packet: Packet, on_its_way: &OnItsWay, from: Nanos, now: Nanos) -> Packet {
+        self.packets += 1;
+        self.bytes += packet.size.0;
+        let (first, _) = self.span.unwrap_or((from, now));
+        self.span = Some((first.min(from), now));
+        let flow = self.analysis.intern(&self.mask.mask(&on_its_way.key()), now);
+        Packet { id: PacketId(number(packet.id)), flow, ..packet }
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.analysis.check()
+    }
+}
+
+impl Observer for Metered {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
+        if link == self.link && departure.enqueued >= self.from {
+            let known = self.packet(departure.packet, packet, departure.enqueued, departure.dequeued);
+            self.analysis.departed(&Departure { packet: known, ..*departure });
+        }
+    }
+
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay) {
+        if link == self.link && dropped.at >= self.from {
+            let known = self.packet(dropped.packet, packet, dropped.enqueued.unwrap_or(dropped.at), dropped.at);
+            self.analysis.dropped(&Dropped { packet: known, ..*dropped });
+        }
+    }
+
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _packet: &OnItsWay) {
+        if link == self.link && now >= self.from {
+            self.analysis.marked(marked, reason, now);
+        }
+    }
+}
+
+/// Columns that an error may take.
+fn terminal_width() -> usize {
+    100
 }

@@ -10,7 +10,7 @@
 //! active is not bounded; it is counted, and it does count for nobody's share.
 
 use crate::hash_to_queues::{digest, reduce};
-use crate::{Egress, Headers, Ingress, Outlet, Pipeline, Port, Sink};
+use crate::{Egress, Headers, Ingress, Outlet, Pipeline, Port, Sink, TailDropParams};
 use queuescope_tcp::Flags;
 use queuescope_wire::{ByteCount, Departure, FlowId, Nanos, Packet};
 
@@ -27,6 +27,8 @@ pub struct AckWindowParams {
     pub idle: Nanos,
     /// Entries of the table of flows; 0 is taken as 1.
     pub entries: u32,
+    /// What the queue of each port is, which the driver keeps; without a limit by default.
+    pub queue: TailDropParams,
 }
 
 /// Port 0 and 40 ms; two segments of 1448 bytes; a second.
@@ -38,6 +40,7 @@ impl Default for AckWindowParams {
             least: ByteCount(2 * 1448),
             idle: Nanos(1_000_000_000),
             entries: 4096,
+            queue: TailDropParams::default(),
         }
     }
 }

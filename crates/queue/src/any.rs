@@ -3,9 +3,9 @@
 //! To add one, write a line in [`disciplines`] below.
 
 use crate::{
-    Codel, CodelParams, CodelStats, Discipline, FqCodel, FqCodelParams, FqCodelStats, HashQueues, HashQueuesParams,
-    MultiQueue, MultiQueueParams, MultiQueueStats, Outlet, Red, RedParams, RedStats, Sink, TailDrop, TailDropParams,
-    TailDropStats,
+    Codel, CodelParams, CodelStats, Discipline, DualPi2, DualPi2Params, DualPi2Stats, FqCodel, FqCodelParams,
+    FqCodelStats, HashQueues, HashQueuesParams, MultiQueue, MultiQueueParams, MultiQueueStats, Outlet, Pi2, Pi2Params,
+    Pi2Stats, Pie, PieParams, PieStats, Red, RedParams, RedStats, Sink, TailDrop, TailDropParams, TailDropStats,
 };
 use queuescope_wire::{Backlog, Departure, Nanos, Packet};
 
@@ -23,6 +23,15 @@ disciplines! {
     /// Fair among flows, each under CoDel.
     FqCodel(FqCodelParams) "fq-codel": FqCodelStats {
         offered, departed, fattest_flow, target, marked_target, marked_threshold, new_flows,
+    },
+    /// Early drops by a controller of the delay.
+    Pie(PieParams) "pie": PieStats { offered, departed, overlimit, early, marked, updates },
+    /// The same, squared for those who respond to its root.
+    Pi2(Pi2Params) "pi2": Pi2Stats { offered, departed, overlimit, early, marked, updates },
+    /// A classic queue and one of low latency, coupled.
+    DualPi2(DualPi2Params) "dual-pi2": DualPi2Stats {
+        offered, departed_classic, departed_low_latency, overlimit, early_classic, early_low_latency, marked_classic,
+        marked_coupled, marked_ramp, updates,
     },
     /// A queue for each class of service.
     MultiQueue(MultiQueueParams) "multi-queue": MultiQueueStats { offered, departed, overlimit, over_shared_limit },
@@ -43,13 +52,14 @@ impl DisciplineParams {
         match self {
             Self::MultiQueue(params) => params.queues.get(),
             Self::HashQueues(params) => params.queues.get(),
+            Self::DualPi2(_) => 2,
             _ => 1,
         }
     }
 }
 
-/// Writes [`DisciplineParams`] and [`AnyDiscipline`] from lines of: the discipline, its parameters, its name for people,
-/// and the counters of its `stats()`, all of them.
+/// Writes [`DisciplineParams`] and [`AnyDiscipline`] from lines of: the discipline, its parameters, its name for
+/// people, and the counters of its `stats()`, all of them.
 macro_rules! disciplines {
     ($($(#[$doc:meta])* $Type:ident($Params:ty) $name:literal: $Stats:ident { $($counter:ident),* $(,)? }),* $(,)?) => {
         /// The parameters of one of the disciplines.
@@ -165,7 +175,11 @@ mod tests {
             let built = params.build(outlet);
             assert_eq!(built.name(), params.name());
             assert!(built.stats().iter().all(|&(_, count)| count == 0));
-            assert!(["offered", "departed"].iter().all(|name| built.stats().iter().any(|(other, _)| other == name)));
+            assert!(
+                ["offered", "departed"]
+                    .iter()
+                    .all(|name| built.stats().iter().any(|(other, _)| other.starts_with(name)))
+            );
             assert!(params.queues() > 0);
         }
         assert_eq!(DisciplineParams::default(), DisciplineParams::TailDrop(TailDropParams::default()));

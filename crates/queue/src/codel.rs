@@ -1,11 +1,11 @@
 //! CoDel (RFC 8289): keeps the time that packets wait near a target, by dropping at the head.
 //!
-//! The state machine is that of the pseudocode in section 5. Where Linux (`net/sched/sch_codel`) and ns-3 differ from it, a
-//! [`CodelFlavour`] chooses. Deviations from all three:
+//! The state machine is that of the pseudocode in section 5. Where Linux (`net/sched/sch_codel`) and ns-3 differ from
+//! it, a [`CodelFlavour`] chooses. Deviations from all three:
 //!
 //! - Time is in nanoseconds. Linux and ns-3 drop its ten low bits, which moves a drop by a microsecond.
-//! - The pseudocode has no ECN. As in Linux a packet is marked in place of dropped, and leaves: a mark ends the dequeue, while
-//!   drops go on until one packet may leave.
+//! - The pseudocode has no ECN. As in Linux a packet is marked in place of dropped, and leaves: a mark ends the
+//!   dequeue, while drops go on until one packet may leave.
 //! - A packet marked in place of a drop is not marked once more for the CE threshold (as ns-3; Linux counts both).
 
 use crate::fifo::{Fifo, Waiting};
@@ -18,16 +18,16 @@ use queuescope_wire::{Backlog, ByteCount, Departure, Ecn, Nanos, Packet, QueueId
 pub struct CodelParams {
     /// How much it holds. 1000 packets by default (Linux).
     pub limit: Limit,
-    /// The wait that is acceptable for longer than an interval: 5 ms (RFC 8289 section 4.4).
+    /// The wait that is acceptable for longer than an interval: 5 ms (RFC 8289 section 4).
     pub target: Nanos,
-    /// As long as a long round trip: 100 ms (RFC 8289 section 4.3).
+    /// As long as a long round trip: 100 ms (RFC 8289 section 4).
     pub interval: Nanos,
     /// No packet is dropped unless more than so many bytes stay behind it: the largest packet of the link. 1500 (ns-3).
     pub min_bytes: ByteCount,
     /// Whether packets that are ECN-capable are marked where they would be dropped. Off, as in Linux and ns-3.
     pub ecn: bool,
-    /// Each ECN-capable packet that waited longer than this is marked, whatever the rest decides and whether `ecn` is on
-    /// or not: for DCTCP. None by default.
+    /// Each ECN-capable packet that waited longer than this is marked, whatever the rest decides and whether `ecn` is
+    /// on or not: for DCTCP. None by default.
     pub ce_threshold: Option<Nanos>,
     /// Whose details.
     pub flavour: CodelFlavour,
@@ -50,15 +50,15 @@ impl Default for CodelParams {
 /// In what the implementations of CoDel differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CodelFlavour {
-    /// The pseudocode of RFC 8289: the exact square root; a packet may be dropped from the very end of the first interval
-    /// on; the drop that ends a dropping state does not count towards the next one's rate.
+    /// The pseudocode of RFC 8289: the exact square root; a packet may be dropped from the very end of the first
+    /// interval on; the drop that ends a dropping state does not count towards the next one's rate.
     #[default]
     Rfc,
-    /// Linux: one step of Newton's method for each drop towards the reciprocal square root, which is kept in 16 bits; only
-    /// after the end of the first interval; all drops count.
+    /// Linux: one step of Newton's method for each drop towards the reciprocal square root, which is kept in 16 bits;
+    /// only after the end of the first interval; all drops count.
     Linux,
-    /// ns-3 3.37: as Linux; and a queue of exactly `min_bytes` is long enough to drop from; and after a mark in the dropping
-    /// state the next one is due a spacing after now, not after it was due itself.
+    /// ns-3 3.37: as Linux; and a queue of exactly `min_bytes` is long enough to drop from; and after a mark in the
+    /// dropping state the next one is due a spacing after now, not after it was due itself.
     Ns3,
 }
 
@@ -269,7 +269,8 @@ impl Control {
         Some((first, late))
     }
 
-    /// The dropping state, or the way into it: what leaves, and whether it was marked.
+    /// The dropping state, or the way into it: what leaves, and whether it was marked. Few packets come here.
+    #[inline(never)]
     fn act(
         &mut self,
         law: &Law,
@@ -369,8 +370,8 @@ fn mark(law: &Law, line: &mut impl Line, first: &mut Waiting) -> bool {
     marked
 }
 
-/// One step of Newton's method from `x` towards one over the square root of `count`: x (3 - count x^2) / 2. It is computed
-/// in 32 bits after the point and kept in 16, as in Linux.
+/// One step of Newton's method from `x` towards one over the square root of `count`: x (3 - count x^2) / 2. It is
+/// computed in 32 bits after the point and kept in 16, as in Linux.
 fn newton_step(x: u16, count: u32) -> u16 {
     let x = u64::from(x) << 16;
     let square = (x * x) >> 32;

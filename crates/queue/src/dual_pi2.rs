@@ -1,22 +1,23 @@
-//! DualPI2: two queues, a classic one under PI2 and one of low latency, whose marks are coupled (RFC 9332, appendix A with
-//! its second pass).
+//! DualPI2: two queues, a classic one under PI2 and one of low latency, whose marks are coupled (RFC 9332, appendix A
+//! with its second pass).
 //!
-//! ECT(1) and CE packets enter the L queue, all others the C queue (RFC 9331). A PI controller on the longer of both delays
-//! moves p'. Classic packets are dropped, or marked if ECN-capable, with p_C = p'^2; those of the L queue are marked with
-//! the larger of p_CL = k p' and a ramp over their own delay. Decided as packets leave. Overload: once p_CL is 1, the L queue
-//! drops with p_C too and marks all others, and the C queue marks none.
+//! ECT(1) and CE packets enter the L queue, all others the C queue (RFC 9331). A PI controller on the longer of both
+//! delays moves p'. Classic packets are dropped, or marked if ECN-capable, with p_C = p'^2; those of the L queue are
+//! marked with the larger of p_CL = k p' and a ramp over their own delay. Decided as packets leave. Overload: once p_CL
+//! is 1, the L queue drops with p_C too and marks all others, and the C queue marks none.
 //!
 //! Deviations and choices:
 //!
-//! - `recur`, which the RFC prefers to chance, marks each time the sum of likelihoods passes one. Under overload the RFC
-//!   sums drops and marks of the L queue in one count, and p_CL, which may be above 1, without bound, so that drops would
-//!   come more and more often than p_C; here drops and marks have a count each, and a likelihood of 1 or more is certain.
+//! - `recur`, which the RFC prefers to chance, marks each time the sum of likelihoods passes one. Under overload the
+//!   RFC sums drops and marks of the L queue in one count, and p_CL, which may be above 1, without bound, so that drops
+//!   would come more and more often than p_C; here drops and marks have a count each, and a likelihood of 1 or more is
+//!   certain.
 //! - `lq.time()` of the packet that leaves is its own sojourn, and `lq.len()` counts it: a packet that was alone is not
 //!   marked by the ramp.
-//! - The limit of the RFC is tested with room for a full packet (`mtu`) whatever comes; a limit in time or packets is as
-//!   everywhere here.
-//! - The weighted round robin, which the RFC leaves open, counts bytes, only while packets of both queues wait, and begins
-//!   anew in favour of L once nothing waits (after the note on Linux in appendix A.1).
+//! - The limit of the RFC is tested with room for a full packet (`mtu`) whatever comes; a limit in time or packets is
+//!   as everywhere here.
+//! - The weighted round robin, which the RFC leaves open, counts bytes, only while packets of both queues wait, and
+//!   begins anew in favour of L once nothing waits (after the note on Linux in appendix A.1).
 
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::Room;
@@ -38,8 +39,8 @@ pub struct DualPi2Params {
     pub target: Nanos,
     /// How often the probability is computed: 15 ms.
     pub update: Nanos,
-    /// When it is computed for the first time, then each `update` on the clock of `now`; none: one `update` after the first
-    /// packet.
+    /// When it is computed for the first time, then each `update` on the clock of `now`; none: one `update` after the
+    /// first packet.
     pub first_update: Option<Nanos>,
     /// What the distance of the delay to its target weighs, in Hz: 0.15.
     pub alpha: f64,
@@ -57,8 +58,8 @@ pub struct DualPi2Params {
     pub scheduler: DualPi2Scheduler,
     /// Whether marks and drops are spread evenly (`recur`), not drawn.
     pub even: bool,
-    /// Whether nothing is dropped or marked by p_C and p_CL while both queues hold less than two full packets. Off: Linux
-    /// does it, the RFC's pseudocode does not.
+    /// Whether nothing is dropped or marked by p_C and p_CL while both queues hold less than two full packets. Off:
+    /// Linux does it, the RFC's pseudocode does not.
     pub spare_short: bool,
 }
 
@@ -84,7 +85,7 @@ impl DualPi2Params {
     /// Figure 2 for another target and another longest round-trip time that is to be stable.
     pub fn for_round_trip(target: Nanos, longest: Nanos) -> Self {
         let update = target.min(Nanos(longest.0 / 3));
-        let seconds = longest.0.max(1) as f64 * 1e-9;
+        let seconds = longest.max(Nanos(1)).as_secs_f64();
         Self {
             limit: Limit::Time(Nanos(250_000_000)),
             mtu: ByteCount(1500),
@@ -381,12 +382,12 @@ impl Discipline for DualPi2 {
                     sink.dropped(&Dropped::from_queue(head.packet, queue, head.enqueued, now, DropReason::Early));
                     continue;
                 }
-                Verdict::Mark(reason) if head.packet.ecn != Ecn::Ce => {
+                Verdict::Mark(reason) => {
                     head.packet.ecn = Ecn::Ce;
                     self.count_mark(low_latency, reason);
                     sink.marked(&head.packet, reason, now);
                 }
-                Verdict::Mark(_) | Verdict::Pass => {}
+                Verdict::Pass => {}
             }
             if contended {
                 self.account(low_latency, head.packet.size);

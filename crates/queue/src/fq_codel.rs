@@ -1,13 +1,13 @@
-//! FQ-CoDel (RFC 8290): a queue for each hash of the flow, served by deficit round robin with a preference for those that
-//! just became active, each under the control of CoDel.
+//! FQ-CoDel (RFC 8290): a queue for each hash of the flow, served by deficit round robin with a preference for those
+//! that just became active, each under the control of CoDel.
 //!
 //! Sections 3 and 4 of the RFC. All queues depart under the outlet's number, with the backlog of all of them: they are
 //! one queue in which each flow has a place of its own.
 //!
 //! Choices and deviations:
 //!
-//! - Linux drops a new queue that is found empty at once when there are no old ones; here, as in the RFC and ns-3, it goes
-//!   through the list of the old ones, which makes no difference to who is served.
+//! - Linux drops a new queue that is found empty at once when there are no old ones; here, as in the RFC and ns-3, it
+//!   goes through the list of the old ones, which makes no difference to who is served.
 //! - After a batch of drops Linux also raises the count of that queue's CoDel. The RFC does not, nor does this.
 //! - A limit in bytes may need more than one batch; there are as many as it takes, so that the limit holds.
 //! - Of several queues with the same most bytes, the one that is served first loses packets (Linux: the lowest number).
@@ -24,17 +24,17 @@ use std::num::{NonZeroU16, NonZeroU32};
 /// What FQ-CoDel is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodelParams {
-    /// How much all queues hold. 10240 packets (RFC 8290 section 5.2.3). A limit in time counts the whole rate of the link,
-    /// and the new packet too.
+    /// How much all queues hold. 10240 packets (RFC 8290 section 5.2). A limit in time counts the whole rate of the
+    /// link, and the new packet too.
     pub limit: Limit,
     /// How many bytes they hold, beside the limit. None by default; Linux has 32 MB, of buffers rather than packets.
     pub memory_limit: Option<ByteCount>,
-    /// How many queues there are: 1024 (RFC 8290 section 5.2.4).
+    /// How many queues there are: 1024 (RFC 8290 section 5.2).
     pub queues: NonZeroU16,
-    /// Bytes that a queue may send in its turn: 1514, the largest Ethernet frame (RFC 8290 section 5.2.5, ns-3: the MTU). A
-    /// packet costs constant time if no packet is larger; a quantum of nothing counts as one byte.
+    /// Bytes that a queue may send in its turn: 1514, the largest Ethernet frame (RFC 8290 section 5.2, ns-3: the
+    /// MTU). A packet costs constant time if no packet is larger; a quantum of nothing counts as one byte.
     pub quantum: ByteCount,
-    /// How many packets are dropped at once from the queue with the most bytes: 64 (RFC 8290 section 5.2.8).
+    /// How many packets are dropped at once from the queue with the most bytes: 64 (RFC 8290 section 4.1).
     pub drop_batch: NonZeroU32,
     /// The wait that is acceptable for longer than an interval: 5 ms.
     pub target: Nanos,
@@ -42,9 +42,9 @@ pub struct FqCodelParams {
     pub interval: Nanos,
     /// No packet is dropped by CoDel unless more than so many bytes stay behind it in its queue. 1500 (ns-3).
     pub min_bytes: ByteCount,
-    /// Whether packets that are ECN-capable are marked where CoDel would drop them. On (RFC 8290 section 5.2.6).
+    /// Whether packets that are ECN-capable are marked where CoDel would drop them. On (RFC 8290 section 5.2).
     pub ecn: bool,
-    /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2.7).
+    /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2).
     pub ce_threshold: Option<Nanos>,
     /// Whose CoDel.
     pub flavour: CodelFlavour,
@@ -369,6 +369,17 @@ mod tests {
         let batch: Vec<_> = drops.0[2..].iter().map(|&(id, _)| id).collect();
         assert_eq!(batch, [4, 5, 6]);
         assert_eq!(queue.stats().fattest_flow, 5);
+    }
+
+    #[test]
+    fn of_two_equally_fat_the_one_served_first_loses() {
+        let mut queue = queue(FqCodelParams { limit: Limit::Packets(4), ..FqCodelParams::default() });
+        let mut drops = Drops(Vec::new());
+        for (id, flow) in [1, 0, 1, 0].into_iter().enumerate() {
+            queue.enqueue(packet(id as u64, flow, 1000), Nanos(0), &mut drops);
+        }
+        queue.enqueue(packet(4, 2, 50), Nanos(0), &mut drops);
+        assert_eq!(drops.0, [(0, DropReason::FattestFlow)]);
     }
 
     #[test]

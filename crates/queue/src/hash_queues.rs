@@ -88,8 +88,8 @@ impl FlowHash {
     /// The queue of a flow, from 0.
     #[inline]
     pub fn queue(self, flow: FlowId) -> u16 {
-        // The finalizer of SplitMix64 (Steele et al., OOPSLA 2014) is one to one: each bit of seed and flow reaches each
-        // bit of it.
+        // The finalizer of SplitMix64 (Steele et al., OOPSLA 2014) is one to one: each bit of seed and flow reaches
+        // each bit of it.
         let mut bits = self.seed ^ (u64::from(flow.0) << 32 | u64::from(flow.0));
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -3,7 +3,7 @@
 //! A flow stays in one queue, so that its packets keep their order; flows that share a queue share what becomes of it. The
 //! port's scheduler serves the queues.
 
-use crate::{Egress, Headers, Ingress, Pipeline, Port, Sink};
+use crate::{Egress, Headers, Ingress, Pipeline, Port, Sink, TailDropParams};
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 
 /// How flows are spread over queues.
@@ -11,6 +11,8 @@ use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 pub struct HashToQueuesParams {
     /// Queues of each port; 0 is taken as 1.
     pub queues: u16,
+    /// What each of them is, which the driver keeps; without a limit by default.
+    pub queue: TailDropParams,
     /// Chooses the hash function.
     pub seed: u64,
 }
@@ -18,7 +20,7 @@ pub struct HashToQueuesParams {
 /// Eight queues, as the ports of common switches have.
 impl Default for HashToQueuesParams {
     fn default() -> Self {
-        Self { queues: 8, seed: 0 }
+        Self { queues: 8, queue: TailDropParams::default(), seed: 0 }
     }
 }
 
@@ -89,8 +91,8 @@ mod tests {
     #[test]
     fn flows_are_spread_evenly_and_otherwise_by_another_seed() {
         let (one, other) = (
-            HashToQueues::new(HashToQueuesParams { queues: 5, seed: 1 }),
-            HashToQueues::new(HashToQueuesParams { queues: 5, seed: 2 }),
+            HashToQueues::new(HashToQueuesParams { queues: 5, seed: 1, ..HashToQueuesParams::default() }),
+            HashToQueues::new(HashToQueuesParams { queues: 5, seed: 2, ..HashToQueuesParams::default() }),
         );
         let (mut counts, mut same) = ([0u32; 5], 0);
         for flow in (0..10_000).map(FlowId) {
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn one_queue_takes_all() {
-        let program = HashToQueues::new(HashToQueuesParams { queues: 0, seed: 9 });
+        let program = HashToQueues::new(HashToQueuesParams { queues: 0, ..HashToQueuesParams::default() });
         assert!((0..1_000).all(|flow| program.queue(FlowId(flow)) == 0));
     }
 }

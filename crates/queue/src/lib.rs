@@ -10,21 +10,20 @@
 //! - [`MultiQueue`]: several tail-drop queues of one port and their scheduler, also behind a [`Pipeline`].
 //! - [`HashQueues`]: a flow is in one of n queues, served round robin.
 //! - [`Red`]: drops or marks at random, the more probably the longer the queue is on average (with ARED and others).
-//!
-//! [`AnyDiscipline`] is any of them, chosen while the program runs.
-//!
-//! Switch programs:
-//!
-//! - [`HashToQueues`]: flows spread over the queues of a port.
-//! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
-//! - [`ConQuestAqm`]: flows that have too much of the queue are marked or dropped.
 //! - [`Pie`]: early drops by a PI controller on the delay (RFC 8033).
 //! - [`Pi2`]: the same with its output squared; [`DualPi2`]: two queues coupled by it (RFC 9332).
 //!
+//! [`AnyDiscipline`] is any of them, chosen while the program runs.
+//!
 //! Switch programs, behind one type in [`AnyPipeline`]:
 //!
+//! - [`HashToQueues`]: flows spread over the queues of a port.
+//! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
 //! - [`PieCp`], [`PieDp`], [`PieTable`]: PIE as a switch can run it (Kunze et al., IM 2021).
+//! - [`ConQuestAqm`]: flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).
+//! - [`Abc`]: who sends much is dropped first, by the activity that packets carry (Menth et al., Future Internet 2019).
 
+mod abc;
 mod ack_window;
 mod any;
 mod any_pipeline;
@@ -50,9 +49,13 @@ mod red;
 mod tail_drop;
 mod update_clock;
 
+pub use abc::{
+    Abc, AbcError, AbcParams, AbcStats, ActivityAqm, ActivityAqmParams, Aggregates, Average, Contract, DelayClass,
+    MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
+};
 pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
 pub use any::{AnyDiscipline, DisciplineParams};
-pub use any_pipeline::{AnyPipeline, PipelineParams};
+pub use any_pipeline::{AnyPipeline, PipelineError, PipelineParams};
 pub use codel::{Codel, CodelFlavour, CodelParams, CodelStats};
 pub use conquest_aqm::{
     ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, Curve, HoldParams, Response, Step, Steps, StepsError,

@@ -15,8 +15,8 @@ pub enum Limit {
     /// So many packets, with the new packet (as Linux's pfifo).
     Packets(u64),
     /// As much as the link sends in this time: a packet is dropped if what waits before it takes longer. It may wait
-    /// longer itself by what is left of the packet that the link is sending; and nothing waits before one that finds the
-    /// queue empty, which is admitted whatever the time.
+    /// longer itself by what is left of the packet that the link is sending; and nothing waits before one that finds
+    /// the queue empty, which is admitted whatever the time.
     Time(Nanos),
 }
 
@@ -66,8 +66,8 @@ impl Room {
             && backlog.bytes.0.saturating_add(size.0) <= self.bytes
     }
 
-    /// Whether this much may wait: where what is too much is dropped later than on arrival. Of a limit in time, all that
-    /// waits takes no longer than that, unless it is one packet.
+    /// Whether this much may wait: where what is too much is dropped later than on arrival. Of a limit in time, all
+    /// that waits takes no longer than that, unless it is one packet.
     #[inline]
     pub fn holds(&self, backlog: Backlog) -> bool {
         backlog.packets <= self.packets
@@ -150,6 +150,17 @@ mod tests {
         for text in ["", "100", "-1packets", "1.5packets", "packets", "lots", "5 furlongs", "None", "é"] {
             assert!(text.parse::<Limit>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_limit_holds_is_what_it_admitted() {
+        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
+        let holds = |limit, packets, bytes| Room::new(limit, rate).holds(Backlog { packets, bytes: ByteCount(bytes) });
+        assert!(holds(Limit::None, u64::MAX, u64::MAX));
+        assert!(holds(Limit::Packets(2), 2, 3000) && !holds(Limit::Packets(2), 3, 3));
+        assert!(holds(Limit::Bytes(ByteCount(100)), 3, 100) && !holds(Limit::Bytes(ByteCount(100)), 1, 101));
+        let millisecond = Limit::Time(Nanos(1_000_000));
+        assert!(holds(millisecond, 2, 125) && !holds(millisecond, 2, 126) && holds(millisecond, 1, 1500));
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! names the queue. As a [`Discipline`] of its own it takes a packet's class for the number of its queue.
 //!
 //! Departures carry the number of the queue that they left, counted from the outlet's. Their `backlog_in` and
-//! `backlog_out` are of *all* queues of the port: that is what stands between a packet and the link, as far as any queue's
-//! turn comes before its own.
+//! `backlog_out` are of *all* queues of the port: that is what stands between a packet and the link, as far as any
+//! queue's turn comes before its own.
 //!
-//! Deficit round robin is that of Shreedhar and Varghese (SIGCOMM 1995, section 3.2): a queue that becomes active joins the
-//! end of the list of active queues with no deficit; each turn adds the quantum; an emptied queue leaves the list and loses
-//! its deficit. Round robin is the same list, one packet a turn. Strict priority does not interrupt a packet that the
-//! link is sending.
+//! Deficit round robin is that of Shreedhar and Varghese (SIGCOMM 1995): a queue that becomes active joins
+//! the end of the list of active queues with no deficit; each turn adds the quantum; an emptied queue leaves the list
+//! and loses its deficit. Round robin is the same list, one packet a turn. Strict priority does not interrupt a packet
+//! that the link is sending.
 
 use crate::fifo::Fifo;
 use crate::limit::Room;
@@ -49,8 +49,8 @@ pub enum Scheduler {
     /// Each that has packets in turn, packet by packet.
     #[default]
     RoundRobin,
-    /// Each that has packets in turn, as many bytes as the quantum on average. A packet costs constant time if the quantum is
-    /// at least the largest packet's size; a quantum of nothing counts as one byte.
+    /// Each that has packets in turn, as many bytes as the quantum on average. A packet costs constant time if the
+    /// quantum is at least the largest packet's size; a quantum of nothing counts as one byte.
     Deficit {
         /// Bytes a turn.
         quantum: ByteCount,
@@ -389,8 +389,8 @@ mod tests {
     }
 
     proptest! {
-        /// While two queues always have packets, what each has sent differs by no more than the fairness bound of deficit
-        /// round robin (the paper's theorem 2: a quantum and the largest packet, here with both ends open: twice).
+        /// While two queues always have packets, what each has sent differs by no more than the fairness bound of
+        /// deficit round robin: a quantum and two of the largest packets.
         #[test]
         fn deficit_round_robin_is_fair_in_bytes(
             quantum in 1..3000u64, sizes in prop::collection::vec((40..1500u64, 40..1500u64), 100)

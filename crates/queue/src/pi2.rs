@@ -2,11 +2,12 @@
 //! Briscoe, CoNEXT 2016).
 //!
 //! One queue. The controller moves a probability p' linearly, without PIE's scaling, decay, cap and burst allowance. A
-//! classic packet (not ECN-capable, or ECT(0)) is dropped or marked with p' squared; a scalable one (ECT(1) or CE) is marked
-//! with k p'. Decided as a packet comes.
+//! classic packet (not ECN-capable, or ECT(0)) is dropped or marked with p' squared; a scalable one (ECT(1) or CE) is
+//! marked with k p'. Decided as a packet comes.
 //!
 //! Choices: the square is drawn as one number below p'^2, not as two numbers both below p'. The probability stops where
-//! classic packets meet `max_classic`; above that the queue grows to its limit, as the paper's section on overload has it.
+//! classic packets meet `max_classic`; above that the queue grows to its limit, as the paper's section on overload has
+//! it.
 
 use crate::fifo::Fifo;
 use crate::limit::Room;
@@ -25,8 +26,8 @@ pub struct Pi2Params {
     pub target: Nanos,
     /// How often the probability is computed: 32 ms.
     pub update: Nanos,
-    /// When it is computed for the first time, then each `update` on the clock of `now`; none: one `update` after the first
-    /// packet.
+    /// When it is computed for the first time, then each `update` on the clock of `now`; none: one `update` after the
+    /// first packet.
     pub first_update: Option<Nanos>,
     /// What the distance of the delay to its target weighs, in Hz: 5/16.
     pub alpha: f64,
@@ -168,11 +169,9 @@ impl Discipline for Pi2 {
                 sink.dropped(&Dropped::on_arrival(packet, self.outlet.queue, now, DropReason::Early));
                 return;
             }
-            if packet.ecn != Ecn::Ce {
-                packet.ecn = Ecn::Ce;
-                self.stats.marked += 1;
-                sink.marked(&packet, MarkReason::Early, now);
-            }
+            packet.ecn = Ecn::Ce;
+            self.stats.marked += 1;
+            sink.marked(&packet, MarkReason::Early, now);
         }
         self.fifo.push(packet, now);
     }

@@ -1,19 +1,21 @@
 //! PIE: early drops with a probability that a PI controller moves to hold the delay (RFC 8033).
 //!
-//! Each packet that comes is dropped, or marked, with the probability of the moment. Every 15 ms the probability moves by
-//! how far the delay is from its target and by how it has changed, the less the smaller the probability is. Bursts pass for
-//! 150 ms after calm. What sections 4 and 5 leave optional is in [`PieParams`].
+//! Each packet that comes is dropped, or marked, with the probability of the moment. Every 15 ms the probability moves
+//! by how far the delay is from its target and by how it has changed, the less the smaller the probability is. Bursts
+//! pass for 150 ms after calm. What sections 4 and 5 leave optional is in [`PieParams`].
 //!
 //! Deviations and choices, where the RFC's parts contradict each other or leave something open:
 //!
 //! - The delay is 0 once the queue is empty ([`PieDelay::Timestamps`]); the pseudocode keeps the last packet's.
-//! - Appendix B tests the burst allowance after its drop decision, so that derandomisation accumulates meanwhile; here it
-//!   is tested before (section 4.4, appendix A).
-//! - Appendix B neither enqueues a packet that it marks nor says whether marks reset the accumulated probability; here it is
-//!   enqueued, and every drop and every mark resets.
-//! - Appendix B would become inactive at the very arrival that activates it, since its delays are then 0; here an update
-//!   has to pass between. Section 5.3's condition for calm is used, below half of the target.
-//! - A packet with CE already passes where it would be marked.
+//! - Appendix B tests the burst allowance after its drop decision, so that derandomisation accumulates meanwhile; here
+//!   it is tested before (section 4.4, appendix A).
+//! - Appendix B neither enqueues a packet that it marks nor says whether marks reset the accumulated probability; here
+//!   it is enqueued, and every drop and every mark resets.
+//! - Updates are on a fixed grid; appendix B wants a whole interval between becoming active and the first.
+//! - Appendix B would become inactive at the very arrival that activates it, since its delays are then 0, and again
+//!   before its first measurement of the departure rate has ended, which the next activation begins anew: it would
+//!   never drop. Here PIE becomes inactive when less than a third waits, an update has passed and the delay is known.
+//!   Section 5.3's condition for calm is used, below half of the target.
 //! - ns-3's own measurement of the departure rate is not here, which it does not use by default.
 
 mod control;
@@ -187,8 +189,9 @@ impl Pie {
         match self.params.activation {
             PieActivation::Always => {}
             PieActivation::ThirdOfLimit => {
-                self.turn_on(self.params.third_is_full(self.fifo.backlog(), self.outlet.rate), now);
-                self.turn_off(self.updated && self.calm());
+                let full = self.params.third_is_full(self.fifo.backlog(), self.outlet.rate);
+                self.turn_on(full, now);
+                self.turn_off(!full && self.updated && self.knows_delay() && self.calm());
             }
             PieActivation::Delay(threshold) if enqueued => {
                 self.turn_on(self.delay >= threshold, now);
@@ -219,6 +222,11 @@ impl Pie {
         }
     }
 
+    /// Whether the departure rate has been measured, where the delay comes from that.
+    fn knows_delay(&self) -> bool {
+        !matches!(self.params.delay, PieDelay::DepartureRate { .. }) || self.rate.is_known()
+    }
+
     /// Nothing waits, and an update would change nothing.
     fn at_rest(&self) -> bool {
         self.fifo.backlog().packets == 0
@@ -246,11 +254,9 @@ impl Discipline for Pie {
                     Some(DropReason::Early)
                 }
                 Verdict::Mark => {
-                    if packet.ecn != Ecn::Ce {
-                        packet.ecn = Ecn::Ce;
-                        self.stats.marked += 1;
-                        sink.marked(&packet, MarkReason::Early, now);
-                    }
+                    packet.ecn = Ecn::Ce;
+                    self.stats.marked += 1;
+                    sink.marked(&packet, MarkReason::Early, now);
                     None
                 }
                 Verdict::Enqueue => None,
@@ -330,5 +336,51 @@ impl PieParams {
             Limit::Packets(most) => backlog.packets.saturating_mul(3) >= most,
             Limit::Time(most) => rate.time_for(backlog.bytes).0.saturating_mul(3) >= most.0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_wire::{ByteCount, Class, FlowId, PacketId, QueueId};
+
+    #[derive(Default)]
+    struct Drops(u64);
+
+    impl Sink for Drops {
+        fn dropped(&mut self, _dropped: &Dropped) {
+            self.0 += 1;
+        }
+
+        fn marked(&mut self, packet: &Packet, _reason: MarkReason, _now: Nanos) {
+            panic!("{packet:?} was marked");
+        }
+    }
+
+    /// Drops of 400 packets under a certain probability, with what has accumulated set before each.
+    fn drops(probability: f64, accumulated: Option<f64>) -> u64 {
+        let params = PieParams { limit: Limit::None, mark_below: None, ..PieParams::default() };
+        let outlet = Outlet { rate: Rate::from_bits_per_second(1_000_000).unwrap(), queue: QueueId(0), seed: 3 };
+        let mut pie = Pie::new(params, outlet);
+        let mut drops = Drops::default();
+        pie.burst = BurstAllowance::new(&PieParams { burst: PieBurst::None, ..params });
+        pie.probability = probability;
+        (pie.delay, pie.old) = (params.target, params.target);
+        for id in 0..400 {
+            pie.accumulated = accumulated.unwrap_or(pie.accumulated);
+            let packet =
+                Packet { id: PacketId(id), flow: FlowId(0), size: ByteCount(1000), class: Class(0), ecn: Ecn::Ect0 };
+            pie.enqueue(packet, Nanos(id), &mut drops);
+        }
+        drops.0
+    }
+
+    #[test]
+    fn a_packet_is_dropped_by_what_has_accumulated() {
+        assert_eq!(drops(0.5, Some(-0.16)), 0, "0.34 is below 0.85");
+        assert_eq!(drops(1.0, Some(-0.16)), 0, "0.84 is below 0.85");
+        assert_eq!(drops(0.01, Some(8.5)), 397, "all but the three that the queue is too short for");
+        let free = drops(0.1, None);
+        assert!((20..50).contains(&free), "{free}");
     }
 }

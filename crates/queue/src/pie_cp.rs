@@ -1,13 +1,13 @@
 //! PIE_CP: PIE with its controller in the switch's control plane (Kunze et al., IM 2021, section VI.B).
 //!
 //! The data plane drops at ingress if the probability in a register is above a random number of 32 bits, and stores the
-//! delay of each packet that leaves in another register. The control plane reads the delay again and again, computes RFC
-//! 8033's update with its scaling and its decay, and writes the probability back. It computes in floating point; what it
-//! reads has 16 bits (in units of 1.024 us, taken for microseconds) and what it writes 32.
+//! delay of each packet that leaves in another register. The control plane reads the delay again and again, computes
+//! RFC 8033's update with its scaling and its decay, and writes the probability back. It computes in floating point;
+//! what it reads has 16 bits (in units of 1.024 us, taken for microseconds) and what it writes 32.
 //!
-//! The loop is read, compute, write, sleep. The paper gives one number for it, the period that it reached (125 us of 117 us
-//! wished). From the read to the write's effect passes `latency`; a loop cannot read before it has written, so a latency
-//! above the period stretches that. All ports are read at the same moment.
+//! The loop is read, compute, write, sleep. The paper gives one number for it, the period that it reached (125 us of
+//! 117 us wished). From the read to the write's effect passes `latency`; a loop cannot read before it has written, so a
+//! latency above the period stretches that. All ports are read at the same moment.
 
 use crate::pie::PieScaling;
 use crate::pie_switch::{QUEUE, TARGET, delay_register, fraction};
@@ -25,8 +25,8 @@ pub struct PieCpParams {
     pub target: Nanos,
     /// How often the control plane reads. Source: section VI.B, "around 125 us".
     pub period: Nanos,
-    /// How long after it has read the new probability is in force. Not in the paper; as long as the period, since the loop
-    /// that wished for 117 us and reached 125 us cannot have slept.
+    /// How long after it has read the new probability is in force. Not in the paper; as long as the period, since the
+    /// loop that wished for 117 us and reached 125 us cannot have slept.
     pub latency: Nanos,
     /// The gains. Source: table II.
     pub gains: PieGains,

@@ -1,14 +1,14 @@
 //! PIE_DP: PIE wholly in a switch's data plane, with shifts for multiplications (Kunze et al., IM 2021, section VI.C).
 //!
-//! Packets of a generator come at a fixed period. Each reads the delay of the last packet that left, forms the differences
-//! to the target and to the delay read before, shifts them left in place of multiplying, and adds the result to the
-//! probability, or subtracts it; the register stops at its ends. There is no scaling of the update, no decay, no burst
-//! allowance. Every other packet stores its delay behind the queue and is dropped there if the probability is above a
-//! random number, which was drawn for the packet before it: a register gives its old value and takes the new one in one
-//! access. Generated packets draw too.
+//! Packets of a generator come at a fixed period. Each reads the delay of the last packet that left, forms the
+//! differences to the target and to the delay read before, shifts them left in place of multiplying, and adds the
+//! result to the probability, or subtracts it; the register stops at its ends. There is no scaling of the update, no
+//! decay, no burst allowance. Every other packet stores its delay behind the queue and is dropped there if the
+//! probability is above a random number, which was drawn for the packet before it: a register gives its old value and
+//! takes the new one in one access. Generated packets draw too.
 //!
-//! Not as the switch: a generated packet takes no room in a queue of its own and no time on the link (70 bytes each 117 us,
-//! 0.05 % of 10 Gb/s); timestamps are those of the queue, without the time in the pipeline.
+//! Not as the switch: a generated packet takes no room in a queue of its own and no time on the link (70 bytes each 117
+//! us, 0.05 % of 10 Gb/s); timestamps are those of the queue, without the time in the pipeline.
 
 use crate::pie_switch::{QUEUE, TARGET, delay_register, fraction, target_register};
 use crate::random::Random;
@@ -21,8 +21,8 @@ use queuescope_wire::{Departure, Nanos, Packet};
 pub struct PieDpParams {
     /// The queue of each port, which the driver keeps. Source: section VI.A, 500 us.
     pub queue: TailDropParams,
-    /// The delay to be held. The register's unit of 1.024 us is taken for a microsecond, so that 125 us are 128. Source:
-    /// table II.
+    /// The delay to be held. The register's unit of 1.024 us is taken for a microsecond, so that 125 us are 128.
+    /// Source: table II.
     pub target: Nanos,
     /// How often the generator makes a packet. Source: section VI.A, 117 us.
     pub update: Nanos,
@@ -105,8 +105,8 @@ impl DpPort {
     }
 }
 
-/// The update by shifts of 32 bits, as the egress pipeline does it: both parts as magnitude and sign, combined by which is
-/// the larger. What a shift moves out of the 32 bits is lost.
+/// The update by shifts of 32 bits, as the egress pipeline does it: both parts as magnitude and sign, combined by which
+/// is the larger. What a shift moves out of the 32 bits is lost.
 pub fn shifted_step(params: &PieDpParams, delay: u16, sampled: u16) -> PieStep {
     let target = i32::from(target_register(params.target));
     let (delay, sampled) = (i32::from(delay), i32::from(sampled));

@@ -1,5 +1,5 @@
-//! What the three PIE variants of a switch share (Kunze et al., IM 2021, sections V and VI): gains, units, and where the
-//! published programs differ from what the paper states.
+//! What the three PIE variants of a switch share (Kunze et al., IM 2021, sections V and VI): gains, units, and where
+//! the published programs differ from what the paper states.
 
 use crate::{Limit, TailDropParams};
 use queuescope_wire::Nanos;
@@ -17,8 +17,8 @@ impl PieGains {
     /// RFC 8033, appendix A: for an update each 15 ms and a target of 15 ms.
     pub const RFC8033: Self = Self { alpha: 0.125, beta: 1.25 };
 
-    /// Those for an update twice as often, by the rule of RFC 8033 section 4.2: beta grows by a quarter of alpha, and alpha
-    /// is halved.
+    /// Those for an update twice as often, by the rule of RFC 8033 section 4.2: beta grows by a quarter of alpha, and
+    /// alpha is halved.
     pub fn halved(self) -> Self {
         Self { alpha: self.alpha / 2.0, beta: self.beta + self.alpha / 4.0 }
     }
@@ -29,8 +29,8 @@ impl PieGains {
         Self { alpha: self.alpha * factor, beta: self.beta * factor }
     }
 
-    /// Those of the paper's table II: the update halved seven times from 15 ms to 117.19 us, the target 125 us. Alpha is
-    /// 0.1172 Hz, beta 157.44 Hz.
+    /// Those of the paper's table II: the update halved seven times from 15 ms to 117.19 us, the target 125 us. Alpha
+    /// is 0.1172 Hz, beta 157.44 Hz.
     pub fn tofino() -> Self {
         let halved = (0..7).fold(Self::RFC8033, |gains, _| gains.halved());
         halved.for_target(Nanos(15_000_000), Nanos(125_000))
@@ -66,8 +66,8 @@ pub(crate) const TARGET: Nanos = Nanos(125_000);
 /// The queue that the paper puts in front of each port: tail drop at 500 us (section VI.A).
 pub(crate) const QUEUE: TailDropParams = TailDropParams { limit: Limit::Time(Nanos(500_000)) };
 
-/// What the delay register holds: bits 25 to 10 of a time in nanoseconds, so that its unit is 1.024 us and it begins anew
-/// after 67.1 ms.
+/// What the delay register holds: bits 25 to 10 of a time in nanoseconds, so that its unit is 1.024 us and it begins
+/// anew after 67.1 ms.
 #[inline]
 pub(crate) fn delay_register(sojourn: Nanos) -> u16 {
     (sojourn.0 >> 10) as u16

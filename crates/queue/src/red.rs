@@ -1,22 +1,24 @@
-//! RED (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1993): drops or marks arrivals at random, the more probably
-//! the longer the queue is on average.
+//! RED (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1993): drops or marks arrivals at random, the more
+//! probably the longer the queue is on average.
 //!
 //! Section IV of the paper, with what ns-2 and ns-3 have added and use by default:
 //!
-//! - *gentle* (Floyd, 2000): above the highest threshold the probability goes on from `max_probability` to 1 at twice it.
-//! - *wait*: after a drop none for a while, then spaced evenly; the mean space stays about one in 1/p.
-//! - *adaptive* (ARED; Floyd, Gummadi and Shenker 2001): `max_probability` follows the load; thresholds and weight come from
-//!   the link. And *self-configuring* (Feng et al., INFOCOM 1999), and *nonlinear* (Zhou et al. 2006: the square).
+//! - *gentle* (Floyd, 2000): above the highest threshold the probability goes on from `max_probability` to 1 at twice
+//!   it.
+//! - *wait*: after a drop none for 1/p packets, then one within as many again.
+//! - *adaptive* (ARED; Floyd, Gummadi and Shenker 2001): `max_probability` follows the load; thresholds and weight come
+//!   from the link. And *self-configuring* (Feng et al., INFOCOM 1999), and *nonlinear* (Zhou et al. 2006: the square).
 //!
-//! Behaviour is that of ns-3 3.37 in every comparison: nothing is dropped early unless more than one packet (or byte, if
-//! thresholds are in bytes) waits; the first packet above the lowest threshold never is; ARED adapts at arrivals. Deviations
-//! from ns-3:
+//! Behaviour is that of ns-3 3.37 in every comparison: nothing is dropped early unless more than one packet (or byte,
+//! if thresholds are in bytes) waits; the first packet above the lowest threshold never is; ARED adapts at arrivals.
+//! Deviations from ns-3:
 //!
-//! - With a `max_probability` that adapts, the gentle part starts from its present value. ns-3 keeps the line of the first one.
+//! - With a `max_probability` that adapts, the gentle part starts from its present value. ns-3 keeps the line of the
+//!   first one.
 //! - Bytes since the last drop are counted in fractions of a mean packet. ns-3 rounds down to whole ones.
 //! - A packet that is to be marked and finds no room is dropped, and only that is counted.
-//! - Idle time starts when the last packet has been sent. In ns-3 it starts when a device asks an empty queue for a packet,
-//!   which is the same where the device holds one packet.
+//! - Idle time starts when the last packet has been sent. In ns-3 it starts when a device asks an empty queue for a
+//!   packet, which is the same where the device holds one packet.
 
 mod state;
 
@@ -34,8 +36,8 @@ pub struct RedParams {
     pub limit: Limit,
     /// In what the queue is measured. Packets by default.
     pub unit: RedUnit,
-    /// Between which averages packets are dropped early: from 5 to 15. None means that they follow from `target_delay` and
-    /// the link.
+    /// Between which averages packets are dropped early: from 5 to 15. None means that they follow from `target_delay`
+    /// and the link.
     pub thresholds: Option<RedThresholds>,
     /// The mean wait to aim at, where the thresholds follow from it: 5 ms.
     pub target_delay: Nanos,
@@ -96,7 +98,7 @@ pub enum RedAdaptation {
     },
 }
 
-/// How ARED adapts (Floyd, Gummadi and Shenker 2001, section 4).
+/// How ARED adapts (Floyd, Gummadi and Shenker 2001).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AredParams {
     /// The least time between two changes: 0.5 s.
@@ -105,7 +107,8 @@ pub struct AredParams {
     pub alpha: f64,
     /// What it is multiplied by to decrease it: 0.9.
     pub beta: f64,
-    /// Not below this. None means 0.01 or, if that is less, one in as many mean packets as the link sends in 100 ms (as ns-3).
+    /// Not below this. None means 0.01 or, if that is less, one in as many mean packets as the link sends in 100 ms (as
+    /// ns-3).
     pub bottom: Option<f64>,
     /// Not above this: 0.5.
     pub top: f64,
@@ -144,8 +147,8 @@ impl RedParams {
         Self { limit, thresholds: None, weight: None, adaptation, ..Self::default() }
     }
 
-    /// Marks each ECN-capable arrival that finds `threshold` packets or more, and drops the others that do: what DCTCP asks
-    /// of a switch (RFC 8257 section 3.1: both thresholds K, on the queue as it is).
+    /// Marks each ECN-capable arrival that finds `threshold` packets or more, and drops the others that do: what DCTCP
+    /// asks of a switch (RFC 8257 section 3.1: both thresholds K, on the queue as it is).
     pub fn step(threshold: u64, limit: Limit) -> Self {
         let thresholds = Some(RedThresholds { min: threshold as f64, max: threshold as f64 });
         let fixed = Self { limit, thresholds, weight: Some(1.0), ..Self::default() };

@@ -2,8 +2,8 @@
 
 use queuescope_wire::Nanos;
 
-/// The times `origin + n period`. It stands still until it is woken, and again once it rests; the grid stays the same, as
-/// if it had run all the time.
+/// The times `origin + n period`. It stands still until it is woken, and again once it rests; the grid stays the same,
+/// as if it had run all the time.
 #[derive(Debug, Clone)]
 pub(crate) struct UpdateClock {
     period: u64,

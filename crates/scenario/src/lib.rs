@@ -1,1 +1,40 @@
 //! Scenario files: links, disciplines, flows, meters, duration and seed, as typed values.
+//!
+//! A scenario is a TOML file. [`Scenario::parse`] reads it, with [`Override`]s; what is wrong with it is shown in the text
+//! that the user wrote ([`ScenarioError`]). [`Scenario::explain`] writes it back with all defaults, and
+//! [`Scenario::schema`] and [`Scenario::reference`] tell editors and readers what can be written. All four come from one
+//! list of keys (`keys.rs`).
+//!
+//! [`Network`] is a scenario's topology as switches and links, whatever kind it is of.
+
+mod check;
+mod describe;
+mod dom;
+mod explain;
+mod keys;
+mod link;
+mod near;
+mod network;
+mod observe;
+mod params;
+mod problem;
+mod read;
+mod scenario;
+mod set;
+mod sizes;
+mod sweep;
+mod topology;
+mod traffic;
+mod value;
+
+pub use link::{Access, Capacity, Link};
+pub use network::{Hop, Network, NetworkLink};
+pub use observe::{Meter, Record};
+pub use problem::ScenarioError;
+pub use scenario::{Profile, Scenario};
+pub use set::Override;
+pub use sizes::{Lognormal, NamedSizes, Sizes};
+pub use sweep::{Cell, Sweep};
+pub use topology::{Topology, Wire};
+pub use traffic::{Arrivals, Bursts, Capture, FlowGroup, Incast, Intensity, Poisson, Traffic, Udp, Workload};
+pub use value::{Buffer, BufferError, Frequency};

@@ -4,10 +4,11 @@
 
 use queuescope_queue::DisciplineParams;
 use queuescope_sim::shapes::{Dumbbell, Wire};
+use queuescope_sim::summary::Times;
 use queuescope_sim::workload::FlowStart;
 use queuescope_sim::{LinkRate, NodeId, Simulation, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::{Class, Nanos, Rate};
 use std::error::Error;
 use std::time::Instant;
 
@@ -26,13 +27,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let hosts = (0..flows).map(|_| wire(access, Nanos(rtt.0 / 8), DisciplineParams::default()));
     let dumbbell = Dumbbell::new(&wire(rate, Nanos(rtt.0 / 4), discipline), None, hosts);
     let (left, right, bottleneck) = (dumbbell.left, dumbbell.right, dumbbell.bottleneck);
-    let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO);
+    let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO)?;
     for (n, (from, to)) in left.iter().zip(&right).enumerate() {
-        let transport =
-            Transport { tcp: TcpParams::linux(), algorithm: algorithm.parse::<Algorithm>()?.params(Profile::Linux) };
+        let transport = Transport {
+            tcp: TcpParams::linux(),
+            algorithm: algorithm.parse::<Algorithm>()?.params(Profile::Linux),
+            class: Class(0),
+        };
         let (NodeId(from), NodeId(to)) = (*from, *to);
         let start = FlowStart { at: Nanos(n as u64 * 1_000_000), from: from as usize, to: to as usize, bytes: None };
-        simulation.add_flows(0, transport, std::iter::once(start));
+        simulation.add_flows(0, transport, None, std::iter::once(start));
     }
     let started = Instant::now();
     simulation.run_until(Nanos(seconds * 1_000_000_000), &mut ());
@@ -43,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "bottleneck: {:.1} % busy, {} drops, mean sojourn {}",
         link.sent.bytes.0 as f64 * 800.0 / (rate.bits_per_second() as f64 * seconds as f64),
         link.drops.iter().sum::<u64>(),
-        Nanos((link.sojourn_sum / u128::from(link.sent.packets.max(1))) as u64)
+        Nanos(link.sojourn.as_ref().and_then(Times::mean).unwrap_or(0.0) as u64)
     );
     Ok(())
 }

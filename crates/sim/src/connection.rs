@@ -2,7 +2,7 @@
 
 use queuescope_queue::{Headers, Host};
 use queuescope_tcp::{AlgorithmParams, CongestionControl, Controller, Receiver, Segment, Sender, TcpParams};
-use queuescope_wire::{Ecn, FlowId, FlowKey, Nanos};
+use queuescope_wire::{Class, Ecn, FlowId, FlowKey, Nanos};
 
 use crate::packets::{OnItsWay, Owner, connection_key};
 
@@ -13,6 +13,8 @@ pub struct Transport {
     pub tcp: TcpParams,
     /// The congestion control.
     pub algorithm: AlgorithmParams,
+    /// The class of service of data and acknowledgements.
+    pub class: Class,
 }
 
 /// A connection: data one way, acknowledgements the other.
@@ -21,6 +23,8 @@ pub(crate) struct Connection {
     pub sender: Sender<Controller>,
     pub receiver: Receiver,
     pub place: Place,
+    /// The workload that it is of.
+    pub workload: u32,
     /// When the events of the timers come; the latest time there is if there is none.
     pub sender_timer: Nanos,
     pub receiver_timer: Nanos,
@@ -45,6 +49,7 @@ pub(crate) struct Place {
     pub hosts: [Host; 2],
     /// Bytes of headers below TCP.
     pub network_header: u32,
+    pub class: Class,
 }
 
 /// What became of a flow.
@@ -77,7 +82,14 @@ pub struct FlowRecord {
 }
 
 impl Connection {
-    pub fn new(transport: &Transport, place: Place, group: u32, bytes: Option<u64>, seed: u64, now: Nanos) -> Self {
+    pub fn new(
+        transport: &Transport,
+        place: Place,
+        (workload, group): (u32, u32),
+        bytes: Option<u64>,
+        seed: u64,
+        now: Nanos,
+    ) -> Self {
         let tcp = &transport.tcp;
         let control =
             Controller::new(&transport.algorithm, tcp.mss, u64::from(tcp.initial_window) * u64::from(tcp.mss), seed);
@@ -100,6 +112,7 @@ impl Connection {
             sender: Sender::new(&transport.tcp, control, bytes),
             receiver,
             place,
+            workload,
             sender_timer: Nanos::MAX,
             receiver_timer: Nanos::MAX,
             on_their_way: 0,
@@ -128,7 +141,7 @@ impl Connection {
     /// A segment as a packet: of data, or the other way.
     #[inline]
     pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> OnItsWay {
-        let Place { index, number, routes, hosts, network_header } = place;
+        let Place { index, number, routes, hosts, network_header, class } = place;
         let way = usize::from(!data);
         OnItsWay {
             headers: Headers {
@@ -143,6 +156,7 @@ impl Connection {
             number,
             bytes: network_header + segment.header_bytes() + segment.length,
             ecn,
+            class,
             route: routes[way],
             hop: 0,
             owner: if data { Owner::Receiver(index) } else { Owner::Sender(index) },

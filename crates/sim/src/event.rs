@@ -31,6 +31,8 @@ pub(crate) enum Event {
     Datagram(u32),
     /// A workload's next flow starts.
     Start(u32),
+    /// A workload's flows stop.
+    Stop(u32),
     /// A switch's timer.
     SwitchTimer(u32),
     /// What a switch recirculates comes to ingress again.
@@ -148,10 +150,11 @@ impl Event {
             Self::ReceiverTimer(index) => (4, index),
             Self::Datagram(index) => (5, index),
             Self::Start(index) => (6, index),
-            Self::SwitchTimer(index) => (7, index),
-            Self::Recirculated(index) => (8, index),
-            Self::WarmedUp => (9, 0),
-            Self::Sample => (10, 0),
+            Self::Stop(index) => (7, index),
+            Self::SwitchTimer(index) => (8, index),
+            Self::Recirculated(index) => (9, index),
+            Self::WarmedUp => (10, 0),
+            Self::Sample => (11, 0),
         };
         debug_assert!(index <= Events::MOST);
         kind << INDEX | index
@@ -168,9 +171,10 @@ impl Event {
             4 => Self::ReceiverTimer(index),
             5 => Self::Datagram(index),
             6 => Self::Start(index),
-            7 => Self::SwitchTimer(index),
-            8 => Self::Recirculated(index),
-            9 => Self::WarmedUp,
+            7 => Self::Stop(index),
+            8 => Self::SwitchTimer(index),
+            9 => Self::Recirculated(index),
+            10 => Self::WarmedUp,
             _ => Self::Sample,
         }
     }
@@ -191,6 +195,7 @@ mod tests {
             Event::ReceiverTimer(4),
             Event::Datagram(5),
             Event::Start(6),
+            Event::Stop(7),
             Event::SwitchTimer(7),
             Event::Recirculated(8),
             Event::WarmedUp,

@@ -4,7 +4,11 @@
 //! - [`Transmitter`]: a link that sends one packet at a time, in exact integer arithmetic.
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
+//! - [`RateTrace`] and [`Varying`]: a link whose rate varies.
+//! - [`workload`]: who sends how much to whom, and when.
+//! - [`summary`]: fairness, percentiles and utilisation.
 
+mod build;
 mod connection;
 mod event;
 mod link;
@@ -16,20 +20,24 @@ mod seed;
 pub mod shapes;
 mod simulation;
 mod speedup;
+pub mod summary;
 mod telemetry;
 mod topology;
 mod trace;
 mod transmitter;
 pub mod workload;
 
+pub use build::{Built, Files, Group, build, files_of};
 pub use connection::{FlowRecord, Transport};
 pub use link::{LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
 pub use replay::{Output, Replay};
-pub use simulation::{BuildError, DatagramRecord, FlowSample, LinkSample, Sample, Simulation};
+pub use simulation::{
+    BuildError, Datagram, DatagramParams, DatagramRecord, FlowSample, LinkSample, Sample, Simulation,
+};
 pub use speedup::{Speedup, SpeedupError};
 pub use telemetry::{Hop, Journey, Telemetry};
 pub use topology::{LinkId, LinkParams, NodeId, Routes, SwitchParams, Topology};
-pub use trace::{RateTrace, Varying};
+pub use trace::{RateTrace, TraceError, Varying};
 pub use transmitter::Transmitter;

@@ -4,11 +4,12 @@ use crate::Observer;
 use crate::event::{Event, Events};
 use crate::link::{Link, LinkSink, LinkStats, Queue};
 use crate::packets::{OnItsWay, Owner, Packets};
+use crate::simulation::BuildError;
 use crate::topology::{LinkId, Topology};
 use queuescope_queue::{
-    AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
+    AnyDiscipline, AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
 };
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Nanos, Packet, PacketId, QueueId};
+use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
 
 /// Links, switches, and what is on its way between them.
@@ -48,7 +49,10 @@ pub(crate) enum Arrival {
 
 impl Network {
     /// An empty network.
-    pub fn new(topology: &Topology, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// If a switch cannot run its program.
+    pub fn new(topology: &Topology, seed: u64) -> Result<Self, BuildError> {
         let mut switches = Vec::new();
         let mut links: Vec<Option<Link>> = topology.links.iter().map(|_| None).collect();
         for (node, params) in topology.nodes.iter().enumerate().filter_map(|(n, node)| Some((n, node.switch.as_ref()?)))
@@ -58,14 +62,16 @@ impl Network {
             for (port, &link) in ports.iter().enumerate() {
                 let id = LinkId(link as u32);
                 let outlet = outlet(topology, id, seed);
-                let queue = Queue::Many(MultiQueue::new(params.queues.clone(), outlet));
+                let queue = Queue::Many(MultiQueue::new(params.pipeline.queues(), outlet));
                 let place = (switches.len() as u32, Port(port as u16));
                 links[link] = Some(Link::new(id, &topology.links[link], queue, Some(place)));
             }
             // The first link that leaves a switch is its bottleneck.
             let first = outlet(topology, LinkId(ports.first().map_or(0, |link| *link as u32)), seed);
+            let pipeline = params.pipeline.try_build(ports.len() as u16, first.rate, first.seed);
+            let name = || topology.nodes[node].name.clone();
             switches.push(Switch {
-                pipeline: params.pipeline.build(ports.len() as u16, first.rate, first.seed),
+                pipeline: pipeline.map_err(|error| BuildError::Program { switch: name(), error })?,
                 recirculation: params.recirculation,
                 recirculated: VecDeque::new(),
                 timer: Nanos::MAX,
@@ -94,7 +100,7 @@ impl Network {
         for switch in 0..network.switches.len() as u32 {
             network.set_switch_timer(switch);
         }
-        network
+        Ok(network)
     }
 
     /// A new packet starts on its way, from the host at the beginning of its route.
@@ -136,7 +142,7 @@ impl Network {
         let link = &mut self.links[index as usize];
         let on_its_way = self.packets.at(id);
         let size = ByteCount(u64::from(on_its_way.bytes + link.overhead));
-        let packet = Packet { id, flow: on_its_way.flow, size, class: Class(0), ecn: on_its_way.ecn };
+        let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
         link.stats.offered.packets += 1;
         link.stats.offered.bytes += size;
         let backlog = link.queue.backlog();
@@ -224,7 +230,7 @@ impl Network {
         on_its_way.ecn = departure.packet.ecn;
         link.stats.departed(departure);
         observer.departed(link.id, departure, on_its_way);
-        let arrives = link.transmitter.free_at().saturating_add(link.delay);
+        let arrives = link.transmitter.finished_at().saturating_add(link.delay);
         if link.sent.is_empty() {
             self.events.push(arrives, Event::Arrive(index));
         }
@@ -326,7 +332,7 @@ impl Network {
     #[inline]
     fn rewrite(&mut self, packet: &Packet, headers: &Headers) {
         let on_its_way = self.packets.at(packet.id);
-        (on_its_way.headers, on_its_way.ecn) = (*headers, packet.ecn);
+        (on_its_way.headers, on_its_way.ecn, on_its_way.class) = (*headers, packet.ecn, packet.class);
     }
 
     fn recirculate(&mut self, switch: u32, link: u32, id: PacketId) {
@@ -348,7 +354,7 @@ impl Network {
         let overhead = self.links[index as usize].overhead;
         let on_its_way = self.packets.at(id);
         let size = ByteCount(u64::from(on_its_way.bytes + overhead));
-        let packet = Packet { id, flow: on_its_way.flow, size, class: Class(0), ecn: on_its_way.ecn };
+        let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
         self.through_ingress(index, packet, observer);
     }
 
@@ -385,14 +391,25 @@ impl Network {
         self.links[link.index()].queue.backlog()
     }
 
+    /// Whether packets leave a link's queue in the order in which they came, all of them.
+    pub fn is_fifo(&self, link: LinkId) -> bool {
+        match &self.links[link.index()].queue {
+            Queue::One(discipline) => matches!(
+                discipline,
+                AnyDiscipline::TailDrop(_) | AnyDiscipline::Red(_) | AnyDiscipline::Pie(_) | AnyDiscipline::Pi2(_)
+            ),
+            Queue::Many(queues) => queues.queues() == 1,
+        }
+    }
+
     /// The name of what manages a link's queue, and what that counted.
     pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
         let link = &self.links[link.index()];
         match (&link.queue, link.switch) {
             (Queue::One(discipline), _) => (discipline.name(), discipline.stats()),
-            (Queue::Many(_), Some((switch, port))) => {
+            (Queue::Many(_), Some((switch, _))) => {
                 let pipeline = &self.switches[switch as usize].pipeline;
-                (pipeline.name(), pipeline.stats(port))
+                (pipeline.name(), pipeline.stats())
             }
             (Queue::Many(_), None) => ("queues", Vec::new()),
         }

@@ -1,7 +1,7 @@
 //! Packets on their way: what a queue does not see of them, in slots that are used again.
 
 use queuescope_queue::{Headers, Host};
-use queuescope_wire::{Ecn, Family, FlowId, FlowKey, PacketId};
+use queuescope_wire::{Class, Ecn, Family, FlowId, FlowKey, PacketId};
 
 /// Packets on their way.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub struct OnItsWay {
     pub bytes: u32,
     /// Its ECN codepoint.
     pub ecn: Ecn,
+    /// Its class of service, which a switch on its way may have written.
+    pub class: Class,
     /// Which way it takes, and how far along it is: the number of links behind it.
     pub(crate) route: u32,
     pub(crate) hop: u16,

@@ -8,10 +8,10 @@ use crate::network::{Arrival, Network};
 use crate::packets::{OnItsWay, Owner};
 use crate::seed;
 use crate::topology::{LinkId, NodeId, Topology};
-use crate::workload::FlowStart;
-use queuescope_queue::{Headers, Host};
+use crate::workload::{FlowStart, SizesError, WorkloadError};
+use queuescope_queue::{Headers, Host, PipelineError};
 use queuescope_tcp::CongestionControl;
-use queuescope_wire::{Backlog, ByteCount, Ecn, FlowId, Nanos};
+use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Nanos};
 use std::collections::BTreeMap;
 
 /// Traffic over a network. It does the same for the same topology, traffic and seed, whatever the machine.
@@ -39,6 +39,8 @@ struct Traffic {
     started: u64,
     workloads: Vec<Workload>,
     sources: Vec<Source>,
+    /// Flows of all sources.
+    datagram_flows: u32,
 }
 
 /// Flows that start one after the other, of a group.
@@ -51,12 +53,57 @@ struct Workload {
 
 /// A source of datagrams.
 struct Source {
-    datagrams: Box<dyn Iterator<Item = (Nanos, ByteCount)> + Send>,
-    next: Option<(Nanos, ByteCount)>,
+    datagrams: Box<dyn Iterator<Item = Datagram> + Send>,
+    next: Option<Datagram>,
     route: u32,
     hosts: [Host; 2],
-    flow: FlowId,
+    /// The number of its first flow among those of all sources.
+    first: u32,
+    class: Class,
+    ecn: Ecn,
     record: DatagramRecord,
+}
+
+/// Whose datagrams, and how they are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatagramParams {
+    /// The group of flows that they are of, by a number of the caller's.
+    pub group: u32,
+    /// Who sends.
+    pub from: NodeId,
+    /// Who receives.
+    pub to: NodeId,
+    /// Their class of service.
+    pub class: Class,
+    /// Their ECN codepoint.
+    pub ecn: Ecn,
+    /// How many flows they are of.
+    pub flows: u32,
+}
+
+/// A datagram that is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// When.
+    pub at: Nanos,
+    /// Its bytes, from the network header on.
+    pub size: ByteCount,
+    /// Which of its source's flows it is of, from 0.
+    pub flow: u32,
+}
+
+impl From<(Nanos, ByteCount)> for Datagram {
+    /// Of the source's only flow.
+    fn from((at, size): (Nanos, ByteCount)) -> Self {
+        Self { at, size, flow: 0 }
+    }
+}
+
+impl DatagramParams {
+    /// Of the first group, in the first class, not ECN-capable.
+    pub fn new(from: NodeId, to: NodeId) -> Self {
+        Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct, flows: 1 }
+    }
 }
 
 /// What became of the datagrams of a source, since the warm-up; sizes are from the network header on.
@@ -124,11 +171,11 @@ pub struct FlowSample {
 const FLOWS_SAMPLED: usize = 64;
 /// Bytes of an IPv4 and a UDP header.
 const DATAGRAM_HEADERS: u32 = 28;
-/// Flow ids of datagrams count down from the last.
-const LAST_FLOW: u32 = u32::MAX;
+/// Flow ids of datagrams are in the upper half of all, those of connections in the lower.
+const FIRST_DATAGRAM_FLOW: u32 = 1 << 31;
 
 /// A simulation that cannot be as it was described.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// There are no links from one node to another.
     #[error("there is no way from {from} to {to}: no links lead there")]
@@ -138,18 +185,47 @@ pub enum BuildError {
         /// The other.
         to: String,
     },
+    /// A switch that the network does not have.
+    #[error("there is no switch {name}")]
+    NoSwitch {
+        /// Its name.
+        name: String,
+    },
+    /// A file that was not given.
+    #[error("the contents of {path} are not there")]
+    NoFile {
+        /// Its path.
+        path: String,
+    },
+    /// Traffic that cannot be.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Sizes of flows that cannot be.
+    #[error(transparent)]
+    Sizes(#[from] SizesError),
+    /// A switch's program does not fit it.
+    #[error("switch {switch} cannot run its program: {error}")]
+    Program {
+        /// The switch.
+        switch: String,
+        /// Why not.
+        error: PipelineError,
+    },
 }
 
 impl Simulation {
     /// A network without traffic. What happens before `warmup` does not count.
-    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Self {
-        let network = Network::new(&topology, seed);
+    ///
+    /// # Errors
+    /// If a switch cannot run its program.
+    pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Result<Self, BuildError> {
+        let network = Network::new(&topology, seed)?;
         let (traffic, ways, samples) = (Traffic::default(), BTreeMap::new(), Vec::new());
         let mut simulation = Self { network, topology, traffic, ways, seed, warmup, interval: None, samples };
         if warmup > Nanos::ZERO {
             simulation.network.events.push(warmup, Event::WarmedUp);
         }
-        simulation
+        Ok(simulation)
     }
 
     /// The state is sampled at each multiple of `interval`.
@@ -158,11 +234,13 @@ impl Simulation {
         self.network.events.push(Nanos::ZERO, Event::Sample);
     }
 
-    /// Flows that are alike. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's.
+    /// Flows that are alike. Their `from` and `to` are numbers of nodes. `group` is a number of the caller's. At `stop` they
+    /// send what they have handed to TCP, and no more.
     pub fn add_flows(
         &mut self,
         group: u32,
         transport: Transport,
+        stop: Option<Nanos>,
         starts: impl Iterator<Item = FlowStart> + Send + 'static,
     ) {
         let index = self.traffic.workloads.len() as u32;
@@ -171,21 +249,22 @@ impl Simulation {
         if let Some(next) = &workload.next {
             self.network.events.push(next.at, Event::Start(index));
         }
+        if let Some(stop) = stop {
+            self.network.events.push(stop, Event::Stop(index));
+        }
         self.traffic.workloads.push(workload);
     }
 
-    /// A source of datagrams: when each is sent, and its bytes from the network header on. `group` is a number of the
-    /// caller's.
+    /// A source of datagrams, in order of time.
     ///
     /// # Errors
     /// If there is no way.
     pub fn add_datagrams(
         &mut self,
-        group: u32,
-        from: NodeId,
-        to: NodeId,
-        datagrams: impl Iterator<Item = (Nanos, ByteCount)> + Send + 'static,
+        datagrams_of: DatagramParams,
+        datagrams: impl Iterator<Item = Datagram> + Send + 'static,
     ) -> Result<(), BuildError> {
+        let DatagramParams { group, from, to, class, ecn, flows } = datagrams_of;
         let route = self.way(from, to)?;
         let index = self.traffic.sources.len() as u32;
         let hosts = [Host(from.0), Host(to.0)];
@@ -195,13 +274,16 @@ impl Simulation {
             next: None,
             route,
             hosts,
-            flow: FlowId(LAST_FLOW - index),
+            first: self.traffic.datagram_flows,
+            class,
+            ecn,
             record: DatagramRecord { group, hosts, sent: none, delivered: none },
         };
         source.next = source.datagrams.next();
-        if let Some((at, _)) = source.next {
-            self.network.events.push(at, Event::Datagram(index));
+        if let Some(next) = &source.next {
+            self.network.events.push(next.at, Event::Datagram(index));
         }
+        self.traffic.datagram_flows += flows.max(1);
         self.traffic.sources.push(source);
         Ok(())
     }
@@ -252,6 +334,7 @@ impl Simulation {
             Event::SenderTimer(connection) => self.on_sender_timer(connection, observer),
             Event::ReceiverTimer(connection) => self.on_receiver_timer(connection, observer),
             Event::Start(workload) => self.start(workload, observer),
+            Event::Stop(workload) => self.stop(workload, observer),
             Event::Datagram(source) => self.send_datagram(source, observer),
             Event::WarmedUp => self.warmed_up(),
             Event::Sample => self.sample(),
@@ -377,9 +460,9 @@ impl Simulation {
         let transport = &traffic.workloads[index as usize].transport;
         let free = traffic.free.pop().unwrap_or(traffic.connections.len() as u32);
         let hosts = nodes.map(|node| Host(node.0));
-        let network_header = transport.tcp.network_header;
-        let place = Place { index: free, number, routes: [there, back], hosts, network_header };
-        let mut connection = Connection::new(transport, place, group, start.bytes, seed, now);
+        let (network_header, class) = (transport.tcp.network_header, transport.class);
+        let place = Place { index: free, number, routes: [there, back], hosts, network_header, class };
+        let mut connection = Connection::new(transport, place, (index, group), start.bytes, seed, now);
         connection.sender.connect(now);
         match traffic.connections.get_mut(free as usize) {
             Some(old) => *old = connection,
@@ -388,22 +471,38 @@ impl Simulation {
         self.pump(free, observer);
     }
 
+    /// The connections of a workload send no more than they have begun to.
+    fn stop(&mut self, index: u32, observer: &mut impl Observer) {
+        self.traffic.workloads[index as usize].next = None;
+        for connection in 0..self.traffic.connections.len() as u32 {
+            let place = &mut self.traffic.connections[connection as usize];
+            if place.workload == index && !place.sender.is_done() {
+                place.sender.close();
+                self.pump(connection, observer);
+            }
+        }
+    }
+
     fn send_datagram(&mut self, index: u32, observer: &mut impl Observer) {
         let source = &mut self.traffic.sources[index as usize];
-        let Some((_, size)) = source.next.take() else { return };
+        let Some(Datagram { size, flow, .. }) = source.next.take() else { return };
         source.next = source.datagrams.next();
-        if let Some((at, _)) = source.next {
-            self.network.events.push(at, Event::Datagram(index));
+        if let Some(next) = &source.next {
+            // A source that runs back in time sends at once.
+            self.network.events.push(next.at.max(self.network.now), Event::Datagram(index));
         }
+        let number = source.first.wrapping_add(flow);
+        let flow = FlowId(FIRST_DATAGRAM_FLOW.wrapping_add(number));
         source.record.sent.packets += 1;
         source.record.sent.bytes += size;
         let [from, to] = source.hosts;
         let packet = OnItsWay {
-            headers: Headers::plain(from, to, source.flow),
-            flow: source.flow,
-            number: u64::from(index),
+            headers: Headers::plain(from, to, flow),
+            flow,
+            number: u64::from(number),
             bytes: u32::try_from(size.0).unwrap_or(u32::MAX).max(DATAGRAM_HEADERS),
-            ecn: Ecn::NotEct,
+            ecn: source.ecn,
+            class: source.class,
             route: source.route,
             hop: 0,
             owner: Owner::Datagrams(index),
@@ -502,6 +601,11 @@ impl Simulation {
     /// The name of what manages a link's queue, and what that counted since the start.
     pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
         self.network.discipline(link)
+    }
+
+    /// Whether packets leave a link's queue in the order in which they came.
+    pub fn is_fifo(&self, link: LinkId) -> bool {
+        self.network.is_fifo(link)
     }
 
     /// What waits before a link.

@@ -16,6 +16,12 @@ impl Speedup {
     /// As captured.
     pub const NONE: Self = Self { numerator: 1, denominator: 1 };
 
+    /// A factor above zero, to the nearest billionth, which is the least.
+    pub fn nearest(factor: f64) -> Self {
+        const BILLION: u64 = 1_000_000_000;
+        Self { numerator: ((factor * BILLION as f64).round() as u64).max(1), denominator: BILLION }
+    }
+
     /// A span of captured time as a span of replayed time.
     #[inline]
     pub fn apply(self, span: Nanos) -> Nanos {

@@ -1,7 +1,7 @@
 //! Nodes and links: what a simulation is built from.
 
 use crate::LinkRate;
-use queuescope_queue::{DisciplineParams, MultiQueueParams, PipelineParams};
+use queuescope_queue::{DisciplineParams, PipelineParams};
 use queuescope_wire::{Nanos, Rate};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,8 +40,6 @@ pub(crate) struct Node {
 pub struct SwitchParams {
     /// The program.
     pub pipeline: PipelineParams,
-    /// The queues of each port.
-    pub queues: MultiQueueParams,
     /// How long a packet takes from egress back to ingress.
     pub recirculation: Nanos,
 }
@@ -85,9 +83,19 @@ impl Topology {
         LinkId(self.links.len() as u32 - 1)
     }
 
+    /// All links, by their numbers.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
+        (0..self.links.len() as u32).map(LinkId)
+    }
+
     /// A link, by its number.
     pub fn link(&self, link: LinkId) -> &LinkParams {
         &self.links[link.index()]
+    }
+
+    /// A link that is still to be changed.
+    pub(crate) fn link_mut(&mut self, link: LinkId) -> &mut LinkParams {
+        &mut self.links[link.index()]
     }
 
     /// A node's name.

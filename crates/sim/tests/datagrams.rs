@@ -6,8 +6,8 @@ use queuescope_queue::{
 };
 use queuescope_sim::shapes::{Dumbbell, Wire, add_both};
 use queuescope_sim::{
-    BuildError, Journey, LinkId, LinkRate, NodeId, Observer, OnItsWay, Output, Replay, Simulation, Telemetry, Topology,
-    number,
+    BuildError, Datagram, DatagramParams, Journey, LinkId, LinkRate, NodeId, Observer, OnItsWay, Output, Replay,
+    Simulation, Telemetry, Topology, number,
 };
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
 
@@ -79,8 +79,8 @@ proptest! {
         let arrivals: Vec<_> =
             gaps.iter().scan(0, |now, (gap, size)| { *now += gap; Some((Nanos(*now), ByteCount(*size))) }).collect();
         let (topology, [from, to], link) = one_link(&wire(bits, 7, limit));
-        let mut simulation = Simulation::new(topology, 0, Nanos::ZERO);
-        simulation.add_datagrams(0, from, to, arrivals.clone().into_iter()).unwrap();
+        let mut simulation = Simulation::new(topology, 0, Nanos::ZERO).unwrap();
+        simulation.add_datagrams(DatagramParams::new(from, to), arrivals.clone().into_iter().map(Datagram::from)).unwrap();
         let mut simulated = Log::default();
         simulation.run_until(Nanos(u64::MAX / 2), &mut simulated);
 
@@ -111,11 +111,11 @@ proptest! {
         let hosts = rates.iter().map(|_| wire(100_000_000, 100_000, Limit::Packets(20)));
         let dumbbell = Dumbbell::new(&wire(20_000_000, 1_000_000, Limit::Packets(most)), None, hosts);
         let links = dumbbell.topology.clone();
-        let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO);
+        let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO).unwrap();
         for (n, megabits) in rates.iter().enumerate() {
             let gap = 1_500 * 8 * 1_000 / megabits;
-            let datagrams = (0..).map(move |k| (Nanos(k * gap), ByteCount(1_500)));
-            simulation.add_datagrams(n as u32, dumbbell.left[n], dumbbell.right[n], datagrams).unwrap();
+            let datagrams = (0..).map(move |k| (Nanos(k * gap), ByteCount(1_500)).into());
+            simulation.add_datagrams(DatagramParams::new(dumbbell.left[n], dumbbell.right[n]), datagrams).unwrap();
         }
         let mut ends = ends;
         ends.sort_unstable();
@@ -146,9 +146,11 @@ fn delays_add_up() {
     add_both(&mut topology, ("ab", "ba"), (nodes[0], nodes[1]), &first, true);
     let (second, _) =
         add_both(&mut topology, ("bc", "cb"), (nodes[1], nodes[2]), &wire(4_000_000, 5_000_000, Limit::None), true);
-    let mut simulation = Simulation::new(topology, 0, Nanos::ZERO);
+    let mut simulation = Simulation::new(topology, 0, Nanos::ZERO).unwrap();
     let datagrams = [(Nanos(1_000), ByteCount(1_000)), (Nanos(1_000), ByteCount(500))];
-    simulation.add_datagrams(0, nodes[0], nodes[2], datagrams.into_iter()).unwrap();
+    simulation
+        .add_datagrams(DatagramParams::new(nodes[0], nodes[2]), datagrams.into_iter().map(Datagram::from))
+        .unwrap();
     let mut log = Log { link: second.0, ..Log::default() };
     simulation.run_until(Nanos(1_000 + 3_000_000 + 1_000_000 + 5_000_000 + 2_000_000 - 1), &mut log);
     assert_eq!(simulation.datagrams().next().unwrap().delivered.packets, 0);
@@ -168,18 +170,18 @@ fn the_shortest_way_is_taken_and_no_way_is_an_error() {
     }
     let routes = topology.routes_from(nodes[0]);
     assert_eq!((routes.to(nodes[2]), routes.to(nodes[3]), routes.to(nodes[0])), (Some(vec![2, 4]), None, Some(vec![])));
-    let mut simulation = Simulation::new(topology, 0, Nanos::ZERO);
+    let mut simulation = Simulation::new(topology, 0, Nanos::ZERO).unwrap();
     let no_way = BuildError::NoWay { from: "a".to_owned(), to: "d".to_owned() };
-    assert_eq!(simulation.add_datagrams(0, nodes[0], nodes[3], [].into_iter()), Err(no_way));
+    assert_eq!(simulation.add_datagrams(DatagramParams::new(nodes[0], nodes[3]), [].into_iter()), Err(no_way));
 }
 
 /// What came before the warm-up was over does not count, and packets that were on their way then do when they arrive.
 #[test]
 fn a_warm_up_does_not_count() {
     let (topology, [from, to], link) = one_link(&wire(8_000_000, 0, Limit::None));
-    let mut simulation = Simulation::new(topology, 0, Nanos(10_500_000));
-    let datagrams = (0..20).map(|n| (Nanos(n * 1_000_000), ByteCount(1_000)));
-    simulation.add_datagrams(0, from, to, datagrams).unwrap();
+    let mut simulation = Simulation::new(topology, 0, Nanos(10_500_000)).unwrap();
+    let datagrams = (0..20).map(|n| (Nanos(n * 1_000_000), ByteCount(1_000)).into());
+    simulation.add_datagrams(DatagramParams::new(from, to), datagrams).unwrap();
     simulation.run_until(Nanos(1_000_000_000), &mut ());
     let record = simulation.datagrams().next().unwrap();
     assert_eq!((record.sent.packets, record.delivered.packets), (9, 10));
@@ -199,8 +201,10 @@ fn telemetry_follows_a_packet() {
         journeys.push((journey.number, hops, journey.at.0, journey.dropped));
     };
     let mut telemetry = Telemetry::new(&dumbbell.topology, Log { link: bottleneck.0, ..Log::default() }, told);
-    let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO);
-    simulation.add_datagrams(0, from, to, (0..5).map(|_| (Nanos(0), ByteCount(1_000)))).unwrap();
+    let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO).unwrap();
+    simulation
+        .add_datagrams(DatagramParams::new(from, to), (0..5).map(|_| (Nanos(0), ByteCount(1_000)).into()))
+        .unwrap();
     simulation.run_until(Nanos(1_000_000_000), &mut telemetry);
     let (left, right) = (NodeId(0), NodeId(1));
     // A packet takes 100 us on the way to the bottleneck, 1 ms on that, 100 us behind it.

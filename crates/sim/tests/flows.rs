@@ -50,7 +50,7 @@ fn flows_with_an_end_finish_and_make_room() {
         to: to[0].0 as usize,
         bytes: Some(1 + n * 97 % 40_000),
     });
-    simulation.add_flows(0, setting.transport(), starts);
+    simulation.add_flows(0, setting.transport(), None, starts);
     simulation.run_until(Nanos(40_000_000_000), &mut ());
     let flows = simulation.flows();
     assert_eq!(flows.len(), 1_000);

@@ -4,6 +4,7 @@
 //! - [`Sender`] and [`Receiver`], made of [`TcpParams`]: the two ends of a connection that sends one way.
 //! - [`CongestionControl`]: what a sender asks and tells; one file per algorithm.
 
+mod clock;
 pub mod congestion;
 mod params;
 mod receiver;

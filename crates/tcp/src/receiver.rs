@@ -5,6 +5,7 @@
 //! so the window that is advertised never shrinks. The receiver does not close its own half: a FIN is acknowledged and that
 //! is the end.
 
+use crate::clock::Clock;
 use crate::congestion::EcnUse;
 use crate::params::TcpParams;
 use crate::segment::{Flags, Sacks, Segment, Timestamps};
@@ -16,6 +17,7 @@ use std::collections::VecDeque;
 pub struct Receiver {
     params: TcpParams,
     ecn_use: EcnUse,
+    clock: Option<Clock>,
     state: State,
     ecn: bool,
     /// The next byte in order.
@@ -38,6 +40,7 @@ pub struct Receiver {
     repeat_syn_at: Option<Nanos>,
     syn_rto: Nanos,
     marks: Marks,
+    lag: Lag,
     stats: ReceiverStats,
 }
 
@@ -76,6 +79,17 @@ struct Due {
     ack: bool,
 }
 
+/// What ns-3 3.37 keeps for counted marks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lag {
+    /// What was expected when the last segment came.
+    expected: Option<u64>,
+    /// The highest segment that was marked.
+    marked: u64,
+    /// Whether the last segment in order left its ACK to later.
+    delays: bool,
+}
+
 /// What is known of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Marks {
@@ -92,6 +106,7 @@ impl Receiver {
         Self {
             params: *params,
             ecn_use,
+            clock: Clock::new(params.timestamp_tick),
             state: State::Listen,
             ecn: false,
             next: 0,
@@ -108,6 +123,7 @@ impl Receiver {
             repeat_syn_at: None,
             syn_rto: params.initial_rto,
             marks: Marks::None,
+            lag: Lag::default(),
             stats: ReceiverStats::default(),
         }
     }
@@ -195,6 +211,7 @@ impl Receiver {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.ack_at = None;
             self.due.ack = true;
+            self.lag.delays = true;
             self.stats.delayed_acks += 1;
         }
         if self.repeat_syn_at.is_some_and(|at| at <= now) {
@@ -265,6 +282,7 @@ impl Receiver {
                 self.islands.pop_front();
             }
             // A hole was filled, wholly or in part (RFC 5681 section 4.2).
+            self.lag.delays = false;
             self.due.ack = true;
             return;
         }
@@ -273,6 +291,7 @@ impl Receiver {
             self.duplicate = Some((seq, end));
         } else {
             self.stats.out_of_order += 1;
+            self.lag.delays = false;
             self.add_island(seq, end);
         }
         self.due.ack = true;
@@ -280,9 +299,10 @@ impl Receiver {
 
     fn acknowledge_in_order(&mut self, segment: &Segment, now: Nanos) {
         self.unacknowledged += 1;
-        if segment.flags.contains(Flags::FIN) || self.unacknowledged >= self.params.delayed_ack_count {
-            self.due.ack = true;
-        } else if self.quick_acks > 0 {
+        let at_once = self.quick_acks > 0 || segment.flags.contains(Flags::FIN);
+        let full = at_once || self.unacknowledged >= self.params.delayed_ack_count;
+        self.lag.delays = !full;
+        if full {
             self.due.ack = true;
         } else if !self.due.ack && self.ack_at.is_none() {
             self.ack_at = Some(now.saturating_add(self.params.delayed_ack_timeout));
@@ -369,6 +389,7 @@ impl Receiver {
                     self.marks = Marks::Fresh;
                 }
             }
+            EcnUse::Counted if self.params.counted_echo_lags => self.note_counted_lagging(segment, marked),
             EcnUse::Counted => {
                 if segment.length == 0 || marked == (self.marks != Marks::None) {
                     return;
@@ -384,11 +405,27 @@ impl Receiver {
         }
     }
 
-    fn segment(&self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {
-        let timestamps = self
-            .params
-            .timestamp_tick
-            .map(|tick| Timestamps { value: (now.0 / tick.0.max(1)) as u32, echo: self.echo_timestamp });
+    fn note_counted_lagging(&mut self, segment: &Segment, marked: bool) {
+        // A mark on what was sent again counts for nothing.
+        let marked = marked && segment.seq > self.lag.marked;
+        if marked {
+            self.lag.marked = segment.seq;
+        }
+        if marked != (self.marks != Marks::None)
+            && self.lag.delays
+            && let Some(expected) = self.lag.expected
+        {
+            self.due.earlier = Some((expected, !marked));
+            self.unacknowledged = 0;
+            self.ack_at = None;
+        }
+        self.lag.expected = Some(self.next);
+        self.marks = if marked { Marks::Fresh } else { Marks::None };
+    }
+
+    fn segment(&mut self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {
+        let echo = self.echo_timestamp;
+        let timestamps = self.clock.as_mut().map(|clock| Timestamps { value: clock.at(now), echo });
         Segment { seq, ack, window: self.params.receive_window, length: 0, flags, timestamps, sacks: Sacks::default() }
     }
 

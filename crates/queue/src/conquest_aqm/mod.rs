@@ -21,7 +21,7 @@ mod held;
 
 use crate::hash_to_queues::digest;
 use crate::random::Random;
-use crate::{DropReason, Egress, Headers, Ingress, MarkReason, Outlet, Pipeline, Port, Sink};
+use crate::{DropReason, Egress, Headers, Ingress, Limit, MarkReason, Outlet, Pipeline, Port, Sink, TailDropParams};
 pub use curve::{Curve, Step, Steps, StepsError};
 use held::Held;
 use queuescope_sketch::{ConQuest, ConQuestParams, ConQuestStats, Estimator, Expiry, ParamsError, Weights};
@@ -46,6 +46,8 @@ pub struct ConQuestAqmParams {
     pub response: Response,
     /// Where that happens.
     pub act_at: ActAt,
+    /// What the queue of each port is, which the driver keeps. 16384 packets by default.
+    pub queue: TailDropParams,
 }
 
 /// What a flow's weight is counted in.
@@ -155,6 +157,7 @@ impl Default for ConQuestAqmParams {
             curve: Curve::Threshold,
             response: Response::MarkOrDrop,
             act_at: ActAt::Egress,
+            queue: TailDropParams { limit: Limit::Packets(16_384) },
         }
     }
 }

@@ -141,8 +141,8 @@ impl BurstAllowance {
         }
     }
 
-    /// Whether an update in calm changes nothing that matters: an allowance of the RFC's is renewed by the packet that ends
-    /// the calm.
+    /// Whether an update in calm changes nothing that matters: an allowance of the RFC's is renewed by the packet that
+    /// ends the calm.
     pub fn at_rest(&self) -> bool {
         match self.kind {
             PieBurst::None | PieBurst::Rfc8033(_) => true,

@@ -1,7 +1,7 @@
 //! How fast a queue drains, measured while enough waits (RFC 8033 section 5.2, in the form of appendix B).
 //!
-//! The text of section 5.2 ends a measurement at every departure that has not reached the threshold, which would never let
-//! one succeed; appendix B ends it where the threshold is reached, and so does this.
+//! The text of section 5.2 ends a measurement at every departure that has not reached the threshold, which would never
+//! let one succeed; appendix B ends it where the threshold is reached, and so does this.
 
 use queuescope_wire::{ByteCount, Nanos};
 
@@ -46,6 +46,11 @@ impl DepartureRate {
     /// How long `backlog` takes; none at all before the first measurement.
     pub fn delay(&self, backlog: ByteCount) -> Nanos {
         Nanos((backlog.0 as f64 * self.mean_time / self.threshold as f64) as u64)
+    }
+
+    /// Whether a measurement has ended.
+    pub fn is_known(&self) -> bool {
+        self.mean_time > 0.0
     }
 
     /// PIE becomes active: what was measured is forgotten and a measurement begins.

@@ -13,8 +13,8 @@ pub struct PieParams {
     pub target: Nanos,
     /// How often the probability is computed. Source: `T_UPDATE`, section 4.2, 15 ms.
     pub update: Nanos,
-    /// When it is computed for the first time; then each `update` on the clock of `now`. None: one `update` after the first
-    /// packet has come (the RFC does not say).
+    /// When it is computed for the first time; then each `update` on the clock of `now`. None: one `update` after the
+    /// first packet has come (the RFC does not say).
     pub first_update: Option<Nanos>,
     /// What the distance of the delay to its target weighs, in Hz. Source: appendix A, 1/8.
     pub alpha: f64,
@@ -32,8 +32,8 @@ pub struct PieParams {
     pub raise_above: Option<Nanos>,
     /// How bursts are let pass.
     pub burst: PieBurst,
-    /// Whether nothing is dropped early while the delay at the last update was below half of the target and the probability
-    /// below 20 %. Source: section 4.1.
+    /// Whether nothing is dropped early while the delay at the last update was below half of the target and the
+    /// probability below 20 %. Source: section 4.1.
     pub spare_below_half: bool,
     /// A queue of no more than this has nothing dropped early. Source: section 4.1, twice `MEAN_PKTSIZE`.
     pub short_queue: Option<ShortQueue>,
@@ -42,7 +42,8 @@ pub struct PieParams {
     /// ECN-capable packets are marked in place of dropped while the probability is below this; none: they are dropped.
     /// Source: `mark_ecnth`, section 5.1, 10 %.
     pub mark_below: Option<f64>,
-    /// A size to whose ratio a packet's size scales its probability. Not by default; ns-3 does so if its limit is in bytes.
+    /// A size to whose ratio a packet's size scales its probability. Not by default; ns-3 does so if its limit is in
+    /// bytes.
     pub scale_to_size: Option<ByteCount>,
     /// When PIE is on at all.
     pub activation: PieActivation,
@@ -54,7 +55,8 @@ pub enum PieScaling {
     /// Down to 1/2048 while the probability is small (section 4.2).
     #[default]
     Rfc8033,
-    /// As ns-3 up to 3.31, the `ns3-default` of Kunze et al. (IM 2021): down to 1/32 only, and twice as much from 10 % on.
+    /// As ns-3 up to 3.31, the `ns3-default` of Kunze et al. (IM 2021): down to 1/32 only, and twice as much from 10 %
+    /// on.
     Ns3Old,
     /// Not at all.
     None,
@@ -65,13 +67,14 @@ pub enum PieScaling {
 pub enum PieDelay {
     /// How long the packet that left last had waited (section 4.3).
     Timestamps {
-        /// Whether the delay is 0 once the queue is empty, as in Linux and ns-3. The pseudocode keeps the last one, so that
-        /// the probability goes on growing while nothing waits.
+        /// Whether the delay is 0 once the queue is empty, as in Linux and ns-3. The pseudocode keeps the last one, so
+        /// that the probability goes on growing while nothing waits.
         zero_when_empty: bool,
     },
     /// The backlog over the measured departure rate (section 5.2 in the form of appendix B).
     DepartureRate {
-        /// So much has to wait for a measurement to begin, and to leave for it to end. Source: `DQ_THRESHOLD`, 16384 bytes.
+        /// So much has to wait for a measurement to begin, and to leave for it to end. Source: `DQ_THRESHOLD`, 16384
+        /// bytes.
         threshold: ByteCount,
     },
     /// The backlog over the rate of the link.
@@ -95,7 +98,8 @@ pub enum PieDecay {
 pub enum PieBurst {
     /// They are not.
     None,
-    /// Nothing is dropped early for so long, counted anew whenever the probability is 0 and the delay low (section 4.4).
+    /// Nothing is dropped early for so long, counted anew whenever the probability is 0 and the delay low (section
+    /// 4.4).
     Rfc8033(Nanos),
     /// The same for ns-3: counted from the first packet after 1.5 s of calm, and the probability stays 0 meanwhile.
     Ns3(Nanos),
@@ -119,7 +123,8 @@ pub enum PieActivation {
     /// From when the queue is a third full until the probability is 0 and the delay low (section 5.3). Without a limit:
     /// always.
     ThirdOfLimit,
-    /// As ns-3's `ActiveThreshold`: from when the delay reaches this until the probability is 0 and the delay below 1 ms.
+    /// As ns-3's `ActiveThreshold`: from when the delay reaches this until the probability is 0 and the delay below 1
+    /// ms.
     Delay(Nanos),
 }
 
@@ -179,8 +184,8 @@ impl PieParams {
         Self::ns3_with_limit(Limit::Packets(25))
     }
 
-    /// The same with another limit. In bytes, ns-3 scales the probability by the size of a packet to 1000 bytes, and calls
-    /// a queue short by bytes.
+    /// The same with another limit. In bytes, ns-3 scales the probability by the size of a packet to 1000 bytes, and
+    /// calls a queue short by bytes.
     pub fn ns3_with_limit(limit: Limit) -> Self {
         let mean = ByteCount(1000);
         let in_bytes = matches!(limit, Limit::Bytes(_));

@@ -7,15 +7,16 @@ use queuescope_wire::Nanos;
 /// Which differences share an entry, and which value stands for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PieTableLayout {
-    /// As section VI.D states it: each microsecond from -10 to 10 and two microseconds elsewhere for the distance to the
-    /// target; three microseconds for the change of the delay; 0 a range of its own in both. A range's middle stands for
-    /// it. Where the paper leaves it open: ranges are filled from the low end of each part, so that the last of a part may
-    /// be shorter; and the outermost ranges reach to the ends of 16 bits, so that no difference is without one.
+    /// As section VI.D states it: each microsecond from -10 to 10 and two microseconds elsewhere for the distance to
+    /// the target; three microseconds for the change of the delay; 0 a range of its own in both. A range's middle
+    /// stands for it. Where the paper leaves it open: ranges are filled from the low end of each part, so that the last
+    /// of a part may be shorter; and the outermost ranges reach to the ends of 16 bits, so that no difference is
+    /// without one.
     #[default]
     AsStated,
-    /// As the published scripts fill it: each microsecond from -9 to 9 and two elsewhere, -125 to 455; four microseconds
-    /// from -600 to 600. `hi + lo / 2` stands for the range, which is about 1.5 times its middle. A difference outside of
-    /// all ranges counts as the first, which is the lowest.
+    /// As the published scripts fill it: each microsecond from -9 to 9 and two elsewhere, -125 to 455; four
+    /// microseconds from -600 to 600. `hi + lo / 2` stands for the range, which is about 1.5 times its middle. A
+    /// difference outside of all ranges counts as the first, which is the lowest.
     AsPublished,
 }
 

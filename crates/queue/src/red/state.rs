@@ -40,7 +40,7 @@ impl Curve {
         let packets_per_second = rate.bits_per_second() as f64 / (8.0 * mean_packet);
         let bytes = params.unit == RedUnit::Bytes;
         let RedThresholds { min, max } = params.thresholds.unwrap_or_else(|| {
-            // The ARED paper, section 5.2.
+            // As the ARED paper sets them.
             let half = params.target_delay.as_secs_f64() * packets_per_second / 2.0;
             let min = half.max(5.0) * if bytes { mean_packet } else { 1.0 };
             RedThresholds { min, max: 3.0 * min }
@@ -287,8 +287,8 @@ mod tests {
         gaps
     }
 
-    /// The paper's section VII: gaps are uniform in 1 ..= 1/p. Its figure 2 counts a packet before it decides, so that the
-    /// longest gap is one less. If it waits, they are as much longer.
+    /// The paper's section VII: gaps are uniform in 1 ..= 1/p. Its figure 2 counts a packet before it decides, so that
+    /// the longest gap is one less. If it waits, they are as much longer.
     #[test]
     fn drops_are_spread_evenly() {
         for (wait, range, mean) in [(false, 1..=19, 10.0), (true, 20..=39, 29.5)] {
@@ -323,8 +323,8 @@ mod tests {
         }
     }
 
-    /// On 12 Mb/s with 1500 bytes, 1000 packets a second: a weight of 1 - exp(-1/1000). The mean wait of 40 ms is 40 packets:
-    /// thresholds 20 and 60.
+    /// On 12 Mb/s with 1500 bytes, 1000 packets a second: a weight of 1 - exp(-1/1000). The mean wait of 40 ms is 40
+    /// packets: thresholds 20 and 60.
     #[test]
     fn what_follows_from_the_link() {
         let params = RedParams {
@@ -344,7 +344,7 @@ mod tests {
         assert!((short.min - 7500.0).abs() < 1e-9 && (short.max - 22_500.0).abs() < 1e-9, "{short:?}");
     }
 
-    /// The ARED paper's figure 2 at its corners: halfway between thresholds 5 and 15 are 9 to 11.
+    /// Halfway between thresholds 5 and 15 are 9 to 11.
     #[test]
     fn the_probability_adapts_once_an_interval() {
         let adaptation = RedAdaptation::Adaptive(AredParams { bottom: Some(0.0185), ..AredParams::default() });

@@ -1,4 +1,4 @@
-//! A small switch: ports with tail-drop queues served round robin, a link of a rate at each, recirculation, timers.
+//! A small switch: ports with tail-drop queues served round robin or by priority, a link of a rate at each, recirculation, timers.
 //!
 //! It does what a pipeline answers, and checks that every packet that came is on a link, dropped or in a queue, once.
 
@@ -6,7 +6,7 @@ use queuescope_queue::{
     Discipline, DropReason, Dropped, Egress, Headers, Host, Ingress, Limit, MarkReason, Outlet, Pipeline, Port, Sink,
     TailDrop, TailDropParams,
 };
-use queuescope_wire::{ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 pub struct Switch<P> {
     pub program: P,
     pub log: Log,
+    /// Whether the first queue is always served first.
+    pub by_priority: bool,
     ports: Vec<OutPort>,
     recirculation: Nanos,
     now: Nanos,
@@ -48,6 +50,18 @@ struct OutPort {
     queues: Vec<TailDrop>,
     turn: usize,
     busy: bool,
+}
+
+impl OutPort {
+    /// Of all queues, as departures tell it.
+    fn backlog(&self) -> Backlog {
+        let mut sum = Backlog::default();
+        for queue in &self.queues {
+            sum.packets += queue.backlog().packets;
+            sum.bytes += queue.backlog().bytes;
+        }
+        sum
+    }
 }
 
 /// At the same time, in the order in which they were scheduled.
@@ -113,6 +127,7 @@ impl<P: Pipeline> Switch<P> {
         Self {
             program,
             log: Log::default(),
+            by_priority: false,
             ports: ports.iter().map(port).collect(),
             recirculation,
             now: Nanos::ZERO,
@@ -164,6 +179,11 @@ impl<P: Pipeline> Switch<P> {
         }
         self.check();
         assert!(self.headers.is_empty(), "what waits is on no link");
+    }
+
+    /// What waits in all queues of a port.
+    pub fn backlog(&self, port: u16) -> Backlog {
+        self.ports[usize::from(port)].backlog()
     }
 
     pub fn check(&self) {
@@ -223,7 +243,8 @@ impl<P: Pipeline> Switch<P> {
             out.queues[turn].dequeue(self.now, &mut self.log).map(|departure| (turn, departure))
         });
         let Some((turn, mut departure)) = found else { return };
-        out.turn = (turn + 1) % count;
+        departure.backlog_out = out.backlog();
+        out.turn = if self.by_priority { 0 } else { (turn + 1) % count };
         out.busy = true;
         let time = out.rate.time_for(departure.packet.size);
         let id = departure.packet.id.0;
@@ -262,6 +283,12 @@ impl Log {
     /// Packets of a flow that were sent, dropped, marked.
     pub fn sent_of(&self, flow: u32) -> usize {
         self.sent.iter().filter(|sent| sent.departure.packet.flow.0 == flow).count()
+    }
+
+    /// Packets of a flow that were sent from some time on, up to another.
+    pub fn sent_between(&self, flow: u32, from: Nanos, to: Nanos) -> impl Iterator<Item = &Departure> {
+        let sent = self.sent.iter().map(|sent| &sent.departure);
+        sent.filter(move |left| left.packet.flow.0 == flow && (from..to).contains(&left.dequeued))
     }
 
     pub fn dropped_for(&self, reason: DropReason) -> usize {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A flow that sends ten times its share harms only those in its queue: round robin gives the others theirs.
 #[test]
 fn a_flood_fills_only_its_own_queue() {
-    let program = HashToQueues::new(HashToQueuesParams { queues: 4, seed: 3 });
+    let program = HashToQueues::new(HashToQueuesParams { queues: 4, seed: 3, ..HashToQueuesParams::default() });
     let flows = [0, 1, 2, 3].map(|queue| (0..).find(|flow| program.queue(FlowId(*flow)) == queue).unwrap());
     let ports = outlets(&[12_000_000], 4);
     let mut switch = Switch::new(program, &ports, 4, Limit::Packets(10), Nanos(1_000));
@@ -42,7 +42,7 @@ proptest! {
     fn a_flow_keeps_its_queue_and_its_order(
         arrivals in prop::collection::vec((0..2_000u64, 0..20u32, 40..1500u64), 0..200), queues in 1..9u16, seed in any::<u64>()
     ) {
-        let program = HashToQueues::new(HashToQueuesParams { queues, seed });
+        let program = HashToQueues::new(HashToQueuesParams { queues, seed, ..HashToQueuesParams::default() });
         let ports = outlets(&[10_000_000_000], queues);
         let mut switch = Switch::new(program, &ports, queues, Limit::Packets(5), Nanos(1_000));
         let mut time = 0;

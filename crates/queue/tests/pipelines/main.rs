@@ -1,5 +1,6 @@
 //! Switch programs, driven by a small switch with tail-drop queues.
 
+mod abc;
 mod ack_window;
 mod conquest_aqm;
 mod driver;

@@ -5,7 +5,7 @@ use queuescope_sim::shapes::{Dumbbell, Wire};
 use queuescope_sim::workload::FlowStart;
 use queuescope_sim::{LinkRate, NodeId, Simulation, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::{Class, Nanos, Rate};
 
 /// Long flows over a bottleneck.
 pub struct Setting {
@@ -41,7 +41,7 @@ impl Setting {
     /// The hosts' transport.
     pub fn transport(&self) -> Transport {
         let tcp = TcpParams { ecn: self.ecn, ..TcpParams::linux() };
-        Transport { tcp, algorithm: self.algorithm.params(Profile::Linux) }
+        Transport { tcp, algorithm: self.algorithm.params(Profile::Linux), class: Class(0) }
     }
 
     /// The network without flows, and the hosts.
@@ -50,7 +50,7 @@ impl Setting {
         let wire = |bits, delay, discipline| Wire { rate: rate(bits), delay: Nanos(delay), overhead: 0, discipline };
         let hosts = (0..self.flows).map(|_| wire(10 * self.rate, self.rtt.0 / 8, DisciplineParams::default()));
         let dumbbell = Dumbbell::new(&wire(self.rate, self.rtt.0 / 4, self.discipline.clone()), None, hosts);
-        let simulation = Simulation::new(dumbbell.topology, self.seed, Nanos(self.warmup * 1_000_000_000));
+        let simulation = Simulation::new(dumbbell.topology, self.seed, Nanos(self.warmup * 1_000_000_000)).unwrap();
         (simulation, dumbbell.left, dumbbell.right)
     }
 }
@@ -61,7 +61,7 @@ pub fn run(setting: &Setting) -> Simulation {
     for (n, (from, to)) in (0u64..).zip(left.iter().zip(&right)) {
         let at = Nanos(n * 10_000_000);
         let start = FlowStart { at, from: from.0 as usize, to: to.0 as usize, bytes: None };
-        simulation.add_flows(0, setting.transport(), std::iter::once(start));
+        simulation.add_flows(0, setting.transport(), None, std::iter::once(start));
     }
     simulation.run_until(Nanos(setting.seconds * 1_000_000_000), &mut ());
     simulation

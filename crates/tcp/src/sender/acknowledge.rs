@@ -62,7 +62,8 @@ impl<C: CongestionControl> Sender<C> {
         let echo = self.ecn && segment.flags.contains(Flags::ECE);
         self.stats.echoes += u64::from(echo);
 
-        let mut tally = Tally { sure_until: self.sure_until(segment, now), ..Tally::default() };
+        let least = self.rtt.least().unwrap_or(Nanos::ZERO);
+        let mut tally = Tally { sure_until: now.saturating_sub(least), ..Tally::default() };
         self.flight.acknowledge(segment.ack, &mut tally);
         let mut duplicate_told = false;
         if self.params.sack && !segment.sacks.is_empty() {
@@ -95,21 +96,32 @@ impl<C: CongestionControl> Sender<C> {
             self.control.on_recovered(now);
         }
         let lost = self.find_losses(&tally, advanced, duplicate_told, now);
+        // What grows the window: not what was in flight at a timeout, if that ends with this ACK.
+        let ends_loss =
+            self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
+        let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
         self.leave_phase(advanced, now);
+        let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
-        let lost = lost + self.enter_recovery(lost, now);
+        let newly_reduced = self.stats.reductions > reductions;
+        let lost = lost + self.enter_recovery(lost, duplicate, now);
         self.stats.lost += lost;
+        let disorder = duplicate && self.phase == Phase::Open && self.params.disorder;
         if advanced {
-            self.rearm(now);
+            if !disorder {
+                self.rearm(now);
+            }
             self.schedule_probe(now);
         } else if tally.selectively > 0 {
             self.rack.probe_at = None;
         }
 
         let rate = self.delivery.sample(&tally, lost, self.rtt.least(), now);
-        if tally.delivered > 0 || tally.acked > 0 || echo {
+        // ns-3 tells its congestion controls of plain duplicates too.
+        let tells_all = self.params.disorder && outstanding_before > 0;
+        if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
             let ack = Ack {
-                acked: tally.acked,
+                acked,
                 delivered: tally.delivered,
                 in_flight_before,
                 in_flight: self.flight.in_network(),
@@ -117,16 +129,23 @@ impl<C: CongestionControl> Sender<C> {
                 next: self.flight.next(),
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
-                phase: self.phase,
-                marked: if echo { tally.acked } else { 0 },
+                phase: if disorder { Phase::Disorder } else { self.phase },
+                marked: if echo { acked } else { 0 },
                 echo,
                 window_limited: self.window_limited(),
                 rate,
             };
             self.control.on_ack(&ack, now);
         }
-        if self.reduces() && tally.delivered > 0 {
-            self.reduce(&tally, advanced, lost);
+        if self.reduces() {
+            let times = match self.phase {
+                _ if !self.params.reduction_counts_causes => u32::from(tally.delivered > 0),
+                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
+                _ => u32::from(advanced) + u32::from(newly_reduced),
+            };
+            for _ in 0..times {
+                self.reduce(&tally, advanced, lost);
+            }
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
             self.due.forced = self.flight.first().is_some_and(|first| !first.repeated);
@@ -181,22 +200,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// The time since the echoed timestamp, in whole ticks; a microsecond if that is none, as ns-3 has it.
-    fn echoed_rtt(&self, segment: &Segment, now: Nanos) -> Option<Nanos> {
-        let tick = self.params.timestamp_tick?.0.max(1);
-        let ticks = ((now.0 / tick) as u32).wrapping_sub(segment.timestamps?.echo);
-        Some(Nanos(u64::from(ticks) * tick).max(Nanos(1_000)))
-    }
-
-    /// Segments sent again after this may have been acknowledged for an earlier copy (RFC 8985 section 6.2 step 2): by the
-    /// least round-trip time, and by the echoed timestamp.
-    #[inline]
-    fn sure_until(&self, segment: &Segment, now: Nanos) -> Nanos {
-        let by_time = now.saturating_sub(self.rtt.least().unwrap_or(Nanos::ZERO));
-        let (Some(tick), Some(timestamps)) = (self.params.timestamp_tick, segment.timestamps) else { return by_time };
-        let tick = tick.0.max(1);
-        let ago = u64::from(((now.0 / tick) as u32).wrapping_sub(timestamps.echo));
-        let end_of_tick = ((now.0 / tick).saturating_sub(ago) + 1) * tick - 1;
-        by_time.min(Nanos(end_of_tick))
+    fn echoed_rtt(&mut self, segment: &Segment, now: Nanos) -> Option<Nanos> {
+        Some(self.clock.as_mut()?.since(segment.timestamps?.echo, now).max(Nanos(1_000)))
     }
 
     /// Takes for lost what the scoreboard or time says is; returns bytes.
@@ -218,7 +223,7 @@ impl<C: CongestionControl> Sender<C> {
     fn leave_phase(&mut self, advanced: bool, now: Nanos) {
         let una = self.flight.una();
         let over = match self.phase {
-            Phase::Open => false,
+            Phase::Open | Phase::Disorder => false,
             Phase::Recovery | Phase::Loss => una >= self.recovery_point,
             Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
         };
@@ -239,7 +244,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         let may = match self.phase {
-            Phase::Open => true,
+            Phase::Open | Phase::Disorder => true,
             Phase::Recovery | Phase::Loss => self.params.mark_in_recovery,
             Phase::Reduced => false,
         };
@@ -253,14 +258,19 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Begins recovery if losses call for it; returns bytes that were found lost on the way.
-    pub(super) fn enter_recovery(&mut self, lost: u64, now: Nanos) -> u64 {
+    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, now: Nanos) -> u64 {
         let may = match self.phase {
-            Phase::Open => true,
+            Phase::Open | Phase::Disorder => true,
             Phase::Reduced => self.params.loss_ends_reduced,
             Phase::Recovery | Phase::Loss => false,
         };
-        let enough = self.duplicates >= DUPLICATES && !self.flight.is_empty() && !self.detects_by_time();
-        if !may || (lost == 0 && !enough) {
+        let proof = if self.params.disorder && self.params.sack {
+            duplicate && (self.duplicates == DUPLICATES || self.flight.second_is_lost())
+        } else {
+            let enough = self.duplicates >= DUPLICATES && !self.detects_by_time();
+            lost > 0 || (enough && !self.flight.is_empty())
+        };
+        if !may || !proof {
             return 0;
         }
         let first_is_lost = self.flight.first().is_some_and(|first| first.lost);
@@ -271,8 +281,9 @@ impl<C: CongestionControl> Sender<C> {
         self.timers.restarted = false;
         self.due.rescue = true;
         self.due.tail_probe = false;
-        self.begin_reduction(lost + more, now);
-        self.reduce(&Tally::default(), false, lost + more);
+        let found = (lost + more).max(1);
+        self.begin_reduction(found, now);
+        self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         more
     }
@@ -286,7 +297,7 @@ impl<C: CongestionControl> Sender<C> {
         let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, next };
         self.control.on_congestion(&congestion, now);
         self.recovery_point = next;
-        self.reduction.begin(from);
+        self.reduction.begin(from, self.params.reduction_wraps);
     }
 
     fn reduce(&mut self, tally: &Tally, advanced: bool, lost: u64) {

@@ -10,6 +10,7 @@ use queuescope_wire::Nanos;
 pub(crate) struct Delivery {
     delivered: u64,
     delivered_at: Nanos,
+    transmissions: u64,
     first_sent_at: Nanos,
     /// If not zero: until so much is delivered, samples may be of what the application offered, not of the path.
     limited_until: u64,
@@ -23,6 +24,8 @@ impl Delivery {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
+        self.transmissions += 1;
+        sent.serial = self.transmissions;
         sent.sent_at = now;
         sent.delivered = self.delivered;
         sent.delivered_at = self.delivered_at;

@@ -15,6 +15,7 @@ mod reduction;
 mod tally;
 mod timers;
 
+use crate::clock::Clock;
 use crate::congestion::{CongestionControl, EcnUse, Phase};
 use crate::params::{Rescue, TcpParams};
 use crate::rtt::RttEstimator;
@@ -46,6 +47,7 @@ pub struct Sender<C: CongestionControl> {
     recovery_point: u64,
     duplicates: u32,
     reduction: Reduction,
+    clock: Option<Clock>,
     rtt: RttEstimator,
     rack: Rack,
     delivery: Delivery,
@@ -151,7 +153,7 @@ impl<C: CongestionControl> Sender<C> {
             control,
             state: State::Closed,
             ecn: false,
-            flight: Flight::new(1),
+            flight: Flight::new(1, params.mss).keep_ghosts(params.repeats_stay_in_flight),
             supplied: bytes.map_or(u64::MAX, |bytes| 1 + bytes),
             held_open: bytes.is_none(),
             fin_sent: false,
@@ -161,6 +163,7 @@ impl<C: CongestionControl> Sender<C> {
             recovery_point: 0,
             duplicates: 0,
             reduction: Reduction::default(),
+            clock: Clock::new(params.timestamp_tick),
             rtt: RttEstimator::new(params),
             rack: Rack::default(),
             delivery: Delivery::default(),
@@ -294,8 +297,11 @@ impl<C: CongestionControl> Sender<C> {
         if self.due.tail_probe {
             self.due.tail_probe = false;
             let again = matches!(choice, Choice::Again(_));
-            let end = self.flight.next()
-                + if let Choice::New { length, fin } = choice { u64::from(length) + u64::from(fin) } else { 0 };
+            let new = match choice {
+                Choice::New { length, fin } => u64::from(length) + u64::from(fin),
+                Choice::Again(_) => 0,
+            };
+            let end = self.flight.next() + new;
             self.rack.probed(end, again);
         }
         match choice {
@@ -309,7 +315,7 @@ impl<C: CongestionControl> Sender<C> {
         let window = self.window();
         let in_network = self.occupied();
         if let Some(seq) = self.flight.next_lost() {
-            let bytes = self.flight.find(seq).map_or(0, Sent::bytes);
+            let bytes = self.flight.find(seq).map_or(0, |sent| u64::from(sent.length));
             return self.fits(in_network, bytes, window).then_some(Choice::Again(seq));
         }
         let seq = self.flight.next();
@@ -326,7 +332,8 @@ impl<C: CongestionControl> Sender<C> {
             return if self.due.tail_probe { self.probe_again() } else { None };
         }
         let fin = fin_is_due && length == unsent;
-        if self.due.tail_probe || self.fits(in_network, length + u64::from(fin), window) {
+        // The end takes a number, but no room in the network.
+        if self.due.tail_probe || length == 0 || self.fits(in_network, length, window) {
             return Some(Choice::New { length: length as u32, fin });
         }
         self.usage.limited = true;
@@ -361,6 +368,9 @@ impl<C: CongestionControl> Sender<C> {
     fn choose_unconfirmed(&mut self, in_network: u64, window: u64) -> Option<Choice> {
         if self.flight.is_empty() {
             return None;
+        }
+        if self.due.forced {
+            return self.flight.first().filter(|first| !first.sacked).map(|first| Choice::Again(first.seq));
         }
         if self.phase == Phase::Recovery && self.params.sack && self.params.rescue != Rescue::Nothing {
             if !self.fits(in_network, u64::from(self.params.mss), window) {
@@ -442,7 +452,7 @@ impl<C: CongestionControl> Sender<C> {
         self.after_pace(bytes, now);
         self.timers.last_sent_at = now;
         if self.detects_by_time() {
-            self.rack.sent(sent.seq, now);
+            self.rack.sent(sent);
         }
         self.stats.segments += 1;
         self.stats.bytes += u64::from(sent.length);
@@ -451,11 +461,9 @@ impl<C: CongestionControl> Sender<C> {
         segment
     }
 
-    fn segment(&self, seq: u64, flags: Flags, now: Nanos) -> Segment {
-        let timestamps = self
-            .params
-            .timestamp_tick
-            .map(|tick| Timestamps { value: (now.0 / tick.0.max(1)) as u32, echo: self.echo_timestamp });
+    fn segment(&mut self, seq: u64, flags: Flags, now: Nanos) -> Segment {
+        let echo = self.echo_timestamp;
+        let timestamps = self.clock.as_mut().map(|clock| Timestamps { value: clock.at(now), echo });
         let window = self.params.receive_window;
         Segment { seq, ack: 1, window, length: 0, flags, timestamps, sacks: Sacks::default() }
     }

@@ -5,9 +5,13 @@
 //! Deviations:
 //! - The reordering timer expires for the first segment whose window ends, not for the last (section 6.2 step 5 takes the
 //!   maximum): each is found lost when its own window ends.
+//! - Of segments that left at the same instant, as many do in virtual time, the order in which they left counts, not their
+//!   numbers (RACK_sent_after in section 6.2).
+//! - Which copy of a segment arrived is judged by the least round-trip time alone, as Linux does: the timestamp that an ACK
+//!   gives back is not that of a segment out of order (RFC 7323 section 4.3).
 //! - The least round-trip time is that of the whole connection; section 6.2 step 1 leaves the window of time open.
 
-use super::flight::Flight;
+use super::flight::{Flight, Sent};
 use super::tally::Tally;
 use queuescope_wire::Nanos;
 use std::collections::VecDeque;
@@ -20,8 +24,8 @@ const PERSISTENCE: u32 = 16;
 /// What is known of times and orders of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: of the segment that was sent last among those that have arrived.
-    newest: Option<(Nanos, u64)>,
+    /// Which transmission was the last among those that have arrived, and when it left (RACK.xmit_ts).
+    newest: Option<(u64, Nanos)>,
     rtt: Nanos,
     /// The number behind the highest that has arrived (RACK.fack).
     highest: u64,
@@ -29,8 +33,8 @@ pub(super) struct Rack {
     duplicate_round: Option<u64>,
     multiple: u32,
     persistence: u32,
-    /// Transmissions: when, and of which segment.
-    left: VecDeque<(Nanos, u64)>,
+    /// Transmissions: which, when, and of which segment.
+    left: VecDeque<(u64, Nanos, u64)>,
     /// When the first reordering window ends that is under way.
     pub(super) timer: Option<Nanos>,
     /// When the tail is probed.
@@ -53,15 +57,15 @@ pub(super) struct Moment {
 impl Rack {
     /// A segment leaves.
     #[inline]
-    pub(super) fn sent(&mut self, seq: u64, now: Nanos) {
-        self.left.push_back((now, seq));
+    pub(super) fn sent(&mut self, sent: &Sent) {
+        self.left.push_back((sent.serial, sent.sent_at, sent.seq));
     }
 
     /// Steps 2 to 4 of section 6.2.
     #[inline]
     pub(super) fn note(&mut self, tally: &Tally, flight: &Flight, moment: &Moment) {
         if tally.newest_sure > self.newest
-            && let Some((sent_at, _)) = tally.newest_sure
+            && let Some((_, sent_at)) = tally.newest_sure
         {
             self.newest = tally.newest_sure;
             self.rtt = moment.now.saturating_sub(sent_at);
@@ -90,17 +94,22 @@ impl Rack {
     #[inline]
     pub(super) fn find_losses(&mut self, flight: &mut Flight, moment: &Moment) -> u64 {
         self.timer = None;
-        let Some(newest) = self.newest else { return 0 };
+        let Some((newest, _)) = self.newest else { return 0 };
+        while self.left.front().is_some_and(|left| left.2 < flight.una()) {
+            self.left.pop_front();
+        }
+        if self.left.front().is_none_or(|left| left.0 >= newest) {
+            return 0;
+        }
         let patience = Nanos(self.rtt.0 + self.reordering_window(flight, moment).0);
         let mut found = 0;
-        while let Some(&(sent_at, seq)) = self.left.front() {
-            let waiting =
-                |sent: &&super::flight::Sent| !sent.sacked && sent.sent_at == sent_at && (!sent.lost || sent.repeated);
-            let Some(sent) = flight.find(seq).filter(waiting) else {
+        while let Some(&(serial, sent_at, seq)) = self.left.front() {
+            let waiting = |sent: &&Sent| !sent.sacked && sent.serial == serial && (!sent.lost || sent.repeated);
+            if flight.find(seq).filter(waiting).is_none() {
                 self.left.pop_front();
                 continue;
-            };
-            if (sent_at, sent.end()) >= newest {
+            }
+            if serial >= newest {
                 break;
             }
             let deadline = sent_at.saturating_add(patience);

@@ -6,7 +6,7 @@ use queuescope_wire::Nanos;
 /// What one ACK has delivered.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// A segment that was sent again after this may have been acknowledged for its first copy.
+    /// A segment that was sent again after this is acknowledged for an earlier copy.
     pub(crate) sure_until: Nanos,
     /// Bytes acknowledged cumulatively for the first time.
     pub(crate) acked: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Tally {
     pub(crate) delivered: u64,
     /// Of those, selectively.
     pub(crate) selectively: u64,
-    /// Whether data that was sent again is among it.
+    /// Whether data that was sent again is among what was acknowledged cumulatively and not known to have arrived.
     pub(crate) repaired: bool,
     /// Whether the first segment that was acknowledged cumulatively was sent once.
     pub(crate) first_is_clean: bool,
@@ -22,33 +22,48 @@ pub(crate) struct Tally {
     pub(crate) first_sent_at: Option<Nanos>,
     pub(crate) last_sent_at: Option<Nanos>,
     /// The segment that was sent last.
-    pub(crate) newest: Option<Sent>,
-    /// When that was sent, and the number behind it, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
-    pub(crate) newest_sure: Option<(Nanos, u64)>,
+    pub(crate) newest: Option<Newest>,
+    /// Which transmission and when that was, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
+    pub(crate) newest_sure: Option<(u64, Nanos)>,
     /// The number behind the lowest segment that was sent once, and behind the highest of all.
     pub(crate) lowest_sure: Option<u64>,
     pub(crate) highest: u64,
 }
 
 impl Tally {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, sent: &Sent, bytes: u64) {
         self.delivered += bytes;
         let end = sent.end();
         self.highest = self.highest.max(end);
         if !sent.ever_repeated || sent.sent_at <= self.sure_until {
-            self.newest_sure = self.newest_sure.max(Some((sent.sent_at, end)));
+            self.newest_sure = self.newest_sure.max(Some((sent.serial, sent.sent_at)));
         }
-        if sent.ever_repeated {
-            self.repaired = true;
-        } else {
+        if !sent.ever_repeated {
             self.lowest_sure = Some(self.lowest_sure.map_or(end, |lowest| lowest.min(end)));
             self.first_sent_at.get_or_insert(sent.sent_at);
             self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));
         }
-        let later = |newest: Sent| (sent.sent_at, sent.seq) > (newest.sent_at, newest.seq);
-        if self.newest.is_none_or(later) {
-            self.newest = Some(*sent);
+        if self.newest.is_none_or(|newest| sent.serial > newest.serial) {
+            self.newest = Some(Newest {
+                serial: sent.serial,
+                sent_at: sent.sent_at,
+                delivered: sent.delivered,
+                delivered_at: sent.delivered_at,
+                first_sent_at: sent.first_sent_at,
+                application_limited: sent.application_limited,
+            });
         }
     }
+}
+
+/// What a segment took along when it left; see [`Sent`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Newest {
+    pub(crate) serial: u64,
+    pub(crate) sent_at: Nanos,
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Nanos,
+    pub(crate) first_sent_at: Nanos,
+    pub(crate) application_limited: bool,
 }

@@ -79,7 +79,7 @@ impl<C: CongestionControl> Sender<C> {
         let moment = self.moment(false, now);
         let lost = self.rack.find_losses(&mut self.flight, &moment);
         if lost > 0 {
-            self.enter_recovery(lost, now);
+            self.enter_recovery(lost, false, now);
             self.stats.lost += lost;
         }
     }

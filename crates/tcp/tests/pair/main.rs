@@ -1,6 +1,12 @@
 //! A sender and a receiver over a link in virtual time: whatever the link does, all arrives once and in order; and known
 //! sequences, by hand.
 
+mod acks;
 mod everything;
 mod link;
+mod losses;
+mod marks;
+mod ns3;
 mod reno;
+mod timers;
+mod windows;

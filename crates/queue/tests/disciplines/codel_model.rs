@@ -1,0 +1,168 @@
+//! CoDel as RFC 8289 has it in section 5, word for word and without a thought for speed; and the same with the details
+//! of Linux and ns-3. It knows sizes and times only.
+
+use queuescope_queue::{CodelFlavour, CodelParams};
+use std::collections::VecDeque;
+
+/// A packet: number, size, when it came, and whether it can be marked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Waits {
+    pub number: u64,
+    pub size: u64,
+    pub came: u64,
+    pub markable: bool,
+}
+
+/// What a dequeue does, in order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Act {
+    Drop(u64),
+    Mark(u64),
+    Leave(u64),
+}
+
+#[derive(Debug)]
+pub struct Model {
+    params: CodelParams,
+    pub queue: VecDeque<Waits>,
+    first_above_time: f64,
+    drop_next: f64,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+    /// One over the square root of the count, as Newton's steps have it, in the real numbers that 16 bits can be.
+    reciprocal: f64,
+}
+
+struct Dodequeue {
+    packet: Option<Waits>,
+    ok_to_drop: bool,
+}
+
+impl Model {
+    pub fn new(params: CodelParams) -> Self {
+        Self {
+            params,
+            queue: VecDeque::new(),
+            first_above_time: 0.0,
+            drop_next: 0.0,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            reciprocal: 0.0,
+        }
+    }
+
+    fn is(&self, flavour: CodelFlavour) -> bool {
+        self.params.flavour == flavour
+    }
+
+    fn dodequeue(&mut self, now: f64) -> Dodequeue {
+        let mut result = Dodequeue { packet: self.queue.pop_front(), ok_to_drop: false };
+        let Some(packet) = result.packet else {
+            self.first_above_time = 0.0;
+            return result;
+        };
+        let bytes: u64 = self.queue.iter().map(|packet| packet.size).sum();
+        let short =
+            if self.is(CodelFlavour::Ns3) { bytes < self.params.min_bytes.0 } else { bytes <= self.params.min_bytes.0 };
+        if now - (packet.came as f64) < self.params.target.0 as f64 || short {
+            self.first_above_time = 0.0;
+        } else if self.first_above_time == 0.0 {
+            self.first_above_time = now + self.params.interval.0 as f64;
+        } else if self.is(CodelFlavour::Rfc) {
+            result.ok_to_drop = now >= self.first_above_time;
+        } else {
+            result.ok_to_drop = now > self.first_above_time;
+        }
+        result
+    }
+
+    /// A time is a whole number of nanoseconds in all implementations.
+    fn control_law(&self, time: f64) -> f64 {
+        let interval = self.params.interval.0 as f64;
+        if self.is(CodelFlavour::Rfc) {
+            time + (interval / f64::from(self.count).sqrt()).floor()
+        } else {
+            time + (interval * self.reciprocal).floor()
+        }
+    }
+
+    /// x (3 - count x^2) / 2, kept in 16 bits after the point. In between Linux keeps 32.
+    fn newton(&mut self) {
+        let x = self.reciprocal;
+        let square = (x * x * 2f64.powi(32)).floor() / 2f64.powi(32);
+        self.reciprocal = (x * (3.0 - f64::from(self.count) * square) / 2.0 * 65_536.0).floor() / 65_536.0;
+    }
+
+    fn mark(&self, packet: Waits, acts: &mut Vec<Act>) -> bool {
+        let marks = self.params.ecn && packet.markable;
+        if marks {
+            acts.push(Act::Mark(packet.number));
+        }
+        marks
+    }
+
+    pub fn deque(&mut self, now: u64) -> Vec<Act> {
+        let now = now as f64;
+        let mut acts = Vec::new();
+        let mut r = self.dodequeue(now);
+        let mut marked = false;
+        if self.dropping {
+            if !r.ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                let packet = r.packet.expect("what is late is there");
+                if self.mark(packet, &mut acts) {
+                    self.count += 1;
+                    self.newton();
+                    let from = if self.is(CodelFlavour::Ns3) { now } else { self.drop_next };
+                    self.drop_next = self.control_law(from);
+                    marked = true;
+                    break;
+                }
+                acts.push(Act::Drop(packet.number));
+                if !self.is(CodelFlavour::Rfc) {
+                    self.count += 1;
+                    self.newton();
+                }
+                r = self.dodequeue(now);
+                if !r.ok_to_drop {
+                    self.dropping = false;
+                } else {
+                    if self.is(CodelFlavour::Rfc) {
+                        self.count += 1;
+                    }
+                    self.drop_next = self.control_law(self.drop_next);
+                }
+            }
+        } else if r.ok_to_drop {
+            let packet = r.packet.expect("what is late is there");
+            marked = self.mark(packet, &mut acts);
+            if !marked {
+                acts.push(Act::Drop(packet.number));
+                r = self.dodequeue(now);
+            }
+            self.dropping = true;
+            let delta = self.count - self.lastcount;
+            if delta > 1 && now - self.drop_next < 16.0 * self.params.interval.0 as f64 {
+                self.count = delta;
+                self.newton();
+            } else {
+                self.count = 1;
+                self.reciprocal = 65_535.0 / 65_536.0;
+            }
+            self.drop_next = self.control_law(now);
+            self.lastcount = self.count;
+        }
+        if let Some(packet) = r.packet {
+            let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| threshold.0 as f64);
+            if !marked && packet.markable && now - packet.came as f64 > threshold {
+                acts.push(Act::Mark(packet.number));
+            }
+            acts.push(Act::Leave(packet.number));
+        }
+        acts
+    }
+}

@@ -1,0 +1,105 @@
+//! FQ-CoDel: what RFC 8290 promises to flows.
+
+use crate::harness::rate;
+use proptest::prelude::*;
+use queuescope_queue::{Discipline, Dropped, FqCodel, FqCodelParams, Limit, MarkReason, Outlet, Sink};
+use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
+
+#[derive(Default)]
+struct Drops(Vec<u32>);
+
+impl Sink for Drops {
+    fn dropped(&mut self, dropped: &Dropped) {
+        self.0.push(dropped.packet.flow.0);
+    }
+
+    fn marked(&mut self, _packet: &Packet, _reason: MarkReason, _now: Nanos) {}
+}
+
+fn queue(params: FqCodelParams) -> FqCodel {
+    FqCodel::new(params, Outlet { rate: rate(), queue: QueueId(0), seed: 1 })
+}
+
+fn packet(id: u64, flow: u32, size: u64) -> Packet {
+    Packet { id: PacketId(id), flow: FlowId(flow), size: ByteCount(size), class: Class(0), ecn: Ecn::NotEct }
+}
+
+/// A flow that sends less than a quantum a round does not wait for those that have a queue.
+#[test]
+fn a_sparse_flow_goes_first() {
+    let mut queue = queue(FqCodelParams::default());
+    let mut drops = Drops::default();
+    for id in 0..300 {
+        queue.enqueue(packet(id, (id % 3) as u32, 1500), Nanos(0), &mut drops);
+    }
+    // After a quantum each they are new no longer.
+    for _ in 0..6 {
+        queue.dequeue(Nanos(0), &mut drops);
+    }
+    for round in 1..20u64 {
+        let now = Nanos(round * 40_000_000);
+        queue.enqueue(packet(1000 + round, 9, 100), now, &mut drops);
+        let left: Vec<_> = (0..4).map(|_| queue.dequeue(now, &mut drops).unwrap().packet.flow.0).collect();
+        assert_eq!(left[0], 9, "{left:?} in round {round}");
+    }
+    assert!(!drops.0.is_empty() && !drops.0.contains(&9), "{:?}", drops.0);
+}
+
+/// A flow cannot be new all the time by emptying its queue: before it is, all old ones have had a turn (section 4.2).
+#[test]
+fn a_queue_that_is_emptied_again_and_again_starves_nobody() {
+    let mut queue = queue(FqCodelParams { quantum: ByteCount(1000), ..FqCodelParams::default() });
+    let mut drops = Drops::default();
+    for id in 0..100 {
+        queue.enqueue(packet(id, 0, 1000), Nanos(0), &mut drops);
+    }
+    let mut served = [0; 2];
+    for id in 100..200 {
+        // The other flow always has just one packet, in good time.
+        queue.enqueue(packet(id, 1, 1000), Nanos(0), &mut drops);
+        for _ in 0..2 {
+            served[queue.dequeue(Nanos(0), &mut drops).unwrap().packet.flow.index()] += 1;
+        }
+    }
+    assert_eq!(served, [100, 100]);
+}
+
+#[test]
+fn overload_costs_the_flow_that_causes_it() {
+    let mut queue = queue(FqCodelParams { limit: Limit::Packets(100), ..FqCodelParams::default() });
+    let mut drops = Drops::default();
+    for id in 0..10_000u64 {
+        // One in ten is of one of four other flows.
+        let flow = if id % 10 == 9 { 1 + (id / 10 % 4) as u32 } else { 0 };
+        queue.enqueue(packet(id, flow, 1000), Nanos(id), &mut drops);
+        if id % 2 == 0 {
+            queue.dequeue(Nanos(id), &mut drops);
+        }
+    }
+    assert!(drops.0.len() > 4_000 && drops.0.iter().all(|&flow| flow == 0));
+}
+
+proptest! {
+    /// While two flows have packets, deficit round robin sends as many bytes of both: they differ by two quanta and two
+    /// packets at most. No packet waits long enough for CoDel.
+    #[test]
+    fn flows_with_packets_get_equal_bytes(
+        quantum in 100..3000u64, sizes in prop::collection::vec((40..1500u64, 40..1500u64), 120)
+    ) {
+        let mut queue = queue(FqCodelParams { quantum: ByteCount(quantum), ..FqCodelParams::default() });
+        let mut drops = Drops::default();
+        let mut waiting = [0u32; 2];
+        for (first, second) in sizes {
+            queue.enqueue(packet(0, 0, first), Nanos(0), &mut drops);
+            queue.enqueue(packet(0, 1, second), Nanos(0), &mut drops);
+            waiting = waiting.map(|waiting| waiting + 1);
+        }
+        let mut sent = [0i64; 2];
+        while waiting[0] > 0 && waiting[1] > 0 {
+            let left = queue.dequeue(Nanos(0), &mut drops).unwrap().packet;
+            sent[left.flow.index()] += left.size.0 as i64;
+            waiting[left.flow.index()] -= 1;
+            prop_assert!((sent[0] - sent[1]).unsigned_abs() <= 2 * quantum + 2 * 1500);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! RED against what ns-3's tests expect of it, against a run of INET's, and against ns-2's shares of flows.
+
+use crate::harness::rate;
+use proptest::prelude::*;
+use queuescope_queue::{
+    Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Red, RedAdaptation, RedParams, RedStats, RedThresholds,
+    RedUnit, Sink,
+};
+use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
+use std::path::Path;
+
+/// Counts drops by flow, and remembers the numbers.
+#[derive(Default)]
+struct Told {
+    early: [u64; 3],
+    drops: Vec<(u64, DropReason)>,
+    marks: Vec<u64>,
+}
+
+impl Sink for Told {
+    fn dropped(&mut self, dropped: &Dropped) {
+        self.drops.push((dropped.packet.id.0, dropped.reason));
+        if dropped.reason == DropReason::Early {
+            self.early[dropped.packet.flow.index()] += 1;
+        }
+    }
+
+    fn marked(&mut self, packet: &Packet, _reason: MarkReason, _now: Nanos) {
+        self.marks.push(packet.id.0);
+    }
+}
+
+fn packet(id: u64, flow: u32, size: u64, ecn: Ecn) -> Packet {
+    Packet { id: PacketId(id), flow: FlowId(flow), size: ByteCount(size), class: Class(0), ecn }
+}
+
+fn red(params: RedParams, seed: u64) -> Red {
+    Red::new(params, Outlet { rate: rate(), queue: QueueId(0), seed })
+}
+
+fn thresholds(min: f64, max: f64) -> Option<RedThresholds> {
+    Some(RedThresholds { min, max })
+}
+
+/// The same in bytes, with packets of the mean size.
+fn in_bytes(params: RedParams) -> RedParams {
+    let size = params.mean_packet.0;
+    let Limit::Packets(packets) = params.limit else { panic!("{params:?}") };
+    RedParams {
+        unit: RedUnit::Bytes,
+        limit: Limit::Bytes(ByteCount(packets * size)),
+        thresholds: params
+            .thresholds
+            .map(|RedThresholds { min, max }| RedThresholds { min: min * size as f64, max: max * size as f64 }),
+        ..params
+    }
+}
+
+/// 300 packets back to back without a dequeue.
+fn three_hundred_of(params: RedParams, seed: u64, ecn: Ecn) -> RedStats {
+    let mut queue = red(params, seed);
+    for id in 0..300 {
+        queue.enqueue(packet(id, 0, 500, ecn), Nanos(0), &mut Told::default());
+    }
+    *queue.stats()
+}
+
+/// The same with each of 40 seeds; the counts of all, in packets and in bytes.
+fn three_hundred(params: RedParams, ecn: Ecn) -> [RedStats; 2] {
+    [params, in_bytes(params)].map(|params| {
+        let mut sum = RedStats::default();
+        for seed in 0..40 {
+            let stats = three_hundred_of(params, seed, ecn);
+            sum.overlimit += stats.overlimit;
+            sum.early += stats.early;
+            sum.forced += stats.forced;
+            sum.marked_early += stats.marked_early;
+        }
+        sum
+    })
+}
+
+#[test]
+fn the_orderings_of_ns3() {
+    let drops = |params| three_hundred(params, Ecn::NotEct).map(|stats| stats.overlimit + stats.early + stats.forced);
+    let more = |params, than: [u64; 2]| {
+        let found = drops(params);
+        assert!(found[0] > than[0] && found[1] > than[1], "{params:?}: {found:?} against {than:?}");
+    };
+    let base = RedParams { thresholds: thresholds(70.0, 150.0), limit: Limit::Packets(300), ..RedParams::default() };
+    assert_eq!(drops(base), [0, 0]);
+    let heavy = RedParams { weight: Some(0.02), ..base };
+    let third = drops(heavy);
+    assert!(third[0] > 0 && third[1] > 0, "{third:?}");
+    more(RedParams { thresholds: thresholds(70.0, 100.0), ..heavy }, third);
+    more(RedParams { max_probability: 0.2, ..heavy }, third);
+    more(RedParams { gentle: false, ..heavy }, third);
+    more(RedParams { wait: false, ..heavy }, third);
+}
+
+#[test]
+fn the_marks_and_variants_of_ns3() {
+    let thresholds = thresholds(30.0, 90.0);
+    let base = RedParams { thresholds, limit: Limit::Packets(300), max_probability: 0.5, ..RedParams::default() };
+    let linear = three_hundred(base, Ecn::NotEct).map(|stats| stats.early);
+    assert!(linear[0] > 0 && linear[1] > 0, "{linear:?}");
+    // One of both is not enough.
+    for (params, ecn) in [(RedParams { ecn: true, ..base }, Ecn::NotEct), (base, Ecn::Ect0)] {
+        for (stats, linear) in three_hundred(params, ecn).into_iter().zip(linear) {
+            assert_eq!((stats.early, stats.marked_early), (linear, 0));
+        }
+    }
+    for stats in three_hundred(RedParams { ecn: true, ..base }, Ecn::Ect0) {
+        assert_eq!(stats.early, 0);
+        assert!(stats.marked_early > 0);
+    }
+    let feng = RedAdaptation::SelfConfiguring { decrease: 3.0, increase: 2.0 };
+    for params in [RedParams { adaptation: feng, ..base }, RedParams { nonlinear: true, ..base }] {
+        let found = three_hundred(params, Ecn::NotEct).map(|stats| stats.early);
+        assert!(found[0] < linear[0] && found[1] < linear[1], "{params:?}: {found:?} against {linear:?}");
+    }
+}
+
+/// ns-3's `UseHardDrop`: above the end of the curve only.
+#[test]
+fn a_hard_drop_is_no_mark() {
+    let thresholds = thresholds(5.0, 15.0);
+    let base = RedParams {
+        thresholds,
+        limit: Limit::None,
+        weight: Some(1.0),
+        ecn: true,
+        gentle: false,
+        ..RedParams::default()
+    };
+    for (hard_drop, forced, marked) in [(true, 285, 0), (false, 0, 285)] {
+        let stats = three_hundred_of(RedParams { hard_drop, ..base }, 1, Ecn::Ect0);
+        // Up to 15 wait that passed or were marked early; each of the others meets 15 or more.
+        assert_eq!((stats.forced, stats.marked_forced), (forced, marked));
+        assert_eq!(stats.early, 0);
+    }
+}
+
+/// While the link is idle the average decays as if small packets found the queue empty: in half a second 1 Mb/s sends
+/// 125 of 500 bytes.
+#[test]
+fn the_average_decays_while_the_link_is_idle() {
+    let mut queue = red(RedParams { weight: Some(0.02), limit: Limit::None, ..RedParams::default() }, 0);
+    let mut told = Told::default();
+    for id in 0..10 {
+        queue.enqueue(packet(id, 0, 500, Ecn::NotEct), Nanos(0), &mut told);
+    }
+    for at in 0..10 {
+        assert!(queue.dequeue(Nanos(at * 4_000_000), &mut told).is_some());
+    }
+    let before = queue.average();
+    // The last one is sent from 36 to 40 ms.
+    queue.enqueue(packet(10, 0, 500, Ecn::NotEct), Nanos(40_000_000 + 500_000_000), &mut told);
+    let expected = before * 0.98f64.powi(126);
+    assert!((queue.average() - expected).abs() < 1e-12, "{} {expected}", queue.average());
+    // It came to an empty queue while the one before it was being sent: no time has been lost.
+    queue.dequeue(Nanos(540_000_000), &mut told);
+    let before = queue.average();
+    queue.enqueue(packet(11, 0, 500, Ecn::NotEct), Nanos(543_000_000), &mut told);
+    assert!((queue.average() - before * 0.98).abs() < 1e-12);
+    // A link that asks for more before it should is faster than it was said to be: it is idle since then.
+    queue.dequeue(Nanos(544_000_000), &mut told);
+    assert!(queue.dequeue(Nanos(545_000_000), &mut told).is_none());
+    let before = queue.average();
+    queue.enqueue(packet(12, 0, 500, Ecn::NotEct), Nanos(549_000_000), &mut told);
+    assert!((queue.average() - before * 0.98 * 0.98).abs() < 1e-12);
+}
+
+/// ns-2's `flows_unforced`: three flows with these shares of the arrivals have as much of the early drops. There the
+/// drops of an epoch were a hundred; here they are enough to tell 1 %.
+#[test]
+fn early_drops_fall_on_flows_by_their_share() {
+    let shares = [0.471, 0.160, 0.369];
+    let params = RedParams { thresholds: thresholds(5.0, 40.0), limit: Limit::Packets(200), ..RedParams::default() };
+    for params in [params, RedParams { wait: false, gentle: false, ..params }] {
+        let mut queue = red(params, 5);
+        let mut told = Told::default();
+        let mut bits = 9u64;
+        let mut uniform = || {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        };
+        // A packet takes 4 ms; they come 1.02 times as fast, at random.
+        let (mut now, mut free, mut came) = (0.0, 0.0, [0u64; 3]);
+        for id in 0..400_000 {
+            now -= 4e6 / 1.02 * f64::ln(uniform());
+            while free < now {
+                let left = queue.dequeue(Nanos(free as u64), &mut told);
+                free = if left.is_some() { free + 4e6 } else { now };
+            }
+            let draw = uniform();
+            let flow = if draw < shares[0] { 0 } else { 1 + u32::from(draw >= shares[0] + shares[1]) };
+            came[flow as usize] += 1;
+            queue.enqueue(packet(id, flow, 500, Ecn::NotEct), Nanos(now as u64), &mut told);
+        }
+        let drops: u64 = told.early.iter().sum();
+        assert!(drops > 5_000, "{drops}");
+        for (flow, (came, early)) in came.into_iter().zip(told.early).enumerate() {
+            let share = came as f64 / 400_000.0;
+            let found = early as f64 / drops as f64;
+            let error = (share * (1.0 - share) / drops as f64).sqrt();
+            assert!((found - share).abs() < 4.0 * error, "flow {flow}: {found} of {drops} drops, {share} of arrivals");
+        }
+    }
+}
+
+/// What DCTCP asks of a switch: each that finds K packets is marked, and nothing else.
+#[test]
+fn a_step_marks_what_finds_so_many() {
+    let mut queue = red(RedParams::step(20, Limit::Packets(100)), 0);
+    let mut told = Told::default();
+    for id in 0..50 {
+        queue.enqueue(packet(id, 0, 1500, Ecn::Ect0), Nanos(0), &mut told);
+    }
+    assert_eq!(told.marks, (20..50).collect::<Vec<_>>());
+    for _ in 0..31 {
+        assert!(queue.dequeue(Nanos(1), &mut told).is_some());
+    }
+    // It finds 19, whatever was before; the next one 20, and is dropped if it cannot be marked.
+    queue.enqueue(packet(50, 0, 1500, Ecn::Ect0), Nanos(1), &mut told);
+    queue.enqueue(packet(51, 0, 1500, Ecn::NotEct), Nanos(1), &mut told);
+    assert_eq!((told.marks.len(), told.drops), (30, vec![(51, DropReason::Forced)]));
+    assert_eq!((queue.stats().marked_threshold, queue.stats().forced), (30, 1));
+}
+
+proptest! {
+    /// With weight 1 the average is the queue, whatever happened.
+    #[test]
+    fn a_weight_of_one_has_no_memory(steps in prop::collection::vec((any::<bool>(), 0..100_000_000u64), 0..100)) {
+        let mut queue = red(RedParams::step(1000, Limit::None), 0);
+        let mut now = 0;
+        for (arrives, gap) in steps {
+            now += gap;
+            if arrives {
+                let before = queue.backlog().packets;
+                queue.enqueue(packet(0, 0, 100, Ecn::NotEct), Nanos(now), &mut Told::default());
+                prop_assert_eq!(queue.average(), before as f64);
+            } else {
+                queue.dequeue(Nanos(now), &mut Told::default());
+            }
+        }
+    }
+}
+
+/// INET's test `RedDropper_1`: thresholds 1 and 3, probability 0.1, weight 0.5, and room for 3 packets. Of its 88
+/// packets it dropped three, each since the queue was full, and none early. With chance left out (a probability of 0)
+/// the sequence is the same; and that chance dropped none is no wonder under the probabilities that were met.
+#[test]
+fn a_run_of_inet() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/aqm/inet-reddropper-1-events.csv");
+    if !Path::new(path).exists() {
+        println!(
+            "skipped: a_run_of_inet: there is no aqm/inet-reddropper-1-events.csv in the data beside the repository"
+        );
+        return;
+    }
+    #[allow(clippy::disallowed_methods, reason = "a test reads its data")]
+    let events = std::fs::read_to_string(path).unwrap();
+    let params = RedParams {
+        limit: Limit::Packets(3),
+        thresholds: thresholds(1.0, 3.0),
+        weight: Some(0.5),
+        max_probability: 0.0,
+        gentle: false,
+        wait: false,
+        ..RedParams::default()
+    };
+    let mut queue = red(params, 0);
+    let (mut told, mut passed, mut dropped, mut none_early) = (Told::default(), 0, Vec::new(), 1.0);
+    let mut since_drop = -1.0;
+    for line in events.lines().skip(1) {
+        let fields: Vec<_> = line.split(',').collect();
+        let now = Nanos((fields[0].parse::<f64>().unwrap() * 1e9).round() as u64);
+        let number: u64 = fields[3].parse().unwrap();
+        let arrives = matches!(fields[2], "Passing" | "Filtering");
+        if fields[1] == "dropper" && arrives {
+            let drops = told.drops.len();
+            queue.enqueue(packet(number, 0, 1, Ecn::NotEct), now, &mut told);
+            let stays = told.drops.len() == drops;
+            assert_eq!(stays, fields[2] == "Passing", "packet {number}");
+            if stays {
+                passed += 1;
+            } else {
+                dropped.push((number, now.as_secs_f64()));
+            }
+            assert!(queue.average() < 3.0);
+            if queue.average() >= 1.0 && stays {
+                since_drop += 1.0;
+                let p = 0.1 * (queue.average() - 1.0) / 2.0;
+                none_early *= 1.0 - p / (1.0 - since_drop * p);
+            } else {
+                since_drop = -1.0;
+            }
+        } else if fields[2] == "Pulling" {
+            assert_eq!(queue.dequeue(now, &mut told).unwrap().packet.id.0, number);
+        }
+    }
+    assert_eq!(passed, 85);
+    let seconds = [(45, 51.890_316_624), (52, 58.780_200_700), (66, 70.954_253_949)];
+    assert_eq!(dropped.iter().map(|&(number, _)| number).collect::<Vec<_>>(), seconds.map(|(number, _)| number));
+    assert!(dropped.iter().zip(seconds).all(|(&(_, found), (_, at))| (found - at).abs() < 1e-8), "{dropped:?}");
+    assert!(told.drops.iter().all(|&(_, reason)| reason == DropReason::Overlimit));
+    assert!((0.05..0.95).contains(&none_early), "the probability of no early drop is {none_early}");
+}

@@ -1,0 +1,423 @@
+//! Describing: what a scenario may say, as a JSON schema for editors and as tables for readers.
+
+use crate::dom::{Node, Raw};
+use crate::explain::Written;
+use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// What can be written for a key.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// Text, most often a number and a unit.
+    Text { what: &'static str, examples: &'static [&'static str], pattern: Option<&'static str> },
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Bool,
+    /// A name, or a table of a name and parameters.
+    Choice { what: &'static str, options: Vec<ChoiceInfo> },
+    /// A table.
+    Table(TableInfo),
+    /// A list of tables.
+    Tables(TableInfo),
+    /// A list.
+    List(Box<Kind>),
+    /// The same, or `none`.
+    Optional(Box<Kind>),
+    /// Any of these.
+    AnyOf(Vec<Kind>),
+    /// A table whose keys are paths of a scenario, or tables that lead to such, with lists of values.
+    Paths(TableInfo),
+}
+
+/// One of a choice.
+#[derive(Debug, Clone)]
+pub(crate) struct ChoiceInfo {
+    name: &'static str,
+    about: &'static str,
+    keys: TableInfo,
+}
+
+/// The keys of a table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TableInfo {
+    keys: Vec<KeyInfo>,
+    groups: Vec<(&'static [&'static str], bool)>,
+    required: Vec<&'static str>,
+}
+
+#[derive(Debug, Clone)]
+struct KeyInfo {
+    name: &'static str,
+    doc: &'static str,
+    kind: Kind,
+    default: Option<Written>,
+    bounds: Option<(Written, Written)>,
+    inherited: bool,
+}
+
+pub(crate) fn table_kind<T: Table>() -> Kind {
+    Kind::Table(table_info(&T::fresh()))
+}
+
+pub(crate) fn choice_kind<C: Choice>() -> Kind {
+    let options = C::fresh().options().into_iter().map(|mut option| {
+        let mut keys = TableInfo::default();
+        let (name, about) = (option.name(), option.about());
+        option.keys(&mut keys);
+        ChoiceInfo { name, about, keys }
+    });
+    Kind::Choice { what: C::WHAT, options: options.collect() }
+}
+
+/// The keys of a table whose values are the defaults.
+pub(crate) fn table_info<T: Table>(fresh: &T) -> TableInfo {
+    let mut info = TableInfo::default();
+    fresh.clone().keys(&mut info);
+    info
+}
+
+impl Keys for TableInfo {
+    fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str) {
+        let default = Some(field.write());
+        self.keys.push(KeyInfo { name, doc, kind: T::kind(), default, bounds: None, inherited: false });
+    }
+
+    fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, bounds: RangeInclusive<T>, doc: &'static str) {
+        self.key(name, field, doc);
+        if let Some(key) = self.keys.last_mut() {
+            key.bounds = Some((bounds.start().write(), bounds.end().write()));
+        }
+    }
+
+    fn maybe<T: Field>(&mut self, name: &'static str, field: &mut Option<T>, doc: &'static str) {
+        let default = field.as_ref().map(Field::write);
+        self.keys.push(KeyInfo { name, doc, kind: T::kind(), default, bounds: None, inherited: false });
+    }
+
+    fn inherited<T: Field>(&mut self, name: &'static str, field: &mut T, _from: &T, doc: &'static str) {
+        self.key(name, field, doc);
+        if let Some(key) = self.keys.last_mut() {
+            key.inherited = true;
+        }
+    }
+
+    fn list<T: Table>(
+        &mut self,
+        name: &'static str,
+        _field: &mut Vec<T>,
+        fresh: impl Fn(usize) -> T,
+        inherited: bool,
+        doc: &'static str,
+    ) {
+        let kind = Kind::Tables(table_info(&fresh(0)));
+        self.keys.push(KeyInfo { name, doc, kind, default: None, bounds: None, inherited });
+    }
+
+    fn one_of(&mut self, names: &'static [&'static str], required: bool) {
+        self.groups.push((names, required));
+    }
+
+    fn required(&mut self, name: &'static str) {
+        self.required.push(name);
+        if let Some(key) = self.keys.iter_mut().find(|key| key.name == name) {
+            key.default = None;
+        }
+    }
+}
+
+/// The JSON schema of a whole file.
+pub(crate) fn schema(info: &TableInfo, title: &str) -> Value {
+    let mut definitions = BTreeMap::new();
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("title".to_owned(), json!(title));
+    schema.extend(table_schema(info, &mut definitions));
+    schema.insert("$defs".to_owned(), json!(definitions));
+    Value::Object(schema)
+}
+
+/// Parts of the schema that stand in several places.
+type Definitions = BTreeMap<String, Value>;
+
+fn table_schema(info: &TableInfo, definitions: &mut Definitions) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for key in &info.keys {
+        properties.insert(key.name.to_owned(), key_schema(key, definitions));
+    }
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    if !info.required.is_empty() {
+        schema.insert("required".to_owned(), json!(info.required));
+    }
+    let rules: Vec<_> = info
+        .groups
+        .iter()
+        .map(|(names, required)| {
+            let each = names.iter().map(|name| json!({ "required": [name] }));
+            let none = json!({ "not": { "anyOf": each.clone().collect::<Vec<_>>() } });
+            let all: Vec<_> = each.chain((!required).then_some(none)).collect();
+            json!({ "oneOf": all })
+        })
+        .collect();
+    if !rules.is_empty() {
+        schema.insert("allOf".to_owned(), json!(rules));
+    }
+    schema
+}
+
+fn key_schema(key: &KeyInfo, definitions: &mut Definitions) -> Value {
+    let mut schema = kind_schema(&key.kind, definitions);
+    // The same table under the same name elsewhere, such as the stack of hosts and of a group of flows.
+    if let Kind::Table(_) = key.kind {
+        let name = format!("table {}", key.name);
+        if *definitions.entry(name.clone()).or_insert_with(|| schema.clone()) == schema {
+            schema = reference_to(&name);
+        }
+    }
+    let Some(object) = schema.as_object_mut() else { return schema };
+    object.insert("description".to_owned(), json!(key.doc));
+    if let (Some(default), false) = (key.default.as_ref().and_then(to_json), key.inherited) {
+        object.insert("default".to_owned(), default);
+    }
+    if let Some((low, high)) = &key.bounds {
+        for (name, bound) in [("minimum", low), ("maximum", high)] {
+            if let Some(bound) = to_json(bound).filter(Value::is_number) {
+                object.insert(name.to_owned(), bound);
+            }
+        }
+    }
+    schema
+}
+
+fn reference_to(definition: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{}", definition.replace(' ', "%20")) })
+}
+
+fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
+    match kind {
+        Kind::Text { examples, pattern, .. } => {
+            let mut schema = json!({ "type": "string" });
+            if let Some(pattern) = pattern {
+                schema["pattern"] = json!(pattern);
+            }
+            if !examples.is_empty() {
+                schema["examples"] = json!(examples);
+            }
+            schema
+        }
+        Kind::Integer => json!({ "type": "integer" }),
+        Kind::Number => json!({ "type": "number" }),
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Choice { what, options } => {
+            if !definitions.contains_key(*what) {
+                let mut all: Vec<_> =
+                    options.iter().map(|option| json!({ "const": option.name, "description": option.about })).collect();
+                for option in options {
+                    let keys = Value::Object(table_schema(&option.keys, definitions));
+                    all.push(json!({
+                        "type": "object", "properties": { option.name: keys }, "required": [option.name],
+                        "additionalProperties": false, "description": option.about
+                    }));
+                }
+                definitions.insert((*what).to_owned(), json!({ "anyOf": all }));
+            }
+            reference_to(what)
+        }
+        Kind::Table(info) => Value::Object(table_schema(info, definitions)),
+        Kind::Tables(info) => json!({ "type": "array", "items": Value::Object(table_schema(info, definitions)) }),
+        Kind::List(kind) => json!({ "type": "array", "items": kind_schema(kind, definitions) }),
+        Kind::Optional(kind) => json!({ "anyOf": [kind_schema(kind, definitions), { "const": "none" }] }),
+        Kind::AnyOf(kinds) => {
+            let all: Vec<_> = kinds.iter().map(|kind| kind_schema(kind, definitions)).collect();
+            json!({ "anyOf": all })
+        }
+        Kind::Paths(info) => {
+            let mut schema = table_schema(info, definitions);
+            schema.insert("additionalProperties".to_owned(), json!({ "type": ["array", "object"] }));
+            Value::Object(schema)
+        }
+    }
+}
+
+/// A value on one line of TOML, as JSON.
+fn to_json(written: &Written) -> Option<Value> {
+    let Written::Inline(text) = written else { return None };
+    fn json_of(node: &Node) -> Option<Value> {
+        Some(match &node.value {
+            Raw::Text(text) => json!(text),
+            Raw::Integer(integer) => json!(i64::try_from(*integer).ok()?),
+            Raw::Float(float) => json!(float),
+            Raw::Bool(truth) => json!(truth),
+            Raw::List(items) => Value::Array(items.iter().map(json_of).collect::<Option<_>>()?),
+            Raw::Time | Raw::Table(_) => return None,
+        })
+    }
+    json_of(&Node::bare(text, 0, 0))
+}
+
+/// The headers of tables that have a key; those nearest to the top, and few.
+pub(crate) fn tables_with(info: &TableInfo, key: &str) -> Vec<String> {
+    const FEW: usize = 4;
+    let mut found = Vec::new();
+    let mut level = vec![(String::new(), info, false)];
+    while !level.is_empty() && found.len() < FEW {
+        let mut next = Vec::new();
+        for (path, info, list) in level {
+            if !path.is_empty() && info.keys.iter().any(|other| other.name == key) {
+                found.push(if list { format!("[[{path}]]") } else { format!("[{path}]") });
+            }
+            for key in &info.keys {
+                let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
+                match inner(&key.kind) {
+                    Kind::Table(info) => next.push((path, info, false)),
+                    Kind::Tables(info) => next.push((path, info, true)),
+                    Kind::Choice { options, .. } => {
+                        next.extend(
+                            options.iter().map(|option| (format!("{path}.{}", option.name), &option.keys, false)),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+        level = next;
+    }
+    found.truncate(FEW);
+    found
+}
+
+/// The reference in Markdown: a table of keys for each table of a scenario, and one for each choice.
+pub(crate) fn reference(info: &TableInfo) -> String {
+    let mut text = String::from("### Top level\n");
+    let mut choices = BTreeMap::new();
+    let mut printed = BTreeMap::new();
+    table_reference(info, "", &mut text, &mut choices, &mut printed);
+    let mut done = Vec::new();
+    // A choice's parameters may hold another choice.
+    while let Some((what, options)) = choices.pop_first() {
+        if done.contains(&what) {
+            continue;
+        }
+        done.push(what);
+        choice_reference(what, &options, &mut text, &mut choices);
+    }
+    text
+}
+
+type Choices = BTreeMap<&'static str, Vec<ChoiceInfo>>;
+
+/// Tables by their last name, with where they stand and how many keys they have.
+type Printed = BTreeMap<&'static str, (String, usize)>;
+
+fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mut Choices, printed: &mut Printed) {
+    let mut rows = String::new();
+    let mut tables = Vec::new();
+    for key in &info.keys {
+        match inner(&key.kind) {
+            Kind::Table(info) => tables.push((key, info, false)),
+            Kind::Paths(info) => tables.push((key, info, false)),
+            Kind::Tables(info) => tables.push((key, info, true)),
+            kind => {
+                if let Kind::Choice { what, options } = kind {
+                    choices.insert(what, options.clone());
+                }
+                rows.push_str(&row(key, info));
+            }
+        }
+    }
+    if !rows.is_empty() {
+        text.push_str("\n| key | value | default | what it is |\n| --- | --- | --- | --- |\n");
+        text.push_str(&rows);
+    }
+    for (key, info, list) in tables {
+        let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
+        let title = if list { format!("[[{path}]]") } else { format!("[{path}]") };
+        text.push_str(&format!("\n### `{title}`\n\n{}\n", key.doc));
+        match printed.get(key.name) {
+            Some((before, keys)) if *keys == info.keys.len() => {
+                text.push_str(&format!("\nIts keys are those of `[{before}]`.\n"))
+            }
+            _ => {
+                printed.insert(key.name, (path.clone(), info.keys.len()));
+                table_reference(info, &path, text, choices, printed);
+            }
+        }
+    }
+}
+
+fn choice_reference(what: &str, options: &[ChoiceInfo], text: &mut String, choices: &mut Choices) {
+    text.push_str(&format!("\n### Every {what}\n\n| name | what it is |\n| --- | --- |\n"));
+    for option in options {
+        text.push_str(&format!("| `{}` | {} |\n", option.name, option.about));
+    }
+    for option in options.iter().filter(|option| !option.keys.keys.is_empty()) {
+        text.push_str(&format!("\n#### The {what} `{}`\n", option.name));
+        table_reference(&option.keys, option.name, text, choices, &mut Printed::new());
+    }
+}
+
+fn row(key: &KeyInfo, table: &TableInfo) -> String {
+    let group = table.groups.iter().find(|(names, _)| names.contains(&key.name));
+    let default = match (&key.default, group) {
+        _ if table.required.contains(&key.name) => "required".to_owned(),
+        (Some(Written::Inline(text)), _) if !key.inherited => format!("`{}`", text.replace('|', "\\|")),
+        (Some(Written::Choice(lines)), _) if !key.inherited => {
+            lines.first().map_or(String::new(), |name| format!("`\"{name}\"`"))
+        }
+        (None, Some((names, required))) => {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("{} of {}", if *required { "one" } else { "at most one" }, names.join(", "))
+        }
+        _ if key.inherited => "see there".to_owned(),
+        _ => String::new(),
+    };
+    let bounds = match &key.bounds {
+        Some((Written::Inline(low), Written::Inline(high))) => {
+            format!(", {} to {}", low.trim_matches('"'), high.trim_matches('"'))
+        }
+        _ => String::new(),
+    };
+    // A default is an example of how it is written.
+    let example = !default.starts_with("`\"") || default == "`\"none\"`";
+    format!(
+        "| `{}` | {}{bounds} | {default} | {} |\n",
+        key.name,
+        value(&key.kind, example),
+        key.doc.replace('|', "\\|")
+    )
+}
+
+/// The kind without its being optional.
+fn inner(kind: &Kind) -> &Kind {
+    match kind {
+        Kind::Optional(kind) => inner(kind),
+        Kind::AnyOf(kinds) => kinds.iter().find(|kind| matches!(kind, Kind::Table(_))).unwrap_or(kind),
+        kind => kind,
+    }
+}
+
+fn value(kind: &Kind, example: bool) -> String {
+    match kind {
+        Kind::Text { what, .. } if what.starts_with("one of") => what.trim_end().to_owned(),
+        Kind::Text { what, examples, .. } => match examples.first().filter(|_| example) {
+            Some(example) => format!("{what}, as `\"{example}\"`"),
+            None => (*what).to_owned(),
+        },
+        Kind::Integer => "whole number".to_owned(),
+        Kind::Number => "number".to_owned(),
+        Kind::Bool => "`true` or `false`".to_owned(),
+        Kind::Choice { what, .. } => format!("a {what}, below"),
+        Kind::Table(_) | Kind::Paths(_) => "table".to_owned(),
+        Kind::Tables(_) => "tables".to_owned(),
+        Kind::List(kind) => format!("list of {}", value(kind, example)),
+        Kind::Optional(kind) => format!("{}, or `\"none\"`", value(kind, example)),
+        Kind::AnyOf(kinds) => kinds.iter().map(|kind| value(kind, example)).collect::<Vec<_>>().join("; or "),
+    }
+}

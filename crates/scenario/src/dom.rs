@@ -1,0 +1,120 @@
+//! A scenario file as a tree of values that know where they were written.
+
+use crate::problem::{Place, Problem};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub place: Place,
+    pub value: Raw,
+}
+
+/// What TOML knows.
+#[derive(Debug, Clone)]
+pub(crate) enum Raw {
+    Text(String),
+    /// Saturated, so that a number of any length is out of every range.
+    Integer(i128),
+    Float(f64),
+    Bool(bool),
+    Time,
+    List(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+/// A key and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub name: String,
+    pub key: Place,
+    pub node: Node,
+}
+
+impl Node {
+    /// Reads a whole file, as far as its syntax allows, and tells what is wrong with it.
+    pub fn document(text: &str, problems: &mut Vec<Problem>) -> Self {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in errors {
+            let span = error.span().unwrap_or(text.len()..text.len());
+            problems.push(syntax(error.message(), Place { source: 0, span }));
+        }
+        Self { place: Place { source: 0, span: 0..0 }, value: table_of(table.into_inner(), 0, 0) }
+    }
+
+    /// Reads one value as TOML; what is not TOML is text. It stands at `offset` in `source`.
+    pub fn bare(text: &str, source: usize, offset: usize) -> Self {
+        let trimmed = text.trim();
+        let offset = offset + (text.len() - text.trim_start().len());
+        match DeValue::parse(trimmed) {
+            Ok(value) if !trimmed.is_empty() => Self {
+                place: Place { source, span: offset..offset + trimmed.len() },
+                value: value_of(value.into_inner(), source, offset),
+            },
+            _ => Self {
+                place: Place { source, span: offset..offset + trimmed.len() },
+                value: Raw::Text(trimmed.to_owned()),
+            },
+        }
+    }
+
+    /// What kind of value this is, as a sentence's object.
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            Raw::Text(_) => "text",
+            Raw::Integer(_) | Raw::Float(_) => "a number",
+            Raw::Bool(_) => "true or false",
+            Raw::Time => "a date or time of day",
+            Raw::List(_) => "a list",
+            Raw::Table(_) => "a table",
+        }
+    }
+}
+
+fn syntax(message: &str, place: Place) -> Problem {
+    let (title, label, help): (String, String, Option<&str>) = if message.contains("duplicate key") {
+        ("a key stands twice".to_owned(), "the second time".to_owned(), Some("keep one of them"))
+    } else if message.contains("recursion limit") || message.contains("cannot recurse") {
+        ("values are nested too deeply".to_owned(), "here".to_owned(), Some("no scenario needs such depth"))
+    } else {
+        let help = message
+            .contains("missing `\"`")
+            .then_some("text stands in quotes: rate = \"10mbps\"")
+            .or_else(|| message.contains("string values must be quoted").then_some("for example rate = \"10mbps\""));
+        (format!("this is not TOML: {message}"), "here".to_owned(), help)
+    };
+    Problem::new(title).at(place, label).help_if(help)
+}
+
+fn table_of(table: DeTable<'_>, source: usize, offset: usize) -> Raw {
+    let entries = table.into_iter().map(|(key, value)| Entry {
+        key: place(source, offset, key.span()),
+        name: key.into_inner().into_owned(),
+        node: node_of(value, source, offset),
+    });
+    Raw::Table(entries.collect())
+}
+
+fn node_of(value: Spanned<DeValue<'_>>, source: usize, offset: usize) -> Node {
+    Node { place: place(source, offset, value.span()), value: value_of(value.into_inner(), source, offset) }
+}
+
+fn value_of(value: DeValue<'_>, source: usize, offset: usize) -> Raw {
+    match value {
+        DeValue::String(text) => Raw::Text(text.into_owned()),
+        DeValue::Integer(integer) => {
+            let saturated = if integer.as_str().starts_with('-') { i128::MIN } else { i128::MAX };
+            Raw::Integer(i128::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(saturated))
+        }
+        DeValue::Float(float) => Raw::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(truth) => Raw::Bool(truth),
+        DeValue::Datetime(_) => Raw::Time,
+        DeValue::Array(items) => Raw::List(items.into_iter().map(|item| node_of(item, source, offset)).collect()),
+        DeValue::Table(table) => table_of(table, source, offset),
+    }
+}
+
+fn place(source: usize, offset: usize, span: std::ops::Range<usize>) -> Place {
+    Place { source, span: span.start + offset..span.end + offset }
+}

@@ -1,0 +1,201 @@
+//! Writing: typed values as TOML that reads back.
+
+use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+/// A value as TOML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// On the line of its key.
+    Inline(String),
+    /// Under a header of its own.
+    Table(Lines),
+    /// The same, of a choice: all of it is there or none.
+    Choice(Lines),
+    /// Each under a header in double brackets.
+    List(Vec<Lines>),
+}
+
+impl Written {
+    /// What stands on the line of its key; nothing if it has lines of its own.
+    pub fn inline(self) -> String {
+        match self {
+            Self::Inline(text) => text,
+            _ => String::new(),
+        }
+    }
+}
+
+/// The keys of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Lines(Vec<Line>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    name: Cow<'static, str>,
+    value: Written,
+    doc: &'static str,
+    /// It is what another part of the scenario says: shown as a comment, so that it goes on following that.
+    inherited: bool,
+}
+
+/// A whole file.
+pub(crate) fn document<T: Table>(table: &T) -> String {
+    let mut text = String::new();
+    lines_of(table).render("", false, &mut text);
+    text
+}
+
+pub(crate) fn write_table<T: Table>(table: &T) -> Written {
+    Written::Table(lines_of(table))
+}
+
+pub(crate) fn write_choice<C: Choice>(choice: &C) -> Written {
+    let mut writer = Lines::default();
+    choice.clone().keys(&mut writer);
+    if writer.0.is_empty() {
+        return Written::Inline(quoted(choice.name()));
+    }
+    let line = Line { name: choice.name().into(), value: Written::Table(writer), doc: "", inherited: false };
+    Written::Choice(Lines(vec![line]))
+}
+
+/// As a TOML string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn lines_of<T: Table>(table: &T) -> Lines {
+    let mut lines = Lines::default();
+    table.clone().keys(&mut lines);
+    lines
+}
+
+impl Lines {
+    /// Marks what is the same as in `base`.
+    fn inherit(&mut self, base: &Self) {
+        for line in &mut self.0 {
+            if let Some(base) = base.0.iter().find(|other| other.name == line.name) {
+                line.inherit(&base.value);
+            }
+        }
+    }
+
+    fn render(&self, path: &str, inherited: bool, text: &mut String) {
+        for line in &self.0 {
+            if let Written::Inline(value) = &line.value {
+                let comment = if inherited || line.inherited { "# " } else { "" };
+                let shown = format!("{comment}{} = {value}", line.name);
+                // Its gist: the rest stands in the reference.
+                let end = [". ", "; ", ": "].iter().filter_map(|stop| line.doc.find(stop)).min();
+                let doc = end.map_or(line.doc, |end| &line.doc[..end]).trim_end_matches('.');
+                let room = if shown.chars().count() < 36 { 36 - shown.chars().count() } else { 1 };
+                match doc.is_empty() {
+                    true => text.push_str(&format!("{shown}\n")),
+                    false => text.push_str(&format!("{shown}{:room$} # {doc}\n", "")),
+                }
+            }
+        }
+        for line in &self.0 {
+            let path = if path.is_empty() { line.name.to_string() } else { format!("{path}.{}", line.name) };
+            let inherited = inherited || line.inherited;
+            let comment = if inherited { "# " } else { "" };
+            match &line.value {
+                Written::Inline(_) => {}
+                Written::Table(lines) | Written::Choice(lines) => {
+                    // A header that only leads to another is left out.
+                    if !matches!(line.value, Written::Choice(_)) {
+                        text.push_str(&format!("\n{comment}[{path}]\n"));
+                    }
+                    lines.render(&path, inherited, text);
+                }
+                Written::List(items) => {
+                    for lines in items {
+                        text.push_str(&format!("\n{comment}[[{path}]]\n"));
+                        lines.render(&path, inherited, text);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Line {
+    fn inherit(&mut self, base: &Written) {
+        match (&mut self.value, base) {
+            (Written::Table(lines), Written::Table(base)) => lines.inherit(base),
+            (value, base) => self.inherited = value == base,
+        }
+    }
+}
+
+impl Keys for Lines {
+    const WRITES: bool = true;
+
+    fn key<T: Field>(&mut self, name: &'static str, field: &mut T, doc: &'static str) {
+        self.0.push(Line { name: name.into(), value: field.write(), doc, inherited: false });
+    }
+
+    fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, _bounds: RangeInclusive<T>, doc: &'static str) {
+        self.key(name, field, doc);
+    }
+
+    fn maybe<T: Field>(&mut self, name: &'static str, field: &mut Option<T>, doc: &'static str) {
+        if let Some(value) = field {
+            self.key(name, value, doc);
+        }
+    }
+
+    fn inherited<T: Field>(&mut self, name: &'static str, field: &mut T, from: &T, doc: &'static str) {
+        let mut line = Line { name: name.into(), value: field.write(), doc, inherited: false };
+        line.inherit(&from.write());
+        self.0.push(line);
+    }
+
+    fn list<T: Table>(
+        &mut self,
+        name: &'static str,
+        field: &mut Vec<T>,
+        fresh: impl Fn(usize) -> T,
+        inherited: bool,
+        doc: &'static str,
+    ) {
+        let items = field.iter().enumerate().map(|(index, item)| {
+            let mut lines = lines_of(item);
+            if inherited {
+                lines.inherit(&lines_of(&fresh(index)));
+            }
+            lines
+        });
+        let value = Written::List(items.collect());
+        self.0.push(Line { name: name.into(), value, doc, inherited: false });
+    }
+
+    fn one_of(&mut self, _names: &'static [&'static str], _required: bool) {}
+}
+
+impl Lines {
+    /// The name of the first key.
+    pub fn first(&self) -> Option<&str> {
+        self.0.first().map(|line| line.name.as_ref())
+    }
+
+    /// A key that is not known before the program runs, as TOML.
+    pub fn push_owned(&mut self, name: String, value: String) {
+        self.0.push(Line { name: name.into(), value: Written::Inline(value), doc: "", inherited: false });
+    }
+}

@@ -1,0 +1,281 @@
+//! Congestion controls. Their defaults depend on the profile.
+
+use super::bbr::bbr;
+use super::{FACTOR, SHARE, TIME, optional};
+use crate::keys::{Choice, Keys, choice, fields};
+use crate::scenario::Profile;
+use crate::value::names;
+use queuescope_tcp::congestion::{
+    Counting, CubicParams, DctcpParams, Growth, HyStartParams, HyStartPlusPlusParams, IllinoisParams, NewRenoParams,
+    OnLoss, Reduced, RoundEnd, RttSource, SlowStart, VegasParams, Waiting,
+};
+use queuescope_tcp::{Algorithm, AlgorithmParams};
+use queuescope_wire::Nanos;
+
+/// A congestion control whose defaults are those of a profile.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Control {
+    profile: Profile,
+    pub params: AlgorithmParams,
+}
+
+impl Control {
+    /// The one that stands there; if the table has another profile than `before`, with that one's parameters.
+    pub fn of(profile: Profile, before: Profile, params: AlgorithmParams) -> Self {
+        let params = if profile == before { params } else { params.algorithm().params(profile.of_algorithm()) };
+        Self { profile, params }
+    }
+}
+
+fields!(tables:; choices: Control);
+
+impl Choice for Control {
+    const WHAT: &'static str = "congestion control";
+
+    fn fresh() -> Self {
+        Self { profile: Profile::Linux, params: Algorithm::Cubic.params(Profile::Linux.of_algorithm()) }
+    }
+
+    fn options(&self) -> Vec<Self> {
+        let with =
+            |algorithm: &Algorithm| Self { params: algorithm.params(self.profile.of_algorithm()), ..self.clone() };
+        Algorithm::ALL.iter().map(with).collect()
+    }
+
+    fn name(&self) -> &'static str {
+        self.params.algorithm().name()
+    }
+
+    fn about(&self) -> &'static str {
+        match self.params.algorithm() {
+            Algorithm::NewReno => "NewReno (RFC 5681, RFC 6582).",
+            Algorithm::Cubic => "CUBIC (RFC 9438), with HyStart.",
+            Algorithm::Bbr => "BBR version 1.",
+            Algorithm::Vegas => "Vegas (Brakmo and Peterson 1995).",
+            Algorithm::Illinois => "Illinois (Liu, Başar and Srikant 2006).",
+            Algorithm::Dctcp => "DCTCP (RFC 8257); it needs ECN.",
+        }
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        match &mut self.params {
+            AlgorithmParams::NewReno(params) => new_reno(params, keys),
+            AlgorithmParams::Cubic(params) => cubic(params, keys),
+            AlgorithmParams::Bbr(params) => bbr(params, keys),
+            AlgorithmParams::Vegas(params) => vegas(params, keys),
+            AlgorithmParams::Illinois(params) => illinois(params, keys),
+            AlgorithmParams::Dctcp(params) => dctcp(params, keys),
+        }
+    }
+}
+
+/// Whether it cannot do without ECN.
+pub(crate) fn counts_marks(params: &AlgorithmParams) -> bool {
+    matches!(params, AlgorithmParams::Dctcp(_))
+}
+
+const ONLY_IF_LIMITED: &str = "Whether the window grows only when it was what kept the sender from sending.";
+const COUNTING: &str = "What growth counts.";
+pub(super) const RTT: &str = "Which round-trip time is read.";
+const ROUND: &str = "When a round trip is over.";
+const SEGMENTS: std::ops::RangeInclusive<u64> = 0..=1_000_000_000;
+
+fn new_reno<K: Keys>(params: &mut NewRenoParams, keys: &mut K) {
+    keys.key("counting", &mut params.counting, COUNTING);
+    keys.key("reduced", &mut params.reduced, "Of what half is left on congestion.");
+    keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
+}
+
+fn cubic<K: Keys>(params: &mut CubicParams, keys: &mut K) {
+    keys.within("c", &mut params.c, 1e-6..=1e6, "C, in segments per second cubed.");
+    keys.within("beta", &mut params.beta, 0.01..=0.99, "What is left of the window after a reduction.");
+    keys.key("fast-convergence", &mut params.fast_convergence, "Whether a flow whose window shrinks twice makes room.");
+    keys.key("reno-friendly", &mut params.reno_friendly, "Whether the window is at least what Reno's would be.");
+    keys.key("growth", &mut params.growth, "In fractions of a segment or by counting.");
+    keys.key("slow-start", &mut params.slow_start, "How slow start ends before a loss.");
+    optional(
+        keys,
+        "slow-start-limit",
+        &mut params.slow_start_limit,
+        &(1..=1_000_000),
+        "The most segments that an ACK adds in it.",
+    );
+    keys.within(
+        "settling",
+        &mut params.settling,
+        TIME,
+        "For so long in congestion avoidance no round-trip time is the smallest.",
+    );
+    keys.key("rtt", &mut params.rtt, RTT);
+    keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
+    keys.key("skips-idle", &mut params.skips_idle, "Whether time without anything in flight does not count.");
+}
+
+choice! {
+    Growth, "growth of CUBIC", keys;
+    "continuous", "In fractions of a segment, as the RFC writes it.", Self::Continuous, Self::Continuous => {};
+    "counted", "In whole segments, as Linux and ns-3 do.",
+        Self::Counted { most: 20, refresh: Nanos(31_250_000), one_an_ack: false, stops_at_threshold: true },
+        Self::Counted { most, refresh, one_an_ack, stops_at_threshold } => {
+            keys.within("most", most, 1..=1_000_000, "Before the first congestion: a segment for at most so many.");
+            keys.within("refresh", refresh, TIME, "The target stays for so long if the window does.");
+            keys.key("one-an-ack", one_an_ack, "Whether an ACK adds one segment at most.");
+            keys.key("stops-at-threshold", stops_at_threshold, "Whether slow start stops at the threshold.");
+        };
+}
+
+choice! {
+    SlowStart, "end of slow start", keys;
+    "until-loss", "It ends with a loss (RFC 5681).", Self::UntilLoss, Self::UntilLoss => {};
+    "hystart", "By HyStart.",
+        Self::HyStart(HyStartParams::default()), Self::HyStart(params) => hystart(params, keys);
+    "hystart-plus-plus", "By HyStart++ (RFC 9406), in the first slow start.",
+        Self::HyStartPlusPlus(HyStartPlusPlusParams::default()),
+        Self::HyStartPlusPlus(params) => hystart_plus_plus(params, keys);
+}
+
+fn hystart<K: Keys>(params: &mut HyStartParams, keys: &mut K) {
+    keys.key("train", &mut params.train, "Whether the length of a train of ACKs is a sign.");
+    keys.key("delay", &mut params.delay, "Whether a rise of the delay is.");
+    keys.within("low-window", &mut params.low_window, SEGMENTS, "Below this window, in segments, nothing is judged.");
+    keys.within("train-spacing", &mut params.train_spacing, TIME, "ACKs of a train are no further apart.");
+    keys.within(
+        "train-divisor",
+        &mut params.train_divisor,
+        1..=1000,
+        "The smallest round-trip time over the length of a train.",
+    );
+    keys.within("samples", &mut params.samples, 1..=1_000_000, "So many times are taken before the delay is judged.");
+    keys.key("later-samples", &mut params.later_samples, "Whether those after them count for the minimum too.");
+    keys.within("delay-divisor", &mut params.delay_divisor, 1..=1000, "The smallest round-trip time over the rise.");
+    keys.within("least-rise", &mut params.least_rise, TIME, "The least rise.");
+    keys.within("largest-rise", &mut params.largest_rise, TIME, "The largest rise.");
+    keys.ensure("largest-rise", params.largest_rise >= params.least_rise, || {
+        ("the largest rise is below the least".to_owned(), format!("`least-rise` is {}", params.least_rise))
+    });
+    keys.key(
+        "judges-before-round",
+        &mut params.judges_before_round,
+        "Whether the ACK that ends a round trip is its last.",
+    );
+}
+
+fn hystart_plus_plus<K: Keys>(params: &mut HyStartPlusPlusParams, keys: &mut K) {
+    keys.within("least-rise", &mut params.least_rise, TIME, "The least rise of the round-trip time (MIN_RTT_THRESH).");
+    keys.within("largest-rise", &mut params.largest_rise, TIME, "The largest (MAX_RTT_THRESH).");
+    keys.ensure("largest-rise", params.largest_rise >= params.least_rise, || {
+        ("the largest rise is below the least".to_owned(), format!("`least-rise` is {}", params.least_rise))
+    });
+    keys.within(
+        "delay-divisor",
+        &mut params.delay_divisor,
+        1..=1000,
+        "The round-trip time over the rise (MIN_RTT_DIVISOR).",
+    );
+    keys.within("samples", &mut params.samples, 1..=1_000_000, "Times taken in a round trip (N_RTT_SAMPLE).");
+    keys.within(
+        "growth-divisor",
+        &mut params.growth_divisor,
+        1..=1000,
+        "By how much less it grows then (CSS_GROWTH_DIVISOR).",
+    );
+    keys.within("rounds", &mut params.rounds, 1..=1_000_000, "For how many round trips (CSS_ROUNDS).");
+}
+
+fn vegas<K: Keys>(params: &mut VegasParams, keys: &mut K) {
+    keys.within("alpha", &mut params.alpha, FACTOR, "The window grows while fewer packets wait.");
+    keys.within("beta", &mut params.beta, FACTOR, "It shrinks while more wait.");
+    keys.ensure("beta", params.beta >= params.alpha, || {
+        ("beta is below alpha".to_owned(), format!("`alpha` is {}", params.alpha))
+    });
+    keys.within("gamma", &mut params.gamma, FACTOR, "Slow start ends when more wait.");
+    keys.key("waiting", &mut params.waiting, "How packets that wait are counted.");
+    keys.key("on-loss", &mut params.on_loss, "What is left after a loss.");
+    keys.key("counting", &mut params.counting, COUNTING);
+    keys.key("round", &mut params.round, ROUND);
+    keys.key("rtt", &mut params.rtt, RTT);
+    keys.key(
+        "forgets-when-idle",
+        &mut params.forgets_when_idle,
+        "Whether idleness makes it forget the smallest round trip.",
+    );
+}
+
+fn illinois<K: Keys>(params: &mut IllinoisParams, keys: &mut K) {
+    keys.within("least-alpha", &mut params.least_alpha, FACTOR, "The smallest increase in a round trip, in segments.");
+    keys.within("largest-alpha", &mut params.largest_alpha, FACTOR, "The largest.");
+    keys.within("base-alpha", &mut params.base_alpha, FACTOR, "That of small windows, and after a timeout.");
+    keys.within("least-beta", &mut params.least_beta, 0.0..=0.99, "The smallest part of the window that a loss takes.");
+    keys.within("largest-beta", &mut params.largest_beta, 0.0..=0.99, "The largest.");
+    keys.within("base-beta", &mut params.base_beta, 0.0..=0.99, "That of small windows, and after a timeout.");
+    for (key, holds) in [
+        ("largest-alpha", params.largest_alpha >= params.least_alpha),
+        ("largest-beta", params.largest_beta >= params.least_beta),
+    ] {
+        keys.ensure(key, holds, || ("the largest is below the smallest".to_owned(), "swap them".to_owned()));
+    }
+    keys.within(
+        "window-threshold",
+        &mut params.window_threshold,
+        SEGMENTS,
+        "From this window on they follow the delay.",
+    );
+    keys.within(
+        "theta",
+        &mut params.theta,
+        0..=1_000_000,
+        "Round trips of low delay after which alpha is the largest.",
+    );
+    keys.key("reduced", &mut params.reduced, "Of what beta is taken.");
+    keys.key("counting", &mut params.counting, COUNTING);
+    keys.within("delay-unit", &mut params.delay_unit, Nanos(1)..=*TIME.end(), "Delays are whole numbers of this.");
+    keys.key("whole-steps", &mut params.whole_steps, "Whether increases are counted in whole numbers (ns-3).");
+    keys.key(
+        "always-counts-low",
+        &mut params.always_counts_low,
+        "Whether low delay counts where no high one came before.",
+    );
+    keys.key("round", &mut params.round, ROUND);
+    keys.key("rtt", &mut params.rtt, RTT);
+    keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
+}
+
+fn dctcp<K: Keys>(params: &mut DctcpParams, keys: &mut K) {
+    keys.within("gain", &mut params.gain, 1e-6..=1.0, "The weight of a window in the average: g.");
+    keys.within("initial-alpha", &mut params.initial_alpha, SHARE, "The average before the first window.");
+    keys.within(
+        "least-alpha",
+        &mut params.least_alpha,
+        SHARE,
+        "An average below this that gets no marks becomes nothing.",
+    );
+    keys.key("round", &mut params.round, ROUND);
+    keys.key("loss-halves", &mut params.loss_halves, "Whether a loss halves the window, and is no mark.");
+    keys.within("floor", &mut params.floor, 1..=1_000_000, "The smallest window after a reduction, in segments.");
+    optional(
+        keys,
+        "slow-start-limit",
+        &mut params.slow_start_limit,
+        &(1..=1_000_000),
+        "The most segments that an ACK adds in slow start.",
+    );
+    keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
+}
+
+choice! {
+    Counting, "count of growth", keys;
+    "bytes", "Bytes that are acknowledged (RFC 3465).", Self::Bytes { limit: Some(1) }, Self::Bytes { limit } => {
+        optional(keys, "limit", limit, &(1..=1_000_000), "The most segments that an ACK adds in slow start: L.");
+    };
+    "acks", "ACKs (RFC 5681).", Self::Acks, Self::Acks => {};
+}
+
+names! {
+    Reduced, "a base of reductions":
+        "in-flight" = Reduced::InFlight, "pipe" = Reduced::Pipe, "window" = Reduced::Window;
+    RoundEnd, "an end of round trips": "reached" = RoundEnd::Reached, "passed" = RoundEnd::Passed;
+    RttSource, "a source of round-trip times": "measured" = RttSource::Measured, "smoothed" = RttSource::Smoothed;
+    Waiting, "a count of packets that wait":
+        "exact" = Waiting::Exact, "whole" = Waiting::Whole, "over-base" = Waiting::OverBase;
+    OnLoss, "a reduction of Vegas": "half" = OnLoss::Half, "one-segment" = OnLoss::OneSegment;
+}

@@ -1,0 +1,220 @@
+//! Disciplines.
+
+use super::pie::{dual_pi2, pi2, pie};
+use super::{BYTES, SHARE, STEP, TIME, optional};
+use crate::keys::{Keys, Table, choice, fields};
+use crate::value::names;
+use queuescope_queue::{
+    AredParams, CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, FqCodelParams, HashQueuesParams, Limit,
+    MultiQueueParams, Pi2Params, PieParams, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler,
+    TailDropParams,
+};
+use queuescope_wire::{ByteCount, Nanos};
+use std::num::{NonZeroU16, NonZeroU32};
+
+choice! {
+    DisciplineParams, "discipline", keys;
+    "tail-drop", "First in, first out, and what does not fit is dropped.",
+        Self::TailDrop(TailDropParams::default()), Self::TailDrop(_) => {};
+    "red", "Random early detection (Floyd and Jacobson 1993), also adaptive.",
+        Self::Red(RedParams::default()), Self::Red(params) => red(params, keys);
+    "codel", "CoDel (RFC 8289): the wait is kept near a target.",
+        Self::Codel(CodelParams::default()), Self::Codel(params) => codel(params, keys);
+    "fq-codel", "FQ-CoDel (RFC 8290): fair among flows, each under CoDel.",
+        Self::FqCodel(FqCodelParams::default()), Self::FqCodel(params) => fq_codel(params, keys);
+    "pie", "PIE (RFC 8033): early drops by a controller on the delay.",
+        Self::Pie(PieParams::default()), Self::Pie(params) => pie(params, keys);
+    "pi2", "PI2 (De Schepper et al. 2016): as PIE, with its output squared.",
+        Self::Pi2(Pi2Params::default()), Self::Pi2(params) => pi2(params, keys);
+    "dual-pi2", "DualPI2 (RFC 9332): a queue for L4S and one for the rest, coupled.",
+        Self::DualPi2(DualPi2Params::default()), Self::DualPi2(params) => dual_pi2(params, keys);
+    "multi-queue", "A queue for each class of service. `limit` of the link is for all together.",
+        Self::MultiQueue(MultiQueueParams::default()), Self::MultiQueue(params) => multi_queue(params, keys);
+    "hash-queues", "A queue for each hash of the flow, served round robin. `limit` of the link is for all together.",
+        Self::HashQueues(HashQueuesParams::default()), Self::HashQueues(params) => hash_queues(params, keys);
+}
+
+/// The same discipline with the limit of its link.
+pub(crate) fn with_limit(params: &DisciplineParams, limit: Limit) -> DisciplineParams {
+    let mut params = params.clone();
+    match &mut params {
+        DisciplineParams::TailDrop(params) => params.limit = limit,
+        DisciplineParams::Red(params) => params.limit = limit,
+        DisciplineParams::Codel(params) => params.limit = limit,
+        DisciplineParams::FqCodel(params) => params.limit = limit,
+        DisciplineParams::Pie(params) => params.limit = limit,
+        DisciplineParams::Pi2(params) => params.limit = limit,
+        DisciplineParams::DualPi2(params) => params.limit = limit,
+        DisciplineParams::MultiQueue(params) => params.shared_limit = limit,
+        DisciplineParams::HashQueues(params) => params.shared_limit = limit,
+    }
+    params
+}
+
+fn red<K: Keys>(params: &mut RedParams, keys: &mut K) {
+    keys.key(
+        "unit",
+        &mut params.unit,
+        "In what the queue is measured; in bytes, large packets are dropped more probably.",
+    );
+    keys.key(
+        "thresholds",
+        &mut params.thresholds,
+        "Between which averages packets are dropped early, in the unit; none: they follow from `target-delay` and the link.",
+    );
+    keys.within(
+        "target-delay",
+        &mut params.target_delay,
+        TIME,
+        "The mean wait to aim at, where the thresholds follow from it.",
+    );
+    optional(
+        keys,
+        "weight",
+        &mut params.weight,
+        &(1e-12..=1.0),
+        "The weight of an arrival in the average (w_q); none: it follows from the link.",
+    );
+    keys.within(
+        "max-probability",
+        &mut params.max_probability,
+        SHARE,
+        "The probability at the highest threshold (max_p).",
+    );
+    keys.key(
+        "gentle",
+        &mut params.gentle,
+        "Whether the probability goes on to 1 at twice the highest threshold, not at once.",
+    );
+    keys.key("wait", &mut params.wait, "Whether none is dropped for a while after a drop.");
+    keys.key("nonlinear", &mut params.nonlinear, "Whether the probability rises with the square, times 1.5.");
+    keys.key("adaptation", &mut params.adaptation, "Whether and how `max-probability` follows the load.");
+    keys.within("mean-packet", &mut params.mean_packet, ByteCount(1)..=ByteCount(65_535), "The mean size of packets.");
+    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked where they would be dropped.");
+    keys.key("hard-drop", &mut params.hard_drop, "Whether they are dropped above the highest threshold even so.");
+}
+
+names! {
+    RedUnit, "a unit": "packets" = RedUnit::Packets, "bytes" = RedUnit::Bytes;
+    CodelFlavour, "a flavour of CoDel":
+        "rfc" = CodelFlavour::Rfc, "linux" = CodelFlavour::Linux, "ns3" = CodelFlavour::Ns3;
+}
+
+fields!(tables: RedThresholds; choices:);
+
+impl Table for RedThresholds {
+    fn fresh() -> Self {
+        Self { min: 5.0, max: 15.0 }
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        keys.within("min", &mut self.min, 0.0..=1e9, "Below it nothing is dropped early.");
+        keys.within("max", &mut self.max, 0.0..=1e9, "At it the probability is `max-probability`.");
+        keys.ensure("max", self.max >= self.min, || {
+            ("the thresholds are the wrong way round".to_owned(), format!("`min` is {}", self.min))
+        });
+    }
+}
+
+choice! {
+    RedAdaptation, "adaptation of RED", keys;
+    "fixed", "It does not follow the load.", Self::Fixed, Self::Fixed => {};
+    "adaptive", "So that the average stays halfway between the thresholds (Floyd, Gummadi and Shenker 2001).",
+        Self::Adaptive(AredParams::default()), Self::Adaptive(params) => ared(params, keys);
+    "self-configuring", "By a factor, whenever the average leaves the thresholds (Feng et al. 1999).",
+        Self::SelfConfiguring { decrease: 3.0, increase: 2.0 }, Self::SelfConfiguring { decrease, increase } => {
+            keys.within("decrease", decrease, 1.0..=1e6, "What it is divided by when the average falls below `min`.");
+            keys.within("increase", increase, 1.0..=1e6, "What it is multiplied by when the average rises above `max`.");
+        };
+}
+
+fn ared<K: Keys>(params: &mut AredParams, keys: &mut K) {
+    keys.within("interval", &mut params.interval, TIME, "The least time between two changes.");
+    keys.within("alpha", &mut params.alpha, SHARE, "What is added, but no more than a quarter of the probability.");
+    keys.within("beta", &mut params.beta, SHARE, "What it is multiplied by to decrease it.");
+    optional(keys, "bottom", &mut params.bottom, &SHARE, "Not below this; none: as ns-3 has it.");
+    keys.within("top", &mut params.top, SHARE, "Not above this.");
+}
+
+/// The state of a first interval is kept in nanoseconds, so that it must have some.
+const INTERVAL: std::ops::RangeInclusive<Nanos> = STEP;
+const FULL: NonZeroU32 = NonZeroU32::new(65_536).unwrap();
+
+fn codel<K: Keys>(params: &mut CodelParams, keys: &mut K) {
+    keys.within("target", &mut params.target, TIME, "The wait that is acceptable for longer than an interval.");
+    keys.within("interval", &mut params.interval, INTERVAL, "As long as a long round trip.");
+    keys.within("min-bytes", &mut params.min_bytes, BYTES, "None is dropped unless more than so much stays behind it.");
+    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked where they would be dropped.");
+    optional(
+        keys,
+        "ce-threshold",
+        &mut params.ce_threshold,
+        &TIME,
+        "ECN-capable packets that waited longer are marked.",
+    );
+    keys.key("flavour", &mut params.flavour, "Whose details: the pseudocode's, Linux's or ns-3's.");
+}
+
+fn fq_codel<K: Keys>(params: &mut FqCodelParams, keys: &mut K) {
+    optional(keys, "memory-limit", &mut params.memory_limit, &BYTES, "How many bytes all queues hold, beside `limit`.");
+    keys.within("queues", &mut params.queues, NonZeroU16::MIN..=NonZeroU16::MAX, "How many queues.");
+    keys.within(
+        "quantum",
+        &mut params.quantum,
+        ByteCount(1)..=ByteCount(1 << 20),
+        "Bytes that a queue may send in its turn.",
+    );
+    keys.within(
+        "drop-batch",
+        &mut params.drop_batch,
+        NonZeroU32::MIN..=FULL,
+        "How many are dropped at once from the longest queue.",
+    );
+    keys.within("target", &mut params.target, TIME, "The wait that is acceptable for longer than an interval.");
+    keys.within("interval", &mut params.interval, INTERVAL, "As long as a long round trip.");
+    keys.within(
+        "min-bytes",
+        &mut params.min_bytes,
+        BYTES,
+        "None is dropped unless more than so much stays behind it in its queue.",
+    );
+    keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked where they would be dropped.");
+    optional(
+        keys,
+        "ce-threshold",
+        &mut params.ce_threshold,
+        &TIME,
+        "ECN-capable packets that waited longer are marked.",
+    );
+    keys.key("flavour", &mut params.flavour, "Whose details: the pseudocode's, Linux's or ns-3's.");
+}
+
+const MOST_QUEUES: NonZeroU16 = NonZeroU16::new(4096).unwrap();
+
+fn multi_queue<K: Keys>(params: &mut MultiQueueParams, keys: &mut K) {
+    keys.within(
+        "queues",
+        &mut params.queues,
+        NonZeroU16::MIN..=MOST_QUEUES,
+        "How many queues; a class above stands in the last.",
+    );
+    keys.key("scheduler", &mut params.scheduler, "Which queue is served next.");
+    keys.key("queue-limit", &mut params.limit, "How much each queue holds.");
+}
+
+fn hash_queues<K: Keys>(params: &mut HashQueuesParams, keys: &mut K) {
+    keys.within("queues", &mut params.queues, NonZeroU16::MIN..=MOST_QUEUES, "How many queues.");
+    keys.key("queue-limit", &mut params.limit, "How much each queue holds.");
+}
+
+choice! {
+    Scheduler, "scheduler", keys;
+    "round-robin", "Each queue that has packets in turn, packet by packet.",
+        Self::RoundRobin, Self::RoundRobin => {};
+    "deficit", "Each queue that has packets in turn, as many bytes as the quantum on average.",
+        Self::Deficit { quantum: ByteCount(1514) }, Self::Deficit { quantum } => {
+            keys.within("quantum", quantum, ByteCount(64)..=ByteCount(1 << 20), "Bytes a turn.");
+        };
+    "strict-priority", "The first queue that has packets, by number.",
+        Self::StrictPriority, Self::StrictPriority => {};
+}

@@ -1,0 +1,173 @@
+//! The sender and receiver of TCP. Where Linux and ns-3 differ, the profile says which.
+
+use super::{TIME, optional};
+use crate::keys::{Keys, Table, fields};
+use crate::scenario::Profile;
+use crate::value::names;
+use queuescope_tcp::{LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams};
+use queuescope_wire::Nanos;
+
+fields!(tables: TcpParams, Pacing; choices:);
+
+/// The parameters that a profile has.
+pub(crate) fn of_profile(profile: Profile) -> TcpParams {
+    match profile {
+        Profile::Linux => TcpParams::linux(),
+        Profile::Ns3 => TcpParams::ns3(),
+    }
+}
+
+/// Times of timers: none is shorter than a clock's granularity.
+const TIMER: std::ops::RangeInclusive<Nanos> = Nanos(1_000)..=Nanos(1_000_000_000_000);
+const WINDOW: std::ops::RangeInclusive<u64> = 1..=1 << 40;
+
+impl Table for TcpParams {
+    fn fresh() -> Self {
+        Self::linux()
+    }
+
+    /// All but `ecn`, which a group of flows says.
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        keys.within("mss", &mut self.mss, 1..=65_000, "The most bytes of data in a segment.");
+        keys.within("network-header", &mut self.network_header, 0..=1000, "Bytes of headers below TCP: 20 for IPv4.");
+        keys.within("initial-window", &mut self.initial_window, 1..=10_000, "The initial window in segments.");
+        keys.within("initial-rto", &mut self.initial_rto, TIMER, "The timeout of the first SYN.");
+        keys.within("min-rto", &mut self.min_rto, TIMER, "The least retransmission timeout.");
+        keys.within("max-rto", &mut self.max_rto, TIMER, "The most.");
+        keys.ensure("max-rto", self.max_rto >= self.min_rto, || {
+            ("the longest timeout is below the least".to_owned(), format!("`min-rto` is {}", self.min_rto))
+        });
+        keys.key("rto-floor", &mut self.rto_floor, "What `min-rto` is the least of.");
+        keys.within(
+            "clock-granularity",
+            &mut self.clock_granularity,
+            TIME,
+            "The granularity of the clock, G in RFC 6298.",
+        );
+        keys.key("rtt-method", &mut self.rtt_method, "Where round-trip times come from.");
+        optional(
+            keys,
+            "timestamp-tick",
+            &mut self.timestamp_tick,
+            &TIMER,
+            "The tick of the timestamp option; none: not in use.",
+        );
+        keys.within(
+            "delayed-ack-count",
+            &mut self.delayed_ack_count,
+            1..=1000,
+            "Segments in order until an ACK is due.",
+        );
+        keys.within("delayed-ack-timeout", &mut self.delayed_ack_timeout, TIME, "How long an ACK waits for that many.");
+        keys.within(
+            "quick-acks",
+            &mut self.quick_acks,
+            0..=1_000_000,
+            "Segments at the start each of which gets an ACK.",
+        );
+        keys.key(
+            "ack-marks-at-once",
+            &mut self.ack_marks_at_once,
+            "Whether a change between marked and unmarked gets an ACK.",
+        );
+        keys.key("sack", &mut self.sack, "Selective acknowledgements (RFC 2018).");
+        keys.key("dsack", &mut self.dsack, "Whether the receiver tells of data that came twice (RFC 2883).");
+        keys.key("detection", &mut self.detection, "How losses are found.");
+        keys.key(
+            "reduction",
+            &mut self.reduction,
+            "The bound of proportional rate reduction (RFC 6937); none: no such.",
+        );
+        keys.key("reduction-from", &mut self.reduction_from, "What a reduction is in proportion to.");
+        keys.key(
+            "limited-transmit",
+            &mut self.limited_transmit,
+            "Whether the first duplicates let new data out (RFC 3042).",
+        );
+        keys.key("rescue", &mut self.rescue, "What is sent in recovery when neither lost nor new data may be.");
+        keys.key(
+            "partial-ack-repeats",
+            &mut self.partial_ack_repeats,
+            "Whether each partial ACK sends one segment past the window.",
+        );
+        keys.key(
+            "partial-ack-restarts-timer",
+            &mut self.partial_ack_restarts_timer,
+            "Whether every ACK that advances restarts the retransmission timer in recovery.",
+        );
+        keys.key(
+            "loss-ends-reduced",
+            &mut self.loss_ends_reduced,
+            "Whether losses while the window is reduced for a mark are a congestion event of their own.",
+        );
+        keys.key("mark-in-recovery", &mut self.mark_in_recovery, "Whether a mark echoed in recovery is an event too.");
+        keys.key(
+            "restarts-after-idle",
+            &mut self.restarts_after_idle,
+            "Whether the window shrinks after idleness (RFC 5681).",
+        );
+        keys.within(
+            "receive-window",
+            &mut self.receive_window,
+            WINDOW,
+            "Bytes that the receiver takes beyond what is in order.",
+        );
+        keys.within(
+            "send-buffer",
+            &mut self.send_buffer,
+            WINDOW,
+            "The most bytes that the sender holds unacknowledged.",
+        );
+        keys.key(
+            "ecn-on-controls",
+            &mut self.ecn_on_controls,
+            "Whether SYNs and ACKs are ECN-capable when marks are counted.",
+        );
+        keys.key("ecn-on-repeats", &mut self.ecn_on_repeats, "Whether data sent again is ECN-capable.");
+        keys.key("cwr-after-loss", &mut self.cwr_after_loss, "Whether CWR tells of a reduction after a loss too.");
+        keys.key(
+            "pacing",
+            &mut self.pacing,
+            "Pacing at a rate from the window; a congestion control's own is obeyed in any case.",
+        );
+        keys.key("pace-initial-window", &mut self.pace_initial_window, "Whether the initial window is paced too.");
+        keys.within(
+            "max-ack-delay",
+            &mut self.max_ack_delay,
+            TIME,
+            "How long tail loss probes wait for a delayed ACK.",
+        );
+    }
+}
+
+impl Table for Pacing {
+    fn fresh() -> Self {
+        Self::default()
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        const PERCENT: std::ops::RangeInclusive<u32> = 1..=100_000;
+        keys.within(
+            "slow-start-percent",
+            &mut self.slow_start_percent,
+            PERCENT,
+            "Of window over round-trip time, in slow start.",
+        );
+        keys.within("avoidance-percent", &mut self.avoidance_percent, PERCENT, "The same in congestion avoidance.");
+    }
+}
+
+names! {
+    RtoFloor, "a floor of timeouts": "whole" = RtoFloor::Whole, "variation" = RtoFloor::Variation;
+    RttMethod, "a source of round-trip times": "timestamps" = RttMethod::Timestamps, "send-times" = RttMethod::SendTimes;
+    LossDetection, "a way to find losses": "rfc6675" = LossDetection::Rfc6675, "rack-tlp" = LossDetection::RackTlp;
+    ReductionBound, "a bound of reductions":
+        "conservative" = ReductionBound::Conservative,
+        "slow-start" = ReductionBound::SlowStart,
+        "slow-start-if-repaired" = ReductionBound::SlowStartIfRepaired,
+        "slow-start-if-advancing" = ReductionBound::SlowStartIfAdvancing;
+    ReductionBase, "a base of reductions": "outstanding" = ReductionBase::Outstanding, "window" = ReductionBase::Window;
+    Rescue, "a rescue":
+        "nothing" = Rescue::Nothing, "unconfirmed" = Rescue::Unconfirmed,
+        "unconfirmed-and-last" = Rescue::UnconfirmedAndLast;
+}

@@ -1,0 +1,330 @@
+//! Reading: the tree of a file into typed values, with all that is wrong with it.
+
+use crate::dom::{Entry, Node, Raw};
+use crate::keys::{Bounded, Choice, Field, Keys, Table};
+use crate::near::did_you_mean;
+use crate::problem::{Place, Problem};
+use crate::scenario::Scenario;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+/// What was found while reading.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub problems: Vec<Problem>,
+    /// Problems that were found when there were [`MOST_PROBLEMS`] already.
+    pub more: usize,
+    /// Where the values stand that the file has, by their paths (`flows.0.count`).
+    places: BTreeMap<String, Place>,
+    /// Paths of values that could not be read; what follows from them is not told.
+    failed: BTreeSet<String>,
+    path: String,
+    /// The bounds of the value that is read, for types whose own are wider.
+    pub bounds: Option<(String, String)>,
+}
+
+/// More than anyone reads at once.
+const MOST_PROBLEMS: usize = 20;
+
+impl Findings {
+    /// Tells of a problem.
+    pub fn problem(&mut self, problem: impl FnOnce() -> Problem) {
+        self.failed.insert(self.path.clone());
+        self.tell(problem);
+    }
+
+    /// Tells of a problem that leaves the value as it is.
+    pub fn tell(&mut self, problem: impl FnOnce() -> Problem) {
+        if self.problems.len() < MOST_PROBLEMS {
+            // One value may stand for many (`flows.*.tcp`).
+            let problem = problem();
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// How many problems there are.
+    pub fn count(&self) -> usize {
+        self.problems.len() + self.more
+    }
+
+    /// Where the value at a path stands, or the nearest table around it that the file has.
+    pub fn place(&self, path: &str) -> Place {
+        let mut path = path;
+        loop {
+            if let Some(place) = self.places.get(path) {
+                return place.clone();
+            }
+            match path.rsplit_once('.') {
+                Some((shorter, _)) => path = shorter,
+                None => return self.places.get("").cloned().unwrap_or(Place { source: 0, span: 0..0 }),
+            }
+        }
+    }
+
+    /// Whether the value at a path could not be read.
+    pub fn has_failed(&self, path: &str) -> bool {
+        self.failed.contains(path)
+    }
+
+    /// The key whose value is read.
+    pub fn key(&self) -> &str {
+        let key = self.path.rsplit('.').find(|part| !part.bytes().all(|byte| byte.is_ascii_digit()));
+        key.unwrap_or("the scenario")
+    }
+
+    /// Reads a value at a longer path.
+    pub fn inside<T>(&mut self, name: &str, place: &Place, read: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        if length > 0 {
+            self.path.push('.');
+        }
+        self.path.push_str(name);
+        self.places.insert(self.path.clone(), place.clone());
+        let result = read(self);
+        self.path.truncate(length);
+        result
+    }
+
+    fn joined(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+/// Reads a table over the values that it has.
+pub(crate) fn read_table<T: Table>(table: &mut T, node: &Node, findings: &mut Findings) {
+    read_keys(node, findings, |reader| table.keys(reader));
+}
+
+/// Reads a choice: a name, or a table of one name.
+pub(crate) fn read_choice<C: Choice>(choice: &mut C, node: &Node, findings: &mut Findings) {
+    let (name, place, parameters) = match &node.value {
+        Raw::Text(name) => (name, &node.place, None),
+        Raw::Table(entries) => match entries.as_slice() {
+            [only] => (&only.name, &only.key, Some(&only.node)),
+            [] => return findings.problem(|| problem_of::<C>(&node.place, "it names none")),
+            [first, second, ..] => {
+                return findings.problem(|| {
+                    Problem::new(format!("there is one {} only", C::WHAT))
+                        .at(second.key.clone(), format!("another than `{}`", first.name))
+                        .at(first.key.clone(), "the first")
+                        .help("keep one of them")
+                });
+            }
+        },
+        _ => return findings.problem(|| problem_of::<C>(&node.place, &format!("this is {}", node.kind()))),
+    };
+    let options = choice.options();
+    let Some(option) = options.iter().find(|option| option.name() == name) else {
+        let names: Vec<_> = options.iter().map(Choice::name).collect();
+        return findings.problem(|| {
+            let known = format!("there are {}", names.join(", "));
+            let near = did_you_mean(name, names.iter().copied());
+            Problem::new(format!("no {} is named '{}'", C::WHAT, shortened(name)))
+                .at(place.clone(), format!("not a {}", C::WHAT))
+                .help(near.map_or(known.clone(), |near| format!("{near} {known}")))
+        });
+    };
+    let mut chosen = option.clone();
+    if let Some(parameters) = parameters {
+        findings.inside(option.name(), &parameters.place, |findings| {
+            read_keys(parameters, findings, |reader| chosen.keys(reader));
+        });
+    }
+    *choice = chosen;
+}
+
+fn problem_of<C: Choice>(place: &Place, label: &str) -> Problem {
+    let names: Vec<_> = C::fresh().options().iter().map(Choice::name).collect();
+    Problem::new(format!("a {} is a name, or a table of a name and its parameters", C::WHAT))
+        .at(place.clone(), label.to_owned())
+        .help(format!("there are {}", names.join(", ")))
+}
+
+/// Reads a list of tables.
+fn read_list<T: Table>(list: &mut Vec<T>, fresh: impl Fn(usize) -> T, node: &Node, findings: &mut Findings) {
+    let key = findings.key().to_owned();
+    let Raw::List(items) = &node.value else {
+        return findings.problem(|| {
+            Problem::new(format!("`{key}` is a list of tables"))
+                .at(node.place.clone(), format!("this is {}", node.kind()))
+                .help(format!("write [[{key}]], in double brackets, for each"))
+        });
+    };
+    list.clear();
+    for (index, item) in items.iter().enumerate() {
+        let mut element = fresh(index);
+        findings.inside(&index.to_string(), &item.place, |findings| read_table(&mut element, item, findings));
+        list.push(element);
+    }
+}
+
+fn read_keys(node: &Node, findings: &mut Findings, keys: impl FnOnce(&mut Reader<'_>)) {
+    let Raw::Table(entries) = &node.value else {
+        let key = findings.key().to_owned();
+        return findings.problem(|| {
+            Problem::new(format!("`{key}` is a table of keys and values"))
+                .at(node.place.clone(), format!("this is {}", node.kind()))
+        });
+    };
+    let mut reader = Reader { entries, place: &node.place, known: Vec::new(), findings };
+    keys(&mut reader);
+    reader.unknown();
+}
+
+/// A table that is read.
+struct Reader<'a> {
+    entries: &'a [Entry],
+    place: &'a Place,
+    known: Vec<&'static str>,
+    findings: &'a mut Findings,
+}
+
+impl Reader<'_> {
+    fn find(&mut self, name: &'static str) -> Option<&Entry> {
+        self.known.push(name);
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    fn present(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// Tells of the keys that the table does not have.
+    fn unknown(self) {
+        for entry in self.entries.iter().filter(|entry| !self.known.contains(&entry.name.as_str())) {
+            let table = if self.findings.path.is_empty() { "" } else { self.findings.key() }.to_owned();
+            let known = &self.known;
+            self.findings.tell(|| {
+                let whose = if table.is_empty() { "a scenario".to_owned() } else { format!("`{table}`") };
+                let mut sorted = known.clone();
+                sorted.sort_unstable();
+                sorted.dedup();
+                let elsewhere = || {
+                    let tables = Scenario::tables_with(&entry.name);
+                    (!tables.is_empty()).then(|| format!("there is such a key in {}", tables.join(", ")))
+                };
+                let near = did_you_mean(&entry.name, known.iter().copied()).or_else(elsewhere);
+                let help = near.unwrap_or_else(|| match sorted.len() {
+                    0 => format!("{whose} has no parameters"),
+                    _ => format!("{whose} has {}", sorted.join(", ")),
+                });
+                Problem::new(format!("{whose} has no key '{}'", shortened(&entry.name)))
+                    .at(entry.key.clone(), "unknown key")
+                    .help(help)
+            });
+        }
+    }
+}
+
+impl Keys for Reader<'_> {
+    fn key<T: Field>(&mut self, name: &'static str, field: &mut T, _doc: &'static str) {
+        self.known.push(name);
+        if let Some(entry) = self.entries.iter().find(|entry| entry.name == name) {
+            self.findings.inside(name, &entry.node.place, |findings| field.read(&entry.node, findings));
+        }
+    }
+
+    fn within<T: Bounded>(&mut self, name: &'static str, field: &mut T, bounds: RangeInclusive<T>, doc: &'static str) {
+        let show = |value: &T| value.write().inline().trim_matches('"').to_owned();
+        let default = field.clone();
+        self.findings.bounds = Some((show(bounds.start()), show(bounds.end())));
+        self.key(name, field, doc);
+        self.findings.bounds = None;
+        if bounds.contains(field) {
+            return;
+        }
+        let read = std::mem::replace(field, default);
+        let Some(entry) = self.present(name) else { return };
+        let place = entry.node.place.clone();
+        self.findings.inside(name, &place, |findings| {
+            findings.problem(|| {
+                let (low, high) = (show(bounds.start()), show(bounds.end()));
+                let wrong = if read > *bounds.end() { format!("above {high}") } else { format!("below {low}") };
+                Problem::new(format!("`{name}` is out of bounds"))
+                    .at(place.clone(), wrong)
+                    .help(format!("it is from {low} to {high}"))
+            });
+        });
+    }
+
+    fn maybe<T: Field>(&mut self, name: &'static str, field: &mut Option<T>, doc: &'static str) {
+        if self.find(name).is_some() {
+            let mut value = field.take().unwrap_or_else(T::blank);
+            self.key(name, &mut value, doc);
+            *field = Some(value);
+        }
+    }
+
+    fn inherited<T: Field>(&mut self, name: &'static str, field: &mut T, from: &T, doc: &'static str) {
+        *field = from.clone();
+        self.key(name, field, doc);
+    }
+
+    fn list<T: Table>(
+        &mut self,
+        name: &'static str,
+        field: &mut Vec<T>,
+        fresh: impl Fn(usize) -> T,
+        _inherited: bool,
+        _doc: &'static str,
+    ) {
+        self.known.push(name);
+        if let Some(entry) = self.entries.iter().find(|entry| entry.name == name) {
+            self.findings.inside(name, &entry.node.place, |findings| read_list(field, fresh, &entry.node, findings));
+        }
+    }
+
+    fn one_of(&mut self, names: &'static [&'static str], required: bool) {
+        let mut present = names.iter().filter_map(|name| self.present(name));
+        let (first, second) =
+            (present.next().map(|entry| entry.key.clone()), present.next().map(|entry| entry.key.clone()));
+        let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        match (first, second) {
+            (Some(first), Some(second)) => self.findings.tell(|| {
+                Problem::new(format!("only one of {list} can be"))
+                    .at(second, "and the other")
+                    .at(first, "one")
+                    .help("keep one of them")
+            }),
+            (None, _) if required => {
+                let place = self.place.clone();
+                for name in names {
+                    let path = self.findings.joined(name);
+                    self.findings.failed.insert(path);
+                }
+                self.findings.tell(|| Problem::new(format!("one of {list} is missing")).at(place, "in this table"));
+            }
+            _ => {}
+        }
+    }
+
+    fn required(&mut self, name: &'static str) {
+        if self.present(name).is_none() {
+            let place = self.place.clone();
+            let path = self.findings.joined(name);
+            self.findings.failed.insert(path);
+            self.findings.tell(|| Problem::new(format!("`{name}` is missing")).at(place, "in this table"));
+        }
+    }
+
+    fn ensure(&mut self, name: &'static str, holds: bool, problem: impl FnOnce() -> (String, String)) {
+        if holds || self.findings.has_failed(&self.findings.joined(name)) {
+            return;
+        }
+        let place = self.present(name).map_or(self.place, |entry| &entry.node.place).clone();
+        self.findings.tell(|| {
+            let (message, help) = problem();
+            Problem::new(message).at(place, "").help(help)
+        });
+    }
+}
+
+/// What is quoted in a message: no more than a line of it.
+pub(crate) fn shortened(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if clean.chars().count() <= 40 { clean } else { clean.chars().take(39).chain(['…']).collect() }
+}

@@ -1,0 +1,287 @@
+//! How large flows are.
+
+use crate::describe::Kind;
+use crate::dom::{Node, Raw};
+use crate::explain::Written;
+use crate::keys::{Field, Keys, Table};
+use crate::near::did_you_mean;
+use crate::problem::Problem;
+use crate::read::{Findings, shortened};
+use queuescope_wire::ByteCount;
+
+/// How large flows are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sizes {
+    /// All alike.
+    Fixed(ByteCount),
+    /// One that is known by its name.
+    Named(NamedSizes),
+    /// By the points of a cumulative distribution, with straight lines between them: bytes, and the share of flows that are
+    /// no larger. Both rise; the last share is 1.
+    Points(Vec<(ByteCount, f64)>),
+    /// A lognormal distribution.
+    Lognormal(Lognormal),
+}
+
+/// Distributions that are known by a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedSizes {
+    /// A web search cluster (Alizadeh et al., DCTCP, SIGCOMM 2010).
+    WebSearch,
+    /// A data mining cluster (Greenberg et al., VL2, SIGCOMM 2009).
+    DataMining,
+    /// A rack of web servers, with the mean and median that Chen et al. (ConQuest, CoNEXT 2019) give: lognormal.
+    WebRack,
+}
+
+/// A lognormal distribution by its mean and median, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lognormal {
+    /// The mean.
+    pub mean: ByteCount,
+    /// The median; below the mean.
+    pub median: ByteCount,
+}
+
+/// Bytes and the share of flows that are no larger.
+const WEB_SEARCH: &[(u64, f64)] = &[
+    (0, 0.0),
+    (10_000, 0.15),
+    (20_000, 0.2),
+    (30_000, 0.3),
+    (50_000, 0.4),
+    (80_000, 0.53),
+    (200_000, 0.6),
+    (1_000_000, 0.7),
+    (2_000_000, 0.8),
+    (5_000_000, 0.9),
+    (10_000_000, 0.97),
+    (30_000_000, 1.0),
+];
+
+/// See [`WEB_SEARCH`].
+const DATA_MINING: &[(u64, f64)] = &[
+    (0, 0.0),
+    (180, 0.1),
+    (216, 0.2),
+    (560, 0.3),
+    (900, 0.4),
+    (1_100, 0.5),
+    (1_870, 0.6),
+    (3_160, 0.7),
+    (10_000, 0.8),
+    (400_000, 0.9),
+    (3_160_000, 0.95),
+    (100_000_000, 0.98),
+    (1_000_000_000, 1.0),
+];
+
+impl NamedSizes {
+    /// All there are.
+    pub const ALL: &[Self] = &[Self::WebSearch, Self::DataMining, Self::WebRack];
+
+    /// How a scenario writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WebSearch => "web-search",
+            Self::DataMining => "data-mining",
+            Self::WebRack => "web-rack",
+        }
+    }
+
+    /// The distribution without its name.
+    pub fn sizes(self) -> Sizes {
+        let points = |points: &[(u64, f64)]| {
+            Sizes::Points(points.iter().map(|&(size, share)| (ByteCount(size), share)).collect())
+        };
+        match self {
+            Self::WebSearch => points(WEB_SEARCH),
+            Self::DataMining => points(DATA_MINING),
+            Self::WebRack => Sizes::Lognormal(Lognormal { mean: ByteCount(38_800), median: ByteCount(1_440) }),
+        }
+    }
+}
+
+impl Lognormal {
+    /// The mean and the standard deviation of the logarithm.
+    pub fn mu_sigma(self) -> (f64, f64) {
+        let (mean, median) = (self.mean.0 as f64, self.median.0 as f64);
+        (median.ln(), (2.0 * (mean / median).ln()).max(0.0).sqrt())
+    }
+}
+
+impl Sizes {
+    pub(crate) fn fresh() -> Self {
+        Self::Named(NamedSizes::WebSearch)
+    }
+
+    /// The mean, in bytes; of points, with straight lines between them.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(size) => size.0 as f64,
+            Self::Named(named) => named.sizes().mean(),
+            Self::Lognormal(lognormal) => lognormal.mean.0 as f64,
+            Self::Points(points) => {
+                let first = points.first().map_or(0.0, |(size, share)| size.0 as f64 * share);
+                let rest = points.windows(2).map(|pair| {
+                    let [(low, before), (high, share)] = pair else { return 0.0 };
+                    (low.0 as f64 + high.0 as f64) / 2.0 * (share - before)
+                });
+                first + rest.sum::<f64>()
+            }
+        }
+    }
+}
+
+impl Table for Lognormal {
+    fn fresh() -> Self {
+        Self { mean: ByteCount(38_800), median: ByteCount(1_440) }
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        keys.within("mean", &mut self.mean, ByteCount(1)..=ByteCount(1 << 40), "The mean of a lognormal distribution.");
+        keys.required("mean");
+        keys.within("median", &mut self.median, ByteCount(1)..=ByteCount(1 << 40), "Its median.");
+        keys.required("median");
+        keys.ensure("median", self.median < self.mean, || {
+            ("the median is not below the mean".to_owned(), "a lognormal distribution leans to the left".to_owned())
+        });
+    }
+}
+
+const HELP: &str = "write a size as \"100kB\", a name, points as [[\"10kB\", 0.5], [\"1MB\", 1.0]], or \
+                    { mean = \"38.8kB\", median = \"1.44kB\" }";
+
+impl Field for Sizes {
+    fn blank() -> Self {
+        Self::fresh()
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        match &node.value {
+            Raw::Text(text) if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+                let mut size = ByteCount(1);
+                size.read(node, findings);
+                if size == ByteCount(0) {
+                    findings
+                        .problem(|| Problem::new("a flow of no bytes is none").at(node.place.clone(), "").help(HELP));
+                } else {
+                    *self = Self::Fixed(size);
+                }
+            }
+            Raw::Text(text) => match NamedSizes::ALL.iter().find(|named| named.name() == text) {
+                Some(named) => *self = Self::Named(*named),
+                None => findings.problem(|| {
+                    let names = NamedSizes::ALL.iter().map(|named| named.name());
+                    let near = did_you_mean(text, names.clone()).map(|near| format!("{near} ")).unwrap_or_default();
+                    Problem::new(format!("no distribution of sizes is named '{}'", shortened(text)))
+                        .at(node.place.clone(), "unknown name")
+                        .help(format!("{near}there are {}; or {HELP}", names.collect::<Vec<_>>().join(", ")))
+                }),
+            },
+            Raw::Table(_) => {
+                let mut lognormal = Lognormal::fresh();
+                crate::read::read_table(&mut lognormal, node, findings);
+                *self = Self::Lognormal(lognormal);
+            }
+            Raw::List(items) => {
+                if let Some(points) = points(node, items, findings) {
+                    *self = Self::Points(points);
+                }
+            }
+            _ => findings.problem(|| {
+                Problem::new("this is no distribution of sizes")
+                    .at(node.place.clone(), format!("this is {}", node.kind()))
+                    .help(HELP)
+            }),
+        }
+    }
+
+    fn write(&self) -> Written {
+        let size = |size: &ByteCount| size.write().inline();
+        Written::Inline(match self {
+            Self::Fixed(fixed) => size(fixed),
+            Self::Named(named) => crate::explain::quoted(named.name()),
+            Self::Points(points) => {
+                let points: Vec<_> =
+                    points.iter().map(|(bytes, share)| format!("[{}, {share:?}]", size(bytes))).collect();
+                format!("[{}]", points.join(", "))
+            }
+            Self::Lognormal(it) => format!("{{ mean = {}, median = {} }}", size(&it.mean), size(&it.median)),
+        })
+    }
+
+    fn kind() -> Kind {
+        let names = Kind::Text {
+            what: "a size or a name",
+            examples: &["web-search", "data-mining", "web-rack", "100kB"],
+            pattern: Some(r"^(web-search|data-mining|web-rack|\s*[0-9._]+\s*[A-Za-z]+\s*)$"),
+        };
+        let point = Kind::List(Box::new(Kind::AnyOf(vec![ByteCount::kind(), Kind::Number])));
+        Kind::AnyOf(vec![names, Kind::List(Box::new(point)), crate::describe::table_kind::<Lognormal>()])
+    }
+}
+
+/// Points of a cumulative distribution, or none and what is wrong with them.
+fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(ByteCount, f64)>> {
+    let mut points: Vec<(ByteCount, f64)> = Vec::with_capacity(items.len());
+    for item in items {
+        let pair = match &item.value {
+            Raw::List(pair) => pair.as_slice(),
+            _ => &[],
+        };
+        let [size, share] = pair else {
+            findings.problem(|| {
+                Problem::new("a point is a size and a share").at(item.place.clone(), "not a pair").help(HELP)
+            });
+            return None;
+        };
+        let before = findings.count();
+        let mut point = (ByteCount(0), 0.0);
+        point.0.read(size, findings);
+        point.1.read(share, findings);
+        if findings.count() > before {
+            return None;
+        }
+        let last = points.last().copied();
+        let wrong = match last {
+            Some((bytes, _)) if point.0 <= bytes => Some((size, "sizes must rise")),
+            Some((_, before)) if point.1 <= before => Some((share, "shares must rise")),
+            _ if !(0.0..=1.0).contains(&point.1) => Some((share, "a share is from 0 to 1")),
+            _ => None,
+        };
+        if let Some((node, why)) = wrong {
+            findings.problem(|| Problem::new("the distribution does not rise").at(node.place.clone(), why).help(HELP));
+            return None;
+        }
+        points.push(point);
+    }
+    let (&(largest, last), place) = match (points.last(), items.last()) {
+        (Some(last), Some(item)) => (last, &item.place),
+        _ => (&(ByteCount(0), 0.0), &node.place),
+    };
+    if last != 1.0 || largest == ByteCount(0) {
+        findings.problem(|| {
+            Problem::new("the distribution does not end").at(place.clone(), "the last share must be 1").help(HELP)
+        });
+        return None;
+    }
+    Some(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By straight lines between the points, as they were published with them.
+    #[test]
+    fn named_distributions_have_their_means() {
+        assert_eq!(Sizes::Named(NamedSizes::WebSearch).mean().round(), 1_711_250.0);
+        assert_eq!(Sizes::Named(NamedSizes::DataMining).mean().round(), 12_658_199.0);
+        let Sizes::Lognormal(web_rack) = NamedSizes::WebRack.sizes() else { panic!("it is lognormal") };
+        let (mu, sigma) = web_rack.mu_sigma();
+        assert!((mu - 7.2724).abs() < 1e-4 && (sigma - 2.5667).abs() < 1e-4, "{mu} {sigma}");
+        // The mean of a lognormal distribution, from its parameters.
+        assert!(((mu + sigma * sigma / 2.0).exp() - 38_800.0).abs() < 1e-6);
+    }
+}

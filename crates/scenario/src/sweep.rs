@@ -1,0 +1,248 @@
+//! Sweeps: which variants of a scenario are to be run.
+
+use crate::describe::{Kind, TableInfo};
+use crate::dom::{Entry, Node, Raw};
+use crate::explain::{Written, quoted};
+use crate::keys::Table;
+use crate::keys::{Field, Keys};
+use crate::problem::{Place, Problem};
+use crate::read::{Findings, read_table, shortened};
+use crate::scenario::Scenario;
+use crate::set::{Override, Segment, segments, set};
+
+/// Which variants of a scenario are to be run: each combination of one value of each list, with each seed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sweep {
+    /// So many seeds, from the scenario's own on.
+    pub seeds: u32,
+    /// Paths of keys, and the values that each takes, as TOML.
+    pub values: Vec<(String, Vec<String>)>,
+}
+
+/// One variant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// Its place in the sweep, from 0.
+    pub index: u64,
+    /// What makes it of the scenario's file: to be made after other overrides.
+    pub overrides: Vec<Override>,
+}
+
+/// So many are not run in a year.
+const MOST_CELLS: u64 = 1_000_000;
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Self { seeds: 1, values: Vec::new() }
+    }
+}
+
+impl Sweep {
+    /// How many variants there are; at least one.
+    pub fn len(&self) -> u64 {
+        self.values.iter().fold(u64::from(self.seeds), |cells, (_, values)| cells.saturating_mul(values.len() as u64))
+    }
+
+    /// Whether the scenario is the only one.
+    pub fn is_empty(&self) -> bool {
+        self.len() <= 1 && self.values.is_empty()
+    }
+
+    /// The variants in order: seeds change fastest, then the last list. `seed` is the scenario's.
+    ///
+    /// A variant is read from the scenario's file again with its overrides, so that defaults follow what it changes.
+    pub fn cells(&self, seed: u64) -> impl Iterator<Item = Cell> + '_ {
+        (0..self.len()).map(move |index| {
+            let mut rest = index / u64::from(self.seeds);
+            let mut overrides = Vec::new();
+            for (path, values) in self.values.iter().rev() {
+                let count = values.len() as u64;
+                overrides.push(Override::new(format!("{path}={}", values[(rest % count) as usize])));
+                rest /= count;
+            }
+            overrides.reverse();
+            if self.seeds > 1 {
+                let seed = seed.wrapping_add(index % u64::from(self.seeds)) & i64::MAX as u64;
+                overrides.push(Override::new(format!("seed={seed}")));
+            }
+            Cell { index, overrides }
+        })
+    }
+}
+
+/// Reads each value in its place, since it is text until then.
+pub(crate) fn check(sweep: &Sweep, root: &Node, findings: &mut Findings) {
+    if sweep.values.is_empty() {
+        return;
+    }
+    let Some(entries) = entries(root, "sweep") else { return };
+    let mut lists = Vec::new();
+    flatten(entries, "", &mut lists);
+    let mut base = root.clone();
+    if let Raw::Table(entries) = &mut base.value {
+        entries.retain(|entry| entry.name != "sweep");
+    }
+    for (path, key, node) in lists {
+        let Raw::List(values) = &node.value else { continue };
+        let path: Vec<_> = segments(&path, 0, 0).into_iter().map(|segment| segment.at(key.clone())).collect();
+        for value in values {
+            check_value(&base, &path, value, findings);
+        }
+    }
+}
+
+fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findings) {
+    let mut variant = base.clone();
+    if let Err(problem) = set(&mut variant, path, value.clone()) {
+        return findings.problem(|| problem);
+    }
+    let mut scenario = Scenario::fresh();
+    let mut found = Findings::default();
+    read_table(&mut scenario, &variant, &mut found);
+    crate::check::check(&scenario, &mut found);
+    for mut problem in found.problems {
+        // What breaks elsewhere by this value is told here too.
+        let inside = problem
+            .labels
+            .iter()
+            .any(|(place, _)| within(place, &value.place) || Some(place) == path.first().map(Segment::place));
+        if !inside {
+            problem.labels.insert(0, (value.place.clone(), "with this value".to_owned()));
+        }
+        findings.tell(|| problem);
+    }
+}
+
+fn within(place: &Place, outer: &Place) -> bool {
+    place.source == outer.source && outer.span.start <= place.span.start && place.span.end <= outer.span.end
+}
+
+fn entries<'a>(node: &'a Node, name: &str) -> Option<&'a [Entry]> {
+    let Raw::Table(entries) = &node.value else { return None };
+    match &entries.iter().find(|entry| entry.name == name)?.node.value {
+        Raw::Table(entries) => Some(entries),
+        _ => None,
+    }
+}
+
+/// The lists of a sweep by their whole paths, whether these are written in quotes or as tables.
+fn flatten<'a>(entries: &'a [Entry], path: &str, lists: &mut Vec<(String, Place, &'a Node)>) {
+    for entry in entries {
+        let path = if path.is_empty() { entry.name.clone() } else { format!("{path}.{}", entry.name) };
+        match &entry.node.value {
+            Raw::Table(entries) => flatten(entries, &path, lists),
+            _ if path == "seeds" => {}
+            _ => lists.push((path, entry.key.clone(), &entry.node)),
+        }
+    }
+}
+
+impl Field for Sweep {
+    fn blank() -> Self {
+        Self::default()
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        let Raw::Table(entries) = &node.value else {
+            return findings.problem(|| {
+                Problem::new("`sweep` is a table of paths and lists")
+                    .at(node.place.clone(), format!("this is {}", node.kind()))
+                    .help("for example \"link.rate\" = [\"10mbps\", \"100mbps\"]")
+            });
+        };
+        if let Some(seeds) = entries.iter().find(|entry| entry.name == "seeds") {
+            findings.inside("seeds", &seeds.node.place, |findings| {
+                let mut count = 1u32;
+                count.read(&seeds.node, findings);
+                match count {
+                    1..=100_000 => self.seeds = count,
+                    _ => findings.problem(|| {
+                        Problem::new("`seeds` is out of bounds")
+                            .at(seeds.node.place.clone(), "here")
+                            .help("it is from 1 to 100000")
+                    }),
+                }
+            });
+        }
+        let mut lists = Vec::new();
+        flatten(entries, "", &mut lists);
+        self.values.clear();
+        for (path, key, node) in lists {
+            let bad = |message: &str, place: &Place, label: &str| {
+                Problem::new(message.to_owned())
+                    .at(place.clone(), label.to_owned())
+                    .help("for example \"link.rate\" = [\"10mbps\", \"100mbps\"]")
+            };
+            if path == "seed"
+                || path.split('.').next() == Some("sweep")
+                || self.values.iter().any(|(other, _)| *other == path)
+            {
+                findings.problem(|| {
+                    bad(
+                        "this cannot be swept",
+                        &key,
+                        if path == "seed" { "write `seeds` and how many" } else { "here" },
+                    )
+                });
+                continue;
+            }
+            match &node.value {
+                Raw::List(values) if !values.is_empty() => {
+                    let texts: Option<Vec<_>> = values.iter().map(to_toml).collect();
+                    match texts {
+                        Some(texts) => self.values.push((path, texts)),
+                        None => {
+                            findings
+                                .problem(|| bad("a value is none that a scenario has", &node.place, "in this list"));
+                        }
+                    }
+                }
+                Raw::List(_) => findings.problem(|| bad("the list is empty", &node.place, "no values")),
+                _ => findings.problem(|| {
+                    bad(&format!("'{}' is swept over a list of values", shortened(&path)), &node.place, "not a list")
+                }),
+            }
+        }
+        if self.len() > MOST_CELLS {
+            findings.problem(|| {
+                Problem::new(format!("the sweep has more than {MOST_CELLS} runs"))
+                    .at(node.place.clone(), "in this table")
+            });
+        }
+    }
+
+    fn write(&self) -> Written {
+        let mut lines = crate::explain::Lines::default();
+        let mut seeds = self.seeds;
+        lines.key("seeds", &mut seeds, SEEDS);
+        for (path, values) in &self.values {
+            lines.push_owned(quoted(path), format!("[{}]", values.join(", ")));
+        }
+        Written::Table(lines)
+    }
+
+    fn kind() -> Kind {
+        let mut info = TableInfo::default();
+        info.within("seeds", &mut 1u32, 1..=100_000, SEEDS);
+        Kind::Paths(info)
+    }
+}
+
+const SEEDS: &str = "With how many seeds each is run, from `seed` on.";
+
+/// A value on one line of TOML.
+fn to_toml(node: &Node) -> Option<String> {
+    Some(match &node.value {
+        Raw::Text(text) => quoted(text),
+        Raw::Integer(integer) => i64::try_from(*integer).ok()?.to_string(),
+        Raw::Float(float) if float.is_finite() => format!("{float:?}"),
+        Raw::Bool(truth) => truth.to_string(),
+        Raw::List(items) => format!("[{}]", items.iter().map(to_toml).collect::<Option<Vec<_>>>()?.join(", ")),
+        Raw::Table(entries) => {
+            let pairs =
+                entries.iter().map(|entry| Some(format!("{} = {}", quoted(&entry.name), to_toml(&entry.node)?)));
+            format!("{{ {} }}", pairs.collect::<Option<Vec<_>>>()?.join(", "))
+        }
+        Raw::Float(_) | Raw::Time => return None,
+    })
+}

@@ -1,0 +1,387 @@
+//! From a scenario to a simulation.
+
+use crate::connection::Transport;
+use crate::link::LinkRate;
+use crate::shapes::{Wire, add_both};
+use crate::simulation::{BuildError, Datagram, DatagramParams, Simulation};
+use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
+use crate::trace::RateTrace;
+use crate::workload::{
+    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random,
+    Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
+};
+use crate::{Speedup, seed};
+use queuescope_queue::DisciplineParams;
+use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, Scenario, Traffic};
+use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A scenario that can run.
+#[derive(Debug)]
+pub struct Built {
+    /// It.
+    pub simulation: Simulation,
+    /// The groups of flows and the workloads, by the number that flows carry.
+    pub groups: Vec<Group>,
+    /// The links that are watched, in the order of the scenario's meters; the first link, if it names none.
+    pub meters: Vec<LinkId>,
+}
+
+/// How long a packet takes from the egress of a switch back to its ingress: the order that is told of switching chips.
+const RECIRCULATION: Nanos = Nanos(1_000);
+
+/// A group of flows, or a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// `tcp` and its congestion control, or `udp`.
+    pub transport: String,
+}
+
+/// What the files hold that a scenario names, by the paths as it has them.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Traces of links.
+    pub traces: BTreeMap<String, RateTrace>,
+    /// Captures, in order of time.
+    pub captures: BTreeMap<String, Arc<[CapturedPacket]>>,
+}
+
+/// The paths of the files that a scenario names: traces of links, and captures.
+pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
+    let traces = scenario.network().links.into_iter().filter_map(|link| match link.capacity {
+        Capacity::Trace(path) => Some(path),
+        Capacity::Rate(_) => None,
+    });
+    let captures = scenario.workloads.iter().filter_map(|load| match &load.arrivals {
+        scenario::Arrivals::Capture(capture) => Some(capture.file.clone()),
+        _ => None,
+    });
+    (traces.collect(), captures.collect())
+}
+
+/// Builds what a scenario describes.
+///
+/// # Errors
+/// If it cannot be: a file is not there, or there is no way from a host to another.
+pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
+    let network = scenario.network();
+    let mut builder =
+        Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
+    builder.links(files)?;
+    let mut hosts = Vec::new();
+    for flows in &scenario.flows {
+        hosts.push(builder.hosts_of(flows)?);
+    }
+    for load in &scenario.workloads {
+        hosts.push(builder.hosts_of_workload(load)?);
+    }
+    let Builder { network, topology, links, .. } = builder;
+    let mut simulation = Simulation::new(topology, scenario.seed, scenario.warmup)?;
+    let mut groups = Vec::new();
+    for (flows, hosts) in scenario.flows.iter().zip(&hosts) {
+        groups.push(Group { name: flows.name.clone(), transport: transport_name(&flows.traffic) });
+        add_flows(&mut simulation, scenario, groups.len() as u32 - 1, flows, hosts)?;
+    }
+    for (load, hosts) in scenario.workloads.iter().zip(&hosts[scenario.flows.len()..]) {
+        let group = groups.len() as u32;
+        let transport = add_workload(&mut simulation, scenario, &network, files, (group, load), hosts)?;
+        groups.push(Group { name: load.name.clone(), transport });
+    }
+    if let Some(interval) = scenario.record.interval {
+        simulation.sample_every(interval);
+    }
+    let watched = scenario.meters.iter().filter_map(|meter| {
+        let link = network.links.iter().position(|link| link.name == meter.link)?;
+        Some(if meter.reverse { links[link].1 } else { links[link].0 })
+    });
+    let mut meters: Vec<_> = watched.collect();
+    if meters.is_empty() {
+        meters.extend(links.first().map(|(there, _)| *there));
+    }
+    Ok(Built { simulation, groups, meters })
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    network: Network,
+    topology: Topology,
+    /// The switches, by their place in the network.
+    hosts: Vec<NodeId>,
+    /// Both directions of each link of the network.
+    links: Vec<(LinkId, LinkId)>,
+}
+
+/// The hosts of a group: a sender and a receiver for each flow.
+type Pair = (NodeId, NodeId);
+
+impl Builder<'_> {
+    /// The switches and the links between them.
+    fn links(&mut self, files: &Files) -> Result<(), BuildError> {
+        let nodes: Vec<_> = self.network.nodes.iter().map(|name| self.topology.add_node(name)).collect();
+        self.hosts = nodes.clone();
+        for link in &self.network.links {
+            let rate = match &link.capacity {
+                Capacity::Rate(rate) => LinkRate::Constant(*rate),
+                Capacity::Trace(path) => LinkRate::Varying(
+                    files.traces.get(path).ok_or_else(|| BuildError::NoFile { path: path.clone() })?.clone(),
+                ),
+            };
+            let overhead = link.overhead.0 as u32;
+            let there = Wire { rate, delay: link.delay, overhead, discipline: link.discipline.clone() };
+            let names = (link.name.clone(), format!("{}-back", link.name));
+            let ends = (nodes[link.ends.0], nodes[link.ends.1]);
+            let both = add_both(&mut self.topology, (&names.0, &names.1), ends, &there, true);
+            if let Some(pipeline) = &link.pipeline {
+                let switch = SwitchParams { pipeline: pipeline.clone(), recirculation: RECIRCULATION };
+                self.topology.set_switch(ends.0, switch);
+            }
+            let back = self.topology.link_mut(both.1);
+            back.discipline = link.reverse_discipline.clone();
+            if let Some(rate) = link.reverse_rate {
+                back.rate = LinkRate::Constant(rate);
+            }
+            self.links.push(both);
+        }
+        Ok(())
+    }
+
+    /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip time is
+    /// longer than the path's.
+    fn hosts_of(&mut self, flows: &FlowGroup) -> Result<Vec<Pair>, BuildError> {
+        let hosts = flows.hosts.unwrap_or(flows.count);
+        let path = self.scenario.path_rtt(&self.network, &flows.from, &flows.to).unwrap_or(Nanos::ZERO);
+        let extra = flows.rtt.map_or(Nanos::ZERO, |rtt| Nanos(rtt.saturating_sub(path).0 / 2));
+        (0..hosts).map(|n| self.pair((&flows.name, n), (&flows.from, &flows.to), extra)).collect()
+    }
+
+    fn hosts_of_workload(&mut self, load: &scenario::Workload) -> Result<Vec<Pair>, BuildError> {
+        let pairs = match &load.arrivals {
+            scenario::Arrivals::Incast(incast) => incast.senders,
+            _ => load.hosts,
+        };
+        (0..pairs).map(|n| self.pair((&load.name, n), (&load.from, &load.to), Nanos::ZERO)).collect()
+    }
+
+    /// A sender at one switch and a receiver at another.
+    fn pair(&mut self, (group, n): (&str, u32), (from, to): (&str, &str), extra: Nanos) -> Result<Pair, BuildError> {
+        let access = &self.scenario.access;
+        let wire = |delay| Wire {
+            rate: LinkRate::Constant(access.rate),
+            delay,
+            overhead: self.scenario.link.overhead.0 as u32,
+            discipline: DisciplineParams::default(),
+        };
+        let (near, far) = (wire(access.delay.saturating_add(extra)), wire(access.delay));
+        let sender = self.topology.add_node(format!("{group}-sender-{}", n + 1));
+        let receiver = self.topology.add_node(format!("{group}-receiver-{}", n + 1));
+        let (from, to) = (self.switch(from)?, self.switch(to)?);
+        let names = |host: NodeId| (format!("up-{}", host.0), format!("down-{}", host.0));
+        let name = names(sender);
+        add_both(&mut self.topology, (&name.0, &name.1), (sender, from), &near, false);
+        let name = names(receiver);
+        add_both(&mut self.topology, (&name.1, &name.0), (to, receiver), &far, false);
+        Ok((sender, receiver))
+    }
+
+    fn switch(&self, name: &str) -> Result<NodeId, BuildError> {
+        let place = self.network.node(name).and_then(|place| self.hosts.get(place).copied());
+        place.ok_or_else(|| BuildError::NoSwitch { name: name.to_owned() })
+    }
+}
+
+/// How a report names the transport of a group.
+fn transport_name(traffic: &Traffic) -> String {
+    match traffic {
+        Traffic::Tcp(params) => format!("tcp {}", params.algorithm()),
+        Traffic::Udp(_) => "udp".to_owned(),
+    }
+}
+
+fn add_flows(
+    simulation: &mut Simulation,
+    scenario: &Scenario,
+    group: u32,
+    flows: &FlowGroup,
+    hosts: &[Pair],
+) -> Result<(), BuildError> {
+    for (from, to) in hosts {
+        simulation.way(*from, *to)?;
+        simulation.way(*to, *from)?;
+    }
+    let mut random = Random::new(seed_of(scenario, group));
+    let class = Class(flows.class);
+    let start = |n: u32, random: &mut Random| {
+        let spread = if flows.spread == Nanos::ZERO { 0 } else { random.below(flows.spread.0) };
+        Nanos(flows.start.0.saturating_add(flows.stagger.0.saturating_mul(u64::from(n))).saturating_add(spread))
+    };
+    let of = |n: u32| hosts[n as usize % hosts.len()];
+    match &flows.traffic {
+        Traffic::Tcp(algorithm) => {
+            let transport = Transport { tcp: flows.stack, algorithm: *algorithm, class };
+            let mut starts: Vec<_> = (0..flows.count)
+                .map(|n| {
+                    let ((from, to), bytes) = (of(n), flows.bytes.map(|bytes| bytes.0));
+                    FlowStart { at: start(n, &mut random), from: from.0 as usize, to: to.0 as usize, bytes }
+                })
+                .collect();
+            starts.sort_by_key(|start| start.at);
+            simulation.add_flows(group, transport, flows.stop, starts.into_iter());
+        }
+        Traffic::Udp(udp) => {
+            let ecn = if flows.stack.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+            let span = |time| if udp.random { Span::Exponential(time) } else { Span::Fixed(time) };
+            let on_off = (udp.off > Nanos::ZERO).then(|| OnOff { on: span(udp.on), off: span(udp.off) });
+            for n in 0..flows.count {
+                let (from, to) = of(n);
+                let params = UdpParams {
+                    rate: udp.rate,
+                    size: udp.packet,
+                    spacing: Spacing::Even,
+                    on_off,
+                    start: start(n, &mut random),
+                    until: flows.stop,
+                };
+                let source = UdpSource::new(&params, seed::derive(seed_of(scenario, group), u64::from(n)))?;
+                let datagrams = DatagramParams { group, class, ecn, ..DatagramParams::new(from, to) };
+                simulation.add_datagrams(datagrams, source.map(Datagram::from))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds a workload, and says what its transport is.
+fn add_workload(
+    simulation: &mut Simulation,
+    scenario: &Scenario,
+    network: &Network,
+    files: &Files,
+    (group, load): (u32, &scenario::Workload),
+    hosts: &[Pair],
+) -> Result<String, BuildError> {
+    let seed = seed_of(scenario, group);
+    let class = Class(load.class);
+    let senders: Vec<_> = hosts.iter().map(|(from, _)| from.0 as usize).collect();
+    let receivers: Vec<_> = hosts.iter().map(|(_, to)| to.0 as usize).collect();
+    let params = match &load.arrivals {
+        scenario::Arrivals::Poisson(poisson) => {
+            let sizes = sizes(&poisson.sizes)?;
+            let arrivals = match poisson.intensity {
+                scenario::Intensity::Load(share) => {
+                    Arrivals::at_load(share, slowest(scenario, network, load), sizes.mean())
+                }
+                scenario::Intensity::Rate(rate) => Arrivals::Poisson { rate: rate.0 },
+            };
+            WorkloadParams::new(arrivals, Some(sizes), Pairs::Uniform { from: senders, to: receivers })
+        }
+        scenario::Arrivals::Incast(incast) => {
+            WorkloadParams::incast(&senders, receivers[0], incast.bytes, incast.every, incast.jitter)?
+        }
+        scenario::Arrivals::Bursts(bursts) => {
+            let rate = bursts.rate.unwrap_or(scenario.access.rate);
+            let on = rate.time_for(ByteCount(bursts.packet.0.saturating_mul(u64::from(bursts.packets))));
+            let off = bursts.every.saturating_sub(on);
+            let off = if bursts.random { Span::Exponential(off) } else { Span::Fixed(off) };
+            for (n, (from, to)) in (0..).zip(hosts) {
+                let params = UdpParams {
+                    rate,
+                    size: bursts.packet,
+                    spacing: Spacing::Even,
+                    on_off: Some(OnOff { on: Span::Fixed(on), off }),
+                    start: load.start,
+                    until: load.stop,
+                };
+                let source = UdpSource::new(&params, seed::derive(seed, n))?;
+                let datagrams = DatagramParams { group, class, ..DatagramParams::new(*from, *to) };
+                simulation.add_datagrams(datagrams, source.map(Datagram::from))?;
+            }
+            return Ok("udp".to_owned());
+        }
+        scenario::Arrivals::Capture(capture) => {
+            let packets = files.captures.get(&capture.file);
+            let packets = packets.ok_or_else(|| BuildError::NoFile { path: capture.file.clone() })?;
+            add_capture(simulation, (group, load), capture.speedup, packets, hosts[0])?;
+            return Ok("udp, as captured".to_owned());
+        }
+    };
+    let params = WorkloadParams { start: load.start, until: load.stop, ..params };
+    let ways = || senders_and_receivers(&params.pairs);
+    for (from, to) in ways() {
+        simulation.way(NodeId(from as u32), NodeId(to as u32))?;
+        simulation.way(NodeId(to as u32), NodeId(from as u32))?;
+    }
+    let transport = Transport { tcp: load.stack, algorithm: load.tcp, class };
+    let name = format!("tcp {}", load.tcp.algorithm());
+    simulation.add_flows(group, transport, None, Workload::new(&params, seed)?);
+    Ok(name)
+}
+
+/// Sends a capture's packets, as many flows as it has.
+fn add_capture(
+    simulation: &mut Simulation,
+    (group, load): (u32, &scenario::Workload),
+    speedup: f64,
+    packets: &Arc<[CapturedPacket]>,
+    (from, to): Pair,
+) -> Result<(), BuildError> {
+    let speedup = Speedup::nearest(speedup);
+    let params = CaptureParams { start: load.start, speedup, ..CaptureParams::default() };
+    let flows = packets.iter().map(|packet| packet.flow.0).max().map_or(1, |last| last.saturating_add(1));
+    let datagrams = DatagramParams { group, class: Class(load.class), flows, ..DatagramParams::new(from, to) };
+    let (all, until) = (Arc::clone(packets), load.stop.unwrap_or(Nanos::MAX));
+    let open = move || {
+        let all = Arc::clone(&all);
+        Some((0..all.len()).map(move |n| all[n]))
+    };
+    let sent = Captured::new(params, open).take_while(move |packet| packet.at < until);
+    let sent = sent.map(|packet| Datagram { at: packet.at, size: packet.size, flow: packet.flow.0 });
+    simulation.add_datagrams(datagrams, sent)
+}
+
+/// The pairs of hosts between which there will be flows.
+fn senders_and_receivers(pairs: &Pairs) -> Vec<(usize, usize)> {
+    match pairs {
+        Pairs::Fixed { from, to } => vec![(*from, *to)],
+        Pairs::InTurn(pairs) => pairs.clone(),
+        Pairs::Uniform { from, to } => from.iter().flat_map(|from| to.iter().map(|to| (*from, *to))).collect(),
+        Pairs::Permutation(hosts) => hosts.iter().flat_map(|from| hosts.iter().map(|to| (*from, *to))).collect(),
+    }
+}
+
+/// The slowest link of the network on a workload's way.
+fn slowest(scenario: &Scenario, network: &Network, load: &scenario::Workload) -> Rate {
+    let rate = |hop: &Hop| {
+        let link = &network.links[hop.link];
+        match (&link.capacity, hop.reverse) {
+            (Capacity::Rate(rate), false) => Some(*rate),
+            (_, true) => link.reverse_rate,
+            (Capacity::Trace(_), false) => None,
+        }
+    };
+    let route = network.route(&load.from, &load.to).unwrap_or_default();
+    route.iter().filter_map(rate).min().unwrap_or(scenario.access.rate)
+}
+
+/// What is random in a group.
+fn seed_of(scenario: &Scenario, group: u32) -> u64 {
+    seed::derive(scenario.seed ^ 0x7472_6166_6669_6373, u64::from(group))
+}
+
+/// The sizes of flows that a scenario names.
+fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
+    Ok(match sizes {
+        scenario::Sizes::Fixed(bytes) => Sizes::constant(*bytes)?,
+        scenario::Sizes::Named(named) => self::sizes(&named.sizes())?,
+        scenario::Sizes::Points(points) => {
+            let points: Vec<_> = points.iter().map(|(bytes, share)| (bytes.0 as f64, *share)).collect();
+            Sizes::empirical(Empirical::new(&points, Interpolation::Linear)?)
+        }
+        scenario::Sizes::Lognormal(lognormal) => {
+            let (mu, sigma) = lognormal.mu_sigma();
+            Sizes::lognormal(mu, sigma)?
+        }
+    })
+}

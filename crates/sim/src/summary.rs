@@ -1,0 +1,163 @@
+//! What is told of many numbers: fairness, percentiles, utilisation.
+
+use hdrhistogram::Histogram;
+use queuescope_wire::{ByteCount, Nanos, Rate};
+
+/// Jain's index of fairness: `(sum x)^2 / (n * sum x^2)`, from 1 / n (one has everything) to 1 (all have the same).
+/// Nothing, where nobody has anything or there is nobody. (Jain, Chiu and Hawe, "A quantitative measure of fairness and
+/// discrimination for resource allocation in shared computer systems", DEC TR-301, 1984.)
+///
+/// The shares are not negative; their unit does not matter.
+pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0u64, 0.0, 0.0);
+    for share in shares {
+        count += 1;
+        sum += share;
+        squares += share * share;
+    }
+    (squares > 0.0).then(|| sum * sum / (count as f64 * squares))
+}
+
+/// Which share of what a link of a constant rate can send in `time` was sent: 0 to 1, or more if `sent` counts what it
+/// sent of a packet that it had started before. Nothing, where there was no time.
+pub fn utilisation(sent: ByteCount, rate: Rate, time: Nanos) -> Option<f64> {
+    let bits = rate.bits_per_second() as f64 * time.as_secs_f64();
+    (bits > 0.0).then(|| 8.0 * sent.0 as f64 / bits)
+}
+
+/// Times, of which there may be any number: percentiles to a thousandth, and the exact mean, least and most.
+///
+/// It takes memory for their range, not for their number: some 300 kB from nanoseconds to an hour, as much as it needs
+/// so far. What is longer than 146 years counts as that in percentiles.
+#[derive(Debug, Clone)]
+pub struct Times {
+    histogram: Histogram<u64>,
+    sum: u128,
+    least: Nanos,
+    most: Nanos,
+}
+
+/// The largest value of a histogram that grows.
+const LONGEST: u64 = i64::MAX as u64 / 2;
+
+impl Times {
+    /// None yet.
+    pub fn new() -> Self {
+        let histogram = Histogram::new(3).expect("three significant digits are allowed");
+        Self { histogram, sum: 0, least: Nanos::MAX, most: Nanos::ZERO }
+    }
+
+    /// One more.
+    #[inline]
+    pub fn record(&mut self, time: Nanos) {
+        // Not `saturating_record`, which cuts a value to what the histogram holds so far.
+        self.histogram.record(time.0.min(LONGEST)).expect("the histogram grows to any value that is not longer");
+        self.sum += u128::from(time.0);
+        (self.least, self.most) = (self.least.min(time), self.most.max(time));
+    }
+
+    /// All of another's, too.
+    pub fn add(&mut self, other: &Self) {
+        // What can be recorded at all fits a histogram that grows.
+        self.histogram.add(&other.histogram).expect("histograms that grow can be added");
+        self.sum += other.sum;
+        (self.least, self.most) = (self.least.min(other.least), self.most.max(other.most));
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The mean in nanoseconds, unless there is none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
+    }
+
+    /// The least and the most, unless there is none.
+    pub fn range(&self) -> Option<(Nanos, Nanos)> {
+        (self.count() > 0).then_some((self.least, self.most))
+    }
+
+    /// The nearest-rank percentile: with n times in order, the one at place `ceil(percent / 100 * n)`, and the least
+    /// for 0 percent; as much as a thousandth more than it, never less, and no more than the most. Nothing, where there
+    /// is none.
+    pub fn percentile(&self, percent: f64) -> Option<Nanos> {
+        let (least, most) = self.range()?;
+        if percent <= 0.0 {
+            return Some(least);
+        }
+        Some(Nanos(self.histogram.value_at_percentile(percent)).clamp(least, most))
+    }
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn jains_index_is_the_share_of_those_who_have_all() {
+        // 20 of 100 have the same, and the others nothing.
+        assert!((jain((0..100).map(|n| f64::from(u8::from(n < 20)))).unwrap() - 0.2).abs() < 1e-12);
+        assert!((jain([3.0, 3.0, 3.0]).unwrap() - 1.0).abs() < 1e-12);
+        assert!((jain([1.0, 2.0, 3.0]).unwrap() - 36.0 / 42.0).abs() < 1e-12);
+        assert_eq!((jain([]), jain([0.0, 0.0])), (None, None));
+    }
+
+    #[test]
+    fn a_full_link_is_used_wholly() {
+        let rate = Rate::from_bits_per_second(100_000_000).unwrap();
+        assert_eq!(utilisation(ByteCount(12_500_000), rate, Nanos(1_000_000_000)), Some(1.0));
+        assert_eq!(utilisation(ByteCount(1), rate, Nanos(0)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_nearest_ranks(
+            times in prop::collection::vec(prop_oneof![0..5_000u64, 0..1u64 << 50], 1..200), percent in 0.0..=100.0f64,
+            parts in 1..4usize
+        ) {
+            // In parts, and added up.
+            let mut all = Times::new();
+            for part in times.chunks(times.len().div_ceil(parts)) {
+                let mut some = Times::new();
+                part.iter().for_each(|time| some.record(Nanos(*time)));
+                all.add(&some);
+            }
+            let mut sorted = times;
+            sorted.sort_unstable();
+            let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
+            let (exact, told) = (sorted[rank - 1], all.percentile(percent).unwrap().0);
+            prop_assert!(told >= exact && told as f64 <= exact as f64 * 1.001, "{told} for {exact}");
+            prop_assert_eq!(all.count(), sorted.len() as u64);
+            let sum = sorted.iter().map(|time| u128::from(*time)).sum::<u128>();
+            prop_assert_eq!(all.mean(), Some(sum as f64 / sorted.len() as f64));
+            prop_assert_eq!(all.range(), Some((Nanos(sorted[0]), Nanos(sorted[sorted.len() - 1]))));
+        }
+
+        #[test]
+        fn jains_index_is_between_one_nth_and_one(shares in prop::collection::vec(0.0..1e9f64, 1..50)) {
+            if let Some(index) = jain(shares.iter().copied()) {
+                prop_assert!(index <= 1.0 + 1e-12 && index >= 1.0 / shares.len() as f64 - 1e-12);
+                let scaled = jain(shares.iter().map(|share| share * 8.0)).unwrap();
+                prop_assert!((index - scaled).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn no_times_have_no_percentile() {
+        let none = Times::new();
+        assert_eq!((none.percentile(50.0), none.mean(), none.range(), none.count()), (None, None, None, 0));
+        let mut extreme = Times::new();
+        extreme.record(Nanos::MAX);
+        assert_eq!((extreme.percentile(99.0), extreme.count()), (Some(Nanos::MAX), 1));
+    }
+}

@@ -1,0 +1,226 @@
+//! Datagrams at a constant rate, or on and off, whatever becomes of them.
+//!
+//! A source has a clock of its own that runs while it is on, and sends by that clock: what is left of a gap when it is
+//! turned off passes when it is on again. So the rate while it is on is exact over any number of periods, even if each
+//! has room for less than a packet. (ns-3's `OnOffApplication` keeps the rest of a gap likewise; it waits for one gap
+//! before its first packet, where this one sends at once.)
+
+use super::spans::{Elapsed, OnOffClock};
+use super::{OnOff, Random, WorkloadError};
+use queuescope_wire::{ByteCount, Nanos, Rate};
+
+/// What a source sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UdpParams {
+    /// Bits a second of `size`d packets, while it is on.
+    pub rate: Rate,
+    /// The size of each packet, in whatever the rate counts; above 0.
+    pub size: ByteCount,
+    /// How they are apart.
+    pub spacing: Spacing,
+    /// When it is on; always, if it is not given.
+    pub on_off: Option<OnOff>,
+    /// When it begins.
+    pub start: Nanos,
+    /// No packet is sent at this time or later, if it is given.
+    pub until: Option<Nanos>,
+}
+
+/// How packets are apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly: packet n is sent when `n * size` bytes at the rate have passed, rounded down to a nanosecond.
+    #[default]
+    Even,
+    /// By exponential gaps, independently: a Poisson process.
+    Poisson,
+}
+
+impl UdpParams {
+    /// A constant rate from time 0 on, without end.
+    pub fn constant(rate: Rate, size: ByteCount) -> Self {
+        Self { rate, size, spacing: Spacing::Even, on_off: None, start: Nanos::ZERO, until: None }
+    }
+
+    /// Bits a second in the long run.
+    pub fn mean_rate(&self) -> f64 {
+        self.rate.bits_per_second() as f64 * self.on_off.map_or(1.0, OnOff::share)
+    }
+}
+
+/// A source of datagrams: when each is sent, and how big it is, in order.
+#[derive(Debug, Clone)]
+pub struct UdpSource {
+    size: ByteCount,
+    gaps: Gaps,
+    clock: Option<OnOffClock>,
+    random: Random,
+    start: Nanos,
+    until: Nanos,
+}
+
+/// The source's own time.
+#[derive(Debug, Clone)]
+enum Gaps {
+    Even {
+        /// When the next packet is sent: whole nanoseconds, and below `rate` in units of `1 / rate` of one.
+        next: (u64, u64),
+        /// From one to the next, likewise.
+        gap: (u64, u64),
+        rate: u64,
+    },
+    Poisson {
+        /// On average, ns.
+        gap: f64,
+        elapsed: Elapsed,
+    },
+}
+
+impl UdpSource {
+    /// A source. The seed matters only where there is chance.
+    ///
+    /// # Errors
+    /// If packets have 0 bytes, or it is on for no more than a millionth of the gap between two of them.
+    pub fn new(params: &UdpParams, seed: u64) -> Result<Self, WorkloadError> {
+        if params.size.0 == 0 {
+            return Err(WorkloadError::NoBytes);
+        }
+        let mut random = Random::new(seed);
+        let rate = params.rate.bits_per_second();
+        let work = u128::from(params.size.0) * 8_000_000_000;
+        let gap = work as f64 / rate as f64;
+        let clock = match params.on_off {
+            None => None,
+            Some(periods) => {
+                periods.check(gap)?;
+                Some(OnOffClock::new(periods, random.fork()))
+            }
+        };
+        let gaps = match params.spacing {
+            Spacing::Even => {
+                let whole = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
+                Gaps::Even { next: (0, 0), gap: (whole, (work % u128::from(rate)) as u64), rate }
+            }
+            Spacing::Poisson => Gaps::Poisson { gap, elapsed: Elapsed::default() },
+        };
+        let until = params.until.unwrap_or(Nanos::MAX);
+        Ok(Self { size: params.size, gaps, clock, random, start: params.start, until })
+    }
+}
+
+impl Iterator for UdpSource {
+    type Item = (Nanos, ByteCount);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Nanos, ByteCount)> {
+        let own = match &mut self.gaps {
+            Gaps::Poisson { gap, elapsed } => elapsed.advance(*gap * self.random.exponential()),
+            Gaps::Even { next, gap, rate } => {
+                let own = next.0;
+                let carry = next.1 >= *rate - gap.1;
+                next.1 = if carry { next.1 - (*rate - gap.1) } else { next.1 + gap.1 };
+                next.0 = own.saturating_add(gap.0).saturating_add(u64::from(carry));
+                Nanos(own)
+            }
+        };
+        let at = self.clock.as_mut().map_or(own, |clock| clock.at(own)).saturating_add(self.start);
+        (at < self.until).then_some((at, self.size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Span;
+    use proptest::prelude::*;
+
+    fn rate(bits: u64) -> Rate {
+        Rate::from_bits_per_second(bits).unwrap()
+    }
+
+    fn source(params: UdpParams, seed: u64) -> impl Iterator<Item = u64> {
+        UdpSource::new(&params, seed).unwrap().map(|(at, _)| at.0)
+    }
+
+    #[test]
+    fn a_constant_rate_is_sent_from_the_start_to_the_end() {
+        let params = UdpParams {
+            start: Nanos(5_000_000),
+            until: Some(Nanos(9_000_000)),
+            ..UdpParams::constant(rate(8_000_000), ByteCount(1_000))
+        };
+        let sent: Vec<_> = UdpSource::new(&params, 0).unwrap().collect();
+        let packet = |ms: u64| (Nanos(ms * 1_000_000), ByteCount(1_000));
+        assert_eq!(sent, [packet(5), packet(6), packet(7), packet(8)]);
+    }
+
+    /// On for 2.5 gaps: two packets and three in turn, not two each time.
+    #[test]
+    fn what_is_left_of_a_gap_is_kept_until_it_is_on_again() {
+        let on_off = OnOff { on: Span::Fixed(Nanos(2_500)), off: Span::Fixed(Nanos(7_500)) };
+        let params = UdpParams { on_off: Some(on_off), ..UdpParams::constant(rate(8_000_000_000), ByteCount(1_000)) };
+        let sent: Vec<_> = source(params, 0).take(8).collect();
+        assert_eq!(sent, [0, 1_000, 2_000, 10_500, 11_500, 20_000, 21_000, 22_000]);
+        assert!((params.mean_rate() - 2e9).abs() < 1e-3);
+        let (packets, last) = source(params, 0).take(1_000_001).enumerate().last().unwrap();
+        // 250 packets each 100 periods of 10 us.
+        assert_eq!((packets, last), (1_000_000, 4_000_000_000));
+        // Where no packet fits into a time of being on, one is sent each few of them.
+        let short = OnOff { on: Span::Fixed(Nanos(250)), off: Span::Fixed(Nanos(50)) };
+        let sent: Vec<_> = source(UdpParams { on_off: Some(short), ..params }, 0).take(3).collect();
+        assert_eq!(sent, [0, 1_200, 2_400]);
+    }
+
+    #[test]
+    fn a_poisson_source_has_its_rate() {
+        let params = UdpParams { spacing: Spacing::Poisson, ..UdpParams::constant(rate(12_000_000), ByteCount(1_500)) };
+        let last = source(params, 7).nth(999_999).unwrap() as f64 / 1e9;
+        // A gap of 1 ms, a million times: five standard deviations.
+        assert!((last / 1_000.0 - 1.0).abs() < 0.005, "{last}");
+        assert_ne!(source(params, 7).next(), source(params, 8).next());
+    }
+
+    #[test]
+    fn exponential_periods_have_their_share() {
+        let on_off = OnOff { on: Span::Exponential(Nanos(100_000_000)), off: Span::Exponential(Nanos(300_000_000)) };
+        for spacing in [Spacing::Even, Spacing::Poisson] {
+            let constant = UdpParams::constant(rate(12_000_000), ByteCount(1_500));
+            let params = UdpParams { spacing, on_off: Some(on_off), ..constant };
+            let last = source(params, 3).nth(1_000_000).unwrap() as f64 / 1e9;
+            // 10 000 periods of 0.4 s on average: five standard deviations are 5 %.
+            assert!((last * params.mean_rate() / 12e9 - 1.0).abs() < 0.05, "{last}");
+        }
+    }
+
+    #[test]
+    fn impossible_sources_say_why() {
+        let constant = UdpParams::constant(rate(1_000), ByteCount(1_500));
+        let why = |params| UdpSource::new(&params, 0).unwrap_err().to_string();
+        assert!(why(UdpParams { size: ByteCount(0), ..constant }).contains("0 bytes"));
+        let on_off = OnOff { on: Span::Fixed(Nanos(1)), off: Span::Fixed(Nanos(1)) };
+        assert!(why(UdpParams { on_off: Some(on_off), ..constant }).contains("on for 1 ns"));
+    }
+
+    proptest! {
+        #[test]
+        fn an_even_rate_never_drifts(
+            bits in prop_oneof![1_000..1_000_000_000_000u64, u64::MAX - 9..u64::MAX], size in 1..100_000u64
+        ) {
+            for (n, at) in source(UdpParams::constant(rate(bits), ByteCount(size)), 0).take(2_000).enumerate() {
+                let exact = n as u128 * u128::from(size) * 8_000_000_000 / u128::from(bits);
+                prop_assert_eq!(u128::from(at), exact);
+            }
+        }
+
+        /// On and off in fixed periods: the packets of the source's own time, moved by the pauses before them.
+        #[test]
+        fn pauses_move_what_comes_after_them(on in 1..10_000u64, off in 0..10_000u64, size in 1..2_000u64) {
+            let on_off = OnOff { on: Span::Fixed(Nanos(on)), off: Span::Fixed(Nanos(off)) };
+            let constant = UdpParams::constant(rate(7_000_000_000), ByteCount(size));
+            let sent = source(UdpParams { on_off: Some(on_off), ..constant }, 0).take(300);
+            for (own, at) in source(constant, 0).zip(sent) {
+                prop_assert_eq!(at, own + own / on * off);
+            }
+        }
+    }
+}

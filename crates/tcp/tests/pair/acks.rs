@@ -1,0 +1,124 @@
+//! When the receiver acknowledges, and what it says.
+
+use crate::link::{Fate, Pair, Passed, Way};
+use crate::reno::Reno;
+use queuescope_tcp::{EcnUse, Flags, Receiver, Segment, TcpParams, Timestamps};
+use queuescope_wire::{Ecn, Nanos};
+
+const MS: u64 = 1_000_000;
+
+/// Pure ACKs behind the handshake: milliseconds, and the number in segments.
+fn acks(pair: &Pair, mss: u64) -> Vec<(u64, u64)> {
+    let acks = pair.passed.iter().filter(|p: &&Passed| p.way == Way::Back && !p.segment.flags.contains(Flags::SYN));
+    acks.map(|passed| (passed.at.0 / MS, (passed.segment.ack - 1) / mss)).collect()
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_and_the_odd_one_later() {
+    let linux = TcpParams { quick_acks: 0, ..TcpParams::linux() };
+    let ns3 = TcpParams { quick_acks: 0, ..TcpParams::ns3() };
+    for (params, timeout) in [(linux, 40), (ns3, 200)] {
+        let mss = u64::from(params.mss);
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(5 * mss), |_, _, _, _| Fate::default());
+        pair.sender.keep_open();
+        pair.connect();
+        pair.run_until(Nanos(1_000 * MS));
+        // Data comes at 30 ms.
+        assert_eq!(acks(&pair, mss), [(30, 2), (30, 4), (30 + timeout, 5)]);
+        assert_eq!(pair.receiver.stats().delayed_acks, 1);
+    }
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_each_if_the_profile_says() {
+    let params = TcpParams { quick_acks: 3, ..TcpParams::linux() };
+    let mss = u64::from(params.mss);
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(7 * mss), |_, _, _, _| Fate::default());
+    pair.connect();
+    assert!(pair.finish(Nanos(1_000 * MS)));
+    let numbers: Vec<_> = acks(&pair, mss).iter().map(|ack| ack.1).collect();
+    // The last has the FIN.
+    assert_eq!(numbers, [1, 2, 3, 5, 7]);
+}
+
+/// A receiver that has answered a SYN; segments of 1 000 bytes.
+fn listener(params: &TcpParams) -> Receiver {
+    let mut receiver = Receiver::new(&TcpParams { quick_acks: 0, ..*params }, EcnUse::Classic);
+    let flags = Flags::SYN | Flags::ECE | Flags::CWR;
+    receiver.receive(&Segment { flags, ..Segment::default() }, Ecn::NotEct, Nanos(0));
+    assert!(receiver.transmit(Nanos(0)).is_some() && receiver.transmit(Nanos(0)).is_none());
+    receiver
+}
+
+fn data(number: u64) -> Segment {
+    Segment { seq: 1 + 1_000 * number, ack: 1, length: 1_000, flags: Flags::ACK, ..Segment::default() }
+}
+
+/// What it answers at once: the number acknowledged and the blocks, in segments.
+fn answer(receiver: &mut Receiver, number: u64) -> Option<(u64, Vec<(u64, u64)>)> {
+    receiver.receive(&data(number), Ecn::NotEct, Nanos(0));
+    let (segment, _) = receiver.transmit(Nanos(0))?;
+    let blocks = segment.sacks.iter().map(|block| ((block.start - 1) / 1_000, (block.end - 1) / 1_000)).collect();
+    assert_eq!(receiver.transmit(Nanos(0)), None);
+    Some(((segment.ack - 1) / 1_000, blocks))
+}
+
+#[test]
+fn what_is_out_of_order_is_acknowledged_at_once_the_newest_block_first() {
+    let mut receiver = listener(&TcpParams::ns3());
+    assert_eq!(answer(&mut receiver, 0), None);
+    assert_eq!(answer(&mut receiver, 2), Some((1, vec![(2, 3)])));
+    assert_eq!(answer(&mut receiver, 3), Some((1, vec![(2, 4)])));
+    assert_eq!(answer(&mut receiver, 6), Some((1, vec![(6, 7), (2, 4)])));
+    assert_eq!(answer(&mut receiver, 8), Some((1, vec![(8, 9), (6, 7), (2, 4)])));
+    assert_eq!(answer(&mut receiver, 10), Some((1, vec![(10, 11), (8, 9), (6, 7)])));
+    // A block that grows comes first again; two that meet are one.
+    assert_eq!(answer(&mut receiver, 7), Some((1, vec![(6, 9), (10, 11)])));
+    assert_eq!(answer(&mut receiver, 4), Some((1, vec![(2, 5), (6, 9), (10, 11)])));
+    // A hole is filled: at once too.
+    assert_eq!(answer(&mut receiver, 1), Some((5, vec![(6, 9), (10, 11)])));
+    assert_eq!(answer(&mut receiver, 5), Some((9, vec![(10, 11)])));
+    assert_eq!(answer(&mut receiver, 9), Some((11, vec![])));
+    assert_eq!(receiver.delivered(), 11_000);
+}
+
+#[test]
+fn what_comes_twice_is_told_if_the_profile_says() {
+    for (params, told) in [(TcpParams::linux(), true), (TcpParams::ns3(), false)] {
+        let params = TcpParams { quick_acks: 0, delayed_ack_count: 1, ..params };
+        let mut receiver = listener(&params);
+        assert_eq!(answer(&mut receiver, 0), Some((1, vec![])));
+        assert_eq!(answer(&mut receiver, 0), Some((1, if told { vec![(0, 1)] } else { vec![] })));
+        assert_eq!(answer(&mut receiver, 3), Some((1, vec![(3, 4)])));
+        let twice = if told { vec![(3, 4), (3, 4)] } else { vec![(3, 4)] };
+        assert_eq!(answer(&mut receiver, 3), Some((1, twice)));
+        assert_eq!(receiver.stats().duplicates, 2);
+    }
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_dropped_and_answered() {
+    let mut receiver = listener(&TcpParams { receive_window: 5_000, ..TcpParams::ns3() });
+    assert_eq!(answer(&mut receiver, 4), Some((0, vec![(4, 5)])));
+    assert_eq!(answer(&mut receiver, 6), Some((0, vec![(4, 5)])));
+    assert_eq!(receiver.stats().beyond_window, 1);
+}
+
+#[test]
+fn the_timestamp_of_the_first_segment_that_waits_is_given_back() {
+    // RFC 7323 section 4.3, example A: with a delayed ACK, the earliest.
+    let mut receiver = listener(&TcpParams::ns3());
+    let stamped = |number, value| Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..data(number) };
+    let mut echo = |number, value| {
+        receiver.receive(&stamped(number, value), Ecn::NotEct, Nanos(0));
+        receiver.transmit(Nanos(0)).map(|(segment, _)| segment.timestamps.unwrap().echo)
+    };
+    assert_eq!(echo(0, 5), None);
+    assert_eq!(echo(1, 7), Some(5));
+    assert_eq!(echo(2, 8), None);
+    assert_eq!(echo(3, 9), Some(8));
+    // Example B: out of order, that of the last in order; a filled hole gives its own.
+    assert_eq!(echo(5, 11), Some(8));
+    assert_eq!(echo(6, 12), Some(8));
+    assert_eq!(echo(4, 13), Some(13));
+}

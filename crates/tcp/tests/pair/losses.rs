@@ -1,0 +1,219 @@
+//! How losses are found and repaired, by hand. Each way takes 10 ms; data leaves at 20 ms and arrives at 30 ms.
+
+use crate::link::{Fate, Pair, Way};
+use crate::reno::Reno;
+use queuescope_tcp::{LossDetection, Phase, ReductionBound, Rescue, TcpParams};
+use queuescope_wire::Nanos;
+
+const MS: u64 = 1_000_000;
+
+/// Numbers of segments that left, from the `from`-th, with the milliseconds.
+fn left(pair: &Pair, from: usize) -> Vec<(u64, u64)> {
+    let mss = u64::from(TcpParams::linux().mss);
+    pair.data().iter().skip(from).map(|data| (data.0 as u64, (data.1 - 1) / mss)).collect()
+}
+
+/// Those numbers of data segments do not arrive, counted in the order in which they leave.
+fn dropping(numbers: &'static [u64]) -> impl FnMut(Way, u64, &queuescope_tcp::Segment, Nanos) -> Fate {
+    let mut count = 0;
+    move |way, _, segment, _| {
+        let is_data = way == Way::Forth && segment.length > 0;
+        let number = count;
+        count += u64::from(is_data);
+        Fate { lost: is_data && numbers.contains(&number), ..Fate::default() }
+    }
+}
+
+fn rfc6675() -> TcpParams {
+    TcpParams {
+        detection: LossDetection::Rfc6675,
+        reduction: Some(ReductionBound::SlowStart),
+        rescue: Rescue::UnconfirmedAndLast,
+        quick_acks: u32::MAX,
+        ..TcpParams::linux()
+    }
+}
+
+#[test]
+fn the_third_arrival_above_sends_the_first_again_and_the_window_falls_to_half() {
+    let params = rfc6675();
+    let mss = u64::from(params.mss);
+    let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), Some(60 * mss), dropping(&[0]));
+    pair.connect();
+    pair.run_until(Nanos(40 * MS));
+    // Of the 19 ACKs, each of the first two lets one new segment out (limited transmit), the third the first again, then
+    // every other one a new one (ceil(delivered / 2) from 20 that were in flight, ssthresh 9.5).
+    let sent = left(&pair, 20);
+    assert_eq!(sent[..5], [(40, 20), (40, 21), (40, 0), (40, 22), (40, 23)]);
+    assert_eq!(pair.sender.phase(), Phase::Recovery);
+    let control = pair.sender.control();
+    assert_eq!(control.congestions.len(), 1);
+    // 20 and two more left; three arrived; the first is lost.
+    let (_, congestion) = control.congestions[0];
+    assert_eq!((congestion.in_flight, congestion.lost), (19 * mss, mss));
+    let threshold = control.threshold;
+    assert_eq!(threshold, 19 * mss / 2);
+    // At the end of this round no more is in flight than the threshold.
+    assert!(pair.sender.in_flight() <= threshold && pair.sender.in_flight() + 2 * mss > threshold);
+    assert!(pair.finish(Nanos(1_000 * MS)));
+    assert_eq!((pair.sender.stats().repeated, pair.sender.stats().timeouts), (1, 0));
+    assert_eq!(pair.sender.control().recovered.len(), 1);
+}
+
+#[test]
+fn several_losses_in_a_window_are_repaired_in_one_round_trip_and_one_reduction() {
+    for params in [rfc6675(), TcpParams::linux(), TcpParams::ns3()] {
+        let mss = u64::from(params.mss);
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(40 * mss), dropping(&[3, 7, 8, 12]));
+        pair.connect();
+        assert!(pair.finish(Nanos(1_000 * MS)));
+        let repeated: Vec<_> = left(&pair, 20).into_iter().filter(|sent| sent.1 < 20).collect();
+        assert_eq!(repeated, [(40, 3), (40, 7), (40, 8), (40, 12)]);
+        let stats = pair.sender.stats();
+        assert_eq!((stats.recoveries, stats.timeouts, stats.lost), (1, 0, 4 * mss));
+        assert_eq!(pair.receiver.stats().duplicates, 0);
+    }
+}
+
+#[test]
+fn without_selective_acknowledgements_one_hole_is_repaired_each_round_trip() {
+    // RFC 6582: the partial ACK of each repair sends the next hole again.
+    for params in [TcpParams { sack: false, ..rfc6675() }, TcpParams { sack: false, ..TcpParams::ns3() }] {
+        let mss = u64::from(params.mss);
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(40 * mss), dropping(&[3, 7, 12]));
+        pair.connect();
+        assert!(pair.finish(Nanos(3_000 * MS)));
+        let repeated: Vec<_> = left(&pair, 20).into_iter().filter(|sent| sent.1 < 20).collect();
+        assert_eq!(repeated, [(40, 3), (60, 7), (80, 12)]);
+        let stats = pair.sender.stats();
+        assert_eq!((stats.recoveries, stats.timeouts), (1, 0));
+        assert_eq!(pair.receiver.stats().duplicates, 0);
+    }
+}
+
+#[test]
+fn limited_transmit_lets_new_data_out_for_the_first_two() {
+    for limited_transmit in [true, false] {
+        let params = TcpParams { limited_transmit, ..rfc6675() };
+        let mss = u64::from(params.mss);
+        // The fourth of four is late: only two duplicates come.
+        let plan = |way, number, _: &_, _| Fate {
+            lost: way == Way::Forth && number == 2,
+            later: if way == Way::Forth && number == 5 { 100 * MS } else { 0 },
+            ..Fate::default()
+        };
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 4), Some(20 * mss), plan);
+        pair.connect();
+        pair.run_until(Nanos(45 * MS));
+        let expected: &[_] = if limited_transmit { &[(40, 4), (40, 5)] } else { &[] };
+        assert_eq!(left(&pair, 4), expected);
+        assert_eq!(pair.sender.phase(), Phase::Open);
+    }
+}
+
+#[test]
+fn a_lost_repetition_is_found_by_time_and_by_nothing_else() {
+    // Segment 3 is lost, and its repetition, the 24th that leaves (20, then new ones for the duplicates), too.
+    for (params, timeouts) in [(TcpParams::linux(), 0), (rfc6675(), 1), (TcpParams::ns3(), 1)] {
+        let mss = u64::from(params.mss);
+        let mut copies = 0;
+        let plan = move |way, _, segment: &queuescope_tcp::Segment, _| {
+            let it = way == Way::Forth && segment.seq == 1 + 3 * mss;
+            copies += u64::from(it);
+            Fate { lost: it && copies <= 2, ..Fate::default() }
+        };
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(200 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(10_000 * MS)));
+        assert_eq!(pair.sender.stats().timeouts, timeouts);
+        let copies: Vec<_> = left(&pair, 0).into_iter().filter(|sent| sent.1 == 3).map(|sent| sent.0).collect();
+        assert_eq!(copies.len(), 3);
+        assert_eq!(copies[..2], [20, 40]);
+        assert_eq!(copies[2] <= 80, timeouts == 0);
+    }
+}
+
+#[test]
+fn a_little_reordering_repeats_nothing_by_time() {
+    // The first of ten is 3 ms late: within a quarter of the least round-trip time, 5 ms. Two arrive before it.
+    let late = |way, number, _: &_, _| Fate {
+        later: if way == Way::Forth && number == 2 { 3 * MS } else { 0 },
+        ..Fate::default()
+    };
+    let params = TcpParams::linux();
+    let mss = u64::from(params.mss);
+    let mut pair = Pair::new(&params, Reno::fixed(params.mss, 3), Some(30 * mss), late);
+    pair.connect();
+    assert!(pair.finish(Nanos(1_000 * MS)));
+    assert_eq!((pair.sender.stats().repeated, pair.sender.stats().recoveries), (0, 0));
+    // By 9 ms, it is lost when 5 ms are over since the first that was sent after it came.
+    let late = |way, number, _: &_, _| Fate {
+        later: if way == Way::Forth && number == 2 { 9 * MS } else { 0 },
+        ..Fate::default()
+    };
+    let mut pair = Pair::new(&params, Reno::fixed(params.mss, 3), Some(30 * mss), late);
+    pair.connect();
+    pair.run_until(Nanos(44 * MS));
+    assert_eq!(pair.sender.stats().recoveries, 0);
+    pair.run_until(Nanos(45 * MS));
+    assert_eq!((pair.sender.stats().recoveries, pair.sender.stats().repeated), (1, 1));
+    assert!(pair.finish(Nanos(1_000 * MS)));
+    assert_eq!(pair.receiver.stats().duplicates, 1);
+}
+
+#[test]
+fn once_reordering_was_seen_three_arrivals_are_no_proof() {
+    // Every tenth segment is 4 ms late, and ten arrive before it. The first one is sent again for nothing; then never.
+    let params = TcpParams::linux();
+    let mss = u64::from(params.mss);
+    let plan = |way, number: u64, _: &_, _| Fate {
+        later: if way == Way::Forth && number.is_multiple_of(10) { 4 * MS } else { 0 },
+        ..Fate::default()
+    };
+    let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), Some(400 * mss), plan);
+    pair.connect();
+    assert!(pair.finish(Nanos(2_000 * MS)));
+    assert!(pair.sender.stats().recoveries <= 2, "{:?}", pair.sender.stats());
+    // Counting arrivals, each is.
+    let mut pair = Pair::new(&rfc6675(), Reno::fixed(params.mss, 20), Some(400 * mss), plan);
+    pair.connect();
+    assert!(pair.finish(Nanos(2_000 * MS)));
+    assert!(pair.sender.stats().recoveries > 10);
+}
+
+#[test]
+fn a_partial_ack_restarts_the_timer_once_only_in_ns3() {
+    // RFC 6582 section 4, without selective acknowledgements: holes every 20 ms, more than the timeout of 1 s can wait for.
+    let mut timeouts = Vec::new();
+    for params in [TcpParams::ns3(), TcpParams { partial_ack_restarts_timer: true, ..TcpParams::ns3() }] {
+        let params = TcpParams { sack: false, ..params };
+        let mss = u64::from(params.mss);
+        let plan = |way, number: u64, _: &_, _| Fate {
+            lost: way == Way::Forth && (2..202).contains(&number) && number.is_multiple_of(3),
+            ..Fate::default()
+        };
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 200), Some(200 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(20_000 * MS)));
+        timeouts.push(pair.sender.stats().timeouts);
+    }
+    assert_eq!(timeouts, [1, 0]);
+}
+
+#[test]
+fn a_loss_while_the_window_is_reduced_is_an_event_or_not() {
+    for (params, recoveries) in [(TcpParams::linux(), 1), (TcpParams::ns3(), 0)] {
+        let params = TcpParams { ecn: true, ..params };
+        let mss = u64::from(params.mss);
+        let plan = |way, number, _: &_, _| Fate {
+            marked: way == Way::Forth && number == 2,
+            lost: way == Way::Forth && number == 8,
+            ..Fate::default()
+        };
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(40 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(1_000 * MS)));
+        let stats = pair.sender.stats();
+        assert_eq!((stats.reductions, stats.recoveries, stats.repeated, stats.timeouts), (1, recoveries, 1, 0));
+    }
+}

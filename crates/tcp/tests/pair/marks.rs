@@ -1,0 +1,148 @@
+//! ECN: negotiation, classic echoes and CWR, DCTCP's counted echoes.
+
+use crate::link::{Fate, Pair, Passed, Way};
+use crate::reno::Reno;
+use proptest::prelude::*;
+use queuescope_tcp::{EcnUse, Flags, Phase, Receiver, Segment, TcpParams};
+use queuescope_wire::{Ecn, Nanos};
+
+const MS: u64 = 1_000_000;
+
+fn mark_if(marked: bool) -> Fate {
+    Fate { marked, ..Fate::default() }
+}
+
+fn going(pair: &Pair, way: Way) -> Vec<&Passed> {
+    pair.passed.iter().filter(|passed| passed.way == way).collect()
+}
+
+#[test]
+fn it_is_agreed_in_the_handshake_or_not_used() {
+    for receiver_agrees in [true, false] {
+        let params = TcpParams { ecn: true, ..TcpParams::linux() };
+        let mss = u64::from(params.mss);
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(5 * mss), |_, _, _, _| mark_if(true));
+        pair.receiver = Receiver::new(&TcpParams { ecn: receiver_agrees, ..params }, EcnUse::Classic);
+        pair.connect();
+        assert!(pair.finish(Nanos(1_000 * MS)));
+        let (forth, back) = (going(&pair, Way::Forth), going(&pair, Way::Back));
+        assert!(forth[0].segment.flags.contains(Flags::SYN | Flags::ECE | Flags::CWR));
+        assert_eq!(back[0].segment.flags.contains(Flags::ECE), receiver_agrees);
+        let capable = if receiver_agrees { Ecn::Ect0 } else { Ecn::NotEct };
+        assert!(forth.iter().filter(|passed| passed.segment.length > 0).all(|passed| passed.ecn == capable));
+        // Controls and ACKs are not capable (RFC 3168 section 6.1.1 and 6.1.4).
+        assert!(forth.iter().filter(|passed| passed.segment.length == 0).all(|passed| passed.ecn == Ecn::NotEct));
+        assert!(back.iter().all(|passed| passed.ecn == Ecn::NotEct));
+        assert_eq!(pair.receiver.stats().marked > 0, receiver_agrees);
+    }
+}
+
+#[test]
+fn a_mark_is_echoed_until_the_sender_says_that_it_has_slowed_down() {
+    for params in [TcpParams::linux(), TcpParams::ns3()] {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..params };
+        let mss = u64::from(params.mss);
+        // Number 3 on the way forth (behind SYN and ACK: 0 and 1) is the second data segment.
+        let plan = |way, number, _: &Segment, _| mark_if(way == Way::Forth && number == 3);
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(60 * mss), plan);
+        pair.connect();
+        // At 40 ms the ACKs of the first ten come back.
+        pair.run_until(Nanos(40 * MS));
+        assert_eq!(pair.sender.phase(), Phase::Reduced);
+        assert!(pair.finish(Nanos(2_000 * MS)));
+        let control = pair.sender.control();
+        assert_eq!(control.congestions.len(), 1);
+        let (at, congestion) = control.congestions[0];
+        assert_eq!((at, congestion.lost, congestion.in_flight), (Nanos(40 * MS), 0, 8 * mss));
+        assert_eq!((pair.sender.stats().reductions, pair.sender.stats().repeated), (1, 0));
+        let cwr: Vec<_> =
+            going(&pair, Way::Forth).into_iter().filter(|p| p.segment.flags.contains(Flags::CWR)).collect();
+        // One on the SYN, one on the first new segment.
+        assert_eq!(cwr.len(), 2);
+        assert_eq!(cwr[1].at, Nanos(40 * MS));
+        assert_eq!(cwr[1].segment.seq, 1 + 10 * mss);
+        let echoed: Vec<_> = going(&pair, Way::Back)
+            .into_iter()
+            .skip(1)
+            .filter(|p| p.segment.flags.contains(Flags::ECE))
+            .map(|p| p.at.0 / MS)
+            .collect();
+        // All ACKs of the first window, and none from when CWR came (50 ms).
+        assert_eq!(echoed, [30; 5]);
+    }
+}
+
+#[test]
+fn when_a_reduction_is_over_the_window_is_the_threshold() {
+    let params = TcpParams { ecn: true, quick_acks: 0, ..TcpParams::linux() };
+    let mss = u64::from(params.mss);
+    let plan = |way, number, _: &Segment, _| mark_if(way == Way::Forth && number == 21);
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(200 * mss), plan);
+    pair.byte_time = 100;
+    pair.connect();
+    let mut most = 0;
+    while pair.sender.phase() != Phase::Reduced {
+        pair.step();
+    }
+    let mut least = u64::MAX;
+    while pair.sender.phase() == Phase::Reduced {
+        most = most.max(pair.sender.in_flight());
+        least = least.min(pair.sender.in_flight());
+        pair.step();
+    }
+    // Gradually from what was in flight to the threshold (RFC 6937), not at once.
+    let threshold = pair.sender.control().threshold;
+    assert!(least + 2 * mss >= threshold && least <= threshold, "{least} of {threshold}");
+    assert!(most > 3 * threshold / 2);
+    assert_eq!(pair.sender.control().recovered.len(), 1);
+}
+
+#[test]
+fn each_change_between_marked_and_unmarked_is_acknowledged_with_what_was_before() {
+    // RFC 8257 figure 1, delayed ACKs of two: data 0 and 1 unmarked, 2 marked, 3 marked, 4 marked, 5 unmarked.
+    let params = TcpParams { ecn: true, quick_acks: 0, counted_echo_lags: false, ..TcpParams::ns3() };
+    let mut receiver = Receiver::new(&params, EcnUse::Counted);
+    let syn = Segment { flags: Flags::SYN | Flags::ECE | Flags::CWR, ..Segment::default() };
+    receiver.receive(&syn, Ecn::Ect0, Nanos(0));
+    assert_eq!(receiver.transmit(Nanos(0)).map(|(_, ecn)| ecn), Some(Ecn::Ect0));
+    let mut answers = |number: u64, marked| {
+        let segment =
+            Segment { seq: 1 + 1_000 * number, ack: 1, length: 1_000, flags: Flags::ACK, ..Segment::default() };
+        receiver.receive(&segment, if marked { Ecn::Ce } else { Ecn::Ect0 }, Nanos(0));
+        let mut answers = Vec::new();
+        while let Some((segment, _)) = receiver.transmit(Nanos(0)) {
+            answers.push(((segment.ack - 1) / 1_000, segment.flags.contains(Flags::ECE)));
+        }
+        answers
+    };
+    assert_eq!(answers(0, false), []);
+    assert_eq!(answers(1, false), [(2, false)]);
+    // Nothing waits: no ACK for the change, and the count goes on.
+    assert_eq!(answers(2, true), []);
+    assert_eq!(answers(3, true), [(4, true)]);
+    assert_eq!(answers(4, true), []);
+    assert_eq!(answers(5, false), [(5, true)]);
+    assert_eq!(answers(6, false), [(7, false)]);
+    assert_eq!(answers(7, false), []);
+    assert_eq!(answers(8, true), [(8, false)]);
+}
+
+proptest! {
+    #[test]
+    fn counted_marks_are_told_to_the_byte(seed: u64, one_in in 2_u64..6, ns3: bool) {
+        let params = TcpParams { ecn: true, counted_echo_lags: false, ..if ns3 { TcpParams::ns3() } else { TcpParams::linux() } };
+        let mss = u64::from(params.mss);
+        let mut control = Reno::fixed(params.mss, 7);
+        control.ecn = EcnUse::Counted;
+        let mut state = seed | 1;
+        let plan = move |way, _, segment: &Segment, _| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            mark_if(way == Way::Forth && segment.length > 0 && (state >> 33).is_multiple_of(one_in))
+        };
+        let mut pair = Pair::new(&params, control, Some(100 * mss), plan);
+        pair.connect();
+        prop_assert!(pair.finish(Nanos(20_000 * MS)));
+        let told: u64 = pair.sender.control().acks.iter().map(|ack| ack.marked).sum();
+        prop_assert_eq!(told, pair.receiver.stats().marked * mss);
+    }
+}

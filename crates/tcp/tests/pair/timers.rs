@@ -1,0 +1,210 @@
+//! When things are sent again: SYNs, data, probes. The link takes 10 ms each way, so the handshake measures 20 ms.
+
+use crate::link::{Fate, Pair, Way};
+use crate::reno::Reno;
+use queuescope_tcp::{Flags, LossDetection, Phase, TcpParams};
+use queuescope_wire::Nanos;
+
+const MS: u64 = 1_000_000;
+
+fn lost_if(lost: bool) -> Fate {
+    Fate { lost, ..Fate::default() }
+}
+
+/// Times in milliseconds at which SYNs left.
+fn syns(pair: &Pair) -> Vec<u64> {
+    let syns = pair.passed.iter().filter(|p| p.way == Way::Forth && p.segment.flags.contains(Flags::SYN));
+    syns.map(|passed| passed.at.0 / MS).collect()
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_with_backoff() {
+    for (params, expected) in
+        [(TcpParams::linux(), [0, 1_000, 3_000, 7_000]), (TcpParams::ns3(), [0, 3_000, 9_000, 21_000])]
+    {
+        let control = Reno::new(params.mss, 10);
+        let mut pair =
+            Pair::new(&params, control, Some(1_000), |way, number, _, _| lost_if(way == Way::Forth && number < 3));
+        pair.connect();
+        assert!(pair.finish(Nanos(60_000 * MS)));
+        assert_eq!(syns(&pair), expected);
+        assert_eq!(pair.sender.stats().repeated_syns, 3);
+        // Karn: it is not known which SYN was answered, so that the first measurement is of data.
+        assert_eq!(pair.sender.smoothed_rtt(), Some(Nanos(20 * MS)));
+    }
+}
+
+#[test]
+fn a_lost_answer_to_the_syn_is_repeated_by_either_side() {
+    let params = TcpParams::linux();
+    let plan = |way, number, _: &_, _| lost_if(way == Way::Back && number == 0);
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(1_000), plan);
+    pair.connect();
+    assert!(pair.finish(Nanos(10_000 * MS)));
+    assert_eq!(syns(&pair), [0, 1_000]);
+    assert!(pair.now < Nanos(1_100 * MS));
+}
+
+#[test]
+fn data_is_sent_again_after_a_timeout_that_doubles() {
+    // RFC 6298 by hand: SRTT 20 ms, RTTVAR 10 ms. ns-3: max(60 ms, 1 s). Linux: 20 ms + max(40 ms, 200 ms).
+    let linux = TcpParams { detection: LossDetection::Rfc6675, ..TcpParams::linux() };
+    for (params, expected) in [
+        (linux, [20.0, 240.0, 680.0, 1_560.0, 3_320.0]),
+        (TcpParams::ns3(), [20.0, 1_020.0, 3_020.0, 7_020.0, 15_020.0]),
+    ] {
+        let plan = |way, _, segment: &queuescope_tcp::Segment, now: Nanos| {
+            lost_if(way == Way::Forth && segment.length > 0 && now < Nanos(3_000 * MS))
+        };
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(1_000), plan);
+        pair.connect();
+        pair.finish(Nanos(20_000 * MS));
+        let times: Vec<_> = pair.data().iter().map(|data| data.0).collect();
+        assert_eq!(times, expected[..times.len()]);
+        assert!(pair.sender.is_done() && times.len() >= 3);
+        assert_eq!(pair.sender.control().timeouts.len(), times.len() - 1);
+        // ns-3 does not count what was in flight at the timeout.
+        let grown = if params.loss_end_counts_beyond { 0 } else { 1_000 };
+        assert_eq!(pair.sender.control().window, u64::from(params.mss) + grown);
+    }
+}
+
+#[test]
+fn after_a_timeout_all_is_lost_and_comes_back_by_slow_start() {
+    let params = TcpParams::ns3();
+    let mss = u64::from(params.mss);
+    // The first flight of ten vanishes.
+    let plan = |way, number, _: &_, _| lost_if(way == Way::Forth && (2..12).contains(&number));
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(20 * mss), plan);
+    pair.connect();
+    pair.run_until(Nanos(1_020 * MS));
+    assert_eq!(pair.sender.phase(), Phase::Loss);
+    assert_eq!((pair.sender.window(), pair.sender.in_flight()), (mss, mss));
+    assert!(pair.finish(Nanos(5_000 * MS)));
+    let numbers: Vec<_> = pair.data().iter().map(|data| (data.1 - 1) / mss).collect();
+    let expected: Vec<_> = (0..10).chain(0..20).collect();
+    assert_eq!(numbers, expected);
+    let control = pair.sender.control();
+    assert_eq!((control.timeouts.len(), control.congestions.len(), control.recovered.len()), (1, 0, 1));
+}
+
+#[test]
+fn a_silent_tail_is_probed_with_the_last_segment() {
+    let params = TcpParams::linux();
+    let mss = u64::from(params.mss);
+    // Five leave at 20 ms; the last two are lost. ACKs of three at 40 ms: two in flight, PTO = 2 SRTT.
+    let plan = |way, number, _: &_, _| lost_if(way == Way::Forth && (5..7).contains(&number));
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(5 * mss), plan);
+    pair.connect();
+    assert!(pair.finish(Nanos(1_000 * MS)));
+    let data: Vec<_> = pair.data().iter().map(|data| (data.0, (data.1 - 1) / mss)).collect();
+    // The probe's SACK at 100 ms shows the fourth to be lost: it was sent before, by more than the window of reordering.
+    assert_eq!(data[5..], [(80.0, 4), (100.0, 3)]);
+    let stats = pair.sender.stats();
+    assert_eq!((stats.tail_probes, stats.timeouts, stats.recoveries), (1, 0, 1));
+}
+
+#[test]
+fn a_probe_that_repairs_the_only_loss_is_a_congestion_event() {
+    let params = TcpParams::linux();
+    let mss = u64::from(params.mss);
+    let plan = |way, number, _: &_, _| lost_if(way == Way::Forth && number == 6);
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(5 * mss), plan);
+    pair.sender.keep_open();
+    pair.connect();
+    pair.run_until(Nanos(1_000 * MS));
+    // One segment in flight: PTO = 2 SRTT + 200 ms from 40 ms on, but the timeout at 260 ms is sooner, which it replaces.
+    let last = *pair.data().last().unwrap();
+    assert_eq!(last, (260.0, 1 + 4 * mss));
+    assert_eq!((pair.sender.stats().timeouts, pair.sender.control().congestions.len()), (0, 0));
+    pair.sender.supply(mss);
+    pair.flush();
+    pair.run_until(Nanos(2_000 * MS));
+    // What is acknowledged beyond the probe tells that the original never came.
+    assert_eq!(pair.sender.control().congestions.len(), 1);
+    assert_eq!(pair.receiver.delivered(), 6 * mss);
+}
+
+#[test]
+fn a_probe_that_was_not_needed_is_none() {
+    let params = TcpParams::linux();
+    let mss = u64::from(params.mss);
+    // The ACK of the only segment is late by a second: the receiver then tells of the duplicate.
+    let plan = |way, number, _: &_, _| Fate {
+        later: if way == Way::Back && number == 1 { 300 * MS } else { 0 },
+        ..Fate::default()
+    };
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(mss), plan);
+    pair.sender.keep_open();
+    pair.connect();
+    pair.run_until(Nanos(1_000 * MS));
+    pair.sender.supply(mss);
+    pair.flush();
+    pair.run_until(Nanos(2_000 * MS));
+    assert_eq!((pair.sender.stats().tail_probes, pair.receiver.stats().duplicates), (1, 1));
+    assert_eq!(pair.sender.control().congestions.len(), 0);
+    assert_eq!(pair.receiver.delivered(), 2 * mss);
+}
+
+#[test]
+fn a_closed_window_is_probed_with_backoff_until_it_opens() {
+    for (params, rto) in [(TcpParams::linux(), 220), (TcpParams::ns3(), 1_000)] {
+        let mss = u64::from(params.mss);
+        let plan = |way, number, _: &_, now| Fate {
+            window: (way == Way::Back && number > 0 && now < Nanos(4_000 * MS)).then_some(0),
+            ..Fate::default()
+        };
+        let params = TcpParams { quick_acks: 0, ..params };
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 2), Some(10 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(20_000 * MS)));
+        assert_eq!(pair.receiver.delivered(), 10 * mss);
+        let probes: Vec<_> = pair
+            .passed
+            .iter()
+            .filter(|passed| passed.way == Way::Forth && passed.segment.length == 0 && passed.at > Nanos(20 * MS))
+            .map(|passed| passed.at.0 / MS)
+            .collect();
+        // The window closes at 40 ms; SRTT is 20 ms still, the variation less.
+        let expected: Vec<_> = (1..=probes.len() as u32).map(|times| 40 + rto * (2_u64.pow(times) - 1)).collect();
+        assert_eq!(probes, expected);
+        assert!(probes.len() > 1);
+        assert_eq!(pair.sender.stats().window_probes, probes.len() as u64);
+        assert_eq!(pair.sender.stats().timeouts, 0);
+    }
+}
+
+#[test]
+fn paced_segments_leave_one_by_one() {
+    let params = TcpParams::linux();
+    let mss = u64::from(params.mss);
+    let mut control = Reno::fixed(params.mss, 40);
+    control.rate = queuescope_wire::Rate::from_bits_per_second(1_000_000);
+    let mut pair = Pair::new(&params, control, Some(5 * mss), |_, _, _, _| Fate::default());
+    pair.connect();
+    assert!(pair.finish(Nanos(5_000 * MS)));
+    let times: Vec<_> = pair.data().iter().map(|data| data.0).collect();
+    // 1 448 bytes at 1 Mb/s are 11.584 ms.
+    let expected: Vec<_> = (0..5).map(|number| f64::from(20_000_000 + number * 11_584_000) / 1e6).collect();
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn a_window_amounts_to_a_rate_if_the_profile_paces() {
+    let pacing = Some(queuescope_tcp::Pacing::default());
+    let params = TcpParams { pacing, quick_acks: 0, ..TcpParams::linux() };
+    let mss = u64::from(params.mss);
+    let mut pair = Pair::new(&params, Reno::fixed(params.mss, 10), Some(10 * mss), |_, _, _, _| Fate::default());
+    pair.connect();
+    assert!(pair.finish(Nanos(5_000 * MS)));
+    let times: Vec<_> = pair.data().iter().map(|data| data.0).collect();
+    // 200 % of ten segments in 20 ms: one each millisecond.
+    let expected: Vec<_> = (20..30).map(f64::from).collect();
+    assert_eq!(times, expected);
+    // ns-3 does not pace the initial window.
+    let params = TcpParams { pace_initial_window: false, ..params };
+    let mut pair = Pair::new(&params, Reno::fixed(params.mss, 10), Some(10 * mss), |_, _, _, _| Fate::default());
+    pair.connect();
+    assert!(pair.finish(Nanos(5_000 * MS)));
+    assert!(pair.data().iter().all(|data| data.0 == 20.0));
+}
