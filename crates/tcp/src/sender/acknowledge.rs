@@ -74,6 +74,7 @@ impl<C: CongestionControl> Sender<C> {
                 }
             }
         }
+        tally.repaired &= self.phase == Phase::Recovery && segment.ack < self.recovery_point;
         let advanced = segment.ack > old_una;
         let duplicate = if self.params.sack {
             tally.selectively > 0
