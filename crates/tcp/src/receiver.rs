@@ -263,7 +263,7 @@ impl Receiver {
         if segment.flags.contains(Flags::FIN) {
             self.end.get_or_insert(end);
         }
-        if end > self.next + self.params.receive_window + 1 {
+        if end > self.next.saturating_add(self.params.receive_window).saturating_add(1) {
             self.stats.beyond_window += 1;
             self.due.ack = true;
             return;
