@@ -236,11 +236,11 @@ fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(B
             });
             return None;
         };
-        let before = findings.problems.len() + findings.more;
+        let before = findings.count();
         let mut point = (ByteCount(0), 0.0);
         point.0.read(size, findings);
         point.1.read(share, findings);
-        if findings.problems.len() + findings.more > before {
+        if findings.count() > before {
             return None;
         }
         let last = points.last().copied();

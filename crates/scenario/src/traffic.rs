@@ -42,6 +42,10 @@ pub struct FlowGroup {
     pub to: String,
     /// The class of service of its packets.
     pub class: u8,
+    /// Whether its ECN-capable packets are ECT(1), not ECT(0).
+    pub l4s: bool,
+    /// What each of its hosts was promised by ABC, if not what the program says.
+    pub reference: Option<Rate>,
     /// What `stack` is where the table does not say.
     base: TcpParams,
 }
@@ -96,6 +100,10 @@ pub struct Workload {
     pub to: String,
     /// The class of service of its packets.
     pub class: u8,
+    /// Whether its ECN-capable packets are ECT(1), not ECT(0).
+    pub l4s: bool,
+    /// What each of its hosts was promised by ABC, if not what the program says.
+    pub reference: Option<Rate>,
     /// What `stack` is where the table does not say.
     base: TcpParams,
 }
@@ -202,6 +210,8 @@ impl FlowGroup {
             from: setting.from.clone(),
             to: setting.to.clone(),
             class: 0,
+            l4s: false,
+            reference: None,
             base: setting.stack,
         }
     }
@@ -253,7 +263,7 @@ impl Table for FlowGroup {
         keys.key("to", &mut self.to, "The switch that the receivers are at.");
         let counts_marks = self.traffic.counts_marks();
         stack_keys((&mut self.stack, &mut self.base), self.profile != before, self.profile, counts_marks, keys);
-        keys.within("class", &mut self.class, 0..=63, "The class of service, for disciplines with a queue for each.");
+        common_keys(&mut self.class, &mut self.l4s, &mut self.reference, self.stack.ecn, keys);
     }
 }
 
@@ -276,6 +286,20 @@ impl Traffic {
     fn counts_marks(&self) -> bool {
         matches!(self, Self::Tcp(params) if crate::params::counts_marks(params))
     }
+}
+
+/// How the network knows the packets.
+fn common_keys<K: Keys>(class: &mut u8, l4s: &mut bool, reference: &mut Option<Rate>, ecn: bool, keys: &mut K) {
+    keys.within("class", class, 0..=63, "The class of service, for disciplines with a queue for each.");
+    keys.key("l4s", l4s, "Whether ECN-capable packets are ECT(1) (RFC 9331), for a queue of low latency.");
+    keys.ensure("l4s", ecn || !*l4s, || {
+        ("packets of L4S are ECN-capable".to_owned(), "write `ecn = true` too".to_owned())
+    });
+    keys.key(
+        "reference",
+        reference,
+        "What each host was promised by ABC: the rate at which its activity is 0; none: as there.",
+    );
 }
 
 /// The keys of a stack, and of its ECN; `anew` says that the table has another profile than the scenario.
@@ -360,6 +384,8 @@ impl Workload {
             from: setting.from.clone(),
             to: setting.to.clone(),
             class: 0,
+            l4s: false,
+            reference: None,
             base: setting.stack,
         }
     }
@@ -393,7 +419,7 @@ impl Table for Workload {
         keys.key("to", &mut self.to, "The switch that the receivers are at.");
         let counts_marks = crate::params::counts_marks(&self.tcp);
         stack_keys((&mut self.stack, &mut self.base), self.profile != before, self.profile, counts_marks, keys);
-        keys.within("class", &mut self.class, 0..=63, "The class of service, for disciplines with a queue for each.");
+        common_keys(&mut self.class, &mut self.l4s, &mut self.reference, self.stack.ecn, keys);
     }
 }
 

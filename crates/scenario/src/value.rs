@@ -69,7 +69,9 @@ impl Quantity {
         let split = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_')).unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
         let near = nearest(unit.trim(), self.units.iter().copied()).filter(|near| *near != unit.trim());
-        let near = near.filter(|_| !number.is_empty() && number.len() < 20);
+        // Of bytes a second nothing is near: bits a second are eight times as many.
+        let of_bytes = unit.ends_with("B/s") || unit.ends_with("Bps");
+        let near = near.filter(|_| !number.is_empty() && number.len() < 20 && !of_bytes);
         let near = near.map(|near| format!("did you mean \"{number}{near}\"? ")).unwrap_or_default();
         let units = match self.units {
             [] => String::new(),
@@ -316,7 +318,7 @@ macro_rules! integers {
     };
 }
 
-integers!(u8, u16, u32, u64);
+integers!(u8, u16, u32, u64, usize);
 
 /// Whole numbers above zero.
 macro_rules! positive {
@@ -445,9 +447,12 @@ impl<T: Field> Field for Option<T> {
             *self = None;
             return;
         }
-        let mut value = self.take().unwrap_or_else(T::blank);
+        let mut value = self.clone().unwrap_or_else(T::blank);
+        let before = findings.count();
         value.read(node, findings);
-        *self = Some(value);
+        if findings.count() == before {
+            *self = Some(value);
+        }
     }
 
     fn write(&self) -> Written {

@@ -7,14 +7,14 @@ use crate::simulation::{BuildError, Datagram, DatagramParams, Simulation};
 use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
 use crate::workload::{
-    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random, Sizes, Spacing, Span, UdpParams,
-    UdpSource, Workload, WorkloadParams,
+    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random,
+    Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
 };
 use crate::{Speedup, seed};
 use queuescope_queue::DisciplineParams;
 use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, Scenario, Traffic};
 use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A scenario that can run.
@@ -49,13 +49,27 @@ pub struct Files {
     pub captures: BTreeMap<String, Arc<[CapturedPacket]>>,
 }
 
+/// The paths of the files that a scenario names: traces of links, and captures.
+pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
+    let traces = scenario.network().links.into_iter().filter_map(|link| match link.capacity {
+        Capacity::Trace(path) => Some(path),
+        Capacity::Rate(_) => None,
+    });
+    let captures = scenario.workloads.iter().filter_map(|load| match &load.arrivals {
+        scenario::Arrivals::Capture(capture) => Some(capture.file.clone()),
+        _ => None,
+    });
+    (traces.collect(), captures.collect())
+}
+
 /// Builds what a scenario describes.
 ///
 /// # Errors
 /// If it cannot be: a file is not there, or there is no way from a host to another.
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let network = scenario.network();
-    let mut builder = Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
+    let mut builder =
+        Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
     builder.links(files)?;
     let mut hosts = Vec::new();
     for flows in &scenario.flows {
