@@ -80,6 +80,36 @@ impl Table for TcpParams {
         );
         keys.key("reduction-from", &mut self.reduction_from, "What a reduction is in proportion to.");
         keys.key(
+            "counted-echo-lags",
+            &mut self.counted_echo_lags,
+            "Whether ACKs for a change of marks lag behind (ns-3).",
+        );
+        keys.key(
+            "reduction-wraps",
+            &mut self.reduction_wraps,
+            "Whether the product in a reduction wraps at 32 bits (ns-3).",
+        );
+        keys.key(
+            "reduction-counts-causes",
+            &mut self.reduction_counts_causes,
+            "Whether an ACK counts in a reduction once for each reason (ns-3), or once if it delivers something.",
+        );
+        keys.key(
+            "repeats-stay-in-flight",
+            &mut self.repeats_stay_in_flight,
+            "Whether what was sent again and arrived out of order is in flight until it is acknowledged (ns-3).",
+        );
+        keys.key(
+            "disorder",
+            &mut self.disorder,
+            "Whether no window grows while ACKs tell of data out of order (ns-3).",
+        );
+        keys.key(
+            "loss-end-counts-beyond",
+            &mut self.loss_end_counts_beyond,
+            "Whether the ACK that ends loss recovery counts only what is beyond the timeout's flight (ns-3).",
+        );
+        keys.key(
             "limited-transmit",
             &mut self.limited_transmit,
             "Whether the first duplicates let new data out (RFC 3042).",
