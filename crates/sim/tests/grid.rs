@@ -2,6 +2,8 @@
 //!
 //! `GOLDEN=overwrite cargo test -p queuescope-sim --test grid` writes it anew; the difference is to be read and explained.
 
+#![allow(clippy::disallowed_methods, reason = "a test reads its golden table")]
+
 use queuescope_queue::{DisciplineParams, PipelineParams};
 use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{Files, LinkId, Simulation, build};

@@ -266,9 +266,6 @@ choice! {
             keys.key("carries", carries, "Whether what slow start leaves over at the threshold counts, as in Linux.");
         };
     "acks", "ACKs (RFC 5681).", Self::Acks, Self::Acks => {};
-    "segments", "Whole segments.", Self::Segments { carries: true }, Self::Segments { carries } => {
-        keys.key("carries", carries, "Whether what slow start leaves over counts, and a reduction begins anew (Linux).");
-    };
 }
 
 names! {
