@@ -433,7 +433,16 @@ impl Receiver {
     fn segment(&mut self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {
         let echo = self.echo_timestamp;
         let timestamps = self.clock.as_mut().map(|clock| Timestamps { value: clock.at(now), echo });
-        Segment { seq, ack, window: self.params.receive_window, length: 0, flags, timestamps, sacks: Sacks::default() }
+        Segment {
+            seq,
+            ack,
+            window: self.params.receive_window,
+            length: 0,
+            flags,
+            timestamps,
+            sacks: Sacks::default(),
+            without_mss: !self.params.mss_option,
+        }
     }
 
     fn codepoint(&self) -> Ecn {
