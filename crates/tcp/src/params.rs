@@ -55,7 +55,8 @@ pub struct TcpParams {
     /// What a reduction is in proportion to.
     pub reduction_from: ReductionBase,
     /// Whether the product in the reduction wraps at 32 bits: with windows of some hundred kilobytes and more, less leaves
-    /// than is due (ns-3 3.37, `TcpPrrRecovery::DoRecovery`).
+    /// than is due; and so does what was delivered less what left: if more left, as partial ACKs let it, that much less may
+    /// leave below the threshold (ns-3 3.37, `TcpPrrRecovery::DoRecovery`).
     pub reduction_wraps: bool,
     /// Whether an ACK counts in a reduction once for each reason: that it tells of data out of order, that it advances, that
     /// the reduction begins with it for a mark (ns-3 3.37); otherwise once if it delivers something (RFC 6937).
