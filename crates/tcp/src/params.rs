@@ -35,7 +35,7 @@ pub struct TcpParams {
     pub delayed_ack_count: u32,
     /// How long an ACK waits for that many.
     pub delayed_ack_timeout: Nanos,
-    /// Segments at the start of a connection each of which gets an ACK at once.
+    /// ACKs at the start of a connection that do not wait: so many segments get one each, unless some come out of order.
     pub quick_acks: u32,
     /// Whether a change between marked and unmarked arrivals gets an ACK at once, with classic ECN too.
     pub ack_marks_at_once: bool,

@@ -184,6 +184,8 @@ impl Receiver {
         self.ack_at = None;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
+        // Each ACK counts, also one for data out of order.
+        self.quick_acks = self.quick_acks.saturating_sub(1);
         self.stats.acks += 1;
         let mut flags = Flags::ACK;
         if self.marks != Marks::None {
@@ -307,7 +309,6 @@ impl Receiver {
         } else if !self.due.ack && self.ack_at.is_none() {
             self.ack_at = Some(now.saturating_add(self.params.delayed_ack_timeout));
         }
-        self.quick_acks = self.quick_acks.saturating_sub(1);
     }
 
     fn add_island(&mut self, seq: u64, end: u64) {
