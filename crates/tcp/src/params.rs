@@ -69,7 +69,8 @@ pub struct TcpParams {
     /// Whether, in recovery, data is sent again that is not known to be lost if nothing else may be sent, and the last once
     /// more (RFC 6675 NextSeg rules 3 and 4).
     pub rescue: Rescue,
-    /// Whether each ACK in recovery that advances sends one segment past the window if the first that lacks was not repeated.
+    /// Whether each ACK in recovery that advances sends one segment past window and pace if the first that lacks was not
+    /// repeated, and so does the one that begins it.
     pub partial_ack_repeats: bool,
     /// Whether every ACK that advances restarts the retransmission timer; otherwise, in recovery, the first only (RFC 6582
     /// section 4, "impatient").

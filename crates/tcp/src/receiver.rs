@@ -26,7 +26,7 @@ pub struct Receiver {
     end: Option<u64>,
     islands: VecDeque<(u64, u64)>,
     /// A number in each of the islands that changed last, the newest first.
-    recent: [u64; Sacks::MOST],
+    recent: [u64; BLOCKS_KEPT],
     /// What came twice, to be told once.
     duplicate: Option<(u64, u64)>,
     /// The highest ACK sent.
@@ -43,6 +43,10 @@ pub struct Receiver {
     lag: Lag,
     stats: ReceiverStats,
 }
+
+/// Islands that are remembered as recent: one more than an ACK tells with a timestamp, for when one of those is filled in
+/// (Linux and ns-3 keep four, too).
+const BLOCKS_KEPT: usize = 4;
 
 /// What a receiver counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,7 +116,7 @@ impl Receiver {
             next: 0,
             end: None,
             islands: VecDeque::new(),
-            recent: [0; Sacks::MOST],
+            recent: [0; BLOCKS_KEPT],
             duplicate: None,
             acknowledged: 0,
             echo_timestamp: 0,

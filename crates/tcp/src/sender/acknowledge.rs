@@ -155,7 +155,7 @@ impl<C: CongestionControl> Sender<C> {
             }
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
-            self.due.forced = self.flight.first().is_some_and(|first| !first.repeated);
+            self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);
         }
         self.usage.limited = false;
         self.update_pace();
@@ -292,6 +292,8 @@ impl<C: CongestionControl> Sender<C> {
         self.begin_reduction(found, now);
         self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
+        // The first lost segment leaves whatever window and pace say, where partial ACKs do that too.
+        self.due.forced = self.params.partial_ack_repeats;
         more
     }
 

@@ -49,7 +49,7 @@ impl<C: CongestionControl> Sender<C> {
 
     fn transmit_data(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
         let choice = self.choose()?;
-        if self.waits_for_pace(now) {
+        if !self.due.forced && self.waits_for_pace(now) {
             return None;
         }
         self.due.forced = false;
@@ -257,6 +257,10 @@ impl<C: CongestionControl> Sender<C> {
 
     #[inline]
     fn after_pace(&mut self, bytes: u64, now: Nanos) {
+        if now < self.pace.release_at {
+            // Sent past the pace, which goes on.
+            return;
+        }
         let Some(rate) = self.control.pacing_rate().or(self.pace.rate) else { return };
         let initial = u64::from(self.params.initial_window) * u64::from(self.params.mss);
         if !self.params.pace_initial_window && self.flight.next() <= 1 + initial {
