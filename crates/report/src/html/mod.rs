@@ -2,19 +2,22 @@
 //! forbids the page to load anything.
 //!
 //! The page is put together here from `assets/`; what it shows and how is the business of the scripts there. The data
-//! stands in a block of JSON that no flow name can end (`embed`), and the scripts only ever show it as text.
+//! stands in a block of JSON that no flow name can end (`embed`), with no more samples than a page can show (`thin`), and the
+//! scripts only ever show it as text.
 
 mod embed;
+mod thin;
 
 use crate::model::Report;
 use std::io::{self, Write};
 
 /// The style sheets, in order of the cascade.
-const STYLES: [&str; 4] = [
+const STYLES: [&str; 5] = [
     include_str!("../../assets/uplot/uPlot.min.css"),
     include_str!("../../assets/page.css"),
     include_str!("../../assets/parts.css"),
     include_str!("../../assets/burst.css"),
+    include_str!("../../assets/sim.css"),
 ];
 
 /// The chart library, with the licence that goes wherever it goes.
@@ -22,7 +25,7 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 14] = [
+const SCRIPTS: [&str; 19] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
@@ -31,11 +34,16 @@ const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/gestures.js"),
     include_str!("../../assets/chart.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/sorted.js"),
     include_str!("../../assets/bursts.js"),
     include_str!("../../assets/burst.js"),
     include_str!("../../assets/sections.js"),
     include_str!("../../assets/setup.js"),
     include_str!("../../assets/tap.js"),
+    include_str!("../../assets/course.js"),
+    include_str!("../../assets/simcharts.js"),
+    include_str!("../../assets/completion.js"),
+    include_str!("../../assets/sim.js"),
     include_str!("../../assets/page.js"),
 ];
 
@@ -62,7 +70,7 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "</head>\n{BODY}")?;
     write!(out, "<script type=\"application/json\" id=\"report-data\">")?;
-    embed::json(report, out)?;
+    embed::json(thin::thinned(report).as_ref(), out)?;
     writeln!(out, "</script>\n<script>\n/*\n{LIBRARY_LICENCE}\n*/\n{LIBRARY}\n</script>")?;
     writeln!(out, "<script>\n(() => {{\n'use strict';")?;
     writeln!(out, "const VERSION = '{}';", env!("CARGO_PKG_VERSION"))?;

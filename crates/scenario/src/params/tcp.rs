@@ -70,6 +70,11 @@ impl Table for TcpParams {
             &mut self.ack_marks_at_once,
             "Whether a change between marked and unmarked gets an ACK.",
         );
+        keys.key(
+            "counted-echo-lags",
+            &mut self.counted_echo_lags,
+            "Whether the ACK for a change in counted marks repeats the number before the last segment.",
+        );
         keys.key("sack", &mut self.sack, "Selective acknowledgements (RFC 2018).");
         keys.key("dsack", &mut self.dsack, "Whether the receiver tells of data that came twice (RFC 2883).");
         keys.key("detection", &mut self.detection, "How losses are found.");
@@ -124,6 +129,16 @@ impl Table for TcpParams {
             "partial-ack-restarts-timer",
             &mut self.partial_ack_restarts_timer,
             "Whether every ACK that advances restarts the retransmission timer in recovery.",
+        );
+        keys.key(
+            "disorder",
+            &mut self.disorder,
+            "Whether ACKs that tell of data out of order stop growth, and the third begins recovery.",
+        );
+        keys.key(
+            "loss-end-counts-beyond",
+            &mut self.loss_end_counts_beyond,
+            "Whether the ACK that ends a timeout's repair counts only what is beyond it.",
         );
         keys.key(
             "loss-ends-reduced",

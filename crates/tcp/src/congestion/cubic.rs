@@ -282,7 +282,7 @@ impl Cubic {
         let size = self.size();
         self.curve.get_or_insert_with(|| {
             let (k, origin) = if size < self.largest {
-                (((self.largest - size) / self.params.c.max(f64::MIN_POSITIVE)).cbrt(), self.largest)
+                (libm::cbrt((self.largest - size) / self.params.c.max(f64::MIN_POSITIVE)), self.largest)
             } else {
                 (0.0, size)
             };
