@@ -1,6 +1,7 @@
 //! `queuescope sim`: from a scenario file to a report.
 
 mod captured;
+mod telemetry;
 mod tell;
 
 use crate::analysis::Analysis;
@@ -18,12 +19,14 @@ use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model::{self, Report, Skipped};
 use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{
-    Built, Files, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, build, files_of, number,
+    Built, Files, Journey, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, Telemetry, build, files_of,
+    number,
 };
 use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use telemetry::Table;
 use tell::{About, tell};
 
 /// Departures that are remembered where packets leave in any order.
@@ -37,7 +40,7 @@ const STEPS: u64 = 200;
 /// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
     let output = &args.output;
-    check_outputs([&args.scenario], [&output.html, &output.parquet])?;
+    check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
     let scenario = read(args)?;
     if args.explain {
         let effective = scenario.explain();
@@ -111,14 +114,16 @@ fn simulate(
         bytes: 0,
         span: None,
     };
-    let progress = Progress::steps(STEPS);
-    for step in 1..=STEPS {
-        let until = u128::from(scenario.duration.0) * u128::from(step) / u128::from(STEPS);
-        simulation.run_until(Nanos(until as u64), &mut metered);
-        metered.check()?;
-        progress.update(step, simulation.hops());
+    match &args.telemetry {
+        None => step_through(scenario.duration, &mut simulation, &mut metered, Metered::check)?,
+        Some(path) => {
+            let mut table = Table::create(path, simulation.topology())?;
+            let mut both =
+                Telemetry::new(simulation.topology(), &mut metered, |journey: &Journey<'_>| table.add(journey));
+            step_through(scenario.duration, &mut simulation, &mut both, |both| both.inner.check())?;
+            table.finish()?;
+        }
     }
-    progress.finish();
     let (discipline, _) = simulation.discipline(link);
     let source = Source {
         input: model::Input {
@@ -150,6 +155,24 @@ fn simulate(
     };
     report.sim = Some(tell(&simulation, about));
     Ok((report, outputs))
+}
+
+/// Runs to the end, and looks now and then whether something went wrong.
+fn step_through<O: Observer>(
+    end: Nanos,
+    simulation: &mut Simulation,
+    observer: &mut O,
+    check: impl Fn(&mut O) -> Result<()>,
+) -> Result<()> {
+    let progress = Progress::steps(STEPS);
+    for step in 1..=STEPS {
+        let until = u128::from(end.0) * u128::from(step) / u128::from(STEPS);
+        simulation.run_until(Nanos(until as u64), observer);
+        check(observer)?;
+        progress.update(step, simulation.hops());
+    }
+    progress.finish();
+    Ok(())
 }
 
 /// The link whose queue is analysed, and its name.
