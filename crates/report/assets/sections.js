@@ -24,7 +24,9 @@ function headline(report) {
     lead.append(
       report.sim
         ? 'Other queues may have had packets; what became of them stands below.'
-        : report.skipped.length ? 'What was skipped, and why, stands below.' : 'Check that the file is the one you meant.',
+        : report.skipped.length
+          ? 'What was skipped, and why, stands below.'
+          : 'Check that the file is the one you meant.',
     );
   } else if (bursts.length === 0) {
     title.append(
@@ -240,7 +242,13 @@ function skippedSection(report) {
     return section(
       'skipped',
       'What was skipped',
-      el('p', {}, 'Nothing: every packet of the input went into this report as it was captured.'),
+      el(
+        'p',
+        {},
+        report.sim
+          ? `Nothing: every packet that came to the ${queueName(report)} after the warm-up is in this report.`
+          : 'Nothing: every packet of the input went into this report as it was captured.',
+      ),
     );
   }
   const rows = report.skipped.map((entry) =>

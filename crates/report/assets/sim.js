@@ -1,9 +1,8 @@
 // A simulation: what was simulated, what became of its links, groups and flows, and how to run it again.
 
-/** The sections of a simulation, and its charts; none where the report is of none. */
+/** The sections of a simulation, and its charts. */
 function simulation(report, colours) {
   const { sim } = report;
-  if (!sim) return { sections: [], charts: [] };
   const styles = flowStyles(sim, colours);
   const course = sim.samples.length > 1 ? new SimCharts(sim, styles) : null;
   const times = new CompletionChart(sim);

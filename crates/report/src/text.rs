@@ -41,7 +41,7 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let (input, setup, totals) = (&report.input, &report.setup, &report.totals);
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     if let Some(sim) = &report.sim {
-        sim::write(sim, out)?;
+        sim::write(sim, &input.name, out)?;
         writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}", plain(&sim.meter))?;
     }
     let flows: Vec<_> = totals
