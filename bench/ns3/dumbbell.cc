@@ -126,8 +126,8 @@ Dumbbell::setDefaults()
     NS_ABORT_MSG_IF(control == CONTROLS.end(), "unknown congestion control " << options.cc);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName(control->second)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(plan.socketBuffer));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(plan.socketBuffer));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(plan.sendBuffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(plan.receiveWindow));
 }
 
 void
@@ -339,7 +339,7 @@ Dumbbell::addFlows()
             auto source = CreateObject<BulkSendApplication>();
             source->SetAttribute("Protocol", TypeIdValue(protocol));
             source->SetAttribute("Remote", AddressValue(to));
-            source->SetAttribute("SendSize", UintegerValue(64 * MSS));    // few objects however large the buffer
+            source->SetAttribute("SendSize", UintegerValue(SEND_SIZE));   // few objects, however large the buffer
             source->SetStartTime(start);
             source->SetStopTime(end);
             senders.Get(i)->AddApplication(source);
@@ -417,7 +417,7 @@ Dumbbell::run()
     json.number("warmup_s", options.warmupS).number("seed", options.seed).number("udp_load", options.udpLoad);
     json.number("udp_flows", options.udpLoad > 0 ? options.udpFlows : 0).number("device_queue", options.deviceQueue);
     json.number("limit_packets", plan.limit).number("ecn_threshold_packets", plan.ecnThreshold);
-    json.list("start_ns", starts);
+    json.number("receive_window_bytes", plan.receiveWindow).list("start_ns", starts);
     json.number("goodput_mbps", total).list("flow_goodput_mbps", goodput);
     json.number("offered", counts.offered).number("sent", counts.sent).number("dropped", counts.dropped);
     json.number("marked", counts.marked).number("queued_at_start", counts.queuedAtStart);

@@ -19,6 +19,7 @@ inline constexpr uint32_t MSS = 1448;           // 1500 bytes with 20 of IPv4, 2
 inline constexpr uint32_t PACKET = 1500;        // what a full segment counts in a queue
 inline constexpr uint32_t UDP_PACKET = 1000;    // with 20 of IPv4 and 8 of UDP
 inline constexpr uint32_t LINK_HEADER = 2;      // PPP: what a packet is longer on a link than in a queue
+inline constexpr uint32_t SEND_SIZE = 64 * MSS; // what the application hands over at once
 inline constexpr uint16_t PORT = 5003;          // with which 50 flows fall into 50 of FQ-CoDel's queues
 
 // What is asked for on the command line.
@@ -51,7 +52,8 @@ struct Plan
     DataRate accessRate;
     uint32_t limit;                 // packets in the bottleneck's queue
     uint32_t ecnThreshold;          // packets; for DCTCP
-    uint32_t socketBuffer;          // bytes
+    uint32_t receiveWindow;         // bytes
+    uint32_t sendBuffer;            // bytes
 
     explicit Plan(const Options& options);
 };
@@ -109,5 +111,8 @@ inline Plan::Plan(const Options& options)
     double bdp = options.rateMbps * 1e6 * options.rttMs / 1e3 / 8 / PACKET;
     limit = static_cast<uint32_t>(std::max(4L, std::lround(options.bufferBdp * bdp)));
     ecnThreshold = static_cast<uint32_t>(std::max(2.0, std::ceil(bdp / 7)));
-    socketBuffer = static_cast<uint32_t>(4 * PACKET * (bdp + limit)) + 2'000'000;
+    // What the bottleneck carries in 4 s, beyond what path and queue hold: a sender that goes on past a lost
+    // retransmission until its timeout does not fill it. (ns-3.37 crashes when a window is filled to the byte.)
+    receiveWindow = static_cast<uint32_t>(options.rateMbps * 1e6 / 8 * 4 + 4 * PACKET * (bdp + limit));
+    sendBuffer = receiveWindow + 4 * SEND_SIZE;
 }

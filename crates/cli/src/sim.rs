@@ -12,15 +12,17 @@ use crate::progress::Progress;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
 use crate::views::Views;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model::{self, Report, Skipped};
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, build, number};
+use queuescope_sim::{
+    Built, Files, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, build, files_of, number,
+};
 use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use tell::{About, tell};
 
@@ -39,7 +41,7 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let scenario = read(args)?;
     if args.explain {
         let effective = scenario.explain();
-        let write = |mut out: &mut dyn std::io::Write| write!(&mut out, "{effective}");
+        let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
         print(false, write, write)?;
         return Ok(Outcome::Whole);
     }
@@ -56,14 +58,15 @@ pub fn run(args: &Sim) -> Result<Outcome> {
 fn files(args: &Sim, scenario: &Scenario) -> Result<(Files, Vec<Skipped>)> {
     let folder = args.scenario.parent().unwrap_or(Path::new("."));
     let (mut files, mut skipped) = (Files::default(), Vec::new());
-    for path in scenario.traces() {
-        let text = fs::read_to_string(folder.join(path)).with_context(|| format!("cannot read the trace {path}"))?;
+    let (traces, captures) = files_of(scenario);
+    for path in traces {
+        let text = fs::read_to_string(folder.join(&path)).with_context(|| format!("cannot read the trace {path}"))?;
         let trace = RateTrace::mahimahi(&text).with_context(|| format!("{path} is no trace of a link"))?;
-        files.traces.insert(path.to_owned(), trace);
+        files.traces.insert(path, trace);
     }
-    for path in scenario.captures() {
-        let (packets, notes) = captured::read(&folder.join(path))?;
-        files.captures.insert(path.to_owned(), packets);
+    for path in captures {
+        let (packets, notes) = captured::read(&folder.join(&path))?;
+        files.captures.insert(path, packets);
         skipped.extend(notes);
     }
     Ok((files, skipped))
@@ -81,7 +84,7 @@ fn read(args: &Sim) -> Result<Scenario> {
     let text = text.with_context(|| format!("cannot read {name}"))?;
     let overrides: Vec<_> = args.set.iter().map(Override::new).collect();
     Scenario::parse_bytes(&name, &text, &overrides).map_err(|error| {
-        let colour = anstream::AutoChoice::choice(&io::stderr()) != anstream::ColorChoice::Never;
+        let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
         anyhow!("{}", error.render(terminal_width(), colour))
     })
 }

@@ -7,8 +7,9 @@ use crate::problem::Problem;
 use crate::read::{Findings, shortened};
 use crate::scenario::Scenario;
 use crate::topology::Topology;
-use crate::traffic::{Arrivals, Intensity, Traffic};
+use crate::traffic::Traffic;
 use crate::value::Buffer;
+use crate::workload::{Arrivals, Intensity};
 use queuescope_wire::Nanos;
 use std::collections::BTreeSet;
 
@@ -17,6 +18,7 @@ pub(crate) fn check(scenario: &Scenario, findings: &mut Findings) {
     topology(scenario, findings);
     let network = Network::skeleton(scenario);
     limits(scenario, findings);
+    programs(scenario, findings);
     traffic(scenario, &network, findings);
     names(scenario, findings);
     for (index, meter) in scenario.meters.iter().enumerate() {
@@ -78,8 +80,8 @@ fn limits(scenario: &Scenario, findings: &mut Findings) {
 fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     if scenario.flows.is_empty()
         && scenario.workloads.is_empty()
-        && !findings.has_failed("flows")
-        && !findings.has_failed("workloads")
+        // If anything else is wrong, what is missing may be there in another form.
+        && findings.count() == 0
     {
         let place = findings.place("");
         findings.tell(|| {
@@ -103,6 +105,7 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
         let path = scenario.path_rtt(network, &flows.from, &flows.to);
         if let (Some(rtt), Some(path)) = (flows.rtt, path)
             && rtt < path
+            && !findings.has_failed(&format!("flows.{index}.rtt"))
         {
             let place = findings.place(&format!("flows.{index}.rtt"));
             findings.tell(|| {
@@ -122,7 +125,9 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
         let Arrivals::Poisson(poisson) = &workload.arrivals else { continue };
         let route = network.route(&workload.from, &workload.to).unwrap_or_default();
         let traced = route.iter().any(|hop| matches!(network.links[hop.link].capacity, Capacity::Trace(_)));
-        if traced && matches!(poisson.intensity, Intensity::Load(_)) {
+        let path = format!("workloads.{index}.poisson");
+        let failed = findings.has_failed(&path) || findings.has_failed(&format!("{path}.load"));
+        if traced && matches!(poisson.intensity, Intensity::Load(_)) && !failed {
             let place = findings.place(&format!("workloads.{index}.poisson.load"));
             findings.tell(|| {
                 Problem::new("a trace has no rate to take a share of")
@@ -152,7 +157,7 @@ fn starts(scenario: &Scenario, path: &str, start: Nanos, findings: &mut Findings
 
 /// Whether traffic has two ends and a way between them.
 fn ends(scenario: &Scenario, network: &Network, path: &str, from: &str, to: &str, findings: &mut Findings) {
-    let before = findings.problems.len() + findings.more;
+    let before = findings.count();
     for (key, end) in [("from", from), ("to", to)] {
         let path = format!("{path}.{key}");
         if end.is_empty() && scenario.topology == Topology::Graph {
@@ -166,7 +171,7 @@ fn ends(scenario: &Scenario, network: &Network, path: &str, from: &str, to: &str
             known_name(findings, &path, "switch", end, network.nodes.iter().map(String::as_str));
         }
     }
-    if findings.problems.len() + findings.more > before || network.nodes.is_empty() {
+    if findings.count() > before || network.nodes.is_empty() {
         return;
     }
     let place = findings.place(&format!("{path}.to"));
@@ -191,7 +196,7 @@ fn known_name<'a>(
     let place = findings.place(path);
     findings.tell(|| {
         let near = did_you_mean(name, known.clone()).map(|near| format!("{near} ")).unwrap_or_default();
-        let mut all: Vec<_> = known.map(shortened).collect();
+        let mut all: Vec<_> = known.filter(|name| !name.is_empty()).map(shortened).collect();
         if all.len() > 12 {
             all.truncate(12);
             all.push("...".to_owned());
@@ -200,6 +205,24 @@ fn known_name<'a>(
             .at(place, format!("no such {what}"))
             .help(format!("{near}there are {}", all.join(", ")))
     });
+}
+
+/// A switch has one program, whichever of its ports it is named at.
+fn programs(scenario: &Scenario, findings: &mut Findings) {
+    for (index, wire) in scenario.wires.iter().enumerate() {
+        let Some(program) = &wire.link.pipeline else { continue };
+        let other = scenario.wires[..index].iter().find(|other| {
+            other.from == wire.from && other.link.pipeline.as_ref().is_some_and(|other| other != program)
+        });
+        if let Some(other) = other {
+            let place = findings.place(&format!("wires.{index}.pipeline"));
+            findings.tell(|| {
+                Problem::new(format!("the switch {} has two programs", shortened(&wire.from)))
+                    .at(place, format!("another than at {}", shortened(&other.name)))
+                    .help("give all its wires the same, or split the switch")
+            });
+        }
+    }
 }
 
 /// Names stand for one thing only.

@@ -141,7 +141,8 @@ pub(crate) fn schema(info: &TableInfo, title: &str) -> Value {
     Value::Object(schema)
 }
 
-type Definitions = BTreeMap<&'static str, Value>;
+/// Parts of the schema that stand in several places.
+type Definitions = BTreeMap<String, Value>;
 
 fn table_schema(info: &TableInfo, definitions: &mut Definitions) -> Map<String, Value> {
     let mut properties = Map::new();
@@ -173,6 +174,13 @@ fn table_schema(info: &TableInfo, definitions: &mut Definitions) -> Map<String, 
 
 fn key_schema(key: &KeyInfo, definitions: &mut Definitions) -> Value {
     let mut schema = kind_schema(&key.kind, definitions);
+    // The same table under the same name elsewhere, such as the stack of hosts and of a group of flows.
+    if let Kind::Table(_) = key.kind {
+        let name = format!("table {}", key.name);
+        if *definitions.entry(name.clone()).or_insert_with(|| schema.clone()) == schema {
+            schema = reference_to(&name);
+        }
+    }
     let Some(object) = schema.as_object_mut() else { return schema };
     object.insert("description".to_owned(), json!(key.doc));
     if let (Some(default), false) = (key.default.as_ref().and_then(to_json), key.inherited) {
@@ -186,6 +194,10 @@ fn key_schema(key: &KeyInfo, definitions: &mut Definitions) -> Value {
         }
     }
     schema
+}
+
+fn reference_to(definition: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{}", definition.replace(' ', "%20")) })
 }
 
 fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
@@ -204,7 +216,7 @@ fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
         Kind::Number => json!({ "type": "number" }),
         Kind::Bool => json!({ "type": "boolean" }),
         Kind::Choice { what, options } => {
-            if !definitions.contains_key(what) {
+            if !definitions.contains_key(*what) {
                 let mut all: Vec<_> =
                     options.iter().map(|option| json!({ "const": option.name, "description": option.about })).collect();
                 for option in options {
@@ -214,9 +226,9 @@ fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> Value {
                         "additionalProperties": false, "description": option.about
                     }));
                 }
-                definitions.insert(what, json!({ "anyOf": all }));
+                definitions.insert((*what).to_owned(), json!({ "anyOf": all }));
             }
-            json!({ "$ref": format!("#/$defs/{}", what.replace(' ', "%20")) })
+            reference_to(what)
         }
         Kind::Table(info) => Value::Object(table_schema(info, definitions)),
         Kind::Tables(info) => json!({ "type": "array", "items": Value::Object(table_schema(info, definitions)) }),
@@ -250,11 +262,43 @@ fn to_json(written: &Written) -> Option<Value> {
     json_of(&Node::bare(text, 0, 0))
 }
 
+/// The headers of tables that have a key; those nearest to the top, and few.
+pub(crate) fn tables_with(info: &TableInfo, key: &str) -> Vec<String> {
+    const FEW: usize = 4;
+    let mut found = Vec::new();
+    let mut level = vec![(String::new(), info, false)];
+    while !level.is_empty() && found.len() < FEW {
+        let mut next = Vec::new();
+        for (path, info, list) in level {
+            if !path.is_empty() && info.keys.iter().any(|other| other.name == key) {
+                found.push(if list { format!("[[{path}]]") } else { format!("[{path}]") });
+            }
+            for key in &info.keys {
+                let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
+                match inner(&key.kind) {
+                    Kind::Table(info) => next.push((path, info, false)),
+                    Kind::Tables(info) => next.push((path, info, true)),
+                    Kind::Choice { options, .. } => {
+                        next.extend(
+                            options.iter().map(|option| (format!("{path}.{}", option.name), &option.keys, false)),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+        level = next;
+    }
+    found.truncate(FEW);
+    found
+}
+
 /// The reference in Markdown: a table of keys for each table of a scenario, and one for each choice.
 pub(crate) fn reference(info: &TableInfo) -> String {
     let mut text = String::from("### Top level\n");
     let mut choices = BTreeMap::new();
-    table_reference(info, "", &mut text, &mut choices);
+    let mut printed = BTreeMap::new();
+    table_reference(info, "", &mut text, &mut choices, &mut printed);
     let mut done = Vec::new();
     // A choice's parameters may hold another choice.
     while let Some((what, options)) = choices.pop_first() {
@@ -269,7 +313,10 @@ pub(crate) fn reference(info: &TableInfo) -> String {
 
 type Choices = BTreeMap<&'static str, Vec<ChoiceInfo>>;
 
-fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mut Choices) {
+/// Tables by their last name, with where they stand and how many keys they have.
+type Printed = BTreeMap<&'static str, (String, usize)>;
+
+fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mut Choices, printed: &mut Printed) {
     let mut rows = String::new();
     let mut tables = Vec::new();
     for key in &info.keys {
@@ -293,7 +340,15 @@ fn table_reference(info: &TableInfo, path: &str, text: &mut String, choices: &mu
         let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         let title = if list { format!("[[{path}]]") } else { format!("[{path}]") };
         text.push_str(&format!("\n### `{title}`\n\n{}\n", key.doc));
-        table_reference(info, &path, text, choices);
+        match printed.get(key.name) {
+            Some((before, keys)) if *keys == info.keys.len() => {
+                text.push_str(&format!("\nIts keys are those of `[{before}]`.\n"));
+            }
+            _ => {
+                printed.insert(key.name, (path.clone(), info.keys.len()));
+                table_reference(info, &path, text, choices, printed);
+            }
+        }
     }
 }
 
@@ -304,7 +359,7 @@ fn choice_reference(what: &str, options: &[ChoiceInfo], text: &mut String, choic
     }
     for option in options.iter().filter(|option| !option.keys.keys.is_empty()) {
         text.push_str(&format!("\n#### The {what} `{}`\n", option.name));
-        table_reference(&option.keys, "", text, choices);
+        table_reference(&option.keys, option.name, text, choices, &mut Printed::new());
     }
 }
 
@@ -329,7 +384,14 @@ fn row(key: &KeyInfo, table: &TableInfo) -> String {
         }
         _ => String::new(),
     };
-    format!("| `{}` | {}{bounds} | {default} | {} |\n", key.name, value(&key.kind), key.doc.replace('|', "\\|"))
+    // A default is an example of how it is written.
+    let example = !default.starts_with("`\"") || default == "`\"none\"`";
+    format!(
+        "| `{}` | {}{bounds} | {default} | {} |\n",
+        key.name,
+        value(&key.kind, example),
+        key.doc.replace('|', "\\|")
+    )
 }
 
 /// The kind without its being optional.
@@ -341,9 +403,10 @@ fn inner(kind: &Kind) -> &Kind {
     }
 }
 
-fn value(kind: &Kind) -> String {
+fn value(kind: &Kind, example: bool) -> String {
     match kind {
-        Kind::Text { what, examples, .. } => match examples.first() {
+        Kind::Text { what, .. } if what.starts_with("one of") => what.trim_end().to_owned(),
+        Kind::Text { what, examples, .. } => match examples.first().filter(|_| example) {
             Some(example) => format!("{what}, as `\"{example}\"`"),
             None => (*what).to_owned(),
         },
@@ -353,8 +416,8 @@ fn value(kind: &Kind) -> String {
         Kind::Choice { what, .. } => format!("a {what}, below"),
         Kind::Table(_) | Kind::Paths(_) => "table".to_owned(),
         Kind::Tables(_) => "tables".to_owned(),
-        Kind::List(kind) => format!("list of {}", value(kind)),
-        Kind::Optional(kind) => format!("{}, or `\"none\"`", value(kind)),
-        Kind::AnyOf(kinds) => kinds.iter().map(value).collect::<Vec<_>>().join("; or "),
+        Kind::List(kind) => format!("list of {}", value(kind, example)),
+        Kind::Optional(kind) => format!("{}, or `\"none\"`", value(kind, example)),
+        Kind::AnyOf(kinds) => kinds.iter().map(|kind| value(kind, example)).collect::<Vec<_>>().join("; or "),
     }
 }

@@ -75,7 +75,7 @@ impl Node {
 fn syntax(message: &str, place: Place) -> Problem {
     let (title, label, help): (String, String, Option<&str>) = if message.contains("duplicate key") {
         ("a key stands twice".to_owned(), "the second time".to_owned(), Some("keep one of them"))
-    } else if message.contains("recursion limit") {
+    } else if message.contains("recursion limit") || message.contains("cannot recurse") {
         ("values are nested too deeply".to_owned(), "here".to_owned(), Some("no scenario needs such depth"))
     } else {
         let help = message

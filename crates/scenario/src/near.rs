@@ -8,14 +8,14 @@ pub(crate) fn did_you_mean<'a>(wrong: &str, names: impl Iterator<Item = &'a str>
 /// The name that takes the fewest changes to make of the wrong one, if they are few.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // No name is longer, and comparing takes time by the product of both lengths.
-    if wrong.len() > 64 {
+    if wrong.is_empty() || wrong.len() > 64 {
         return None;
     }
     let folded = fold(wrong);
     names
         .filter(|name| !name.is_empty())
         .map(|name| (strsim::damerau_levenshtein(&folded, &fold(name)), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len().min(wrong.len()) / 4)
+        .filter(|(distance, name)| *distance <= (name.len().min(wrong.len()) / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
@@ -39,6 +39,7 @@ mod tests {
         assert_eq!(near("FQ_CoDel"), Some("fq-codel"));
         assert_eq!(near("dicsiplin"), Some("discipline"));
         assert_eq!(near("bandwidth"), None);
+        assert_eq!(near("name"), None, "half of it is other than `rate`");
         assert_eq!(near(""), None);
         assert_eq!(near(&"rate".repeat(1000)), None);
     }

@@ -4,6 +4,7 @@ use crate::dom::{Entry, Node, Raw};
 use crate::keys::{Bounded, Choice, Field, Keys, Table};
 use crate::near::did_you_mean;
 use crate::problem::{Place, Problem};
+use crate::scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
@@ -43,6 +44,11 @@ impl Findings {
         } else {
             self.more += 1;
         }
+    }
+
+    /// How many problems there are.
+    pub fn count(&self) -> usize {
+        self.problems.len() + self.more
     }
 
     /// Where the value at a path stands, or the nearest table around it that the file has.
@@ -197,7 +203,12 @@ impl Reader<'_> {
                 let mut sorted = known.clone();
                 sorted.sort_unstable();
                 sorted.dedup();
-                let help = did_you_mean(&entry.name, known.iter().copied()).unwrap_or_else(|| match sorted.len() {
+                let elsewhere = || {
+                    let tables = Scenario::tables_with(&entry.name);
+                    (!tables.is_empty()).then(|| format!("there is such a key in {}", tables.join(", ")))
+                };
+                let near = did_you_mean(&entry.name, known.iter().copied()).or_else(elsewhere);
+                let help = near.unwrap_or_else(|| match sorted.len() {
                     0 => format!("{whose} has no parameters"),
                     _ => format!("{whose} has {}", sorted.join(", ")),
                 });
@@ -281,6 +292,10 @@ impl Keys for Reader<'_> {
             }),
             (None, _) if required => {
                 let place = self.place.clone();
+                for name in names {
+                    let path = self.findings.joined(name);
+                    self.findings.failed.insert(path);
+                }
                 self.findings.tell(|| Problem::new(format!("one of {list} is missing")).at(place, "in this table"));
             }
             _ => {}

@@ -13,8 +13,9 @@ use crate::read::{Findings, read_table};
 use crate::set::Override;
 use crate::sweep::{self, Sweep};
 use crate::topology::{Topology, Wire};
-use crate::traffic::{FlowGroup, Setting, Workload};
+use crate::traffic::{FlowGroup, Setting};
 use crate::value::names;
+use crate::workload::Workload;
 use queuescope_tcp::TcpParams;
 use queuescope_wire::Nanos;
 
@@ -160,17 +161,17 @@ impl Scenario {
 
     /// The JSON schema of scenario files, for editors.
     pub fn schema() -> serde_json::Value {
-        describe::schema(&describe::table_info(&Self::described()), "queuescope scenario")
+        describe::schema(&describe::table_info(&Self::fresh()), "queuescope scenario")
     }
 
     /// All keys with their values, bounds and defaults, in Markdown.
     pub fn reference() -> String {
-        describe::reference(&describe::table_info(&Self::described()))
+        describe::reference(&describe::table_info(&Self::fresh()))
     }
 
-    /// The default scenario.
-    fn described() -> Self {
-        Self::fresh()
+    /// The tables that have a key of this name, by their headers; those nearest to the top, and few.
+    pub(crate) fn tables_with(key: &str) -> Vec<String> {
+        describe::tables_with(&describe::table_info(&Self::fresh()), key)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::dom::{Entry, Node, Raw};
 use crate::near::did_you_mean;
 use crate::problem::{Place, Problem};
+use crate::read::shortened;
 
 /// One change to a scenario file, as written after `--set`: a path of keys, `=`, and a value.
 ///
@@ -125,10 +126,12 @@ fn choose(items: &[Node], segment: &Segment) -> Result<Chosen, Problem> {
         return if index < items.len() {
             Ok(Chosen::One(index))
         } else {
-            let last = items.len().checked_sub(1);
-            let help =
-                last.map_or("the list is empty".to_owned(), |last| format!("elements are counted from 0 to {last}"));
-            Err(problem(format!("the list has {} elements", items.len())).help(help))
+            let help = match items.len() {
+                0 => "the list is empty".to_owned(),
+                1 => "there is one, with the number 0".to_owned(),
+                count => format!("elements are counted from 0 to {}", count - 1),
+            };
+            Err(problem(format!("the list has no element {}", shortened(&segment.name))).help(help))
         };
     }
     let names: Vec<_> = items.iter().map(name).collect();

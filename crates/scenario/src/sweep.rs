@@ -192,7 +192,8 @@ impl Field for Sweep {
                     match texts {
                         Some(texts) => self.values.push((path, texts)),
                         None => {
-                            findings.problem(|| bad("a value is none that a scenario has", &node.place, "in this list"));
+                            findings
+                                .problem(|| bad("a value is none that a scenario has", &node.place, "in this list"));
                         }
                     }
                 }

@@ -98,9 +98,7 @@ impl Table for Wire {
         keys.key("to", &mut self.to, "The switch at the other end.");
         keys.required("to");
         let default = format!("{}-{}", self.from, self.to);
-        let mut name = if self.name.is_empty() { default } else { std::mem::take(&mut self.name) };
-        keys.key("name", &mut name, "What meters call it; FROM-TO if not given.");
-        self.name = name;
+        keys.inherited("name", &mut self.name, &default, "What meters call it; if not said, FROM-TO.");
         self.link.keys(keys);
     }
 }

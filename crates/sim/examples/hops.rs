@@ -2,8 +2,11 @@
 //!
 //! A dumbbell, whose hosts have links of ten times the bottleneck's rate; a hop is one packet that leaves one link.
 
+#![allow(clippy::disallowed_methods, reason = "it measures the time that it takes")]
+
 use queuescope_queue::DisciplineParams;
 use queuescope_sim::shapes::{Dumbbell, Wire};
+use queuescope_sim::summary::Times;
 use queuescope_sim::workload::FlowStart;
 use queuescope_sim::{LinkRate, NodeId, Simulation, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
@@ -46,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "bottleneck: {:.1} % busy, {} drops, mean sojourn {}",
         link.sent.bytes.0 as f64 * 800.0 / (rate.bits_per_second() as f64 * seconds as f64),
         link.drops.iter().sum::<u64>(),
-        Nanos((link.sojourn_sum / u128::from(link.sent.packets.max(1))) as u64)
+        Nanos(link.sojourn.as_ref().and_then(Times::mean).unwrap_or(0.0) as u64)
     );
     Ok(())
 }

@@ -7,14 +7,14 @@ use crate::simulation::{BuildError, Datagram, DatagramParams, Simulation};
 use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
 use crate::workload::{
-    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random, Sizes, Spacing, Span, UdpParams,
-    UdpSource, Workload, WorkloadParams,
+    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random,
+    Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
 };
 use crate::{Speedup, seed};
 use queuescope_queue::DisciplineParams;
 use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, Scenario, Traffic};
 use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A scenario that can run.
@@ -49,13 +49,27 @@ pub struct Files {
     pub captures: BTreeMap<String, Arc<[CapturedPacket]>>,
 }
 
+/// The paths of the files that a scenario names: traces of links, and captures.
+pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
+    let traces = scenario.network().links.into_iter().filter_map(|link| match link.capacity {
+        Capacity::Trace(path) => Some(path),
+        Capacity::Rate(_) => None,
+    });
+    let captures = scenario.workloads.iter().filter_map(|load| match &load.arrivals {
+        scenario::Arrivals::Capture(capture) => Some(capture.file.clone()),
+        _ => None,
+    });
+    (traces.collect(), captures.collect())
+}
+
 /// Builds what a scenario describes.
 ///
 /// # Errors
 /// If it cannot be: a file is not there, or there is no way from a host to another.
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let network = scenario.network();
-    let mut builder = Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
+    let mut builder =
+        Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
     builder.links(files)?;
     let mut hosts = Vec::new();
     for flows in &scenario.flows {
@@ -360,14 +374,26 @@ fn seed_of(scenario: &Scenario, group: u32) -> u64 {
 fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
     Ok(match sizes {
         scenario::Sizes::Fixed(bytes) => Sizes::constant(*bytes)?,
-        scenario::Sizes::Named(named) => self::sizes(&named.sizes())?,
+        scenario::Sizes::Named(named) => Sizes::named(named.name()).ok_or(BuildError::NoSizes { name: named.name() })?,
         scenario::Sizes::Points(points) => {
             let points: Vec<_> = points.iter().map(|(bytes, share)| (bytes.0 as f64, *share)).collect();
             Sizes::empirical(Empirical::new(&points, Interpolation::Linear)?)
         }
         scenario::Sizes::Lognormal(lognormal) => {
-            let (mu, sigma) = lognormal.mu_sigma();
-            Sizes::lognormal(mu, sigma)?
+            Sizes::lognormal_with(lognormal.median.0 as f64, lognormal.mean.0 as f64)?
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_scenario::NamedSizes;
+
+    /// By straight lines between the points, as they were published with them.
+    #[test]
+    fn every_name_of_sizes_is_known() {
+        let mean = |named: &NamedSizes| sizes(&scenario::Sizes::Named(*named)).unwrap().mean().round();
+        assert_eq!(NamedSizes::ALL.iter().map(mean).collect::<Vec<_>>(), [1_711_250.0, 12_658_199.0, 38_800.0]);
+    }
 }

@@ -27,13 +27,15 @@ mod trace;
 mod transmitter;
 pub mod workload;
 
-pub use build::{Built, Files, Group, build};
+pub use build::{Built, Files, Group, build, files_of};
 pub use connection::{FlowRecord, Transport};
 pub use link::{LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
 pub use replay::{Output, Replay};
-pub use simulation::{BuildError, Datagram, DatagramParams, DatagramRecord, FlowSample, LinkSample, Sample, Simulation};
+pub use simulation::{
+    BuildError, Datagram, DatagramParams, DatagramRecord, FlowSample, LinkSample, Sample, Simulation,
+};
 pub use speedup::{Speedup, SpeedupError};
 pub use telemetry::{Hop, Journey, Telemetry};
 pub use topology::{LinkId, LinkParams, NodeId, Routes, SwitchParams, Topology};

@@ -1,9 +1,9 @@
 //! A link with the queue before it.
 
 use crate::packets::Packets;
+use crate::summary::Times;
 use crate::topology::{LinkId, LinkParams};
 use crate::{Observer, Transmitter};
-use hdrhistogram::Histogram;
 use queuescope_queue::{AnyDiscipline, Discipline, DropReason, Dropped, MarkReason, MultiQueue, Port, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, Rate};
 use std::collections::VecDeque;
@@ -48,6 +48,7 @@ pub(crate) struct Link {
 
 /// What waits before a link.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "each packet would follow the pointer")]
 pub(crate) enum Queue {
     One(AnyDiscipline),
     Many(MultiQueue),
@@ -75,10 +76,8 @@ pub struct LinkStats {
     pub wasted: Nanos,
     /// The longest queue that a packet met, in bytes.
     pub longest: ByteCount,
-    /// The sum of sojourn times, of packets that were sent.
-    pub sojourn_sum: u128,
-    /// Sojourn times to a thousandth, in nanoseconds, if they are recorded.
-    pub sojourn: Option<Histogram<u64>>,
+    /// Sojourn times of packets that were sent, if they are recorded.
+    pub sojourn: Option<Times>,
 }
 
 impl Link {
@@ -140,6 +139,15 @@ impl Sending {
         }
     }
 
+    /// When the last bit of what it was given is sent.
+    #[inline]
+    pub fn finished_at(&self) -> Nanos {
+        match self {
+            Self::Constant(transmitter) => transmitter.free_at(),
+            Self::Varying(varying) => varying.finished_at(),
+        }
+    }
+
     #[inline]
     pub fn wait_until(&mut self, now: Nanos) {
         match self {
@@ -159,8 +167,6 @@ impl Sending {
 
 impl LinkStats {
     fn new(measured: bool) -> Self {
-        // Three digits of any time fit 64 bits of nanoseconds.
-        let sojourn = measured.then(|| Histogram::new(3).ok()).flatten();
         Self {
             offered: Backlog::default(),
             sent: Backlog::default(),
@@ -168,8 +174,7 @@ impl LinkStats {
             marks: [0; MarkReason::ALL.len()],
             wasted: Nanos::ZERO,
             longest: ByteCount(0),
-            sojourn_sum: 0,
-            sojourn,
+            sojourn: measured.then(Times::new),
         }
     }
 
@@ -183,10 +188,8 @@ impl LinkStats {
     pub(crate) fn departed(&mut self, departure: &Departure) {
         self.sent.packets += 1;
         self.sent.bytes += departure.packet.size;
-        let sojourn = departure.sojourn().0;
-        self.sojourn_sum += u128::from(sojourn);
-        if let Some(histogram) = &mut self.sojourn {
-            histogram.saturating_record(sojourn);
+        if let Some(times) = &mut self.sojourn {
+            times.record(departure.sojourn());
         }
     }
 }

@@ -230,7 +230,7 @@ impl Network {
         on_its_way.ecn = departure.packet.ecn;
         link.stats.departed(departure);
         observer.departed(link.id, departure, on_its_way);
-        let arrives = link.transmitter.free_at().saturating_add(link.delay);
+        let arrives = link.transmitter.finished_at().saturating_add(link.delay);
         if link.sent.is_empty() {
             self.events.push(arrives, Event::Arrive(index));
         }

@@ -18,8 +18,8 @@ pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (count as f64 * squares))
 }
 
-/// Which share of what a link of a constant rate can send in `time` was sent: 0 to 1, or more if `sent` counts what it sent
-/// of a packet that it had started before. Nothing, where there was no time.
+/// Which share of what a link of a constant rate can send in `time` was sent: 0 to 1, or more if `sent` counts what it
+/// sent of a packet that it had started before. Nothing, where there was no time.
 pub fn utilisation(sent: ByteCount, rate: Rate, time: Nanos) -> Option<f64> {
     let bits = rate.bits_per_second() as f64 * time.as_secs_f64();
     (bits > 0.0).then(|| 8.0 * sent.0 as f64 / bits)
@@ -27,8 +27,8 @@ pub fn utilisation(sent: ByteCount, rate: Rate, time: Nanos) -> Option<f64> {
 
 /// Times, of which there may be any number: percentiles to a thousandth, and the exact mean, least and most.
 ///
-/// It takes memory for their range, not for their number: some 300 kB from nanoseconds to an hour, as much as it needs so
-/// far. What is longer than 146 years counts as that in percentiles.
+/// It takes memory for their range, not for their number: some 300 kB from nanoseconds to an hour, as much as it needs
+/// so far. What is longer than 146 years counts as that in percentiles.
 #[derive(Debug, Clone)]
 pub struct Times {
     histogram: Histogram<u64>,
@@ -79,9 +79,9 @@ impl Times {
         (self.count() > 0).then_some((self.least, self.most))
     }
 
-    /// The nearest-rank percentile: with n times in order, the one at place `ceil(percent / 100 * n)`, and the least for
-    /// 0 percent; as much as a thousandth more than it, never less, and no more than the most. Nothing, where there is
-    /// none.
+    /// The nearest-rank percentile: with n times in order, the one at place `ceil(percent / 100 * n)`, and the least
+    /// for 0 percent; as much as a thousandth more than it, never less, and no more than the most. Nothing, where there
+    /// is none.
     pub fn percentile(&self, percent: f64) -> Option<Nanos> {
         let (least, most) = self.range()?;
         if percent <= 0.0 {

@@ -2,8 +2,8 @@
 //!
 //! Two kinds:
 //!
-//! - *opportunities*, the format of mahimahi (Netravali et al., USENIX ATC 2015): a list of milliseconds, at each of which
-//!   up to 1504 bytes can be sent, or not at all;
+//! - *opportunities*, the format of mahimahi (Netravali et al., USENIX ATC 2015): a list of milliseconds, at each of
+//!   which up to 1504 bytes can be sent, or not at all;
 //! - *steps*: a rate that is constant from one change to the next, and may be none.
 //!
 //! The arithmetic is exact: whole bytes of opportunities, whole bits and remainders of steps.
@@ -31,8 +31,8 @@ enum Kind {
 }
 
 impl RateTrace {
-    /// From text in mahimahi's format: on each line a whole number of milliseconds, in order, at which up to 1504 bytes can
-    /// be sent. The last is also when it starts again from time 0, so that an opportunity on it and one at 0 are of
+    /// From text in mahimahi's format: on each line a whole number of milliseconds, in order, at which up to 1504 bytes
+    /// can be sent. The last is also when it starts again from time 0, so that an opportunity on it and one at 0 are of
     /// the same moment.
     ///
     /// # Errors
@@ -41,9 +41,9 @@ impl RateTrace {
         Ok(Self(Kind::Opportunities(Arc::new(Opportunities::new(&read::mahimahi(text)?)))))
     }
 
-    /// From text with a time and a rate on each line, such as `1.5s 20mbps`: the link has the rate from that time on. The
-    /// first time is 0. A rate of `0` is an outage. On the last line, `repeat` in place of a rate starts it again from
-    /// time 0; without, the last rate stays. Empty lines and what follows a `#` count for nothing.
+    /// From text with a time and a rate on each line, such as `1.5s 20mbps`: the link has the rate from that time on.
+    /// The first time is 0. A rate of `0` is an outage. On the last line, `repeat` in place of a rate starts it again
+    /// from time 0; without, the last rate stays. Empty lines and what follows a `#` count for nothing.
     ///
     /// # Errors
     /// Where a line is not that, times do not increase, or nothing could be sent any more; with the number of the line.
@@ -83,8 +83,8 @@ impl RateTrace {
         Rate::from_bits_per_second(bits).or(Rate::from_bits_per_second(1)).expect("one bit per second is a rate")
     }
 
-    /// How much can be sent from one moment until just before another, rounded down to bytes: what the utilisation of such a
-    /// link is a share of.
+    /// How much can be sent from one moment until just before another, rounded down to bytes: what the utilisation of
+    /// such a link is a share of.
     pub fn capacity(&self, during: Range<Nanos>) -> ByteCount {
         match &self.0 {
             Kind::Opportunities(trace) => trace.capacity(&during),
@@ -112,8 +112,8 @@ impl RateTrace {
 /// A link of a varying rate that sends one packet at a time: as [`Transmitter`](crate::Transmitter), for a trace.
 ///
 /// Where it differs: the moment at which the link is free for the next packet ([`free_at`](Self::free_at)) may be later
-/// than that at which the last bit of a packet was sent ([`finished_at`](Self::finished_at)), since in between nothing can
-/// be sent.
+/// than that at which the last bit of a packet was sent ([`finished_at`](Self::finished_at)), since in between nothing
+/// can be sent.
 #[derive(Debug, Clone)]
 pub struct Varying(State);
 

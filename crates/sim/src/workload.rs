@@ -4,8 +4,8 @@
 //! - [`UdpSource`]: datagrams at a constant rate, or on and off.
 //! - [`Captured`]: the packets of a capture as cross traffic.
 //!
-//! All of them are iterators without an end (unless one is asked for), in order of time, and functions of their seed: the
-//! same flows on every machine. Nothing here knows of a network or of events.
+//! All of them are iterators without an end (unless one is asked for), in order of time, and functions of their seed:
+//! the same flows on every machine. Nothing here knows of a network or of events.
 
 mod arrivals;
 mod capture;
@@ -151,8 +151,8 @@ impl WorkloadParams {
         Ok(Self::new(arrivals, Some(Sizes::constant(bytes)?), Pairs::to_one(senders.iter().copied(), receiver)))
     }
 
-    /// Which share of a link's rate the flows offer in the long run, without headers; nothing, if they or their arrivals
-    /// have no end.
+    /// Which share of a link's rate the flows offer in the long run, without headers; nothing, if they or their
+    /// arrivals have no end.
     pub fn load_on(&self, link: Rate) -> Option<f64> {
         let bytes = self.arrivals.mean_rate()? * self.sizes.as_ref()?.mean();
         Some(8.0 * bytes / link.bits_per_second() as f64)
@@ -160,8 +160,8 @@ impl WorkloadParams {
 }
 
 impl Workload {
-    /// The flows of a seed. Times, sizes and pairs have streams of chance of their own: other sizes leave times and pairs
-    /// as they are.
+    /// The flows of a seed. Times, sizes and pairs have streams of chance of their own: other sizes leave times and
+    /// pairs as they are.
     ///
     /// # Errors
     /// If there can be no such flows.
@@ -195,8 +195,8 @@ impl Iterator for Workload {
     }
 }
 
-/// Several workloads in one order of time, each flow with the number of its workload, from 0. Of flows that start in one
-/// nanosecond, those of the workload that was given first come first.
+/// Several workloads in one order of time, each flow with the number of its workload, from 0. Of flows that start in
+/// one nanosecond, those of the workload that was given first come first.
 pub fn merge<I: Iterator<Item = FlowStart>>(workloads: impl IntoIterator<Item = I>) -> Merged<I> {
     let mut merged = Merged { workloads: workloads.into_iter().collect(), next: Vec::new(), order: BinaryHeap::new() };
     for index in 0..merged.workloads.len() {
@@ -336,7 +336,8 @@ mod tests {
                 starts(&WorkloadParams { flows: Some(flows), ..poisson(*rate) }, seed)
                     .map(|flow| FlowStart { at: Nanos(flow.at.0 / 1_000_000), ..flow })
             });
-            let mut all: Vec<_> = workloads().enumerate().flat_map(|(n, flows)| flows.map(move |flow| (n, flow))).collect();
+            let numbered = workloads().enumerate().flat_map(|(n, flows)| flows.map(move |flow| (n, flow)));
+            let mut all: Vec<_> = numbered.collect();
             all.sort_by_key(|(_, flow)| flow.at);
             prop_assert_eq!(merge(workloads()).collect::<Vec<_>>(), all);
         }

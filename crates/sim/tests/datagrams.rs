@@ -6,8 +6,8 @@ use queuescope_queue::{
 };
 use queuescope_sim::shapes::{Dumbbell, Wire, add_both};
 use queuescope_sim::{
-    BuildError, Datagram, DatagramParams, Journey, LinkId, LinkRate, NodeId, Observer, OnItsWay, Output, Replay, Simulation,
-    Telemetry, Topology, number,
+    BuildError, Datagram, DatagramParams, Journey, LinkId, LinkRate, NodeId, Observer, OnItsWay, Output, Replay,
+    Simulation, Telemetry, Topology, number,
 };
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId, Rate};
 
@@ -148,7 +148,9 @@ fn delays_add_up() {
         add_both(&mut topology, ("bc", "cb"), (nodes[1], nodes[2]), &wire(4_000_000, 5_000_000, Limit::None), true);
     let mut simulation = Simulation::new(topology, 0, Nanos::ZERO).unwrap();
     let datagrams = [(Nanos(1_000), ByteCount(1_000)), (Nanos(1_000), ByteCount(500))];
-    simulation.add_datagrams(DatagramParams::new(nodes[0], nodes[2]), datagrams.into_iter().map(Datagram::from)).unwrap();
+    simulation
+        .add_datagrams(DatagramParams::new(nodes[0], nodes[2]), datagrams.into_iter().map(Datagram::from))
+        .unwrap();
     let mut log = Log { link: second.0, ..Log::default() };
     simulation.run_until(Nanos(1_000 + 3_000_000 + 1_000_000 + 5_000_000 + 2_000_000 - 1), &mut log);
     assert_eq!(simulation.datagrams().next().unwrap().delivered.packets, 0);
@@ -200,7 +202,9 @@ fn telemetry_follows_a_packet() {
     };
     let mut telemetry = Telemetry::new(&dumbbell.topology, Log { link: bottleneck.0, ..Log::default() }, told);
     let mut simulation = Simulation::new(dumbbell.topology, 0, Nanos::ZERO).unwrap();
-    simulation.add_datagrams(DatagramParams::new(from, to), (0..5).map(|_| (Nanos(0), ByteCount(1_000)).into())).unwrap();
+    simulation
+        .add_datagrams(DatagramParams::new(from, to), (0..5).map(|_| (Nanos(0), ByteCount(1_000)).into()))
+        .unwrap();
     simulation.run_until(Nanos(1_000_000_000), &mut telemetry);
     let (left, right) = (NodeId(0), NodeId(1));
     // A packet takes 100 us on the way to the bottleneck, 1 ms on that, 100 us behind it.

@@ -1,5 +1,5 @@
-//! Links of a varying rate against plain models of the same: mahimahi's queue, opportunity by opportunity, and an integral
-//! of steps in exact fractions.
+//! Links of a varying rate against plain models of the same: mahimahi's queue, opportunity by opportunity, and an
+//! integral of steps in exact fractions.
 
 use proptest::prelude::*;
 use queuescope_sim::{RateTrace, Transmitter, Varying};
@@ -162,7 +162,9 @@ proptest! {
     }
 
     #[test]
-    fn opportunities_are_found_wherever_one_looks(millis in opportunities(), moments in prop::collection::vec(0..500u64, 1..20)) {
+    fn opportunities_are_found_wherever_one_looks(
+        millis in opportunities(), moments in prop::collection::vec(0..500u64, 1..20)
+    ) {
         let trace = mahimahi(&millis);
         let period = millis[millis.len() - 1];
         let all: Vec<_> = (0..600).flat_map(|round| millis.iter().map(move |ms| round * period + ms)).collect();
@@ -170,7 +172,8 @@ proptest! {
             let at = Nanos(pair[0] * MS);
             let next = all.iter().find(|ms| **ms >= pair[0]).unwrap();
             prop_assert_eq!(trace.next_opportunity(at), Nanos(next * MS));
-            prop_assert_eq!(trace.next_opportunity(Nanos(at.0 + 1)).0, all.iter().find(|ms| **ms > pair[0]).unwrap() * MS);
+            let later = all.iter().find(|ms| **ms > pair[0]).unwrap();
+            prop_assert_eq!(trace.next_opportunity(Nanos(at.0 + 1)), Nanos(later * MS));
             let (from, to) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
             let count = all.iter().filter(|ms| (from..to).contains(ms)).count() as u64;
             prop_assert_eq!(trace.capacity(Nanos(from * MS)..Nanos(to * MS)), ByteCount(count * OPPORTUNITY));
@@ -179,7 +182,8 @@ proptest! {
 
     #[test]
     fn steps_send_as_their_integral_says(
-        (changes, period) in changes(), packets in prop::collection::vec((prop::option::of(0..20_000u64), 0..4_000u64), 1..40)
+        (changes, period) in changes(),
+        packets in prop::collection::vec((prop::option::of(0..20_000u64), 0..4_000u64), 1..40)
     ) {
         let trace = RateTrace::from_changes(&changes, period).unwrap();
         let mut link = Varying::new(trace.clone());
@@ -192,7 +196,10 @@ proptest! {
                     free = (u128::from(now), (0, 1));
                 }
                 let finish = trace.finish_of(ByteCount(size), Nanos(now));
-                let alone = if size == 0 { u128::from(trace.next_opportunity(Nanos(now)).0) } else { integral(&changes, period, (u128::from(now), (0, 1)), size).0 };
+                let alone = match size {
+                    0 => u128::from(trace.next_opportunity(Nanos(now)).0),
+                    _ => integral(&changes, period, (u128::from(now), (0, 1)), size).0,
+                };
                 prop_assert_eq!(u128::from(finish.0), alone);
             }
             link.send(ByteCount(size));
@@ -209,7 +216,9 @@ proptest! {
     }
 
     #[test]
-    fn one_step_is_a_transmitter(rate in 1..u64::MAX, packets in prop::collection::vec((0..5_000u64, 0..1u64 << 33), 1..40)) {
+    fn one_step_is_a_transmitter(
+        rate in 1..u64::MAX, packets in prop::collection::vec((0..5_000u64, 0..1u64 << 33), 1..40)
+    ) {
         let mut plain = Transmitter::new(Rate::from_bits_per_second(rate).unwrap());
         for period in [None, Some(Nanos(777))] {
             let mut link = Varying::new(RateTrace::from_changes(&[(Nanos(0), rate)], period).unwrap());
@@ -289,5 +298,62 @@ fn time_ends() {
         }
         assert_eq!((link.free_at(), link.finished_at()), (Nanos::MAX, Nanos::MAX));
         assert!(trace.capacity(Nanos(0)..Nanos::MAX) > ByteCount(0));
+    }
+}
+
+/// The examples in `data/linktrace` are what their README says.
+#[test]
+fn the_examples_are_read() {
+    let handover = RateTrace::steps(include_str!("../../../data/linktrace/handover.rates")).unwrap();
+    assert_eq!((handover.period(), handover.mean_rate().bits_per_second()), (Some(Nanos(20_000 * MS)), 23_570_000));
+    let bursty = RateTrace::mahimahi(include_str!("../../../data/linktrace/bursty.mahimahi")).unwrap();
+    assert_eq!((bursty.period(), bursty.mean_rate().bits_per_second()), (Some(Nanos(60 * MS)), 4_010_666));
+}
+
+/// The text of a real trace, if it is there.
+fn real(name: &str) -> Option<String> {
+    let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/linktrace")).join(name);
+    if !path.exists() {
+        eprintln!("skipped: real link traces: there is no {}", path.display());
+        return None;
+    }
+    let Some(output) =
+        std::process::Command::new("xz").arg("-dc").arg(&path).output().ok().filter(|o| o.status.success())
+    else {
+        eprintln!("skipped: {}: no program xz reads it", path.display());
+        return None;
+    };
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// Real cellular links, kept busy: each opportunity is used, and a queue that is never empty takes what mahimahi's
+/// model takes.
+#[test]
+fn real_traces_are_sent_as_mahimahi_does() {
+    // Opportunities and milliseconds, as other programs count them.
+    let traces = [
+        ("ATT-LTE-driving-2016.down.xz", 45_604, 120_002),
+        ("ATT-LTE-driving-2016.up.xz", 19_101, 120_002),
+        ("TMobile-UMTS-driving.down.xz", 156_262, 928_424),
+        ("Verizon-EVDO-driving.down.xz", 46_065, 1_062_016),
+        ("Verizon-LTE-short.down.xz", 58_655, 140_000),
+        ("Verizon-LTE-short.up.xz", 69_367, 140_000),
+        ("nyc-downlink-3g-with-cross-subway.xz", 57_217, 137_985),
+    ];
+    for (name, count, last) in traces {
+        let Some(text) = real(name) else { continue };
+        let trace = RateTrace::mahimahi(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let rate = count * OPPORTUNITY * 8_000 / last;
+        assert_eq!((trace.period(), trace.mean_rate().bits_per_second()), (Some(Nanos(last * MS)), rate), "{name}");
+        let millis: Vec<_> = text.lines().map(|line| line.parse::<u64>().unwrap()).collect();
+        // Two rounds of 1400-byte packets, all at once, and then one each 20 ms.
+        let all = 2 * count * OPPORTUNITY / 1_400;
+        let arrivals: Vec<_> = (0..all + 20_000).map(|n| (n.saturating_sub(all) * 20 * MS, 1_400)).collect();
+        let sent = fifo(&trace, &arrivals);
+        assert_eq!(sent, opportunity_by_opportunity(&millis, &arrivals), "{name}");
+        assert!(
+            sent[all as usize - 1].1 <= 2 * last * MS && sent[all as usize].1 >= 2 * last * MS - 1_000 * MS,
+            "{name}"
+        );
     }
 }

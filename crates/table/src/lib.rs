@@ -5,12 +5,14 @@
 //!
 //! - [`DepartureReader`]: rows of a file or a stream, one at a time, in bounded memory.
 //! - [`DepartureWriter`]: departures to a Parquet file that DuckDB, pandas and polars open.
+//! - [`HopWriter`]: the telemetry of simulated packets to a Parquet file.
 //!
 //! A row that cannot be read is skipped, counted and described in [`TableStats`]; a file that is broken in its
 //! structure ends with a [`TableError`]. The heavy dependencies on Arrow and Parquet stay in this crate.
 
 mod columns;
 mod error;
+mod hops;
 mod number;
 mod parquet;
 mod reader;
@@ -23,6 +25,7 @@ mod writer;
 
 pub use columns::{Columns, ColumnsError, Field};
 pub use error::TableError;
+pub use hops::{HopRow, HopWriter, PacketRow};
 pub use number::{TimeUnit, TimeUnitError};
 pub use reader::{DepartureReader, Format, Row, TableOptions};
 pub use source::Compression;

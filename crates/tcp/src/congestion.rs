@@ -30,7 +30,8 @@ pub trait CongestionControl {
     /// The connection is established. `rtt` is what the handshake measured, if it did.
     fn on_established(&mut self, _rtt: Option<Nanos>, _now: Nanos) {}
 
-    /// An ACK has acknowledged something for the first time, cumulatively or selectively, or echoed a mark.
+    /// An ACK has acknowledged something for the first time, cumulatively or selectively, or echoed a mark; in profiles with
+    /// [`Phase::Disorder`] (ns-3), any ACK while data is in flight.
     fn on_ack(&mut self, ack: &Ack, now: Nanos);
 
     /// A loss was found, or a mark was echoed: the first in a window of data. The slow-start threshold is to be set; the
@@ -126,6 +127,8 @@ pub struct RateSample {
 pub enum Phase {
     /// Nothing: no loss is known.
     Open,
+    /// Nothing yet, but this ACK told of data out of order. Only in profiles whose windows do not grow with such ACKs (ns-3).
+    Disorder,
     /// It has reduced its window for a mark, less than a window ago.
     Reduced,
     /// It repairs losses that ACKs told of.

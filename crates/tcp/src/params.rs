@@ -37,6 +37,10 @@ pub struct TcpParams {
     pub quick_acks: u32,
     /// Whether a change between marked and unmarked arrivals gets an ACK at once, with classic ECN too.
     pub ack_marks_at_once: bool,
+    /// Whether, where marks are counted, the ACK for a change between marked and unmarked arrivals acknowledges what was
+    /// expected before the segment before, which is nothing new, and takes the place of the delayed one (ns-3 3.37,
+    /// `TcpDctcp::CeState0to1`); otherwise all that came before the change (RFC 8257 section 3.2).
+    pub counted_echo_lags: bool,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// Whether the receiver tells of data that came twice (RFC 2883).
@@ -48,6 +52,15 @@ pub struct TcpParams {
     pub reduction: Option<ReductionBound>,
     /// What a reduction is in proportion to.
     pub reduction_from: ReductionBase,
+    /// Whether the product in the reduction wraps at 32 bits: with windows of some hundred kilobytes and more, less leaves
+    /// than is due (ns-3 3.37, `TcpPrrRecovery::DoRecovery`).
+    pub reduction_wraps: bool,
+    /// Whether an ACK counts in a reduction once for each reason: that it tells of data out of order, that it advances, that
+    /// the reduction begins with it for a mark (ns-3 3.37); otherwise once if it delivers something (RFC 6937).
+    pub reduction_counts_causes: bool,
+    /// Whether what was sent again and has arrived out of order counts as in flight until it is acknowledged (ns-3 3.37,
+    /// `TcpTxBuffer::Update`).
+    pub repeats_stay_in_flight: bool,
     /// Whether the first duplicates let new data out (RFC 3042).
     pub limited_transmit: bool,
     /// Whether, in recovery, data is sent again that is not known to be lost if nothing else may be sent, and the last once
@@ -58,6 +71,13 @@ pub struct TcpParams {
     /// Whether every ACK that advances restarts the retransmission timer; otherwise, in recovery, the first only (RFC 6582
     /// section 4, "impatient").
     pub partial_ack_restarts_timer: bool,
+    /// Whether ACKs that tell of data out of order are of [`Phase::Disorder`](crate::Phase::Disorder), in which no window
+    /// grows, and do not restart the retransmission timer; and whether recovery begins with the third ACK of this kind in
+    /// a row, or when more than the first segment is lost, in place of with any loss (ns-3 3.37).
+    pub disorder: bool,
+    /// Whether the ACK that ends [`Phase::Loss`](crate::Phase::Loss) counts, for windows, only what it acknowledges beyond
+    /// what was in flight at the timeout (ns-3 3.37).
+    pub loss_end_counts_beyond: bool,
     /// Whether losses found while the window is reduced for a mark are a congestion event of their own.
     pub loss_ends_reduced: bool,
     /// Whether a mark echoed in recovery, or after a timeout, is a congestion event too.
@@ -118,7 +138,7 @@ pub enum ReductionBound {
     Conservative,
     /// A segment more (PRR-SSRB).
     SlowStart,
-    /// A segment more if the ACK covers data that was sent again, what it delivers otherwise (ns-3).
+    /// A segment more if the ACK newly covers, cumulatively, data that was sent again; what it delivers otherwise (ns-3).
     SlowStartIfRepaired,
     /// A segment more if the ACK advances and tells of no new loss, what it delivers otherwise (Linux; RFC 9937).
     SlowStartIfAdvancing,
@@ -178,17 +198,23 @@ impl TcpParams {
             timestamp_tick: Some(Nanos(MILLISECOND)),
             delayed_ack_count: 2,
             delayed_ack_timeout: Nanos(200 * MILLISECOND),
-            quick_acks: 0,
+            quick_acks: 1,
             ack_marks_at_once: false,
+            counted_echo_lags: true,
             sack: true,
             dsack: false,
             detection: LossDetection::Rfc6675,
             reduction: Some(ReductionBound::SlowStartIfRepaired),
             reduction_from: ReductionBase::Outstanding,
+            reduction_wraps: true,
+            reduction_counts_causes: true,
+            repeats_stay_in_flight: true,
             limited_transmit: true,
             rescue: Rescue::Unconfirmed,
             partial_ack_repeats: true,
             partial_ack_restarts_timer: false,
+            disorder: true,
+            loss_end_counts_beyond: true,
             loss_ends_reduced: false,
             mark_in_recovery: true,
             restarts_after_idle: false,
@@ -221,15 +247,21 @@ impl TcpParams {
             delayed_ack_timeout: Nanos(40 * MILLISECOND),
             quick_acks: 16,
             ack_marks_at_once: true,
+            counted_echo_lags: false,
             sack: true,
             dsack: true,
             detection: LossDetection::RackTlp,
             reduction: Some(ReductionBound::SlowStartIfAdvancing),
             reduction_from: ReductionBase::Window,
+            reduction_wraps: false,
+            reduction_counts_causes: false,
+            repeats_stay_in_flight: false,
             limited_transmit: true,
             rescue: Rescue::Nothing,
             partial_ack_repeats: false,
             partial_ack_restarts_timer: true,
+            disorder: false,
+            loss_end_counts_beyond: false,
             loss_ends_reduced: true,
             mark_in_recovery: false,
             restarts_after_idle: true,

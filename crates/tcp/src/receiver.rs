@@ -40,6 +40,7 @@ pub struct Receiver {
     repeat_syn_at: Option<Nanos>,
     syn_rto: Nanos,
     marks: Marks,
+    lag: Lag,
     stats: ReceiverStats,
 }
 
@@ -78,6 +79,17 @@ struct Due {
     ack: bool,
 }
 
+/// What ns-3 3.37 keeps for counted marks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lag {
+    /// What was expected when the last segment came.
+    expected: Option<u64>,
+    /// The highest segment that was marked.
+    marked: u64,
+    /// Whether the last segment in order left its ACK to later.
+    delays: bool,
+}
+
 /// What is known of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Marks {
@@ -111,6 +123,7 @@ impl Receiver {
             repeat_syn_at: None,
             syn_rto: params.initial_rto,
             marks: Marks::None,
+            lag: Lag::default(),
             stats: ReceiverStats::default(),
         }
     }
@@ -198,6 +211,7 @@ impl Receiver {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.ack_at = None;
             self.due.ack = true;
+            self.lag.delays = true;
             self.stats.delayed_acks += 1;
         }
         if self.repeat_syn_at.is_some_and(|at| at <= now) {
@@ -249,7 +263,7 @@ impl Receiver {
         if segment.flags.contains(Flags::FIN) {
             self.end.get_or_insert(end);
         }
-        if end > self.next + self.params.receive_window + 1 {
+        if end > self.next.saturating_add(self.params.receive_window).saturating_add(1) {
             self.stats.beyond_window += 1;
             self.due.ack = true;
             return;
@@ -268,6 +282,7 @@ impl Receiver {
                 self.islands.pop_front();
             }
             // A hole was filled, wholly or in part (RFC 5681 section 4.2).
+            self.lag.delays = false;
             self.due.ack = true;
             return;
         }
@@ -276,6 +291,7 @@ impl Receiver {
             self.duplicate = Some((seq, end));
         } else {
             self.stats.out_of_order += 1;
+            self.lag.delays = false;
             self.add_island(seq, end);
         }
         self.due.ack = true;
@@ -284,7 +300,9 @@ impl Receiver {
     fn acknowledge_in_order(&mut self, segment: &Segment, now: Nanos) {
         self.unacknowledged += 1;
         let at_once = self.quick_acks > 0 || segment.flags.contains(Flags::FIN);
-        if at_once || self.unacknowledged >= self.params.delayed_ack_count {
+        let full = at_once || self.unacknowledged >= self.params.delayed_ack_count;
+        self.lag.delays = !full;
+        if full {
             self.due.ack = true;
         } else if !self.due.ack && self.ack_at.is_none() {
             self.ack_at = Some(now.saturating_add(self.params.delayed_ack_timeout));
@@ -341,6 +359,7 @@ impl Receiver {
         if self.islands.is_empty() {
             return sacks;
         }
+        let told = sacks.len();
         for recent in self.recent {
             if recent < self.next {
                 continue;
@@ -349,6 +368,12 @@ impl Receiver {
             if let Some(&(start, stop)) = after.checked_sub(1).and_then(|place| self.islands.get(place))
                 && recent < stop
             {
+                sacks.push(start..stop);
+            }
+        }
+        // All that changed last is in order by now: the highest of the others.
+        if sacks.len() == told {
+            for &(start, stop) in self.islands.iter().rev().take(Sacks::MOST) {
                 sacks.push(start..stop);
             }
         }
@@ -371,6 +396,7 @@ impl Receiver {
                     self.marks = Marks::Fresh;
                 }
             }
+            EcnUse::Counted if self.params.counted_echo_lags => self.note_counted_lagging(segment, marked),
             EcnUse::Counted => {
                 if segment.length == 0 || marked == (self.marks != Marks::None) {
                     return;
@@ -384,6 +410,24 @@ impl Receiver {
                 self.marks = if marked { Marks::Fresh } else { Marks::None };
             }
         }
+    }
+
+    fn note_counted_lagging(&mut self, segment: &Segment, marked: bool) {
+        // A mark on what was sent again counts for nothing.
+        let marked = marked && segment.seq > self.lag.marked;
+        if marked {
+            self.lag.marked = segment.seq;
+        }
+        if marked != (self.marks != Marks::None)
+            && self.lag.delays
+            && let Some(expected) = self.lag.expected
+        {
+            self.due.earlier = Some((expected, !marked));
+            self.unacknowledged = 0;
+            self.ack_at = None;
+        }
+        self.lag.expected = Some(self.next);
+        self.marks = if marked { Marks::Fresh } else { Marks::None };
     }
 
     fn segment(&mut self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {

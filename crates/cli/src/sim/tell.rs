@@ -1,11 +1,9 @@
 //! What a simulation did, for the report.
 
-use hdrhistogram::Histogram;
 use queuescope_queue::{DropReason, MarkReason};
-use queuescope_report::model::{
-    Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes,
-};
-use queuescope_sim::{DatagramRecord, FlowRecord, Group, LinkId, LinkStats, Sample, Simulation, summary};
+use queuescope_report::model::{Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes};
+use queuescope_sim::summary::Times;
+use queuescope_sim::{DatagramRecord, FlowRecord, Group, LinkId, Sample, Simulation, summary};
 use queuescope_wire::{Granularity, Nanos};
 use std::collections::BTreeMap;
 
@@ -33,13 +31,13 @@ const FLOWS_TOLD: usize = 1_000;
 pub fn tell(simulation: &Simulation, about: About) -> Sim {
     let flows = simulation.flows();
     let counted = simulation.now().saturating_sub(simulation.warmup());
-    let told = flows.iter().take(FLOWS_TOLD);
-    let times = Times { warmup: simulation.warmup(), end: simulation.now() };
+    let first = flows.iter().take(FLOWS_TOLD);
+    let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
     let group_name = |group: u32| about.groups.get(group as usize).map_or_else(String::new, |group| group.name.clone());
     Sim {
         links: simulation.measured().map(|id| link(simulation, id, counted)).collect(),
         groups: groups(simulation, &flows, &about.groups, times),
-        flows: told
+        flows: first
             .map(|flow| SimFlow {
                 number: flow.number,
                 name: Granularity::FiveTuple.name(&flow.key),
@@ -89,7 +87,7 @@ fn link(simulation: &Simulation, id: LinkId, counted: Nanos) -> SimLink {
         mark_rate: share(stats.marks.iter().sum()),
         wasted_ns: stats.wasted.0,
         longest_queue_bytes: stats.longest.0,
-        sojourn: sojourn(stats),
+        sojourn: stats.sojourn.as_ref().map(told).unwrap_or_default(),
         counters: counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),
     }
 }
@@ -99,31 +97,26 @@ fn by_reason(counts: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<Stri
     counts.filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)).collect()
 }
 
-fn sojourn(stats: &LinkStats) -> SimTimes {
-    let Some(histogram) = &stats.sojourn else { return SimTimes::default() };
-    let mean = stats.sojourn_sum as f64 / (stats.sent.packets.max(1)) as f64;
-    SimTimes { mean_ns: mean, ..times(histogram) }
-}
-
-fn times(histogram: &Histogram<u64>) -> SimTimes {
+fn told(times: &Times) -> SimTimes {
+    let at = |percent| times.percentile(percent).map_or(0, |time| time.0);
     SimTimes {
-        count: histogram.len(),
-        mean_ns: histogram.mean(),
-        p50_ns: histogram.value_at_percentile(50.0),
-        p95_ns: histogram.value_at_percentile(95.0),
-        p99_ns: histogram.value_at_percentile(99.0),
-        max_ns: histogram.max(),
+        count: times.count(),
+        mean_ns: times.mean().unwrap_or(0.0),
+        p50_ns: at(50.0),
+        p95_ns: at(95.0),
+        p99_ns: at(99.0),
+        max_ns: at(100.0),
     }
 }
 
 /// The stretch of time that counts.
 #[derive(Clone, Copy)]
-struct Times {
+struct Stretch {
     warmup: Nanos,
     end: Nanos,
 }
 
-impl Times {
+impl Stretch {
     /// Bits per second that a flow delivered while it was there.
     fn goodput(self, flow: &FlowRecord) -> f64 {
         let from = flow.started.max(self.warmup);
@@ -139,7 +132,7 @@ impl Times {
     }
 }
 
-fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times: Times) -> Vec<SimGroup> {
+fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times: Stretch) -> Vec<SimGroup> {
     let datagrams: Vec<_> = simulation.datagrams().collect();
     let of = |(number, name): (usize, &Group)| {
         let flows: Vec<_> = flows.iter().filter(|flow| flow.group as usize == number).collect();
@@ -149,7 +142,7 @@ fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times:
     names.iter().enumerate().map(of).collect()
 }
 
-fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Times) -> SimGroup {
+fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Stretch) -> SimGroup {
     let delivered = flows.iter().map(|flow| flow.delivered - flow.delivered_in_warmup).sum::<u64>()
         + sources.iter().map(|source| source.payload_delivered()).sum::<u64>();
     // What came and went before the warm-up was over has no part in it.
@@ -177,17 +170,13 @@ fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times
 
 /// How long flows took that finished after the warm-up.
 fn completion(flows: &[&FlowRecord], warmup: Nanos) -> Option<SimTimes> {
-    let finished = flows.iter().filter_map(|flow| Some((flow.finished.filter(|at| *at > warmup)?, flow.started)));
-    // Three digits of any time fit 64 bits of nanoseconds.
-    let mut histogram = Histogram::<u64>::new(3).ok()?;
-    let mut sum = 0.0;
-    for (at, started) in finished {
-        let took = at.saturating_sub(started).0;
-        histogram.saturating_record(took);
-        sum += took as f64;
+    let mut times = Times::new();
+    for flow in flows {
+        if let Some(at) = flow.finished.filter(|at| *at > warmup) {
+            times.record(at.saturating_sub(flow.started));
+        }
     }
-    let count = histogram.len();
-    (count > 0).then(|| SimTimes { mean_ns: sum / count as f64, ..self::times(&histogram) })
+    (times.count() > 0).then(|| told(&times))
 }
 
 /// The samples, what they counted as differences.

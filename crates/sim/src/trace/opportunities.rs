@@ -1,12 +1,12 @@
 //! Moments at which a link can send: mahimahi's link.
 //!
-//! Behaviour of `mm-link` (mahimahi's `LinkQueue`): an opportunity sends up to 1504 bytes of what waits, of as many packets
-//! as they are, and has no use later. A packet that is not sent wholly goes on with the next opportunity, before any other.
-//! A packet is taken from the queue at the opportunity that sends its first byte, and arrives at the one that sends its
-//! last. After the last opportunity of the trace, it starts again.
+//! Behaviour of `mm-link` (mahimahi's `LinkQueue`): an opportunity sends up to 1504 bytes of what waits, of as many
+//! packets as they are, and has no use later. A packet that is not sent wholly goes on with the next opportunity,
+//! before any other. A packet is taken from the queue at the opportunity that sends its first byte, and arrives at the
+//! one that sends its last. After the last opportunity of the trace, it starts again.
 //!
-//! Deviations: a packet that comes at the very moment of an opportunity can use it (in mahimahi, what comes in the
-//! same millisecond is later than the opportunity), as everywhere here packets come before packets leave. And a packet may
+//! Deviations: a packet that comes at the very moment of an opportunity can use it (in mahimahi, what comes in the same
+//! millisecond is later than the opportunity), as everywhere here packets come before packets leave. And a packet may
 //! be larger than 1504 bytes, which mahimahi refuses.
 
 use queuescope_wire::{ByteCount, Nanos};

@@ -15,6 +15,9 @@ pub struct TraceError {
 /// The latest time of a trace: a year. Rounds of any trace can then be counted without overflow.
 const LATEST: Nanos = Nanos(31_536_000_000_000_000);
 
+/// From when on there is which rate, in bits per second.
+type Changes = Vec<(Nanos, u64)>;
+
 /// Milliseconds of opportunities.
 pub(super) fn mahimahi(text: &str) -> Result<Vec<u64>, TraceError> {
     let mut times = Vec::new();
@@ -39,8 +42,8 @@ pub(super) fn mahimahi(text: &str) -> Result<Vec<u64>, TraceError> {
 }
 
 /// Changes of the rate in bits per second, and after how long they start again.
-pub(super) fn steps(text: &str) -> Result<(Vec<(Nanos, u64)>, Option<Nanos>), TraceError> {
-    let (mut changes, mut lines, mut repeat) = (Vec::new(), Vec::new(), None);
+pub(super) fn steps(text: &str) -> Result<(Changes, Option<Nanos>), TraceError> {
+    let (mut changes, mut lines, mut repeat) = (Changes::new(), Vec::new(), None);
     for (line, text) in (1..).zip(text.lines()) {
         let wrong = |why: String| TraceError { line, why };
         let text = text.split('#').next().unwrap_or_default().trim();
@@ -106,7 +109,8 @@ pub(super) fn check(
             if sends { Ok(()) } else { Err(TraceError { line, why }) }
         }
         None if rate == 0 => {
-            let why = "the trace ends with a rate of 0, and nothing could be sent any more: end it with another, or with a time and 'repeat'";
+            let why = "the trace ends with a rate of 0, and nothing could be sent any more: end it with another, or with a \
+                       time and 'repeat'";
             Err(TraceError { line, why: why.to_owned() })
         }
         None => Ok(()),

@@ -105,7 +105,7 @@ impl Steps {
 
     /// When so much work, above 0, has been done: whole nanoseconds, and what is more in units of `1 / rate` of one.
     fn when(&self, work: u128) -> (u64, u64) {
-        let rounds = if self.round > 0 { (work - 1) / self.round } else { 0 };
+        let rounds = (work - 1).checked_div(self.round).unwrap_or(0);
         let work = work - rounds * self.round;
         let step = self.steps[self.steps.partition_point(|step| step.work < work) - 1];
         let (whole, rest) = ((work - step.work) / u128::from(step.rate), (work - step.work) % u128::from(step.rate));

@@ -38,8 +38,8 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Poisson arrivals of flows of a mean size (bytes) that offer a share `load` of a link's rate: `load * rate / (8 * mean)`
-    /// flows a second. What headers and retransmissions add is not in it.
+    /// Poisson arrivals of flows of a mean size (bytes) that offer a share `load` of a link's rate: `load * rate / (8 *
+    /// mean)` flows a second. What headers and retransmissions add is not in it.
     pub fn at_load(load: f64, link: Rate, mean: f64) -> Self {
         Self::Poisson { rate: load * link.bits_per_second() as f64 / (8.0 * mean) }
     }

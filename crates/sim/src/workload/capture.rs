@@ -1,5 +1,5 @@
-//! The packets of a capture as cross traffic: sent when they were captured, moved in time, faster or slower, once or again
-//! and again.
+//! The packets of a capture as cross traffic: sent when they were captured, moved in time, faster or slower, once or
+//! again and again.
 
 use crate::Speedup;
 use queuescope_wire::{ByteCount, FlowId, Nanos};
@@ -58,9 +58,9 @@ pub struct CaptureStats {
 
 /// A capture as cross traffic: an iterator in order of time.
 ///
-/// `open` gives its packets from the first on, each time that it starts: a clone of an iterator, or a file that is opened
-/// again. Where it gives nothing, the traffic ends. A capture whose packets are all of one moment is sent once, unless a
-/// pause is given: it would never end there.
+/// `open` gives its packets from the first on, each time that it starts: a clone of an iterator, or a file that is
+/// opened again. Where it gives nothing, the traffic ends. A capture whose packets are all of one moment is sent once,
+/// unless a pause is given: it would never end there.
 #[derive(Debug, Clone)]
 pub struct Captured<O, I> {
     params: CaptureParams,
@@ -214,7 +214,8 @@ mod tests {
         fn times_never_run_back_and_every_round_is_alike(
             times in prop::collection::vec(0..1_000u64, 2..20), pause in 1..100u64, start in 0..1_000u64
         ) {
-            let params = CaptureParams { start: Nanos(start), repeat: Repeat::After(Nanos(pause)), ..CaptureParams::default() };
+            let repeat = Repeat::After(Nanos(pause));
+            let params = CaptureParams { start: Nanos(start), repeat, ..CaptureParams::default() };
             let all: Vec<_> = sent(&times, params).take(3 * times.len()).collect();
             prop_assert!(all.is_sorted());
             let (first, rest) = all.split_at(times.len());

@@ -21,8 +21,8 @@ pub enum Interpolation {
     /// Every size between them is as likely: the cumulative curve is a straight line.
     #[default]
     Linear,
-    /// Every ratio between them is as likely: a straight line where the axis of bytes is logarithmic, as such curves are
-    /// mostly plotted. A point at 0 bytes is taken to be at 1.
+    /// Every ratio between them is as likely: a straight line where the axis of bytes is logarithmic, as such curves
+    /// are mostly plotted. A point at 0 bytes is taken to be at 1.
     Log,
     /// Nothing: only the sizes of the points occur, each with the share that it adds.
     Step,
@@ -53,8 +53,8 @@ impl Empirical {
         Ok(Self { points, interpolation, stated_mean: None })
     }
 
-    /// From text: a point on each line, as bytes and the share at or below it, apart by spaces or a comma. Shares end at
-    /// 1, or at 100 if they are percent. A first line with one number alone states the mean, and is kept as
+    /// From text: a point on each line, as bytes and the share at or below it, apart by spaces or a comma. Shares end
+    /// at 1, or at 100 if they are percent. A first line with one number alone states the mean, and is kept as
     /// [`stated_mean`](Self::stated_mean). Empty lines and what follows a `#` count for nothing.
     ///
     /// # Errors
@@ -88,15 +88,11 @@ impl Empirical {
         let Some(last) = points.last().map(|(_, share)| *share) else {
             return Err(SizesError::Points("there is no point".to_owned()));
         };
-        let all = if (last - 100.0).abs() < 1e-4 {
-            last
-        } else if (last - 1.0).abs() < 1e-6 {
-            last
-        } else {
+        if (last - 1.0).abs() > 1e-6 && (last - 100.0).abs() > 1e-4 {
             let why = format!("the last share is {last}, and should be 1, or 100 where shares are percent");
             return Err(SizesError::Points(why));
-        };
-        points.iter_mut().for_each(|(_, share)| *share /= all);
+        }
+        points.iter_mut().for_each(|(_, share)| *share /= last);
         Ok(Self { stated_mean, ..Self::new(&points, interpolation)? })
     }
 
@@ -123,7 +119,8 @@ impl Empirical {
         first * share + parts.sum::<f64>()
     }
 
-    /// The mean that the file stated, in bytes, if it did. It depends on what its authors took to lie between the points.
+    /// The mean that the file stated, in bytes, if it did. It depends on what its authors took to lie between the
+    /// points.
     pub fn stated_mean(&self) -> Option<f64> {
         self.stated_mean
     }
@@ -258,7 +255,8 @@ mod tests {
                 let sizes = (0..PARTS).map(|n| curve.quantile((f64::from(n) + 0.5) / f64::from(PARTS)));
                 let mean = sizes.sum::<f64>() / f64::from(PARTS);
                 let largest = curve.quantile(1.0);
-                prop_assert!((curve.mean() - mean).abs() <= 1e-3 * largest, "{interpolation:?}: {} is not {mean}", curve.mean());
+                let told = curve.mean();
+                prop_assert!((told - mean).abs() <= 1e-3 * largest, "{interpolation:?}: {told} is not {mean}");
             }
         }
 

@@ -27,8 +27,8 @@ impl Random {
         ((self.0.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// Uniform over the whole numbers below `bound`, without bias; 0 where there are none. (Lemire, "Fast random integer
-    /// generation in an interval", 2019.)
+    /// Uniform over the whole numbers below `bound`, without bias; 0 where there are none. (Lemire, "Fast random
+    /// integer generation in an interval", 2019.)
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         let mut product = u128::from(self.0.next_u64()) * u128::from(bound);

@@ -1,8 +1,8 @@
 //! How many bytes a flow has.
 //!
 //! A size is drawn by inverse transform: the quantile of one uniform number, rounded to whole bytes, at least one. The
-//! same seed draws from different distributions at the same places of their curves, so that two workloads that differ in
-//! their distribution only differ no more than it does.
+//! same seed draws from different distributions at the same places of their curves, so that two workloads that differ
+//! in their distribution only differ no more than it does.
 
 use super::empirical::{Empirical, Interpolation};
 use super::{Random, normal};
@@ -119,8 +119,8 @@ impl Sizes {
     ///
     /// - `web-search`: DCTCP's, by straight lines between twelve points; mean 1.711 MB, median 73 kB;
     /// - `data-mining`: VL2's, by straight lines between thirteen points; mean 12.66 MB, median 1.1 kB;
-    /// - `web-rack`: a web rack of a data centre, as ConQuest (section 5.1) states it: mean 38.8 kB, median 1.44 kB. The
-    ///   curve behind these two is not published; this is the lognormal that has both (mu 7.2724, sigma 2.5667).
+    /// - `web-rack`: a web rack of a data centre, as ConQuest (section 5.1) states it: mean 38.8 kB, median 1.44 kB.
+    ///   The curve behind these two is not published; this is the lognormal that has both (mu 7.2724, sigma 2.5667).
     pub fn named(name: &str) -> Option<Self> {
         let of_percent = |points: &[(f64, f64)]| {
             let points: Vec<_> = points.iter().map(|(bytes, percent)| (*bytes, percent / 100.0)).collect();
@@ -159,8 +159,8 @@ impl Sizes {
         if mean.0 == 0 { Err(SizesError::Empty) } else { Ok(Self(Kind::Exponential(mean.0 as f64))) }
     }
 
-    /// Pareto within bounds: the share above x bytes falls as x^-shape, and no flow is smaller than `least` or larger than
-    /// `most`. A shape below 2 is a heavy tail; 1.2 is common for files.
+    /// Pareto within bounds: the share above x bytes falls as x^-shape, and no flow is smaller than `least` or larger
+    /// than `most`. A shape below 2 is a heavy tail; 1.2 is common for files.
     ///
     /// # Errors
     /// If the shape is not above 0 (and at most 100), or the bounds are none.
@@ -188,7 +188,8 @@ impl Sizes {
         Ok(Self(Kind::Lognormal { mu, sigma }))
     }
 
-    /// The lognormal distribution of a median and a mean, in bytes: mu is ln median, sigma is sqrt(2 ln(mean / median)).
+    /// The lognormal distribution of a median and a mean, in bytes: mu is ln median, sigma is sqrt(2 ln(mean /
+    /// median)).
     ///
     /// # Errors
     /// If the mean is below the median, or as in [`lognormal`](Self::lognormal).
@@ -205,8 +206,8 @@ impl Sizes {
         Self(Kind::Empirical(points))
     }
 
-    /// The mean, in bytes. Exact before sizes are rounded to whole bytes and none is less than one, which moves it by less
-    /// than a byte.
+    /// The mean, in bytes. Exact before sizes are rounded to whole bytes and none is less than one, which moves it by
+    /// less than a byte.
     pub fn mean(&self) -> f64 {
         match &self.0 {
             Kind::Constant(bytes) => *bytes,

@@ -62,8 +62,8 @@ impl OnOffClock {
         Self { periods, random, until, paused: Nanos::ZERO }
     }
 
-    /// When its own time is `own`, which is no earlier than the last that was asked for. What falls on the end of a time of
-    /// being on is at the start of the next.
+    /// When its own time is `own`, which is no earlier than the last that was asked for. What falls on the end of a
+    /// time of being on is at the start of the next.
     #[inline]
     pub fn at(&mut self, own: Nanos) -> Nanos {
         while own >= self.until && self.until < Nanos::MAX {

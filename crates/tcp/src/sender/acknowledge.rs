@@ -30,7 +30,7 @@ impl<C: CongestionControl> Sender<C> {
         self.ecn = self.params.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
         self.due.ack = true;
         self.peer_window = segment.window;
-        self.peer_limit = segment.ack + segment.window;
+        self.peer_limit = segment.ack.saturating_add(segment.window);
         self.echo_timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
         self.timers.rto = None;
         if self.timers.syns == 1 {
@@ -74,6 +74,7 @@ impl<C: CongestionControl> Sender<C> {
                 }
             }
         }
+        tally.repaired &= self.phase == Phase::Recovery && segment.ack < self.recovery_point;
         let advanced = segment.ack > old_una;
         let duplicate = if self.params.sack {
             tally.selectively > 0
@@ -96,21 +97,32 @@ impl<C: CongestionControl> Sender<C> {
             self.control.on_recovered(now);
         }
         let lost = self.find_losses(&tally, advanced, duplicate_told, now);
+        // What grows the window: not what was in flight at a timeout, if that ends with this ACK.
+        let ends_loss =
+            self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
+        let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
         self.leave_phase(advanced, now);
+        let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
-        let lost = lost + self.enter_recovery(lost, now);
+        let newly_reduced = self.stats.reductions > reductions;
+        let lost = lost + self.enter_recovery(lost, duplicate, now);
         self.stats.lost += lost;
+        let disorder = duplicate && self.phase == Phase::Open && self.params.disorder;
         if advanced {
-            self.rearm(now);
+            if !disorder {
+                self.rearm(now);
+            }
             self.schedule_probe(now);
         } else if tally.selectively > 0 {
             self.rack.probe_at = None;
         }
 
         let rate = self.delivery.sample(&tally, lost, self.rtt.least(), now);
-        if tally.delivered > 0 || tally.acked > 0 || echo {
+        // ns-3 tells its congestion controls of plain duplicates too.
+        let tells_all = self.params.disorder && outstanding_before > 0;
+        if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
             let ack = Ack {
-                acked: tally.acked,
+                acked,
                 delivered: tally.delivered,
                 in_flight_before,
                 in_flight: self.flight.in_network(),
@@ -118,16 +130,23 @@ impl<C: CongestionControl> Sender<C> {
                 next: self.flight.next(),
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
-                phase: self.phase,
-                marked: if echo { tally.acked } else { 0 },
+                phase: if disorder { Phase::Disorder } else { self.phase },
+                marked: if echo { acked } else { 0 },
                 echo,
                 window_limited: self.window_limited(),
                 rate,
             };
             self.control.on_ack(&ack, now);
         }
-        if self.reduces() && tally.delivered > 0 {
-            self.reduce(&tally, advanced, lost);
+        if self.reduces() {
+            let times = match self.phase {
+                _ if !self.params.reduction_counts_causes => u32::from(tally.delivered > 0),
+                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
+                _ => u32::from(advanced) + u32::from(newly_reduced),
+            };
+            for _ in 0..times {
+                self.reduce(&tally, advanced, lost);
+            }
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
             self.due.forced = self.flight.first().is_some_and(|first| !first.repeated);
@@ -144,7 +163,7 @@ impl<C: CongestionControl> Sender<C> {
         let same = segment.window == self.peer_window;
         if segment.ack > self.flight.una() || segment.window > self.peer_window || segment.window == 0 {
             self.peer_window = segment.window;
-            self.peer_limit = segment.ack + segment.window;
+            self.peer_limit = segment.ack.saturating_add(segment.window);
         }
         same
     }
@@ -205,7 +224,7 @@ impl<C: CongestionControl> Sender<C> {
     fn leave_phase(&mut self, advanced: bool, now: Nanos) {
         let una = self.flight.una();
         let over = match self.phase {
-            Phase::Open => false,
+            Phase::Open | Phase::Disorder => false,
             Phase::Recovery | Phase::Loss => una >= self.recovery_point,
             Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
         };
@@ -226,7 +245,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         let may = match self.phase {
-            Phase::Open => true,
+            Phase::Open | Phase::Disorder => true,
             Phase::Recovery | Phase::Loss => self.params.mark_in_recovery,
             Phase::Reduced => false,
         };
@@ -240,14 +259,19 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Begins recovery if losses call for it; returns bytes that were found lost on the way.
-    pub(super) fn enter_recovery(&mut self, lost: u64, now: Nanos) -> u64 {
+    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, now: Nanos) -> u64 {
         let may = match self.phase {
-            Phase::Open => true,
+            Phase::Open | Phase::Disorder => true,
             Phase::Reduced => self.params.loss_ends_reduced,
             Phase::Recovery | Phase::Loss => false,
         };
-        let enough = self.duplicates >= DUPLICATES && !self.flight.is_empty() && !self.detects_by_time();
-        if !may || (lost == 0 && !enough) {
+        let proof = if self.params.disorder && self.params.sack {
+            duplicate && (self.duplicates == DUPLICATES || self.flight.second_is_lost())
+        } else {
+            let enough = self.duplicates >= DUPLICATES && !self.detects_by_time();
+            lost > 0 || (enough && !self.flight.is_empty())
+        };
+        if !may || !proof {
             return 0;
         }
         let first_is_lost = self.flight.first().is_some_and(|first| first.lost);
@@ -258,8 +282,9 @@ impl<C: CongestionControl> Sender<C> {
         self.timers.restarted = false;
         self.due.rescue = true;
         self.due.tail_probe = false;
-        self.begin_reduction(lost + more, now);
-        self.reduce(&Tally::default(), false, lost + more);
+        let found = (lost + more).max(1);
+        self.begin_reduction(found, now);
+        self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         more
     }
@@ -273,7 +298,7 @@ impl<C: CongestionControl> Sender<C> {
         let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, next };
         self.control.on_congestion(&congestion, now);
         self.recovery_point = next;
-        self.reduction.begin(from);
+        self.reduction.begin(from, self.params.reduction_wraps);
     }
 
     fn reduce(&mut self, tally: &Tally, advanced: bool, lost: u64) {

@@ -7,71 +7,9 @@
 //! Losses count segments, as ns-3 and Linux do: three selectively acknowledged ones above, contiguous or not, make a loss.
 //! RFC 6675's IsLost asks for three discontiguous runs or more than two segments' bytes, which is the same for full segments.
 
+use super::sent::Sent;
 use super::tally::Tally;
-use queuescope_wire::Nanos;
 use std::collections::VecDeque;
-
-/// A segment that was sent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
-    pub(crate) seq: u64,
-    pub(crate) length: u32,
-    pub(crate) fin: bool,
-    /// Arrived, as a selective acknowledgement said.
-    pub(crate) sacked: bool,
-    /// Taken for lost.
-    pub(crate) lost: bool,
-    /// Sent again since it was last taken for lost, so in flight again.
-    pub(crate) repeated: bool,
-    /// Sent more than once ever.
-    pub(crate) ever_repeated: bool,
-    /// The application had nothing more when it was sent.
-    pub(crate) application_limited: bool,
-    /// If it begins a run of segments that have arrived: at least how many they are.
-    run_after: u32,
-    /// If it ends one: how many they are.
-    run_before: u32,
-    /// Which transmission on the connection its last was.
-    pub(crate) serial: u64,
-    /// When it was sent last.
-    pub(crate) sent_at: Nanos,
-    /// How much had been delivered then, when the last of that was, and when what it is measured from was sent.
-    pub(crate) delivered: u64,
-    pub(crate) delivered_at: Nanos,
-    pub(crate) first_sent_at: Nanos,
-}
-
-impl Sent {
-    pub(crate) fn new(seq: u64, length: u32, fin: bool) -> Self {
-        Self {
-            seq,
-            length,
-            fin,
-            sacked: false,
-            lost: false,
-            repeated: false,
-            ever_repeated: false,
-            application_limited: false,
-            run_after: 0,
-            run_before: 0,
-            serial: 0,
-            sent_at: Nanos::ZERO,
-            delivered: 0,
-            delivered_at: Nanos::ZERO,
-            first_sent_at: Nanos::ZERO,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        u64::from(self.length) + u64::from(self.fin)
-    }
-
-    #[inline]
-    pub(crate) fn end(&self) -> u64 {
-        self.seq + self.bytes()
-    }
-}
 
 /// How many segments above it have arrived when a segment counts as lost (DupThresh).
 pub(crate) const DUPLICATES: usize = 3;
@@ -84,10 +22,15 @@ pub(crate) struct Flight {
     /// The first number that is not acknowledged, and the next to be sent.
     una: u64,
     next: u64,
+    /// Whether the FIN is in flight.
+    fin: bool,
     sacked: u64,
     sacked_segments: usize,
     lost: u64,
     repeated: u64,
+    /// Bytes that were sent again, arrived, and count as in flight all the same; whether there are such.
+    ghosts: u64,
+    keeps_ghosts: bool,
     /// Bytes of duplicates that stand for arrivals where there are no selective acknowledgements.
     guessed: u64,
     /// Where the highest segments begin that have arrived, the highest first.
@@ -108,16 +51,25 @@ impl Flight {
             ring: VecDeque::with_capacity(64),
             una: start,
             next: start,
+            fin: false,
             sacked: 0,
             sacked_segments: 0,
             lost: 0,
             repeated: 0,
+            ghosts: 0,
+            keeps_ghosts: false,
             guessed: 0,
             highest: [0; DUPLICATES],
             judged: start,
             unconfirmed: start,
             again: VecDeque::new(),
         }
+    }
+
+    /// What was sent again counts as in flight until it is acknowledged cumulatively, though it is known to have arrived.
+    pub(crate) fn keep_ghosts(mut self, keeps: bool) -> Self {
+        self.keeps_ghosts = keeps;
+        self
     }
 
     #[inline]
@@ -133,13 +85,13 @@ impl Flight {
     /// Bytes sent and not acknowledged cumulatively.
     #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
-        self.next - self.una
+        self.next - self.una - u64::from(self.fin)
     }
 
     /// Bytes that are in the network still, as far as is known (pipe).
     #[inline]
     pub(crate) fn in_network(&self) -> u64 {
-        (self.outstanding() + self.repeated).saturating_sub(self.sacked + self.lost + self.guessed)
+        (self.outstanding() + self.repeated + self.ghosts).saturating_sub(self.sacked + self.lost + self.guessed)
     }
 
     #[inline]
@@ -167,6 +119,11 @@ impl Flight {
         self.ring.front()
     }
 
+    /// Whether the one behind the first is lost.
+    pub(crate) fn second_is_lost(&self) -> bool {
+        self.ring.get(1).is_some_and(|second| second.lost)
+    }
+
     #[inline]
     pub(crate) fn last(&self) -> Option<&Sent> {
         self.ring.back()
@@ -183,6 +140,7 @@ impl Flight {
     pub(crate) fn push(&mut self, sent: Sent) {
         debug_assert_eq!(sent.seq, self.next);
         self.next = sent.end();
+        self.fin |= sent.fin;
         self.ring.push_back(sent);
     }
 
@@ -190,7 +148,7 @@ impl Flight {
     pub(crate) fn repeat(&mut self, seq: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
         let place = self.place(seq);
         let sent = self.ring.get_mut(place).filter(|sent| sent.seq == seq && !sent.sacked)?;
-        if !sent.repeated && sent.lost {
+        if !sent.repeated {
             self.repeated += sent.bytes();
             sent.repeated = true;
         }
@@ -211,10 +169,18 @@ impl Flight {
             && sent.end() <= ack
         {
             let bytes = sent.bytes();
+            if sent.fin {
+                self.fin = false;
+                tally.acked -= 1;
+            }
             if sent.sacked {
                 self.sacked -= bytes;
                 self.sacked_segments -= 1;
+                if sent.repeated {
+                    self.ghosts -= bytes;
+                }
             } else {
+                tally.repaired |= sent.ever_repeated;
                 if sent.lost {
                     self.lost -= bytes;
                 }
@@ -235,6 +201,9 @@ impl Flight {
             sent.length = sent.length.saturating_sub(part as u32);
             if whole.sacked {
                 self.sacked -= part;
+                if whole.repeated {
+                    self.ghosts -= part;
+                }
             } else {
                 if whole.lost {
                     self.lost -= part;
@@ -293,10 +262,11 @@ impl Flight {
         }
         if sent.repeated {
             self.repeated -= bytes;
+            self.ghosts += if self.keeps_ghosts { bytes } else { 0 };
         }
         sent.sacked = true;
         sent.lost = false;
-        sent.repeated = false;
+        sent.repeated &= self.keeps_ghosts;
         sent.run_after = 1 + after as u32;
         sent.run_before = before as u32 + 1;
         self.sacked += bytes;
@@ -348,20 +318,30 @@ impl Flight {
     pub(crate) fn lose_again(&mut self, seq: u64) -> u64 {
         let place = self.place(seq);
         let Some(sent) = self.ring.get_mut(place).filter(|sent| sent.seq == seq && !sent.sacked) else { return 0 };
-        if sent.lost && sent.repeated {
-            sent.repeated = false;
-            self.repeated -= sent.bytes();
-            self.again.push_back(seq);
-            return sent.bytes();
+        let bytes = sent.bytes();
+        if sent.lost && !sent.repeated {
+            return 0;
         }
-        if sent.lost { 0 } else { self.lose(place) }
+        if sent.repeated {
+            sent.repeated = false;
+            self.repeated -= bytes;
+        }
+        if !sent.lost {
+            sent.lost = true;
+            self.lost += bytes;
+        }
+        self.again.push_back(seq);
+        bytes
     }
 
+    /// Takes one for lost for the first time; if it was sent again meanwhile, that copy is in flight still.
     fn lose(&mut self, place: usize) -> u64 {
         let sent = &mut self.ring[place];
         sent.lost = true;
         self.lost += sent.bytes();
-        self.again.push_back(sent.seq);
+        if !sent.repeated {
+            self.again.push_back(sent.seq);
+        }
         sent.bytes()
     }
 
@@ -370,6 +350,7 @@ impl Flight {
     pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&Sent) -> bool) -> u64 {
         let mut found = 0;
         self.again.clear();
+        self.ghosts = 0;
         if forget_arrivals {
             self.highest = [0; DUPLICATES];
             self.sacked = 0;
@@ -377,6 +358,9 @@ impl Flight {
             self.guessed = 0;
         }
         for (place, sent) in self.ring.iter_mut().enumerate() {
+            if sent.sacked {
+                sent.repeated = false;
+            }
             sent.sacked &= !forget_arrivals;
             if sent.sacked {
                 continue;
@@ -413,7 +397,7 @@ impl Flight {
     /// The first lost segment that is not in flight again.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<u64> {
-        if self.lost == self.repeated { None } else { self.first_again() }
+        if self.again.is_empty() { None } else { self.first_again() }
     }
 
     fn first_again(&mut self) -> Option<u64> {

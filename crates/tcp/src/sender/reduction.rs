@@ -10,6 +10,7 @@ pub(crate) struct Reduction {
     delivered: u64,
     out: u64,
     window: u64,
+    wraps: bool,
 }
 
 /// What an ACK means to a reduction; in bytes.
@@ -26,9 +27,9 @@ pub(crate) struct Step {
 }
 
 impl Reduction {
-    /// It begins, from so many bytes.
-    pub(crate) fn begin(&mut self, from: u64) {
-        *self = Self { from: from.max(1), ..Self::default() };
+    /// It begins, from so many bytes. The product of two numbers of bytes `wraps` at 32 bits, or does not.
+    pub(crate) fn begin(&mut self, from: u64, wraps: bool) {
+        *self = Self { from: from.max(1), wraps, ..Self::default() };
     }
 
     /// Bytes were sent.
@@ -43,14 +44,27 @@ impl Reduction {
         self.window
     }
 
+    /// What is to have left by now: what was delivered, in proportion.
+    #[inline]
+    fn due(&self, threshold: u64) -> u64 {
+        if self.wraps {
+            return u64::from((self.delivered as u32).wrapping_mul(threshold as u32)).div_ceil(self.from);
+        }
+        match self.delivered.checked_mul(threshold) {
+            Some(product) => product.div_ceil(self.from),
+            None => {
+                let product = u128::from(self.delivered) * u128::from(threshold);
+                u64::try_from(product.div_ceil(u128::from(self.from))).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
     /// An ACK has come (RFC 6937 section 3.1, which computes `sndcnt`).
     pub(crate) fn step(&mut self, step: &Step, bound: ReductionBound) {
         self.delivered += step.delivered;
         let unspent = self.delivered.saturating_sub(self.out);
         let count = if step.in_network > step.threshold {
-            let due = u128::from(self.delivered) * u128::from(step.threshold);
-            let due = u64::try_from(due.div_ceil(u128::from(self.from))).unwrap_or(u64::MAX);
-            due.saturating_sub(self.out)
+            self.due(step.threshold).saturating_sub(self.out)
         } else {
             let slow_start = unspent.max(step.delivered) + step.mss;
             let limit = match bound {
@@ -76,7 +90,7 @@ mod tests {
     /// each, when what may leave does.
     fn sends(bound: ReductionBound, from: u64, threshold: u64, mut in_network: u64, deliveries: &[u64]) -> Vec<u64> {
         let mut reduction = Reduction::default();
-        reduction.begin(from);
+        reduction.begin(from, false);
         let send = |(number, &delivered): (usize, &u64)| {
             // The first ACK's deliveries are off `in_network` already.
             in_network -= if number == 0 { 0 } else { delivered };
@@ -111,7 +125,7 @@ mod tests {
         // Never past the threshold.
         assert_eq!(sends(ReductionBound::SlowStart, 20, 10, 9, &[1; 4]), [1, 1, 1, 1]);
         let mut reduction = Reduction::default();
-        reduction.begin(20);
+        reduction.begin(20, false);
         let step = Step { delivered: 3, in_network: 4, threshold: 10, mss: 1, repaired: true, advancing: false };
         reduction.step(&step, ReductionBound::SlowStartIfRepaired);
         assert_eq!(reduction.window(), 8);
@@ -120,9 +134,19 @@ mod tests {
     }
 
     #[test]
+    fn the_product_wraps_if_asked_to() {
+        // 10 000 * 500 000 - 2^32 = 705 032 704.
+        let reduction = Reduction { from: 1_000_000, delivered: 10_000, wraps: true, ..Reduction::default() };
+        assert_eq!(reduction.due(500_000), 706);
+        assert_eq!(Reduction { wraps: false, ..reduction }.due(500_000), 5_000);
+        let large = Reduction { from: 1 << 40, delivered: 1 << 40, ..Reduction::default() };
+        assert_eq!(large.due(1 << 39), 1 << 39);
+    }
+
+    #[test]
     fn the_first_retransmission_leaves_whatever_was_delivered() {
         let mut reduction = Reduction::default();
-        reduction.begin(20_000);
+        reduction.begin(20_000, false);
         let step =
             Step { delivered: 0, in_network: 16_000, threshold: 10_000, mss: 1_000, repaired: false, advancing: false };
         reduction.step(&step, ReductionBound::Conservative);

@@ -1,6 +1,6 @@
 //! What one ACK has delivered.
 
-use super::flight::Sent;
+use super::sent::Sent;
 use queuescope_wire::Nanos;
 
 /// What one ACK has delivered.
@@ -14,7 +14,7 @@ pub(crate) struct Tally {
     pub(crate) delivered: u64,
     /// Of those, selectively.
     pub(crate) selectively: u64,
-    /// Whether data that was sent again is among it.
+    /// Whether data that was sent again is among what was acknowledged cumulatively and not known to have arrived.
     pub(crate) repaired: bool,
     /// Whether the first segment that was acknowledged cumulatively was sent once.
     pub(crate) first_is_clean: bool,
@@ -39,9 +39,7 @@ impl Tally {
         if !sent.ever_repeated || sent.sent_at <= self.sure_until {
             self.newest_sure = self.newest_sure.max(Some((sent.serial, sent.sent_at)));
         }
-        if sent.ever_repeated {
-            self.repaired = true;
-        } else {
+        if !sent.ever_repeated {
             self.lowest_sure = Some(self.lowest_sure.map_or(end, |lowest| lowest.min(end)));
             self.first_sent_at.get_or_insert(sent.sent_at);
             self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));

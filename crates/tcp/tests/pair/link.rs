@@ -39,11 +39,11 @@ pub struct Pair<C: CongestionControl = Reno> {
     pub receiver: Receiver,
     pub now: Nanos,
     pub delay: u64,
-    /// Nanoseconds that a byte takes on the way forth.
+    /// Nanoseconds that a byte takes, headers of 22 bytes below TCP's included (IPv4 over PPP).
     pub byte_time: u64,
     pub passed: Vec<Passed>,
     plan: Plan,
-    busy_until: u64,
+    busy_until: [u64; 2],
     coming: BTreeMap<(u64, u64), (Way, Segment, Ecn)>,
     count: u64,
     forth: u64,
@@ -67,7 +67,7 @@ impl<C: CongestionControl> Pair<C> {
             byte_time: 0,
             passed: Vec::new(),
             plan: Box::new(plan),
-            busy_until: 0,
+            busy_until: [0; 2],
             coming: BTreeMap::new(),
             count: 0,
             forth: 0,
@@ -98,6 +98,10 @@ impl<C: CongestionControl> Pair<C> {
         let fate = (self.plan)(way, *number, &segment, self.now);
         *number += 1;
         self.passed.push(Passed { at: self.now, way, segment, ecn });
+        let busy_until = &mut self.busy_until[usize::from(way == Way::Back)];
+        let size = segment.length + segment.header_bytes() + 22;
+        *busy_until = (*busy_until).max(self.now.0) + self.byte_time * u64::from(size);
+        let at = *busy_until + self.delay + fate.later;
         if fate.lost {
             return;
         }
@@ -107,12 +111,6 @@ impl<C: CongestionControl> Pair<C> {
         if fate.marked && ecn.is_capable() {
             ecn = Ecn::Ce;
         }
-        let mut at = self.now.0;
-        if way == Way::Forth {
-            self.busy_until = self.busy_until.max(at) + self.byte_time * u64::from(segment.length + 52);
-            at = self.busy_until;
-        }
-        at += self.delay + fate.later;
         for copy in [Some(at), fate.again_after.map(|after| at + after)].into_iter().flatten() {
             self.count += 1;
             self.coming.insert((copy, self.count), (way, segment, ecn));

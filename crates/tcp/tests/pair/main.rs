@@ -6,6 +6,7 @@ mod everything;
 mod link;
 mod losses;
 mod marks;
+mod ns3;
 mod reno;
 mod timers;
 mod windows;

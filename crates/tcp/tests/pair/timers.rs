@@ -63,7 +63,9 @@ fn data_is_sent_again_after_a_timeout_that_doubles() {
         assert_eq!(times, expected[..times.len()]);
         assert!(pair.sender.is_done() && times.len() >= 3);
         assert_eq!(pair.sender.control().timeouts.len(), times.len() - 1);
-        assert_eq!(pair.sender.control().window, u64::from(params.mss) + 1_001);
+        // ns-3 does not count what was in flight at the timeout.
+        let grown = if params.loss_end_counts_beyond { 0 } else { 1_000 };
+        assert_eq!(pair.sender.control().window, u64::from(params.mss) + grown);
     }
 }
 
@@ -152,6 +154,7 @@ fn a_closed_window_is_probed_with_backoff_until_it_opens() {
             window: (way == Way::Back && number > 0 && now < Nanos(4_000 * MS)).then_some(0),
             ..Fate::default()
         };
+        let params = TcpParams { quick_acks: 0, ..params };
         let mut pair = Pair::new(&params, Reno::fixed(params.mss, 2), Some(10 * mss), plan);
         pair.connect();
         assert!(pair.finish(Nanos(20_000 * MS)));

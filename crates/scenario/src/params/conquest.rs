@@ -1,0 +1,115 @@
+//! The ConQuest AQM.
+
+use super::TIME;
+use crate::describe::Kind;
+use crate::dom::{Node, Raw};
+use crate::explain::Written;
+use crate::keys::{Field, Keys, choice};
+use crate::problem::Problem;
+use crate::read::Findings;
+use crate::value::names;
+use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Step, Steps, WeightUnit};
+use queuescope_wire::Nanos;
+
+/// All but how old counts go away and how windows are weighed, which are the defaults.
+pub(crate) fn conquest_aqm<K: Keys>(params: &mut ConQuestAqmParams, keys: &mut K) {
+    let sketch = &mut params.sketch;
+    keys.within("snapshots", &mut sketch.snapshots, 2..=64, "Snapshots of the sketch: h.");
+    keys.within("rows", &mut sketch.rows, 1..=8, "Rows of each: R.");
+    keys.within("columns", &mut sketch.columns, 1..=65_536, "Columns of each: C.");
+    keys.within("window", &mut sketch.window, Nanos(1_000)..=*TIME.end(), "The length of a snapshot's window: T.");
+    keys.key("unit", &mut params.unit, "What the weight of a flow in the queue is.");
+    keys.within("tau", &mut params.tau, TIME, "Packets that waited no longer are left alone.");
+    keys.within(
+        "threshold",
+        &mut params.threshold,
+        0.0..=1e15,
+        "The weight from which on a flow is acted on, in the unit: w_T.",
+    );
+    keys.key("curve", &mut params.curve, "With which probability a packet of a flow of some weight is chosen.");
+    keys.key("response", &mut params.response, "What becomes of a packet that was chosen.");
+    keys.key("act-at", &mut params.act_at, "Where that happens.");
+}
+
+names! {
+    WeightUnit, "a unit of weights":
+        "packets" = WeightUnit::Packets, "bytes" = WeightUnit::Bytes,
+        "share-of-departed" = WeightUnit::ShareOfDeparted, "share-of-delay" = WeightUnit::ShareOfDelay;
+    Response, "a response":
+        "mark-or-drop" = Response::MarkOrDrop, "mark-only" = Response::MarkOnly, "drop" = Response::Drop;
+}
+
+choice! {
+    Curve, "curve of the ConQuest AQM", keys;
+    "threshold", "From the threshold on, all.", Self::Threshold, Self::Threshold => {};
+    "linear", "Rising from the threshold on.",
+        Self::Linear { full: 512.0 }, Self::Linear { full } => {
+            keys.within("full", full, 1e-12..=1e15, "How far above the threshold it is 1.");
+        };
+    "squared", "Rising with the square from the threshold on.",
+        Self::Squared { full: 512.0 }, Self::Squared { full } => {
+            keys.within("full", full, 1e-12..=1e15, "How far above the threshold it is 1.");
+        };
+    "steps", "As a table says, whatever the threshold.",
+        Self::Steps(Steps::default()), Self::Steps(steps) => {
+            keys.key("steps", steps, "Pairs of a weight from which on, and a probability: [[100, 0.1], [500, 1.0]].");
+        };
+}
+
+choice! {
+    ActAt, "place of the ConQuest AQM", keys;
+    "egress", "Behind the queue, on the packet that was chosen.", Self::Egress, Self::Egress => {};
+    "ingress", "Before the queue, on later packets of its flow.",
+        Self::Ingress(HoldParams::default()), Self::Ingress(params) => {
+            keys.within("hold", &mut params.hold, TIME, "For how long it acts on a flow after it was fed back.");
+            keys.within("registers", &mut params.registers, 1..=1 << 20, "Registers that remember flows.");
+        };
+}
+
+impl Field for Steps {
+    fn blank() -> Self {
+        Self::default()
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        const HELP: &str = "write pairs of a weight and a probability: [[100, 0.1], [500, 1.0]]";
+        let Raw::List(items) = &node.value else {
+            return findings.problem(|| {
+                Problem::new("steps are a list of pairs")
+                    .at(node.place.clone(), format!("this is {}", node.kind()))
+                    .help(HELP)
+            });
+        };
+        let mut steps = Vec::with_capacity(items.len());
+        for item in items {
+            let Raw::List(pair) = &item.value else {
+                return findings
+                    .problem(|| Problem::new("a step is a pair").at(item.place.clone(), "not a pair").help(HELP));
+            };
+            let [weight, share] = pair.as_slice() else {
+                return findings
+                    .problem(|| Problem::new("a step is a pair").at(item.place.clone(), "not a pair").help(HELP));
+            };
+            let (mut from, mut probability) = (0.0, 0.0);
+            from.read(weight, findings);
+            probability.read(share, findings);
+            steps.push(Step { from, probability });
+        }
+        match Self::new(steps) {
+            Ok(steps) => *self = steps,
+            Err(error) => findings.problem(|| {
+                Problem::new("the steps are no curve").at(node.place.clone(), error.to_string()).help(HELP)
+            }),
+        }
+    }
+
+    fn write(&self) -> Written {
+        let steps: Vec<_> =
+            self.steps().iter().map(|step| format!("[{:?}, {:?}]", step.from, step.probability)).collect();
+        Written::Inline(format!("[{}]", steps.join(", ")))
+    }
+
+    fn kind() -> Kind {
+        Kind::List(Box::new(Kind::List(Box::new(Kind::Number))))
+    }
+}

@@ -1,0 +1,43 @@
+//! What a user reads who wrote something wrong: each file in `errors/` with what is said about it.
+//!
+//! Lines `#--set KEY=VALUE` of a file are its overrides. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-scenario
+//! --test errors` writes the texts anew; read them.
+
+#![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]
+
+mod common;
+
+use queuescope_scenario::{Override, Scenario};
+use std::path::Path;
+
+#[test]
+fn each_error_is_shown_in_the_text_under_a_caret() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors");
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    for (name, bytes) in common::files(&folder, "toml") {
+        let text = String::from_utf8_lossy(&bytes);
+        let overrides: Vec<_> =
+            text.lines().filter_map(|line| line.strip_prefix("#--set ")).map(Override::new).collect();
+        let error = match Scenario::parse_bytes(&format!("{name}.toml"), &bytes, &overrides) {
+            Ok(scenario) => panic!("{name} has nothing wrong: {scenario:?}"),
+            Err(error) => error,
+        };
+        assert_eq!(error.messages().count(), error.count().min(20), "{name}");
+        let shown = error.render(100, false);
+        assert_eq!(shown.trim_end(), error.to_string());
+        let golden = folder.join(format!("{name}.txt"));
+        if update {
+            std::fs::write(&golden, shown).expect("the text is written");
+        } else {
+            let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+            assert_eq!(shown, expected, "{name}: if that is better, UPDATE_GOLDEN=1");
+        }
+    }
+}
+
+#[test]
+fn colours_are_there_if_asked_for() {
+    let error = Scenario::parse("x.toml", "seed = -1", &[]).unwrap_err();
+    assert!(error.render(80, true).contains('\u{1b}'));
+    assert!(!error.render(80, false).contains('\u{1b}'));
+}
