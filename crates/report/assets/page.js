@@ -37,6 +37,7 @@ const parts = [
       'section',
       { id: 'depth', 'aria-labelledby': 'depth-title' },
       el('div', { class: 'bar' }, el('h2', { id: 'depth-title' }, depthTitle(report)), chart.tools),
+      depthHint(report),
       chart.element,
       panel,
     ),

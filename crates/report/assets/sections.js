@@ -9,6 +9,16 @@ const queueName = (report) => (report.sim ? `queue of ${report.sim.meter}` : 'qu
 
 const depthTitle = (report) => (report.sim ? `Depth of the ${queueName(report)} over time` : 'Queue depth over time');
 
+/** From when on the times of the queue count, where the page has another time too. */
+const depthHint = (report) =>
+  report.sim
+    ? el(
+        'p',
+        { class: 'hint' },
+        `From here on times count from the first packet that came to this queue after the warm-up, ${moment(report.input.first_ns, 1e7)} into the simulation.`,
+      )
+    : null;
+
 /** The verdict: one sentence on the queue, one on who filled it. */
 function headline(report) {
   const { totals, bursts, setup } = report;

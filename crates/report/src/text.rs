@@ -42,7 +42,8 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     if let Some(sim) = &report.sim {
         sim::write(sim, &input.name, out)?;
-        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}", plain(&sim.meter))?;
+        let from = format!("{DIM}times count from its first packet, {} into the run{DIM:#}", duration(input.first_ns));
+        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}  {from}", plain(&sim.meter))?;
     }
     let flows: Vec<_> = totals
         .flows

@@ -45,6 +45,13 @@ scenario  two kinds of flows
 }
 
 #[test]
+fn it_is_said_from_when_on_times_count() {
+    let mut written = Vec::new();
+    text::write(&sample::simulated(), &mut written).unwrap();
+    assert!(String::from_utf8(written).unwrap().contains("times count from its first packet, 4.00 s into the run"));
+}
+
+#[test]
 fn what_is_not_there_has_no_table() {
     assert_eq!(lines(&sample::nothing_simulated()).len(), 4);
     let mut report = sample::simulated();
