@@ -129,7 +129,7 @@ fn simulate(
         input: model::Input {
             name: args.scenario.display().to_string(),
             format: "scenario".to_owned(),
-            first_ns: 0,
+            first_ns: metered.span.map_or(0, |(first, _)| first.0),
             damage: None,
         },
         packets: metered.packets,

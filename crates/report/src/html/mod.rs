@@ -12,12 +12,11 @@ use crate::model::Report;
 use std::io::{self, Write};
 
 /// The style sheets, in order of the cascade.
-const STYLES: [&str; 5] = [
+const STYLES: [&str; 4] = [
     include_str!("../../assets/uplot/uPlot.min.css"),
     include_str!("../../assets/page.css"),
     include_str!("../../assets/parts.css"),
     include_str!("../../assets/burst.css"),
-    include_str!("../../assets/sim.css"),
 ];
 
 /// The chart library, with the licence that goes wherever it goes.
@@ -25,7 +24,7 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 19] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
@@ -40,12 +39,19 @@ const SCRIPTS: [&str; 19] = [
     include_str!("../../assets/sections.js"),
     include_str!("../../assets/setup.js"),
     include_str!("../../assets/tap.js"),
+];
+
+/// What only the page of a simulation needs: style, and scripts that come after the others.
+const SIM_STYLE: &str = include_str!("../../assets/sim.css");
+const SIM_SCRIPTS: [&str; 4] = [
     include_str!("../../assets/course.js"),
     include_str!("../../assets/simcharts.js"),
     include_str!("../../assets/completion.js"),
     include_str!("../../assets/sim.js"),
-    include_str!("../../assets/page.js"),
 ];
+
+/// The script that puts the page together, after all others.
+const PAGE: &str = include_str!("../../assets/page.js");
 
 /// The skeleton of the page: everything that is there without a script.
 const BODY: &str = include_str!("../../assets/body.html");
@@ -63,7 +69,8 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<meta name=\"color-scheme\" content=\"light dark\">")?;
     writeln!(out, "<meta name=\"generator\" content=\"queuescope {}\">", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "<link rel=\"icon\" href=\"data:,\">\n<title>{name} – queuescope</title>")?;
-    for style in STYLES {
+    let of_sim = report.sim.is_some();
+    for style in STYLES.into_iter().chain(of_sim.then_some(SIM_STYLE)) {
         writeln!(out, "<style>")?;
         lines(style, out)?;
         writeln!(out, "</style>")?;
@@ -74,7 +81,8 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "</script>\n<script>\n/*\n{LIBRARY_LICENCE}\n*/\n{LIBRARY}\n</script>")?;
     writeln!(out, "<script>\n(() => {{\n'use strict';")?;
     writeln!(out, "const VERSION = '{}';", env!("CARGO_PKG_VERSION"))?;
-    for script in SCRIPTS {
+    let of_sim: &[&str] = if of_sim { &SIM_SCRIPTS } else { &[] };
+    for script in SCRIPTS.iter().chain(of_sim).chain([&PAGE]) {
         lines(script, out)?;
     }
     writeln!(out, "}})();\n</script>\n</body>\n</html>")
@@ -105,6 +113,10 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn all_scripts() -> impl Iterator<Item = &'static str> {
+        SCRIPTS.into_iter().chain(SIM_SCRIPTS).chain([PAGE])
+    }
+
     #[test]
     fn what_html_takes_for_markup_is_escaped() {
         assert_eq!(escape("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&#39;");
@@ -113,18 +125,18 @@ mod tests {
     #[test]
     fn no_string_of_a_script_goes_over_a_line() {
         // Such a string would lose its indentation.
-        for line in SCRIPTS.iter().flat_map(|script| script.lines()) {
+        for line in all_scripts().flat_map(str::lines) {
             assert!(line.matches('`').count() % 2 == 0 || line.trim_start().starts_with(['*', '/']), "{line}");
         }
     }
 
     #[test]
     fn no_script_can_end_its_block_early() {
-        for script in SCRIPTS.iter().chain([&LIBRARY, &LIBRARY_LICENCE]) {
+        for script in all_scripts().chain([LIBRARY, LIBRARY_LICENCE]) {
             let script = script.to_ascii_lowercase();
             assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains("<script"));
         }
-        for style in STYLES {
+        for style in STYLES.into_iter().chain([SIM_STYLE]) {
             assert!(!style.to_ascii_lowercase().contains("</style"));
         }
         assert!(!LIBRARY_LICENCE.contains("*/"));
