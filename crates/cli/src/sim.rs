@@ -58,6 +58,7 @@ pub fn run(args: &Sim) -> Result<Outcome> {
 }
 
 /// Reads the files that the scenario names: traces of links, captures.
+#[allow(clippy::disallowed_methods, reason = "the command opens files")]
 fn files(args: &Sim, scenario: &Scenario) -> Result<(Files, Vec<Skipped>)> {
     let folder = args.scenario.parent().unwrap_or(Path::new("."));
     let (mut files, mut skipped) = (Files::default(), Vec::new());
@@ -76,6 +77,7 @@ fn files(args: &Sim, scenario: &Scenario) -> Result<(Files, Vec<Skipped>)> {
 }
 
 /// Reads the scenario with what replaces parts of it.
+#[allow(clippy::disallowed_methods, reason = "the command opens files")]
 fn read(args: &Sim) -> Result<Scenario> {
     let name = args.scenario.display().to_string();
     let text = if source::is_standard_input(&args.scenario) {
