@@ -5,9 +5,13 @@
 //! stands in a block of JSON that no flow name can end (`embed`), and the scripts only ever show it as text.
 
 mod embed;
+mod sweep;
 
 use crate::model::Report;
+use serde::Serialize;
 use std::io::{self, Write};
+
+pub use sweep::write as write_sweep;
 
 /// The style sheets, in order of the cascade.
 const STYLES: [&str; 4] = [
@@ -48,7 +52,12 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// Writes `report` as one self-contained page.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let name = escape(&report.input.name);
+    page(&report.input.name, report, &SCRIPTS, out)
+}
+
+/// Writes a page that `scripts` draw from `data`.
+fn page(name: &str, data: &impl Serialize, scripts: &[&str], out: &mut impl Write) -> io::Result<()> {
+    let name = escape(name);
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
@@ -62,11 +71,11 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "</head>\n{BODY}")?;
     write!(out, "<script type=\"application/json\" id=\"report-data\">")?;
-    embed::json(report, out)?;
+    embed::json(data, out)?;
     writeln!(out, "</script>\n<script>\n/*\n{LIBRARY_LICENCE}\n*/\n{LIBRARY}\n</script>")?;
     writeln!(out, "<script>\n(() => {{\n'use strict';")?;
     writeln!(out, "const VERSION = '{}';", env!("CARGO_PKG_VERSION"))?;
-    for script in SCRIPTS {
+    for script in scripts {
         lines(script, out)?;
     }
     writeln!(out, "}})();\n</script>\n</body>\n</html>")
@@ -105,14 +114,14 @@ mod tests {
     #[test]
     fn no_string_of_a_script_goes_over_a_line() {
         // Such a string would lose its indentation.
-        for line in SCRIPTS.iter().flat_map(|script| script.lines()) {
+        for line in SCRIPTS.iter().chain(&sweep::SCRIPTS).flat_map(|script| script.lines()) {
             assert!(line.matches('`').count() % 2 == 0 || line.trim_start().starts_with(['*', '/']), "{line}");
         }
     }
 
     #[test]
     fn no_script_can_end_its_block_early() {
-        for script in SCRIPTS.iter().chain([&LIBRARY, &LIBRARY_LICENCE]) {
+        for script in SCRIPTS.iter().chain(&sweep::SCRIPTS).chain([&LIBRARY, &LIBRARY_LICENCE]) {
             let script = script.to_ascii_lowercase();
             assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains("<script"));
         }
