@@ -138,7 +138,7 @@ impl Wrong {
         let wrong: Vec<_> = told
             .into_iter()
             .filter(|(names, _)| names.count > 0)
-            .map(|(names, what)| format!("{} {what}: {names}", names.count))
+            .map(|(names, what)| format!("{} {what}:{names}", names.count))
             .collect();
         Ok(Outcome::of((!wrong.is_empty()).then(|| wrong.join("\n"))))
     }

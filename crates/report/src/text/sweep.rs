@@ -122,11 +122,16 @@ fn line(sweep: &Sweep, row: &SweepRow, columns: &[&Column], widths: &[usize], ou
     }
     let mut text = String::new();
     for column in columns {
-        let shown = half(&column).map_or_else(String::new, |half| format!("±{}", (column.shown)(half)));
+        let shown = half(&column).map_or_else(String::new, |half| spread(half, column.shown));
         let width = column.gap + column.width;
         text.push_str(&format!("{shown:>width$}"));
     }
     writeln!(out, "{DIM}{}{DIM:#}", text.trim_end())
+}
+
+/// Half of a width; what is zero is that of any unit.
+fn spread(half: f64, shown: fn(f64) -> String) -> String {
+    if half == 0.0 { "±0".to_owned() } else { format!("±{}", shown(half)) }
 }
 
 /// How wide the values of each parameter are.
