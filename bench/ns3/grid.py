@@ -44,9 +44,9 @@ KEYS = ["goodput_mbps", "offered", "dropped", "marked", "delay_mean_ms", "delay_
 # The two scenarios that speed is measured on.
 SPEED_CELLS = [
     {"cell": 0, "aqm": "pie", "cc": "cubic", "flows": 10, "rate_mbps": 100, "rtt_ms": 40, "buffer_bdp": 1.0,
-     "udp_load": 0.0, "udp_flows": 0, "duration_s": 30, "warmup_s": 5},
+     "udp_load": 0.0, "udp_flows": 0, "duration_s": 30, "warmup_s": 0},
     {"cell": 0, "aqm": "pie", "cc": "cubic", "flows": 50, "rate_mbps": 1000, "rtt_ms": 10, "buffer_bdp": 1.0,
-     "udp_load": 0.0, "udp_flows": 0, "duration_s": 5, "warmup_s": 2},
+     "udp_load": 0.0, "udp_flows": 0, "duration_s": 5, "warmup_s": 0},
 ]
 
 
@@ -83,8 +83,26 @@ def ours(cell, seed, prefix=()):
     file = folder / f"c{cell['cell']:02}-s{seed:02}.toml"
     file.write_text(scenario.scenario(cell, seed))
     before = time.monotonic()
-    told = execute([*prefix, str(QUEUESCOPE), "sim", str(file), "--json"])
-    return {**told, "wall_s": told.get("wall_s", time.monotonic() - before)}
+    out = output_of([*prefix, str(QUEUESCOPE), "sim", str(file), "--json", "--meter", "none"])
+    wall = time.monotonic() - before
+    told = next((line for line in map(json.loads, out.splitlines()) if line["kind"] == "sim"), None)
+    if told is None:
+        raise Failed(f"{file}: queuescope tells of no simulation")
+    link = told["links"][0]
+    return {
+        "goodput_mbps": sum(group["goodput_bps"] for group in told["groups"]) / 1e6,
+        "offered": link["offered_packets"],
+        "dropped": sum(link["drops"].values()),
+        "marked": sum(link["marks"].values()),
+        "delay_mean_ms": link["sojourn"]["mean_ns"] / 1e6,
+        "delay_p95_ms": link["sojourn"]["p95_ns"] / 1e6,
+        "drops": link["drops"],
+        "marks": link["marks"],
+        "retransmissions": sum(group["retransmissions"] for group in told["groups"]),
+        "timeouts": sum(group["timeouts"] for group in told["groups"]),
+        "packet_hops": told["hops"],
+        "wall_s": wall,
+    }
 
 
 @functools.cache
@@ -102,6 +120,14 @@ stopping = threading.Event()
 
 
 def execute(command):
+    out = output_of(command)
+    try:
+        return json.loads(out)
+    except json.JSONDecodeError as error:
+        raise Failed(f"{' '.join(command)}: no JSON: {error}") from error
+
+
+def output_of(command):
     if stopping.is_set():
         raise Failed("stopped")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -112,10 +138,7 @@ def execute(command):
         running.discard(process)
     if process.returncode != 0:
         raise Failed(f"{' '.join(command)}: status {process.returncode}: {err.strip()[-2000:]}")
-    try:
-        return json.loads(out)
-    except json.JSONDecodeError as error:
-        raise Failed(f"{' '.join(command)}: no JSON: {error}") from error
+    return out
 
 
 def path_of(side, cell, seed):

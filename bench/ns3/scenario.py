@@ -57,7 +57,7 @@ def discipline(cell, plan):
     if cell["aqm"] in ("codel", "fqcodel"):
         lines = [f"[link.discipline.{'codel' if cell['aqm'] == 'codel' else 'fq-codel'}]", 'flavour = "ns3"',
                  f"ecn = {ecn}"]
-        return lines + ([threshold] if dctcp else []) + (['quantum = "1500B"'] if cell["aqm"] == "fqcodel" else [])
+        return lines + ([threshold] if dctcp else []) + (['quantum = "1502B"'] if cell["aqm"] == "fqcodel" else [])
     lines = ["[link.discipline.red]", f'mean-packet = "{PACKET}B"', f"ecn = {ecn}"]
     if dctcp:
         return lines + ["hard-drop = false", "gentle = false", "weight = 1.0",

@@ -44,7 +44,7 @@ impl PieGains {
 
     /// The powers of two that are nearest to them, as left shifts: 9 and 19 for the paper's.
     pub fn shifts(self) -> (u32, u32) {
-        let nearest = |gain: f64| gain.max(1.0).log2().round().min(31.0) as u32;
+        let nearest = |gain: f64| libm::log2(gain.max(1.0)).round().min(31.0) as u32;
         let (alpha, beta) = self.per_microsecond();
         (nearest(alpha), nearest(beta))
     }

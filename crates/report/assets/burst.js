@@ -128,9 +128,9 @@ function worst(report, burst, slots) {
       'p',
       { class: 'hint' },
       'The figures below are estimated, from the summary that a monitor of little memory keeps.',
-      report.tap ? null : ' For the exact answer, run this command, with any other options that the report was made with:',
+      report.tap || report.sim ? null : ' For the exact answer, run this command, with any other options that the report was made with:',
     ),
-    report.tap ? null : command(whyCommand(report, burst)),
+    report.tap || report.sim ? null : command(whyCommand(report, burst)),
     el(
       'div',
       { class: 'kinds' },
@@ -235,18 +235,22 @@ function timeArgument(ns) {
 /** A command to copy: a click selects all of it. */
 function command(text) {
   const code = el('code', { tabindex: '0' }, text);
-  const copy = button('Copy', () => copyText(text, code, copy), { class: 'quiet', 'aria-label': 'Copy the command' });
-  return el('div', { class: 'command' }, code, copy);
+  return el('div', { class: 'command' }, code, copyButton('command', code));
 }
 
-async function copyText(text, code, copy) {
-  try {
-    await navigator.clipboard.writeText(text);
-    copy.textContent = 'Copied';
-    announce('The command is copied.');
-  } catch {
-    // Browsers may keep the clipboard from a page; what is selected can be copied by hand.
-    getSelection().selectAllChildren(code);
-    announce('The command is selected.');
-  }
+/** Copies the text of `from`, which is a `what`. */
+function copyButton(what, from) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(from.textContent);
+      press.textContent = 'Copied';
+      announce(`The ${what} is copied.`);
+    } catch {
+      // Browsers may keep the clipboard from a page; what is selected can be copied by hand.
+      getSelection().selectAllChildren(from);
+      announce(`The ${what} is selected.`);
+    }
+  };
+  const press = button('Copy', copy, { class: 'quiet', 'aria-label': `Copy the ${what}` });
+  return press;
 }

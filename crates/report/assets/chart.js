@@ -6,6 +6,24 @@ const STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => 
 const NARROWEST = 1.5; // CSS pixels of a bucket
 const FEWEST = 8; // buckets that stay in view at the deepest zoom
 
+/** How axes look, and how wide one is at `least`: wide enough for its longest label, as of a delay of an hour. */
+function axisLook(narrow) {
+  const [size, font] = [narrow ? 11 : 12, cssVariable('--font')];
+  const axis = {
+    stroke: cssVariable('--ink-soft'),
+    font: `${size}px ${font}`,
+    grid: { stroke: cssVariable('--rule'), width: 1 },
+    ticks: { stroke: cssVariable('--rule'), width: 1, size: 4 },
+    gap: 4,
+  };
+  const room = (least) => (plot, labels) => {
+    plot.ctx.font = `${size * uPlot.pxRatio}px ${font}`;
+    const widest = Math.max(0, ...(labels ?? []).map((label) => plot.ctx.measureText(label ?? '').width));
+    return Math.max(least, Math.ceil(widest / uPlot.pxRatio) + 12);
+  };
+  return [axis, room];
+}
+
 class Chart {
   #plot = null;
   #source = null;
@@ -28,7 +46,7 @@ class Chart {
     this.readout = el('p', { class: 'readout', 'aria-hidden': 'true' });
     this.legend = el('ul', { class: 'legend', 'aria-label': 'Flows in the chart; press one to hide or show it' });
     this.caption = el('p', { class: 'caption' });
-    this.whole = button('All', () => this.reset(), { class: 'quiet', 'aria-label': 'Show the whole capture' });
+    this.whole = button('All', () => this.reset(), { class: 'quiet', 'aria-label': 'Show the whole time' });
     this.tools = el(
       'div',
       { class: 'tools', role: 'group', 'aria-label': 'Zoom' },
@@ -127,19 +145,7 @@ class Chart {
     const seam = (plot) => (crowded(plot) ? 'transparent' : surface);
     const size = this.#size(width);
     const narrow = size.width < 560;
-    const axis = {
-      stroke: cssVariable('--ink-soft'),
-      font: `${narrow ? 11 : 12}px ${cssVariable('--font')}`,
-      grid: { stroke: cssVariable('--rule'), width: 1 },
-      ticks: { stroke: cssVariable('--rule'), width: 1, size: 4 },
-      gap: 4,
-    };
-    // Wide enough for the longest label: delays of an hour are rare, and not to be cut off.
-    const room = (least) => (plot, labels) => {
-      plot.ctx.font = `${(narrow ? 11 : 12) * uPlot.pxRatio}px ${cssVariable('--font')}`;
-      const widest = Math.max(0, ...(labels ?? []).map((label) => plot.ctx.measureText(label ?? '').width));
-      return Math.max(least, Math.ceil(widest / uPlot.pxRatio) + 12);
-    };
+    const [axis, room] = axisLook(narrow);
     const options = {
       ...size,
       padding: [LANES, 0, 0, 0],
@@ -252,7 +258,9 @@ class Chart {
     const [from, to] = this.range;
     this.whole.disabled = this.all;
     const span = this.all
-      ? 'The whole capture'
+      ? this.report.sim
+        ? 'The whole simulation'
+        : 'The whole capture'
       : `${moment(from, (to - from) / 100, to)} to ${moment(to, (to - from) / 100, to)}`;
     this.caption.textContent = source.outline
       ? `${span}. Depth over time was not kept: each block is a burst, as long and as deep as it was.`

@@ -24,16 +24,19 @@ const somethingToDraw = report.totals.packets > 0 && (report.series?.mean_bytes.
 const chart = somethingToDraw ? new Chart(report, timeline, pick) : null;
 const bursts = report.bursts.length ? new BurstTable(report.bursts, pick) : null;
 const panel = el('div', { id: 'panel' });
+const simulated = simulation(report, colours);
+const charts = [chart, ...simulated.charts].filter(Boolean);
 
 const parts = [
   headline(report),
   ...notices(report),
   keyNumbers(report),
+  ...simulated.sections,
   chart &&
     el(
       'section',
       { id: 'depth', 'aria-labelledby': 'depth-title' },
-      el('div', { class: 'bar' }, el('h2', { id: 'depth-title' }, 'Queue depth over time'), chart.tools),
+      el('div', { class: 'bar' }, el('h2', { id: 'depth-title' }, depthTitle(report)), chart.tools),
       chart.element,
       panel,
     ),
@@ -105,7 +108,7 @@ function theme(name) {
     }
     theme(next);
   };
-  chart?.refresh();
+  for (const each of charts) each.refresh();
 }
 
 let kept = null;
@@ -116,7 +119,7 @@ try {
 }
 theme(themes.includes(kept) ? kept : 'auto');
 themeButton.hidden = false;
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart?.refresh());
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.forEach((each) => each.refresh()));
 
 // On paper: light, everything open, the chart as wide as the sheet.
 
@@ -124,11 +127,11 @@ addEventListener('beforeprint', () => {
   root.dataset.print = '';
   for (const details of document.querySelectorAll('details')) details.open = true;
   bursts?.showAll();
-  chart?.refresh(680);
+  for (const each of charts) each.refresh(680);
 });
 addEventListener('afterprint', () => {
   delete root.dataset.print;
-  chart?.refresh();
+  for (const each of charts) each.refresh();
 });
 
 root.dataset.ready = 'true';

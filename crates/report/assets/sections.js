@@ -4,6 +4,11 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 const dropped = (report) => sum(Object.values(report.totals.drops));
 const burstsFound = (report) => report.bursts.length + (report.bursts_left_out ?? 0);
 
+/** What the queue of the report is called: that of a link, where a simulation has many. */
+const queueName = (report) => (report.sim ? `queue of ${report.sim.meter}` : 'queue');
+
+const depthTitle = (report) => (report.sim ? `Depth of the ${queueName(report)} over time` : 'Queue depth over time');
+
 /** The verdict: one sentence on the queue, one on who filled it. */
 function headline(report) {
   const { totals, bursts, setup } = report;
@@ -11,15 +16,21 @@ function headline(report) {
   const lead = el('p', { class: 'lead' });
   const drops = dropped(report);
   if (totals.packets === 0) {
-    title.append('There was nothing to analyse: the input holds no packets.');
+    title.append(
+      report.sim
+        ? `There was nothing to analyse: no packet passed the ${queueName(report)} after the warm-up.`
+        : 'There was nothing to analyse: the input holds no packets.',
+    );
     lead.append(
-      report.skipped.length ? 'What was skipped, and why, stands below.' : 'Check that the file is the one you meant.',
+      report.sim
+        ? 'Other queues may have had packets; what became of them stands below.'
+        : report.skipped.length ? 'What was skipped, and why, stands below.' : 'Check that the file is the one you meant.',
     );
   } else if (bursts.length === 0) {
     title.append(
       totals.peak_delay_ns === 0
-        ? 'The queue stayed empty: no packet had to wait.'
-        : `The queue stayed calm: no packet waited ${duration(setup.tau_ns)} or longer.`,
+        ? `The ${queueName(report)} stayed empty: no packet had to wait.`
+        : `The ${queueName(report)} stayed calm: no packet waited ${duration(setup.tau_ns)} or longer.`,
     );
     if (totals.peak_delay_ns > 0)
       lead.append(
@@ -28,7 +39,7 @@ function headline(report) {
     lead.append(drops ? `${plural(drops, 'packet')} dropped.` : 'Nothing was dropped.');
   } else {
     title.append(
-      `The queue reached `,
+      `The ${queueName(report)} reached `,
       el('b', {}, duration(totals.peak_delay_ns)),
       ` (${bytes(totals.peak_depth_bytes)}) in ${plural(burstsFound(report), 'burst')}.`,
     );
@@ -92,7 +103,9 @@ function keyNumbers(report) {
       setup.rate_bps === null ? 'not given' : rate(setup.rate_bps),
       setup.rate_bps === null
         ? 'departure times were in the input'
-        : `queue limit: ${setup.limit.replace(/(\d) (?=\w+$)/, `$1${THIN}`)}`,
+        : report.sim
+          ? `queue: ${setup.limit}`
+          : `queue limit: ${setup.limit.replace(/(\d) (?=\w+$)/, `$1${THIN}`)}`,
     ),
     totals.utilisation === null
       ? tile('Offered', totals.offered_bps === null ? 'all at once' : rate(totals.offered_bps), 'mean over the input')

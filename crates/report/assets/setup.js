@@ -8,19 +8,18 @@ function setupSection(report) {
     el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
   const facts = [
     pair('Input', input.name === '-' ? 'standard input' : input.name, input.format),
-    pair('First packet', date(input.first_ns), 'all times count from here'),
+    report.sim ? null : pair('First packet', date(input.first_ns), 'all times count from here'),
     pair(
-      'Link rate',
+      report.sim ? 'Rate of the link' : 'Link rate',
       setup.rate_bps === null ? 'none' : rate(setup.rate_bps),
-      setup.rate_bps === null ? 'the input says when packets left' : 'packets were sent one by one at this rate',
+      report.sim
+        ? `${report.sim.meter}; times count from the start of the simulation`
+        : setup.rate_bps === null
+          ? 'the input says when packets left'
+          : 'packets were sent one by one at this rate',
     ),
-    pair('Queue limit', setup.limit),
-    pair(
-      'Speed-up',
-      setup.speedup,
-      setup.speedup === '1' ? 'packets sent as fast as captured' : 'times faster than captured',
-    ),
-    pair('Overhead', setup.overhead, 'bytes of layer 2 added to every packet'),
+    pair(report.sim ? 'Queue' : 'Queue limit', setup.limit),
+    ...(report.sim ? [] : capturePairs(setup, pair)),
     pair('Flows told apart by', setup.granularities.join(', ')),
     pair('tau', duration(setup.tau_ns), setup.tau_source),
     pair('alpha', percent(setup.alpha), 'a flow with at least this share is a culprit'),
@@ -35,6 +34,15 @@ function setupSection(report) {
     pair('Snapshot window', duration(sketch.window_ns), sketch.window_source),
   ];
   return section('setup', 'How it was analysed', el('dl', { class: 'setup' }, facts), terms());
+}
+
+/** What only concerns packets that were captured. */
+function capturePairs(setup, pair) {
+  const fast = setup.speedup === '1' ? 'packets sent as fast as captured' : 'times faster than captured';
+  return [
+    pair('Speed-up', setup.speedup, fast),
+    pair('Overhead', setup.overhead, 'bytes of layer 2 added to every packet'),
+  ];
 }
 
 function terms() {
@@ -70,6 +78,7 @@ function terms() {
       'Direct, indirect, original',
       'Who made a packet wait: flows that left the queue while it waited; flows that left before it came, since the queue was last empty; flows whose packets raised the queue to where it stood as it came.',
     ],
+    ['Goodput', 'Payload that receivers of a simulation got in order, without what was sent again.'],
     ['Packets hit', 'Packets that waited tau or longer, whoever sent them.'],
     ['Precision', 'Of the packets that the sketch blamed, how many belonged to a flow that was to blame.'],
     ['Recall', 'Of the packets that belonged to a flow to blame, how many the sketch found.'],

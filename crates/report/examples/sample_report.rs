@@ -1,6 +1,7 @@
 //! Writes a made-up report as a page, to look at: `cargo run -p queuescope-report --example sample_report page.html [kind]`.
 //!
-//! Kinds: `usual`, `calm`, `many`, `empty`, `without-rate`, `hostile`.
+//! Kinds: `usual`, `calm`, `many`, `empty`, `without-rate`, `hostile`, `simulated`,
+//! `nothing-simulated`.
 
 #[path = "../tests/common/sample.rs"]
 #[allow(missing_docs, reason = "shared with the tests")]
@@ -12,7 +13,9 @@ use std::io::{self, BufWriter, Write};
 fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
-        eprintln!("usage: sample_report PAGE.html [usual|calm|many|empty|without-rate|hostile]");
+        eprintln!(
+            "usage: sample_report PAGE.html [usual|calm|many|empty|without-rate|hostile|simulated|nothing-simulated]"
+        );
         std::process::exit(2);
     };
     let kind = arguments.next().unwrap_or_else(|| "usual".to_owned());

@@ -117,11 +117,122 @@ fn a_command_to_copy_does_only_what_it_says() {
     }
 }
 
+/// What a page of a simulation shows, and does when asked to; none without a browser.
+static LOOK: LazyLock<Option<serde_json::Value>> = LazyLock::new(|| {
+    let directory = tempfile::tempdir().unwrap();
+    let page = page(&sample::simulated(), include_str!("common/look.js"), directory.path(), "page.html");
+    let told = told(directory.path(), &[(page, 1280)])?;
+    let told: serde_json::Value = serde_json::from_str(&told[0]).unwrap();
+    assert_eq!(told["errors"], "");
+    Some(told)
+});
+
+/// The cells of a table's row that begins with `name`, without the narrow spaces before units.
+fn row(table: &serde_json::Value, name: &str) -> Vec<String> {
+    let cells = |row: &serde_json::Value| -> Vec<String> {
+        row.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap().replace('\u{202f}', " ")).collect()
+    };
+    table.as_array().unwrap().iter().map(cells).find(|row| row[0].starts_with(name)).expect("such a row")
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().unwrap().replace('\u{202f}', " ")
+}
+
+#[test]
+fn a_simulation_is_told_in_tables() {
+    let Some(look) = &*LOOK else { return };
+    let sim = sample::simulated().sim.unwrap();
+    let sections: Vec<_> = look["sections"].as_array().unwrap().iter().map(text).collect();
+    let first = ["Simulation: two kinds of flows", "Links", "Groups of flows", "The simulation over time", "54 flows"];
+    assert_eq!(sections[..5], first);
+    assert!(sections.contains(&"Depth of the queue of bottleneck over time".to_owned()));
+    let head: Vec<_> = look["head"].as_array().unwrap().iter().map(text).collect();
+    assert_eq!(head[..3], ["20 s", "4 sdoes not count below", "7"]);
+    assert_eq!(text(&look["scenario"]), sim.scenario);
+    let link = &sim.links[0];
+    let dropped: u64 = link.drops.values().sum();
+    let bottleneck = row(&look["links"], "bottleneck");
+    assert_eq!(bottleneck[1], "20 Mb/s");
+    assert_eq!(bottleneck[6], format!("{:.1} ms", link.sojourn.max_ns as f64 / 1e6));
+    assert!(bottleneck[8].replace(',', "").starts_with(&dropped.to_string()), "{bottleneck:?}");
+    for (reason, packets) in &link.drops {
+        assert!(bottleneck[8].replace(',', "").contains(&format!("{reason}: {packets} (")), "{bottleneck:?}");
+    }
+    let (pages, call) = (row(&look["groups"], "pages"), row(&look["groups"], "call"));
+    let group = &sim.groups[1];
+    assert_eq!([&pages[1], &pages[9]], [&group.flows.to_string(), &group.finished.to_string()]);
+    assert_eq!(pages[5], format!("{:.3}", group.jain));
+    assert_eq!(pages[11], format!("{:.2} s", group.completion.unwrap().p50_ns as f64 / 1e9));
+    assert_eq!([&call[2], &call[6], &call[11]], ["80 kb/s", "–", "–"]);
+}
+
+#[test]
+fn flows_of_a_simulation_are_sorted() {
+    let Some(look) = &*LOOK else { return };
+    let sim = sample::simulated().sim.unwrap();
+    assert_eq!(look["shown"], serde_json::json!([20, "Show all 54 flows", 54]));
+    let fastest = sim.flows.iter().max_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps)).unwrap();
+    assert!(text(&look["flows"][0][0]).contains(&fastest.name), "{}", look["flows"][0]);
+    let mut resent: Vec<u64> = sim.flows.iter().map(|flow| flow.retransmissions).collect();
+    resent.sort_unstable();
+    for (order, shown) in ["descending", "ascending"].into_iter().zip(look["sorted"].as_array().unwrap()) {
+        let shown = shown.as_array().unwrap();
+        assert_eq!(shown[0], order);
+        let mut numbers: Vec<u64> = shown[1..].iter().map(|cell| text(cell).parse().unwrap()).collect();
+        if order == "descending" {
+            numbers.reverse();
+        }
+        assert_eq!(numbers, resent, "{order}");
+    }
+}
+
+#[test]
+fn a_simulation_is_drawn_over_time() {
+    let Some(look) = &*LOOK else { return };
+    let sim = sample::simulated().sim.unwrap();
+    let strings = |value: &serde_json::Value| -> Vec<String> { value.as_array().unwrap().iter().map(text).collect() };
+    let [first, chosen] = [0, 1].map(|at| strings(&look["panels"][at]));
+    let deepest = sim.samples.iter().map(|sample| sample.links[0].backlog_bytes).max().unwrap();
+    let longest = deepest as f64 * 8e3 / sim.links[0].rate_bps as f64;
+    assert!(first[0].starts_with("Queue delay of bottleneckat most "), "{first:?}");
+    let told: f64 = first[0].split(' ').rev().nth(1).unwrap().parse().unwrap();
+    assert!((told - longest).abs() < 0.06, "{told} for {longest}");
+    assert!(first[2].contains("drops") && first[2].contains("marks") && first[4].starts_with("Goodput of groups"));
+    // The way back is another link: its queue is empty, and it dropped and marked nothing.
+    assert_eq!(chosen[..2], ["Queue delay of way backat most 0 s", "Throughput, as a share of the ratemean 6 %"]);
+    assert!(chosen[2].starts_with("Smoothed round-trip time") && chosen[3].starts_with("Goodputat most"), "{chosen:?}");
+    let panels = strings(&look["cursor"][0]);
+    assert!(panels[0].ends_with(" at 10.0 s"), "{panels:?}");
+    let lines = strings(&look["cursor"][1]);
+    assert!(lines.len() == 5 && lines.iter().all(|line| *line == lines[0] && !line.is_empty()), "{lines:?}");
+    assert!(strings(&look["cursor"][2]).iter().filter(|value| !value.is_empty()).count() >= 12);
+    let captions = strings(&look["captions"]);
+    let spans = ["The whole", "5.0 s to 15.0 s", "7.50 s to 12.50 s", "8.75 s to 13.75 s", "The whole"];
+    for (caption, span) in captions.iter().zip(spans) {
+        assert!(caption.starts_with(span), "{caption} for {span}");
+    }
+    assert_eq!((captions.len(), &look["hidden"]), (5, &serde_json::json!(1)));
+}
+
+#[test]
+fn a_simulation_can_be_read_in_light_and_dark() {
+    let Some(look) = &*LOOK else { return };
+    for theme in ["light", "dark"] {
+        let canvases = look[theme][0].as_array().unwrap();
+        assert_eq!(canvases.len(), 6, "five panels and the completion times");
+        assert!(canvases.iter().all(|colours| colours.as_u64().unwrap() > 8), "{theme}: {canvases:?}");
+        let contrast = look[theme][1][0].as_f64().unwrap();
+        assert!(contrast >= 4.5, "{theme}: {}", look[theme][1]);
+    }
+}
+
 #[test]
 fn nothing_is_wider_than_the_page() {
     let directory = tempfile::tempdir().unwrap();
     let mut pages = Vec::new();
-    for (kind, report) in [("usual", sample::usual()), ("hostile", sample::hostile())] {
+    let reports = [("usual", sample::usual()), ("hostile", sample::hostile()), ("simulated", sample::simulated())];
+    for (kind, report) in reports {
         let tell = format!(
             "setTimeout(() => {{
                 const {{ scrollWidth, clientWidth }} = document.documentElement;
@@ -140,20 +251,33 @@ fn nothing_is_wider_than_the_page() {
 
 #[test]
 fn every_kind_of_report_is_drawn_without_an_error() {
-    for (kind, report) in sample::all() {
-        let directory = tempfile::tempdir().unwrap();
-        let page = page(&report, "", directory.path(), "page.html");
-        let Some(dom) = opened(directory.path(), &page, "").as_deref().map(sound) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    // The name goes first, as pages tell it in any order.
+    let tell = |kind| {
+        format!("setTimeout(() => parent.postMessage(`{kind}\n${{document.documentElement.outerHTML}}`, '*'), 500)")
+    };
+    let reports = sample::all();
+    let pages: Vec<_> = reports
+        .iter()
+        .map(|(kind, report)| (page(report, &tell(kind), directory.path(), &format!("{kind}.html")), 1280))
+        .collect();
+    let Some(told) = told(directory.path(), &pages) else { return };
+    for (kind, report) in reports {
+        let dom =
+            told.iter().find_map(|told| told.strip_prefix(kind)?.strip_prefix('\n')).expect("each tells of itself");
+        let dom = sound(dom);
         let body = dom.split_once("<main").expect("a body").1;
         let verdict = match kind {
             "calm" => "The queue stayed calm",
-            "empty" => "There was nothing to analyse",
+            "empty" | "nothing-simulated" => "There was nothing to analyse",
+            _ if report.sim.is_some() => "The queue of ",
             _ => "The queue reached",
         };
         assert!(body.contains(verdict), "{kind}");
         assert!(!body.contains("<img"), "{kind}: a name became an element");
         assert!(!body.contains("NaN") && !body.contains(">undefined<"), "{kind}");
-        assert_eq!(body.contains("id=\"sketch\""), kind != "empty", "{kind}");
+        assert_eq!(body.contains("id=\"sketch\""), report.totals.packets > 0, "{kind}");
+        assert_eq!(body.contains("id=\"sim\""), report.sim.is_some(), "{kind}");
         if let Some(damage) = &report.input.damage {
             let told = format!("The input is damaged: {damage} What could be read was analysed.");
             assert!(words(body).contains(&told), "{kind}");

@@ -7,8 +7,9 @@ use crate::problem::Problem;
 use crate::read::{Findings, shortened};
 use crate::scenario::Scenario;
 use crate::topology::Topology;
-use crate::traffic::{Arrivals, Intensity, Traffic};
+use crate::traffic::Traffic;
 use crate::value::Buffer;
+use crate::workload::{Arrivals, Intensity};
 use queuescope_wire::Nanos;
 use std::collections::BTreeSet;
 

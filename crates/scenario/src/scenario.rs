@@ -13,8 +13,9 @@ use crate::read::{Findings, read_table};
 use crate::set::Override;
 use crate::sweep::{self, Sweep};
 use crate::topology::{Topology, Wire};
-use crate::traffic::{FlowGroup, Setting, Workload};
+use crate::traffic::{FlowGroup, Setting};
 use crate::value::names;
+use crate::workload::Workload;
 use queuescope_tcp::TcpParams;
 use queuescope_wire::Nanos;
 

@@ -43,39 +43,6 @@ pub struct Lognormal {
     pub median: ByteCount,
 }
 
-/// Bytes and the share of flows that are no larger.
-const WEB_SEARCH: &[(u64, f64)] = &[
-    (0, 0.0),
-    (10_000, 0.15),
-    (20_000, 0.2),
-    (30_000, 0.3),
-    (50_000, 0.4),
-    (80_000, 0.53),
-    (200_000, 0.6),
-    (1_000_000, 0.7),
-    (2_000_000, 0.8),
-    (5_000_000, 0.9),
-    (10_000_000, 0.97),
-    (30_000_000, 1.0),
-];
-
-/// See [`WEB_SEARCH`].
-const DATA_MINING: &[(u64, f64)] = &[
-    (0, 0.0),
-    (180, 0.1),
-    (216, 0.2),
-    (560, 0.3),
-    (900, 0.4),
-    (1_100, 0.5),
-    (1_870, 0.6),
-    (3_160, 0.7),
-    (10_000, 0.8),
-    (400_000, 0.9),
-    (3_160_000, 0.95),
-    (100_000_000, 0.98),
-    (1_000_000_000, 1.0),
-];
-
 impl NamedSizes {
     /// All there are.
     pub const ALL: &[Self] = &[Self::WebSearch, Self::DataMining, Self::WebRack];
@@ -88,48 +55,11 @@ impl NamedSizes {
             Self::WebRack => "web-rack",
         }
     }
-
-    /// The distribution without its name.
-    pub fn sizes(self) -> Sizes {
-        let points = |points: &[(u64, f64)]| {
-            Sizes::Points(points.iter().map(|&(size, share)| (ByteCount(size), share)).collect())
-        };
-        match self {
-            Self::WebSearch => points(WEB_SEARCH),
-            Self::DataMining => points(DATA_MINING),
-            Self::WebRack => Sizes::Lognormal(Lognormal { mean: ByteCount(38_800), median: ByteCount(1_440) }),
-        }
-    }
-}
-
-impl Lognormal {
-    /// The mean and the standard deviation of the logarithm.
-    pub fn mu_sigma(self) -> (f64, f64) {
-        let (mean, median) = (self.mean.0 as f64, self.median.0 as f64);
-        (median.ln(), (2.0 * (mean / median).ln()).max(0.0).sqrt())
-    }
 }
 
 impl Sizes {
     pub(crate) fn fresh() -> Self {
         Self::Named(NamedSizes::WebSearch)
-    }
-
-    /// The mean, in bytes; of points, with straight lines between them.
-    pub fn mean(&self) -> f64 {
-        match self {
-            Self::Fixed(size) => size.0 as f64,
-            Self::Named(named) => named.sizes().mean(),
-            Self::Lognormal(lognormal) => lognormal.mean.0 as f64,
-            Self::Points(points) => {
-                let first = points.first().map_or(0.0, |(size, share)| size.0 as f64 * share);
-                let rest = points.windows(2).map(|pair| {
-                    let [(low, before), (high, share)] = pair else { return 0.0 };
-                    (low.0 as f64 + high.0 as f64) / 2.0 * (share - before)
-                });
-                first + rest.sum::<f64>()
-            }
-        }
     }
 }
 
@@ -267,21 +197,4 @@ fn points(node: &Node, items: &[Node], findings: &mut Findings) -> Option<Vec<(B
         return None;
     }
     Some(points)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// By straight lines between the points, as they were published with them.
-    #[test]
-    fn named_distributions_have_their_means() {
-        assert_eq!(Sizes::Named(NamedSizes::WebSearch).mean().round(), 1_711_250.0);
-        assert_eq!(Sizes::Named(NamedSizes::DataMining).mean().round(), 12_658_199.0);
-        let Sizes::Lognormal(web_rack) = NamedSizes::WebRack.sizes() else { panic!("it is lognormal") };
-        let (mu, sigma) = web_rack.mu_sigma();
-        assert!((mu - 7.2724).abs() < 1e-4 && (sigma - 2.5667).abs() < 1e-4, "{mu} {sigma}");
-        // The mean of a lognormal distribution, from its parameters.
-        assert!(((mu + sigma * sigma / 2.0).exp() - 38_800.0).abs() < 1e-6);
-    }
 }

@@ -2,6 +2,8 @@
 //!
 //! A dumbbell, whose hosts have links of ten times the bottleneck's rate; a hop is one packet that leaves one link.
 
+#![allow(clippy::disallowed_methods, reason = "it measures the time that it takes")]
+
 use queuescope_queue::DisciplineParams;
 use queuescope_sim::shapes::{Dumbbell, Wire};
 use queuescope_sim::summary::Times;

@@ -374,14 +374,26 @@ fn seed_of(scenario: &Scenario, group: u32) -> u64 {
 fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
     Ok(match sizes {
         scenario::Sizes::Fixed(bytes) => Sizes::constant(*bytes)?,
-        scenario::Sizes::Named(named) => self::sizes(&named.sizes())?,
+        scenario::Sizes::Named(named) => Sizes::named(named.name()).ok_or(BuildError::NoSizes { name: named.name() })?,
         scenario::Sizes::Points(points) => {
             let points: Vec<_> = points.iter().map(|(bytes, share)| (bytes.0 as f64, *share)).collect();
             Sizes::empirical(Empirical::new(&points, Interpolation::Linear)?)
         }
         scenario::Sizes::Lognormal(lognormal) => {
-            let (mu, sigma) = lognormal.mu_sigma();
-            Sizes::lognormal(mu, sigma)?
+            Sizes::lognormal_with(lognormal.median.0 as f64, lognormal.mean.0 as f64)?
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_scenario::NamedSizes;
+
+    /// By straight lines between the points, as they were published with them.
+    #[test]
+    fn every_name_of_sizes_is_known() {
+        let mean = |named: &NamedSizes| sizes(&scenario::Sizes::Named(*named)).unwrap().mean().round();
+        assert_eq!(NamedSizes::ALL.iter().map(mean).collect::<Vec<_>>(), [1_711_250.0, 12_658_199.0, 38_800.0]);
+    }
 }

@@ -48,6 +48,7 @@ pub(crate) struct Link {
 
 /// What waits before a link.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "each packet would follow the pointer")]
 pub(crate) enum Queue {
     One(AnyDiscipline),
     Many(MultiQueue),

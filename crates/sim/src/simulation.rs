@@ -203,6 +203,12 @@ pub enum BuildError {
     /// Sizes of flows that cannot be.
     #[error(transparent)]
     Sizes(#[from] SizesError),
+    /// A distribution of sizes that is not known.
+    #[error("no distribution of sizes is named {name}")]
+    NoSizes {
+        /// Its name.
+        name: &'static str,
+    },
     /// A switch's program does not fit it.
     #[error("switch {switch} cannot run its program: {error}")]
     Program {

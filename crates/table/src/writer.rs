@@ -20,7 +20,7 @@ use std::sync::Arc;
 const GROUP: usize = 1 << 17;
 
 /// Rows that are handed to the encoder at once.
-const BATCH: usize = 1 << 13;
+pub(crate) const BATCH: usize = 1 << 13;
 
 /// Names of flows in one row group are kept as numbers of a dictionary up to this size, in bytes.
 const DICTIONARY: usize = 8 << 20;
@@ -66,7 +66,7 @@ impl<W: Write + Send> DepartureWriter<W> {
     /// them: zero for times that count from the epoch themselves.
     pub fn new(out: W, origin: Nanos) -> Result<Self, TableError> {
         let schema = schema();
-        let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties()))
+        let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties(&["packet", "enqueued", "dequeued"])))
             .map_err(|error| TableError::Write { rows: 0, why: error.to_string() })?;
         Ok(Self { writer, schema, origin, rows: 0, pending: Pending::default() })
     }
@@ -180,17 +180,18 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-fn properties() -> WriterProperties {
+/// How files are written. What grows from row to row, in the columns of these names, is small as differences and has too
+/// many values for a dictionary.
+pub(crate) fn properties(growing: &[&str]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("queuescope ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(GROUP))
         .set_dictionary_page_size_limit(DICTIONARY);
-    // What grows from row to row is small as differences, and has too many values for a dictionary.
-    for name in ["packet", "enqueued", "dequeued"] {
+    for name in growing {
         properties = properties
-            .set_column_dictionary_enabled(ColumnPath::from(name), false)
-            .set_column_encoding(ColumnPath::from(name), Encoding::DELTA_BINARY_PACKED);
+            .set_column_dictionary_enabled(ColumnPath::from(*name), false)
+            .set_column_encoding(ColumnPath::from(*name), Encoding::DELTA_BINARY_PACKED);
     }
     properties.build()
 }

@@ -263,7 +263,7 @@ impl Receiver {
         if segment.flags.contains(Flags::FIN) {
             self.end.get_or_insert(end);
         }
-        if end > self.next + self.params.receive_window + 1 {
+        if end > self.next.saturating_add(self.params.receive_window).saturating_add(1) {
             self.stats.beyond_window += 1;
             self.due.ack = true;
             return;
@@ -359,6 +359,7 @@ impl Receiver {
         if self.islands.is_empty() {
             return sacks;
         }
+        let told = sacks.len();
         for recent in self.recent {
             if recent < self.next {
                 continue;
@@ -367,6 +368,12 @@ impl Receiver {
             if let Some(&(start, stop)) = after.checked_sub(1).and_then(|place| self.islands.get(place))
                 && recent < stop
             {
+                sacks.push(start..stop);
+            }
+        }
+        // All that changed last is in order by now: the highest of the others.
+        if sacks.len() == told {
+            for &(start, stop) in self.islands.iter().rev().take(Sacks::MOST) {
                 sacks.push(start..stop);
             }
         }

@@ -91,14 +91,14 @@ fn forgotten(time: Nanos, memory: Nanos) -> f64 {
         // a fifth of the time.
         x * (1.0 - x * (1.0 / 2.0 - x * (1.0 / 6.0 - x * (1.0 / 24.0 - x * (1.0 / 120.0 - x / 720.0)))))
     } else {
-        -(-x).exp_m1()
+        -libm::expm1(-x)
     }
 }
 
 /// `A = log2(R_m / R_r)`, equation 1.
 #[inline]
 pub fn activity(rate: f64, reference: Rate) -> f64 {
-    (rate / reference.bits_per_second() as f64).log2()
+    libm::log2(rate / reference.bits_per_second() as f64)
 }
 
 impl Activity {

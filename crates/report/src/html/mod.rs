@@ -2,10 +2,12 @@
 //! forbids the page to load anything.
 //!
 //! The page is put together here from `assets/`; what it shows and how is the business of the scripts there. The data
-//! stands in a block of JSON that no flow name can end (`embed`), and the scripts only ever show it as text.
+//! stands in a block of JSON that no flow name can end (`embed`), with no more samples than a page can show (`thin`), and the
+//! scripts only ever show it as text.
 
 mod embed;
 mod sweep;
+mod thin;
 
 use crate::model::Report;
 use serde::Serialize;
@@ -14,11 +16,12 @@ use std::io::{self, Write};
 pub use sweep::write as write_sweep;
 
 /// The style sheets, in order of the cascade.
-const STYLES: [&str; 4] = [
+const STYLES: [&str; 5] = [
     include_str!("../../assets/uplot/uPlot.min.css"),
     include_str!("../../assets/page.css"),
     include_str!("../../assets/parts.css"),
     include_str!("../../assets/burst.css"),
+    include_str!("../../assets/sim.css"),
 ];
 
 /// The chart library, with the licence that goes wherever it goes.
@@ -26,7 +29,7 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 14] = [
+const SCRIPTS: [&str; 19] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
@@ -35,11 +38,16 @@ const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/gestures.js"),
     include_str!("../../assets/chart.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/sorted.js"),
     include_str!("../../assets/bursts.js"),
     include_str!("../../assets/burst.js"),
     include_str!("../../assets/sections.js"),
     include_str!("../../assets/setup.js"),
     include_str!("../../assets/tap.js"),
+    include_str!("../../assets/course.js"),
+    include_str!("../../assets/simcharts.js"),
+    include_str!("../../assets/completion.js"),
+    include_str!("../../assets/sim.js"),
     include_str!("../../assets/page.js"),
 ];
 
@@ -52,7 +60,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// Writes `report` as one self-contained page.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    page(&report.input.name, report, &SCRIPTS, out)
+    page(&report.input.name, thin::thinned(report).as_ref(), &SCRIPTS, out)
 }
 
 /// Writes a page that `scripts` draw from `data`.

@@ -6,6 +6,9 @@ use crate::model::{Sim, SimGroup, SimLink, SimTimes};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+/// Where what explains a row begins: further to the left than names, so that it fits a narrow terminal.
+const INDENT: usize = 11;
+
 /// Writes its lines: what was simulated, then each link, then each group of flows.
 pub fn write(sim: &Sim, out: &mut impl Write) -> io::Result<()> {
     if let Some(about) = &sim.about {
@@ -18,10 +21,15 @@ pub fn write(sim: &Sim, out: &mut impl Write) -> io::Result<()> {
     let simulated =
         format!("{}{warmup}; seed {}, {} packet hops", duration(sim.duration_ns), sim.seed, count(sim.hops));
     field(out, "simulated", &simulated)?;
-    writeln!(out)?;
-    links(&sim.links, out)?;
-    writeln!(out)?;
-    groups(&sim.groups, out)
+    if !sim.links.is_empty() {
+        writeln!(out)?;
+        links(&sim.links, out)?;
+    }
+    if !sim.groups.is_empty() {
+        writeln!(out)?;
+        groups(&sim.groups, out)?;
+    }
+    Ok(())
 }
 
 fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
@@ -40,17 +48,13 @@ fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
             share(link.drop_rate),
             share(link.mark_rate),
             plain(&link.name),
-            link.discipline
+            plain(&link.discipline)
         )?;
         reasons("dropped", &link.drops, out)?;
         reasons("marked", &link.marks, out)?;
         if link.wasted_ns > 0 {
-            writeln!(
-                out,
-                "{:52}{DIM}{} of link time lost to drops behind the queue{DIM:#}",
-                "",
-                duration(link.wasted_ns)
-            )?;
+            let wasted = duration(link.wasted_ns);
+            writeln!(out, "{:INDENT$}{DIM}{wasted} of link time lost to drops behind the queue{DIM:#}", "")?;
         }
     }
     Ok(())
@@ -58,11 +62,12 @@ fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
 
 /// Why packets were dropped or marked.
 fn reasons(what: &str, reasons: &BTreeMap<String, u64>, out: &mut impl Write) -> io::Result<()> {
-    let told: Vec<_> = reasons.iter().map(|(reason, packets)| format!("{} {reason}", count(*packets))).collect();
+    let told: Vec<_> =
+        reasons.iter().map(|(reason, packets)| format!("{} {}", count(*packets), plain(reason))).collect();
     if told.is_empty() {
         return Ok(());
     }
-    writeln!(out, "{:52}{DIM}{what}: {}{DIM:#}", "", told.join(", "))
+    writeln!(out, "{:INDENT$}{DIM}{what}: {}{DIM:#}", "", told.join(", "))
 }
 
 fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
@@ -72,33 +77,48 @@ fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
         "flows", "goodput", "least", "most", "Jain", "rtt", "resent"
     )?;
     for group in groups {
+        // A group without a flow has no least, no most and no fairness.
+        let each = |told: String| if group.flows > 0 { told } else { "-".to_owned() };
         writeln!(
             out,
-            "  {:>7}  {:>10}  {:>10} {:>10}  {:>6.3}  {:>9}  {:>7}  {} {DIM}{}{DIM:#}",
+            "  {:>7}  {:>10}  {:>10} {:>10}  {:>6}  {:>9}  {:>7}  {} {DIM}{}{DIM:#}",
             count(group.flows),
             rate(group.goodput_bps),
-            rate(group.least_bps),
-            rate(group.most_bps),
-            group.jain,
-            group.rtt_ns.map_or_else(|| "-".to_owned(), |rtt| duration(rtt as u64)),
+            each(rate(group.least_bps)),
+            each(rate(group.most_bps)),
+            each(format!("{:.3}", group.jain)),
+            group.rtt_ns.map_or_else(|| "-".to_owned(), |rtt| duration(rtt.round() as u64)),
             count(group.retransmissions),
             plain(&group.name),
-            group.transport
+            plain(&group.transport)
         )?;
-        if let Some(completion) = &group.completion {
-            writeln!(
-                out,
-                "{:11}{DIM}{} of them finished; completion time: mean {}, median {}, 95 % {}, 99 % {}{DIM:#}",
-                "",
-                count(group.finished),
-                duration(completion.mean_ns as u64),
-                duration(completion.p50_ns),
-                duration(completion.p95_ns),
-                duration(completion.p99_ns)
-            )?;
-        }
+        finished(group, out)?;
     }
     Ok(())
+}
+
+/// How many of the flows that had an end reached it, and how long they took.
+fn finished(group: &SimGroup, out: &mut impl Write) -> io::Result<()> {
+    if group.finished == 0 {
+        return Ok(());
+    }
+    let took = group.completion.filter(|took| took.count > 0);
+    let after = match took {
+        Some(took) if took.count == group.finished => String::new(),
+        Some(took) => format!(", {} after the warm-up", count(took.count)),
+        None => ", none after the warm-up".to_owned(),
+    };
+    writeln!(out, "{:INDENT$}{DIM}{} of them finished{after}{DIM:#}", "", count(group.finished))?;
+    let Some(took) = took else { return Ok(()) };
+    writeln!(
+        out,
+        "{:INDENT$}{DIM}completion time: mean {}, median {}, 95 % {}, 99 % {}{DIM:#}",
+        "",
+        duration(took.mean_ns.round() as u64),
+        duration(took.p50_ns),
+        duration(took.p95_ns),
+        duration(took.p99_ns)
+    )
 }
 
 fn times(times: &SimTimes) -> String {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test and example uses its own part")]
 
 mod found;
+mod simulated;
 
 use queuescope_report::model::*;
 use std::collections::BTreeMap;
@@ -127,6 +128,45 @@ pub fn without_rate() -> Report {
     report
 }
 
+/// The queue of a link of a simulation.
+pub fn simulated() -> Report {
+    let flow = |number: u64, share| {
+        let name = format!("10.0.0.1:{} > 10.9.0.1:5001 tcp", 49_152 + number);
+        (name, "> 10.9.0.1".to_owned(), Habit::OnOff { share, on: 800, period: 2_900, phase: number as usize * 301 })
+    };
+    let mut report = report(&Recipe {
+        steps: 200_000,
+        rate_bps: 20_000_000,
+        limit_bytes: 150_000.0,
+        tau_ns: 40_000_000,
+        buckets: 400,
+        flows: (0..6).map(|number| flow(number, 0.55)).collect(),
+    });
+    report.input = Input { name: "two-kinds.toml".into(), format: "scenario".into(), first_ns: 0, damage: None };
+    report.setup.limit = "red".into();
+    report.setup.overhead = "none".into();
+    report.setup.split_gso = false;
+    report.skipped.clear();
+    report.sim = Some(simulated::simulation());
+    report
+}
+
+/// A simulation in which there was nothing: no link was measured, no flow came.
+pub fn nothing_simulated() -> Report {
+    let mut report = simulated();
+    report.totals = Totals::default();
+    report.bursts.clear();
+    report.culprits.clear();
+    report.series = None;
+    let sim = report.sim.as_mut().unwrap();
+    sim.about = None;
+    sim.links.clear();
+    sim.groups.clear();
+    sim.flows.clear();
+    sim.samples.clear();
+    report
+}
+
 /// Names that try to be markup, in every place a name can stand.
 pub fn hostile() -> Report {
     let evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u{2028}&amp;";
@@ -147,6 +187,9 @@ pub fn hostile() -> Report {
         flow.flow.insert_str(0, evil);
     }
     report.skipped.push(Skipped { reason: evil.into(), count: 1, meaning: evil.into() });
+    let mut sim = simulated::simulation();
+    simulated::rename(&mut sim, evil);
+    report.sim = Some(sim);
     report
 }
 
@@ -159,6 +202,8 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("empty", empty()),
         ("without-rate", without_rate()),
         ("hostile", hostile()),
+        ("simulated", simulated()),
+        ("nothing-simulated", nothing_simulated()),
     ]
 }
 

@@ -28,6 +28,11 @@ pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
         1..=1000,
         "The bandwidth is the largest of so many round trips.",
     );
+    keys.key(
+        "late-third",
+        &mut params.late_third,
+        "Whether the filter of the largest takes its third value late (ns-3).",
+    );
     keys.within(
         "full-growth",
         &mut params.full_growth,

@@ -252,13 +252,7 @@ fn dctcp<K: Keys>(params: &mut DctcpParams, keys: &mut K) {
     keys.key("round", &mut params.round, ROUND);
     keys.key("loss-halves", &mut params.loss_halves, "Whether a loss halves the window, and is no mark.");
     keys.within("floor", &mut params.floor, 1..=1_000_000, "The smallest window after a reduction, in segments.");
-    optional(
-        keys,
-        "slow-start-limit",
-        &mut params.slow_start_limit,
-        &(1..=1_000_000),
-        "The most segments that an ACK adds in slow start.",
-    );
+    keys.key("counting", &mut params.counting, COUNTING);
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
 }
 
@@ -267,6 +261,10 @@ choice! {
     "bytes", "Bytes that are acknowledged (RFC 3465).", Self::Bytes { limit: Some(1) }, Self::Bytes { limit } => {
         optional(keys, "limit", limit, &(1..=1_000_000), "The most segments that an ACK adds in slow start: L.");
     };
+    "segments", "Whole segments (Linux, and ns-3's `TcpLinuxReno`).",
+        Self::Segments { carries: true }, Self::Segments { carries } => {
+            keys.key("carries", carries, "Whether what slow start leaves over at the threshold counts, as in Linux.");
+        };
     "acks", "ACKs (RFC 5681).", Self::Acks, Self::Acks => {};
 }
 

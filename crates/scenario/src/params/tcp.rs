@@ -70,6 +70,11 @@ impl Table for TcpParams {
             &mut self.ack_marks_at_once,
             "Whether a change between marked and unmarked gets an ACK.",
         );
+        keys.key(
+            "counted-echo-lags",
+            &mut self.counted_echo_lags,
+            "Whether the ACK for a change in counted marks repeats the number before the last segment.",
+        );
         keys.key("sack", &mut self.sack, "Selective acknowledgements (RFC 2018).");
         keys.key("dsack", &mut self.dsack, "Whether the receiver tells of data that came twice (RFC 2883).");
         keys.key("detection", &mut self.detection, "How losses are found.");
@@ -79,6 +84,21 @@ impl Table for TcpParams {
             "The bound of proportional rate reduction (RFC 6937); none: no such.",
         );
         keys.key("reduction-from", &mut self.reduction_from, "What a reduction is in proportion to.");
+        keys.key(
+            "reduction-wraps",
+            &mut self.reduction_wraps,
+            "Whether the product in a reduction wraps at 32 bits (ns-3).",
+        );
+        keys.key(
+            "reduction-counts-causes",
+            &mut self.reduction_counts_causes,
+            "Whether an ACK counts in a reduction once for each reason (ns-3), or once if it delivers something.",
+        );
+        keys.key(
+            "repeats-stay-in-flight",
+            &mut self.repeats_stay_in_flight,
+            "Whether what was sent again and arrived out of order is in flight until it is acknowledged (ns-3).",
+        );
         keys.key(
             "limited-transmit",
             &mut self.limited_transmit,
@@ -94,6 +114,16 @@ impl Table for TcpParams {
             "partial-ack-restarts-timer",
             &mut self.partial_ack_restarts_timer,
             "Whether every ACK that advances restarts the retransmission timer in recovery.",
+        );
+        keys.key(
+            "disorder",
+            &mut self.disorder,
+            "Whether ACKs that tell of data out of order stop growth, and the third begins recovery.",
+        );
+        keys.key(
+            "loss-end-counts-beyond",
+            &mut self.loss_end_counts_beyond,
+            "Whether the ACK that ends a timeout's repair counts only what is beyond it.",
         );
         keys.key(
             "loss-ends-reduced",

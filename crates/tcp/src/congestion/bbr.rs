@@ -10,10 +10,10 @@
 //! - Whether sending resumes from idle is seen by that nothing was in flight before, outside of recovery.
 //! - Linux does not take the round-trip time of an ACK that was delayed where the smallest one has expired; which ACKs were is
 //!   not known here.
-//! - ns-3's filter of the largest rate replaces its third value a little later than the one here.
 //! - Marks are ignored, as version 1 does.
 
 mod aggregation;
+mod control;
 mod filter;
 mod params;
 mod policer;
@@ -115,10 +115,9 @@ struct ProbeRtt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Repair {
     No,
-    /// In recovery; for the first round trip packets are conserved. Whether the first ACK is still to come.
+    /// In recovery; for the first round trip packets are conserved.
     Recovery {
         conserves: bool,
-        begins: bool,
     },
     Timeout,
 }
@@ -139,7 +138,7 @@ impl Bbr {
             pacing: 0.0,
             pacing_gain: params.high_gain,
             paced_by_rtt: false,
-            bandwidth: MaxFilter::new(params.bandwidth_rounds),
+            bandwidth: MaxFilter::new(params.bandwidth_rounds, params.late_third),
             path: None,
             path_at: Nanos::ZERO,
             delivered: 0,
@@ -198,8 +197,6 @@ impl Bbr {
         self.params.least_window.saturating_mul(self.mss)
     }
 
-    // The model.
-
     fn take_rate(&mut self, ack: &Ack, now: Nanos) {
         self.round_start = false;
         let Some(sample) = ack.rate else {
@@ -216,14 +213,14 @@ impl Bbr {
             self.rounds += 1;
             self.stats.rounds += 1;
             self.round_start = true;
-            if let Repair::Recovery { conserves, .. } = &mut self.repair {
+            if let Repair::Recovery { conserves } = &mut self.repair {
                 *conserves = false;
             }
         }
         let limited = self.is_limited(&sample);
         self.look_for_policer(&sample, limited, now);
         let amount = sample.delivered.saturating_sub(sample.prior_delivered);
-        let rate = amount as f64 / sample.interval.as_secs_f64();
+        let rate = amount as f64 * 1e9 / sample.interval.0 as f64;
         if !limited || rate >= self.bandwidth.largest() {
             self.bandwidth.update(self.rounds, rate);
         }
@@ -324,8 +321,9 @@ impl Bbr {
             }
         }
         if expired && !self.idle_restart && self.mode != BbrMode::ProbeRtt {
-            self.save_window();
+            // In this order, as everywhere: what was saved before stays if it is larger.
             self.mode = BbrMode::ProbeRtt;
+            self.save_window();
             self.probe = Some(ProbeRtt::default());
             self.stats.probes += 1;
         }
@@ -374,109 +372,6 @@ impl Bbr {
         }
     }
 
-    // What follows from the model.
-
-    fn gains(&self) -> (f64, f64) {
-        match self.mode {
-            BbrMode::Startup => (self.params.high_gain, self.params.high_gain),
-            BbrMode::Drain => (1.0 / self.params.high_gain, self.params.high_gain),
-            BbrMode::ProbeBandwidth => {
-                let policed = self.policer.as_ref().is_some_and(|policer| policer.bandwidth().is_some());
-                let gain = if policed { 1.0 } else { self.params.cycle[self.cycle_index] };
-                (gain, self.params.window_gain)
-            }
-            BbrMode::ProbeRtt => (1.0, 1.0),
-        }
-    }
-
-    /// Bytes in flight at a bandwidth and a gain, with room for what is sent at once, and for `more`.
-    fn in_flight(&self, bandwidth: f64, gain: f64, more: u64) -> u64 {
-        let Some(path) = self.path else {
-            return self.initial_window;
-        };
-        let product = (gain * bandwidth * path.as_secs_f64()) as u64;
-        let mut bytes = product.min(LARGEST_WINDOW).saturating_add(more).saturating_add(3 * self.quantum());
-        if self.params.even_segments {
-            bytes = bytes.div_ceil(self.mss).next_multiple_of(2).saturating_mul(self.mss);
-        }
-        if self.mode == BbrMode::ProbeBandwidth && self.cycle_index == 0 {
-            bytes = bytes.saturating_add(2 * self.mss);
-        }
-        bytes.min(LARGEST_WINDOW)
-    }
-
-    fn quantum(&self) -> u64 {
-        match self.params.quantum {
-            Quantum::Segment => self.mss,
-            Quantum::ByRate if self.pacing < 1.2e6 / 8.0 => self.mss,
-            Quantum::ByRate => ((self.pacing * 1e-3) as u64).min(64 << 10).max(2 * self.mss),
-        }
-    }
-
-    fn set_first_pacing(&mut self, rtt: Nanos) {
-        let unit = self.params.first_rtt_unit.0.max(1);
-        let rtt = Nanos((rtt.0 / unit).max(1).saturating_mul(unit));
-        self.pacing = self.params.high_gain * self.window as f64 / rtt.as_secs_f64();
-    }
-
-    fn set_pacing(&mut self, gain: f64, smoothed_rtt: Nanos) {
-        if !self.paced_by_rtt && smoothed_rtt > Nanos::ZERO {
-            self.paced_by_rtt = true;
-            self.set_first_pacing(smoothed_rtt);
-        }
-        let pacing = gain * self.used_bandwidth() * (1.0 - self.params.pacing_margin);
-        if self.full.is_full || pacing > self.pacing {
-            self.pacing = pacing;
-        }
-    }
-
-    fn set_window(&mut self, ack: &Ack, gain: f64) {
-        let acked = ack.delivered;
-        if acked > 0 && !self.conserve(ack) {
-            self.grow(acked, gain);
-        }
-        if self.mode == BbrMode::ProbeRtt {
-            self.window = self.window.min(self.least_window());
-        }
-        self.window = self.window.clamp(self.mss, LARGEST_WINDOW);
-    }
-
-    /// In recovery what is lost is taken off, and for a round trip no more is sent than is delivered: whether it is so.
-    fn conserve(&mut self, ack: &Ack) -> bool {
-        let Repair::Recovery { conserves, begins } = &mut self.repair else {
-            return false;
-        };
-        let kept = ack.in_flight.saturating_add(ack.delivered);
-        if std::mem::replace(begins, false) && *conserves {
-            self.window = kept;
-            return true;
-        }
-        let lost = ack.rate.map_or(0, |sample| sample.lost);
-        self.window = self.window.saturating_sub(lost).max(self.mss);
-        if *conserves {
-            self.window = self.window.max(kept);
-        }
-        *conserves
-    }
-
-    fn grow(&mut self, acked: u64, gain: f64) {
-        let bandwidth = self.used_bandwidth();
-        let room = match &self.aggregation {
-            Some(aggregation) if self.full.is_full => aggregation.room(bandwidth),
-            _ => 0,
-        };
-        let target = self.in_flight(bandwidth, gain, room);
-        let sum = self.window.saturating_add(acked);
-        if self.full.is_full {
-            // What ns-3 has in 32 bits wraps: see `AfterRecovery::Threshold`.
-            let wraps = self.params.after_recovery == AfterRecovery::Threshold && self.window == u64::from(u32::MAX);
-            self.window = if wraps { acked } else { sum.min(target) };
-        } else if self.window < target || self.delivered < self.initial_window {
-            self.window = sum;
-        }
-        self.window = self.window.max(self.least_window());
-    }
-
     fn save_window(&mut self) {
         let unspoilt = self.repair == Repair::No && self.mode != BbrMode::ProbeRtt;
         self.saved_window = if unspoilt { self.window } else { self.saved_window.max(self.window) };
@@ -523,10 +418,14 @@ impl CongestionControl for Bbr {
         if congestion.lost == 0 {
             return;
         }
-        self.repair = Repair::Recovery { conserves: true, begins: true };
+        self.repair = Repair::Recovery { conserves: true };
         self.window = congestion.in_flight.saturating_sub(congestion.lost).saturating_add(self.mss).min(LARGEST_WINDOW);
         if self.params.recovery_begins_round {
             self.begin_round();
+        }
+        if self.params.after_recovery == AfterRecovery::Threshold {
+            // ns-3 saves it twice, the second time with that.
+            self.saved_window = self.saved_window.max(self.window);
         }
     }
 

@@ -16,8 +16,10 @@ pub(super) struct Window {
     pub bytes: u64,
     /// `u64::MAX` before the first congestion.
     pub threshold: u64,
-    /// Bytes acknowledged in congestion avoidance since the window last grew.
+    /// Bytes acknowledged in congestion avoidance since the window last grew; or segments, where those are counted.
     credit: u64,
+    /// Whether a reduction leaves that.
+    pub keeps_credit: bool,
     /// Bytes acknowledged that do not make a segment yet; see [`Self::whole_segments`].
     remainder: u64,
 }
@@ -26,7 +28,7 @@ impl Window {
     pub fn new(mss: u32, initial: u64) -> Self {
         let mss = u64::from(mss.max(1));
         let bytes = initial.clamp(mss, LARGEST_WINDOW);
-        Self { mss, bytes, threshold: u64::MAX, credit: 0, remainder: 0 }
+        Self { mss, bytes, threshold: u64::MAX, credit: 0, keeps_credit: false, remainder: 0 }
     }
 
     #[inline]
@@ -70,6 +72,22 @@ impl Window {
         }
     }
 
+    /// Congestion avoidance by whole segments: one for as many as are in the window. What a larger window left in the count is
+    /// worth one of them.
+    #[inline]
+    pub fn avoid_by_segments(&mut self, acked: u64) {
+        let size = self.segments();
+        if self.credit >= size {
+            self.credit = 0;
+            self.add_segments(1);
+        }
+        self.credit = self.credit.saturating_add(acked);
+        if self.credit >= size {
+            self.add_segments(self.credit / size);
+            self.credit %= size;
+        }
+    }
+
     /// Whole segments that `acked` completes with what was left over of earlier ACKs.
     #[inline]
     pub fn whole_segments(&mut self, acked: u64) -> u64 {
@@ -86,7 +104,7 @@ impl Window {
     pub fn reduce(&mut self, threshold: u64, floor: u64) {
         self.threshold = threshold.max(floor * self.mss).min(LARGEST_WINDOW);
         self.set(self.threshold);
-        self.credit = 0;
+        self.forget_credit();
     }
 
     /// Nothing was in flight for so many timeouts: the window is halved for each, and the threshold remembers three quarters of
@@ -100,7 +118,13 @@ impl Window {
     /// The window after a timeout (RFC 5681 section 3.1, equation 4 and what follows it).
     pub fn collapse(&mut self) {
         self.set(self.mss);
-        self.credit = 0;
+        self.forget_credit();
+    }
+
+    fn forget_credit(&mut self) {
+        if !self.keeps_credit {
+            self.credit = 0;
+        }
     }
 }
 

@@ -135,6 +135,8 @@ pub struct Cubic {
     params: CubicParams,
     window: Window,
     slow_start: SlowStartState,
+    /// For how many segments acknowledged, in eighths of the window, Reno with this beta would add one (counted).
+    reno_scale: f64,
     /// `W_max` in segments; zero if the last reduction was a timeout, or there was none.
     largest: f64,
     /// The window before the last reduction in segments: `cwnd_prior`.
@@ -198,6 +200,7 @@ impl Cubic {
             params,
             window: Window::new(mss, initial_window),
             slow_start,
+            reno_scale: (8.0 * (1.0 + params.beta) / 3.0 / (1.0 - params.beta)).floor(),
             largest: 0.0,
             prior: 0.0,
             curve: None,
@@ -279,7 +282,7 @@ impl Cubic {
         let size = self.size();
         self.curve.get_or_insert_with(|| {
             let (k, origin) = if size < self.largest {
-                (((self.largest - size) / self.params.c.max(f64::MIN_POSITIVE)).cbrt(), self.largest)
+                (libm::cbrt((self.largest - size) / self.params.c.max(f64::MIN_POSITIVE)), self.largest)
             } else {
                 (0.0, size)
             };
@@ -344,7 +347,7 @@ impl Cubic {
     /// For how many segments acknowledged the window of `size` grows by one: at least 2.
     fn needed_for(&mut self, size: u64, path: Nanos, most: u64, now: Nanos) -> u64 {
         let (c, friendly, unreduced) = (self.params.c, self.params.reno_friendly, self.largest == 0.0);
-        let scale = (8.0 * (1.0 + self.params.beta) / 3.0 / (1.0 - self.params.beta)).floor();
+        let scale = self.reno_scale;
         let curve = self.curve(now);
         let since = now.saturating_add(path).saturating_sub(curve.began).as_secs_f64();
         let target = curve.at_whole(c, since);

@@ -31,8 +31,8 @@ pub struct DctcpParams {
     pub loss_halves: bool,
     /// The smallest window after a reduction, in segments. 2; ns-3 1.
     pub floor: u64,
-    /// The most that an ACK adds in slow start, in segments.
-    pub slow_start_limit: Option<u32>,
+    /// What growth counts.
+    pub counting: Counting,
     /// Whether the window grows only when it was what kept the sender from sending.
     pub only_if_limited: bool,
 }
@@ -46,7 +46,7 @@ impl Default for DctcpParams {
             round: RoundEnd::Passed,
             loss_halves: true,
             floor: 2,
-            slow_start_limit: Some(1),
+            counting: Counting::Bytes { limit: Some(1) },
             only_if_limited: true,
         }
     }
@@ -59,7 +59,7 @@ impl DctcpParams {
             round: RoundEnd::Reached,
             loss_halves: false,
             floor: 1,
-            slow_start_limit: None,
+            counting: Counting::Segments { carries: false },
             only_if_limited: false,
             ..Self::default()
         }
@@ -67,7 +67,8 @@ impl DctcpParams {
 
     /// As Linux's `tcp_dctcp`.
     pub fn linux() -> Self {
-        Self { least_alpha: 16.0 / 1024.0, round: RoundEnd::Reached, slow_start_limit: None, ..Self::default() }
+        let counting = Counting::Segments { carries: true };
+        Self { least_alpha: 16.0 / 1024.0, round: RoundEnd::Reached, counting, ..Self::default() }
     }
 
     /// The average after a window of which the part `marked` was marked.
@@ -109,7 +110,7 @@ impl Dctcp {
     pub fn new(params: DctcpParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         Self {
             params,
-            window: Window::new(mss, initial_window),
+            window: params.counting.window(mss, initial_window),
             round: Round::default(),
             begun: false,
             alpha: params.initial_alpha.clamp(0.0, 1.0),
@@ -161,7 +162,7 @@ impl CongestionControl for Dctcp {
         self.timeouts.on_ack(ack);
         self.observe(ack);
         if may_grow(ack) && (ack.window_limited || !self.params.only_if_limited) {
-            Counting::Bytes { limit: self.params.slow_start_limit }.grow(&mut self.window, ack.acked);
+            self.params.counting.grow(&mut self.window, ack.acked);
         }
     }
 

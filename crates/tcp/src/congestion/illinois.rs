@@ -69,7 +69,7 @@ impl Default for IllinoisParams {
             window_threshold: 15,
             theta: 5,
             reduced: Reduced::Window,
-            counting: Counting::Bytes { limit: None },
+            counting: Counting::Segments { carries: true },
             delay_unit: Nanos(1_000),
             whole_steps: false,
             always_counts_low: false,
@@ -151,7 +151,7 @@ impl Illinois {
     pub fn new(params: IllinoisParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         Self {
             params,
-            window: Window::new(mss, initial_window),
+            window: params.counting.window(mss, initial_window),
             round: Round::default(),
             alpha: params.largest_alpha,
             beta: params.base_beta,

@@ -34,6 +34,12 @@ pub enum Counting {
         /// The most that an ACK adds in slow start, in segments: `L` of RFC 3465. After a timeout it is 1 (its section 2.3).
         limit: Option<u32>,
     },
+    /// Whole segments: in slow start those acknowledged, in congestion avoidance one for as many as are in the window.
+    Segments {
+        /// Whether what slow start leaves over at the threshold counts in congestion avoidance, and a reduction begins the
+        /// count anew (Linux; ns-3's `TcpLinuxReno` does neither).
+        carries: bool,
+    },
 }
 
 impl Default for NewRenoParams {
@@ -50,7 +56,8 @@ impl NewRenoParams {
 
     /// As Linux's `reno`.
     pub fn linux() -> Self {
-        Self { counting: Counting::Bytes { limit: None }, reduced: Reduced::Window, only_if_limited: true }
+        let counting = Counting::Segments { carries: true };
+        Self { counting, reduced: Reduced::Window, only_if_limited: true }
     }
 }
 
@@ -66,7 +73,7 @@ pub struct NewReno {
 impl NewReno {
     /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
     pub fn new(params: NewRenoParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
-        let window = Window::new(mss, initial_window);
+        let window = params.counting.window(mss, initial_window);
         Self { params, window, timeouts: Timeouts::default(), stats: ReductionStats::default() }
     }
 
@@ -134,6 +141,13 @@ impl Counting {
         }
     }
 
+    /// A window that grows by it.
+    pub(super) fn window(self, mss: u32, initial: u64) -> Window {
+        let mut window = Window::new(mss, initial);
+        window.keeps_credit = self == Self::Segments { carries: false };
+        window
+    }
+
     /// Reno's growth by what an ACK acknowledged.
     #[inline]
     pub(super) fn grow(self, window: &mut Window, acked: u64) {
@@ -160,6 +174,16 @@ impl Counting {
                 }
                 window.avoid_congestion(rest);
             }
+            Self::Segments { carries } => {
+                let mut segments = window.whole_segments(acked);
+                if window.in_slow_start() {
+                    segments = window.slow_start(segments * window.mss, None) / window.mss;
+                    if !carries || segments == 0 {
+                        return;
+                    }
+                }
+                window.avoid_by_segments(segments);
+            }
         }
     }
 
@@ -174,6 +198,10 @@ impl Counting {
             }
             Self::Bytes { limit } => {
                 window.slow_start(acked, limit);
+            }
+            Self::Segments { .. } => {
+                let segments = window.whole_segments(acked);
+                window.slow_start(segments * window.mss, None);
             }
         }
     }

@@ -92,7 +92,7 @@ impl VegasParams {
     pub fn linux() -> Self {
         Self {
             waiting: Waiting::OverBase,
-            counting: Counting::Bytes { limit: None },
+            counting: Counting::Segments { carries: true },
             forgets_when_idle: true,
             ..Self::default()
         }
@@ -146,7 +146,7 @@ impl Vegas {
     pub fn new(params: VegasParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
         Self {
             params,
-            window: Window::new(mss, initial_window),
+            window: params.counting.window(mss, initial_window),
             round: Round::default(),
             base: Nanos::MAX,
             smallest: Nanos::MAX,

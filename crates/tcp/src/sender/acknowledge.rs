@@ -30,7 +30,7 @@ impl<C: CongestionControl> Sender<C> {
         self.ecn = self.params.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
         self.due.ack = true;
         self.peer_window = segment.window;
-        self.peer_limit = segment.ack + segment.window;
+        self.peer_limit = segment.ack.saturating_add(segment.window);
         self.echo_timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
         self.timers.rto = None;
         if self.timers.syns == 1 {
@@ -74,6 +74,7 @@ impl<C: CongestionControl> Sender<C> {
                 }
             }
         }
+        tally.repaired &= self.phase == Phase::Recovery && segment.ack < self.recovery_point;
         let advanced = segment.ack > old_una;
         let duplicate = if self.params.sack {
             tally.selectively > 0
@@ -162,7 +163,7 @@ impl<C: CongestionControl> Sender<C> {
         let same = segment.window == self.peer_window;
         if segment.ack > self.flight.una() || segment.window > self.peer_window || segment.window == 0 {
             self.peer_window = segment.window;
-            self.peer_limit = segment.ack + segment.window;
+            self.peer_limit = segment.ack.saturating_add(segment.window);
         }
         same
     }

@@ -1,6 +1,6 @@
 //! How fast data is delivered (draft-cheng-iccrg-delivery-rate-estimation section 3).
 
-use super::flight::Sent;
+use super::sent::Sent;
 use super::tally::Tally;
 use crate::congestion::RateSample;
 use queuescope_wire::Nanos;

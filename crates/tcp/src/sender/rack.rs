@@ -11,7 +11,8 @@
 //!   gives back is not that of a segment out of order (RFC 7323 section 4.3).
 //! - The least round-trip time is that of the whole connection; section 6.2 step 1 leaves the window of time open.
 
-use super::flight::{Flight, Sent};
+use super::flight::Flight;
+use super::sent::Sent;
 use super::tally::Tally;
 use queuescope_wire::Nanos;
 use std::collections::VecDeque;

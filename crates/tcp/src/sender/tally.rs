@@ -1,6 +1,6 @@
 //! What one ACK has delivered.
 
-use super::flight::Sent;
+use super::sent::Sent;
 use queuescope_wire::Nanos;
 
 /// What one ACK has delivered.

@@ -146,6 +146,10 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     pub(super) fn rearm(&mut self, now: Nanos) {
         let partial = self.phase == Phase::Recovery;
+        // With timestamps, what was sent again can be measured too, so that the backoff ends with any ACK that advances.
+        if self.clock.is_some() {
+            self.rtt.reset_backoff();
+        }
         if self.flight.is_empty() {
             self.timers.rto = None;
         } else if !partial || self.params.partial_ack_restarts_timer || !self.timers.restarted {

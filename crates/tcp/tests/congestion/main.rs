@@ -10,6 +10,7 @@ mod illinois;
 mod link;
 mod names;
 mod new_reno;
+mod ns3;
 mod properties;
 mod rounds;
 mod vegas;

@@ -141,7 +141,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     /// On any path each of them uses the link, once it has had time to find out: Vegas may take a round trip for each segment.
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::link::{Fate, Pair, Passed, Way};
 use crate::reno::Reno;
+use proptest::prelude::*;
 use queuescope_tcp::{EcnUse, Flags, Receiver, Segment, TcpParams, Timestamps};
 use queuescope_wire::{Ecn, Nanos};
 
@@ -121,4 +122,39 @@ fn the_timestamp_of_the_first_segment_that_waits_is_given_back() {
     assert_eq!(echo(5, 11), Some(8));
     assert_eq!(echo(6, 12), Some(8));
     assert_eq!(echo(4, 13), Some(13));
+}
+
+proptest! {
+    #[test]
+    fn it_knows_which_bytes_came(pieces in prop::collection::vec((0_u64..60, 1_u32..12), 1..120)) {
+        let mut receiver = listener(&TcpParams { delayed_ack_count: 1, ..TcpParams::linux() });
+        // Which of the numbers from 1 on came.
+        let mut came = [false; 80];
+        for (offset, length) in pieces {
+            let seq = 1 + offset;
+            let segment = Segment { seq, ack: 1, length, flags: Flags::ACK, ..Segment::default() };
+            let twice = came[seq as usize..(seq + u64::from(length)) as usize].iter().all(|&byte| byte);
+            came[seq as usize..(seq + u64::from(length)) as usize].fill(true);
+            receiver.receive(&segment, Ecn::NotEct, Nanos(0));
+            let answer = receiver.transmit(Nanos(0)).map(|(answer, _)| answer);
+            prop_assert!(answer.is_some() && receiver.transmit(Nanos(0)).is_none());
+            let answer = answer.unwrap_or_default();
+            let next = (1..).find(|&number| !came[number as usize]).unwrap_or(0);
+            prop_assert_eq!((answer.ack, receiver.delivered()), (next, next - 1));
+            let mut blocks: Vec<_> = answer.sacks.iter().collect();
+            if twice {
+                prop_assert_eq!(blocks.remove(0), seq..seq + u64::from(length));
+            }
+            for block in &blocks {
+                // A whole island: all of it came, and neither neighbour.
+                prop_assert!(block.start > next && came[block.start as usize..block.end as usize].iter().all(|&byte| byte));
+                prop_assert!(!came[block.start as usize - 1] && !came[block.end as usize]);
+            }
+            let islands = (next as usize..79).filter(|&number| !came[number] && came[number + 1]).count();
+            prop_assert!(blocks.len() <= islands && (islands == 0 || !blocks.is_empty() || twice));
+            if seq > next && !twice {
+                prop_assert!(blocks.first().is_some_and(|block| block.contains(&seq)));
+            }
+        }
+    }
 }

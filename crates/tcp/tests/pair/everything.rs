@@ -3,8 +3,8 @@
 use crate::link::{Fate, Pair, Way};
 use crate::reno::Reno;
 use proptest::prelude::*;
-use queuescope_tcp::{LossDetection, TcpParams};
-use queuescope_wire::Nanos;
+use queuescope_tcp::{EcnUse, Flags, LossDetection, Receiver, Sacks, Segment, Sender, TcpParams, Timestamps};
+use queuescope_wire::{Ecn, Nanos};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -78,5 +78,58 @@ proptest! {
         prop_assert_eq!(pair.receiver.delivered(), bytes);
         prop_assert_eq!(pair.sender.in_flight(), 0);
         prop_assert!(pair.sender.next_timer().is_none());
+    }
+}
+
+/// Any segment at all: numbers near those in use.
+fn any_segment() -> impl Strategy<Value = Segment> {
+    let number = || prop_oneof![0_u64..60_000, Just(0), Just(1), Just(1 << 40)];
+    let flags = prop::sample::subsequence(
+        vec![Flags::FIN, Flags::SYN, Flags::PSH, Flags::ACK, Flags::ACK, Flags::ECE, Flags::CWR],
+        0..7,
+    );
+    let window = prop_oneof![0_u64..100_000, Just(0), Just(u64::MAX)];
+    let blocks = prop::collection::vec((number(), number()), 0..4);
+    (number(), number(), window, 0_u32..3_000, flags, any::<(u32, u32)>(), blocks).prop_map(
+        |(seq, ack, window, length, flags, (value, echo), blocks)| {
+            let mut sacks = Sacks::default();
+            for (start, end) in blocks {
+                sacks.push(start..end);
+            }
+            let flags = flags.into_iter().fold(Flags::ACK, |all, flag| all | flag);
+            Segment { seq, ack, window, length, flags, timestamps: Some(Timestamps { value, echo }), sacks }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn no_segment_brings_an_end_down(
+        profile in 0..6_usize,
+        segments in prop::collection::vec((any_segment(), 0_u64..400_000_000), 0..60),
+        honest: bool,
+    ) {
+        let params = TcpParams { ecn: true, ..profiles()[profile] };
+        let mut sender = Sender::new(&params, Reno::new(params.mss, 10), Some(50_000));
+        let mut receiver = Receiver::new(&params, EcnUse::Counted);
+        let mut now = Nanos(0);
+        sender.connect(now);
+        if honest {
+            let answer = Segment { ack: 1, window: 65_535, flags: Flags::SYN | Flags::ACK | Flags::ECE, ..Segment::default() };
+            sender.receive(&answer, Ecn::NotEct, now);
+            receiver.receive(&Segment { flags: Flags::SYN, ..Segment::default() }, Ecn::NotEct, now);
+        }
+        for (segment, later) in segments {
+            now = Nanos(now.0 + later);
+            sender.on_timer(now);
+            receiver.on_timer(now);
+            sender.receive(&segment, Ecn::Ce, now);
+            receiver.receive(&segment, Ecn::Ce, now);
+            let left = std::iter::from_fn(|| sender.transmit(now)).take(1_000).count();
+            let answers = std::iter::from_fn(|| receiver.transmit(now)).take(1_000).count();
+            prop_assert!(left < 1_000 && answers < 1_000);
+            prop_assert!(sender.next_timer().is_none_or(|at| at >= now) && receiver.next_timer().is_none_or(|at| at >= now));
+            prop_assert!(sender.in_flight() <= 50_000 + 20 * u64::from(params.mss));
+        }
     }
 }

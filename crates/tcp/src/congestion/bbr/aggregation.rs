@@ -34,7 +34,7 @@ impl AggregationParams {
     /// As Linux.
     pub fn linux() -> Self {
         let limit = Limit::Segments(1 << 20);
-        Self { gain: 1.0, rounds: 5, most: Nanos(100_000_000), limit, time_unit: Nanos(1_000) }
+        Self { gain: 1.0, rounds: 5, most: Nanos(100_000_000), limit, time_unit: Nanos(1) }
     }
 
     /// As ns-3.37.
@@ -79,9 +79,11 @@ impl Aggregation {
                 self.extra = [0, self.extra[0]];
             }
         }
-        let unit = self.params.time_unit.0.max(1);
-        let elapsed = Nanos(now.saturating_sub(self.began).0 / unit * unit);
-        let mut explained = (bandwidth * elapsed.as_secs_f64()) as u64;
+        let mut elapsed = now.saturating_sub(self.began);
+        if self.params.time_unit.0 > 1 {
+            elapsed = Nanos(elapsed.0 - elapsed.0 % self.params.time_unit.0);
+        }
+        let mut explained = (bandwidth * 1e-9 * elapsed.0 as f64) as u64;
         if self.acked <= explained || self.acked.saturating_add(acked) >= self.limit {
             self.restart(now);
             explained = 0;

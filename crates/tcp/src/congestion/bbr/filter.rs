@@ -1,12 +1,14 @@
 //! The largest value of the last so many round trips, in constant memory (Kathleen Nichols' windowed filter).
 //!
 //! It keeps the best, and two younger ones to follow it: the second from the later three quarters of the window, the third
-//! from its later half. So it is the true maximum unless that was overtaken more than twice within a window.
+//! from its later half; in ns-3 that is half a window after the second. So it is the true maximum unless that was overtaken more than twice within a window.
 
 /// The largest value of a window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MaxFilter {
     window: u64,
+    /// The third is taken when half a window has passed since the second, and not since the best.
+    late_third: bool,
     /// Best, second and third, by value; the first is the oldest.
     best: [Sample; 3],
 }
@@ -19,8 +21,8 @@ struct Sample {
 
 impl MaxFilter {
     /// Nothing was seen: the largest is zero.
-    pub fn new(window: u64) -> Self {
-        Self { window, best: [Sample::default(); 3] }
+    pub fn new(window: u64, late_third: bool) -> Self {
+        Self { window, late_third, best: [Sample::default(); 3] }
     }
 
     /// The largest value.
@@ -56,8 +58,11 @@ impl MaxFilter {
             }
         } else if second.at == first.at && age > self.window / 4 {
             self.best = [first, new, new];
-        } else if third.at == second.at && age > self.window / 2 {
-            self.best[2] = new;
+        } else if third.at == second.at {
+            let since = if self.late_third { new.at - second.at } else { age };
+            if since > self.window / 2 {
+                self.best[2] = new;
+            }
         }
     }
 }
@@ -71,8 +76,10 @@ mod tests {
         /// It is never above the true maximum of a window and the round trip before it, and never below the latest value.
         /// While values do not fall it is exact.
         #[test]
-        fn the_largest_is_of_the_window(steps in prop::collection::vec((0..3u64, 0..100u32), 1..80)) {
-            let mut filter = MaxFilter::new(10);
+        fn the_largest_is_of_the_window(
+            steps in prop::collection::vec((0..3u64, 0..100u32), 1..80), late: bool,
+        ) {
+            let mut filter = MaxFilter::new(10, late);
             let (mut at, mut seen) = (0, Vec::new());
             for (later, value) in steps {
                 at += later;
@@ -88,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_largest_is_forgotten_after_the_window() {
-        let mut filter = MaxFilter::new(10);
+        let mut filter = MaxFilter::new(10, false);
         filter.update(0, 9.0);
         for at in 1..=10 {
             filter.update(at, 5.0);

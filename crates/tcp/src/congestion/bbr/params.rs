@@ -18,6 +18,8 @@ pub struct BbrParams {
     pub cycle_starts: u64,
     /// The bandwidth is the largest of so many round trips: 10.
     pub bandwidth_rounds: u64,
+    /// Whether the filter of the largest takes its third value late (ns-3).
+    pub late_third: bool,
     /// The pipe is full when the bandwidth did not grow by this factor: 1.25.
     pub full_growth: f64,
     /// For so many round trips: 3.
@@ -82,6 +84,7 @@ impl Default for BbrParams {
             cycle: [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
             cycle_starts: 7,
             bandwidth_rounds: 10,
+            late_third: false,
             full_growth: 1.25,
             full_rounds: 3,
             timeout_resets_growth: false,
@@ -109,6 +112,7 @@ impl BbrParams {
         Self {
             high_gain: 2.89,
             cycle_starts: 6,
+            late_third: true,
             probe_limits_samples: false,
             quantum: Quantum::Segment,
             aggregation: Some(AggregationParams::ns3()),

@@ -1,0 +1,255 @@
+// A simulation: what was simulated, what became of its links, groups and flows, and how to run it again.
+
+/** The sections of a simulation, and its charts; none where the report is of none. */
+function simulation(report, colours) {
+  const { sim } = report;
+  if (!sim) return { sections: [], charts: [] };
+  const styles = flowStyles(sim, colours);
+  const course = sim.samples.length > 1 ? new SimCharts(sim, styles) : null;
+  const times = new CompletionChart(sim);
+  const sections = [simHead(report), simLinks(sim), simGroups(sim), course?.section, simFlows(sim, styles, times)];
+  return { sections, charts: [course, times.empty ? null : times].filter(Boolean) };
+}
+
+/** What was simulated, and the scenario to run it again. */
+function simHead(report) {
+  const { sim } = report;
+  const fact = (name, value, note) =>
+    el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
+  const flows = sum(sim.groups.map((group) => group.flows));
+  return section(
+    'sim',
+    `Simulation: ${sim.name}`,
+    sim.about ? el('p', {}, sim.about) : null,
+    el(
+      'dl',
+      { class: 'line-facts' },
+      fact('Simulated', duration(sim.duration_ns)),
+      fact('Warm-up', sim.warmup_ns ? duration(sim.warmup_ns) : 'none', sim.warmup_ns ? 'does not count below' : null),
+      fact('Seed', Number.isSafeInteger(sim.seed) ? String(sim.seed) : 'in the scenario'),
+      fact('Flows', count(flows), sim.groups.length ? `in ${plural(sim.groups.length, 'group')}` : null),
+      fact('Packet hops', count(sim.hops), 'packets that left a link'),
+      fact('Queue looked into', sim.meter, 'bursts and culprits are of it'),
+    ),
+    scenario(report),
+  );
+}
+
+function scenario({ sim }) {
+  const code = el('code', {}, sim.scenario);
+  const frame = { tabindex: '0', role: 'region', 'aria-label': 'The scenario as TOML' };
+  return el(
+    'details',
+    { id: 'scenario' },
+    el('summary', {}, 'The whole scenario, to run it again'),
+    el(
+      'p',
+      { class: 'hint' },
+      'As it was run, with everything that its file leaves out. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
+    ),
+    command('queuescope sim scenario.toml'),
+    el('div', { class: 'source' }, copyButton('scenario', code), el('pre', frame, code)),
+  );
+}
+
+// Links and groups.
+
+/** A name with what it is below it. */
+const named = (name, note, ...more) =>
+  td('', [el('b', { class: 'reading' }, name), note ? el('small', {}, note) : null, ...more], { class: 'who' });
+
+/** Packets by reason, as shares of all that came. */
+function reasons(packets, offered) {
+  const rows = Object.entries(packets).sort((a, b) => b[1] - a[1]);
+  return rows.map(([why, times]) =>
+    el('small', {}, `${why.replaceAll('_', ' ')}: ${count(times)} (${percent(times / Math.max(offered, 1))})`),
+  );
+}
+
+/** A time of `times`; there is none where nothing passed. */
+const timeOf = (times, of) => duration(times?.count ? Math.round(of(times)) : null, true);
+
+const inAll = (packets) => sum(Object.values(packets));
+
+function simLinks(sim) {
+  if (sim.links.length === 0) {
+    return section('sim-links', 'Links', el('p', { class: 'hint' }, 'No link’s queue was measured.'));
+  }
+  const lost = (title, of, share) => ({
+    key: title,
+    title,
+    value: share,
+    figure: true,
+    about: 'Packets, and their share of all that came to the queue',
+    cell: (link) =>
+      td(
+        title.toLowerCase(),
+        inAll(of(link)) ? [`${count(inAll(of(link)))} (${percent(share(link))})`, ...reasons(of(link), link.offered_packets)] : '0',
+        { class: 'figure reasons' },
+      ),
+  });
+  const sojourn = (title, label, of) => ({
+    key: label,
+    title,
+    label,
+    value: (link) => (link.sojourn.count ? of(link.sojourn) : -1),
+    show: (link) => timeOf(link.sojourn, of),
+  });
+  const wasted = (link) =>
+    link.wasted_ns ? el('small', {}, `${duration(link.wasted_ns)} of its time lost to drops behind the queue`) : null;
+  const rows = new SortedTable('Links', sim.links, [
+    {
+      key: 'name',
+      title: 'Link',
+      value: (link) => link.name,
+      up: true,
+      cell: (link) => named(link.name, `${link.discipline}, ${duration(link.delay_ns)} long`, wasted(link)),
+    },
+    { key: 'rate', title: 'Rate', value: (link) => link.rate_bps, show: (link) => rate(link.rate_bps) },
+    { key: 'busy', title: 'Busy', value: (link) => link.utilisation, show: (link) => percent(link.utilisation) },
+    sojourn('Mean delay', 'mean delay', (times) => times.mean_ns),
+    sojourn('95 %', '95 % under', (times) => times.p95_ns),
+    sojourn('99 %', '99 % under', (times) => times.p99_ns),
+    sojourn('Longest', 'longest', (times) => times.max_ns),
+    {
+      key: 'queue',
+      title: 'Deepest',
+      about: 'The longest queue that a packet met',
+      value: (link) => link.longest_queue_bytes,
+      show: (link) => bytes(link.longest_queue_bytes, true),
+    },
+    lost('Dropped', (link) => link.drops, (link) => link.drop_rate),
+    lost('Marked', (link) => link.marks, (link) => link.mark_rate),
+  ], { kind: 'sim-table' });
+  const counted = sim.links.filter((link) => Object.keys(link.counters).length > 0);
+  return section(
+    'sim-links',
+    'Links',
+    el('p', { class: 'hint' }, 'Delay is the time that packets waited in the queue. A column’s name sorts by it.'),
+    rows.element,
+    counted.length ? counters(counted) : null,
+  );
+}
+
+/** What the disciplines counted themselves. */
+function counters(links) {
+  const words = (link) =>
+    Object.entries(link.counters).map(([name, times]) => `${name.replaceAll('_', ' ')}: ${count(times)}`);
+  return el(
+    'details',
+    {},
+    el('summary', {}, 'What the queues counted themselves'),
+    el(
+      'dl',
+      {},
+      links.map((link) => el('div', {}, el('dt', {}, link.name), el('dd', {}, words(link).join(', ')))),
+    ),
+  );
+}
+
+function simGroups(sim) {
+  if (sim.groups.length === 0) return null;
+  const figure = (title, of, show, more = {}) => ({
+    key: title,
+    title,
+    value: (group) => of(group) ?? -1,
+    show: (group) => show(of(group)),
+    ...more,
+  });
+  // A group without a flow has no least, no most and no fairness.
+  const each = (of) => (group) => (group.flows > 0 ? of(group) : null);
+  const finished = sim.groups.some((group) => group.finished > 0);
+  const completion = (title, of) =>
+    sim.groups.some((group) => group.completion)
+      ? {
+          key: title,
+          title,
+          about: 'Completion time of the flows that finished after the warm-up',
+          value: (group) => (group.completion ? of(group.completion) : -1),
+          show: (group) => timeOf(group.completion, of),
+        }
+      : null;
+  const rows = new SortedTable('Groups of flows', sim.groups, [
+    {
+      key: 'name',
+      title: 'Group',
+      value: (group) => group.name,
+      up: true,
+      cell: (group) => named(group.name, group.transport),
+    },
+    figure('Flows', (group) => group.flows, count),
+    figure('Goodput', (group) => group.goodput_bps, rate, { about: 'Of all its flows together' }),
+    figure('Least', each((group) => group.least_bps), rate, { about: 'The goodput of the flow that got least' }),
+    figure('Most', each((group) => group.most_bps), rate, { about: 'The goodput of the flow that got most' }),
+    figure('Jain', each((group) => group.jain), (index) => index?.toFixed(3) ?? DASH, {
+      label: 'Jain',
+      about: 'Jain’s index of the flows’ goodput: 1 where all got the same',
+    }),
+    figure('RTT', (group) => group.rtt_ns, (ns) => duration(ns, true), {
+      label: 'RTT',
+      about: 'Mean of the smoothed round-trip times',
+    }),
+    figure('Resent', (group) => group.retransmissions, count, { about: 'Segments sent again' }),
+    figure('Timeouts', (group) => group.timeouts, count, { about: 'Expiries of the retransmission timer' }),
+    finished ? figure('Finished', (group) => group.finished, count) : null,
+    completion('Time, mean', (times) => times.mean_ns),
+    completion('Median', (times) => times.p50_ns),
+    completion('95 %', (times) => times.p95_ns),
+    completion('99 %', (times) => times.p99_ns),
+  ], { kind: 'sim-table' });
+  return section(
+    'sim-groups',
+    'Groups of flows',
+    el('p', { class: 'hint' }, 'Goodput is the payload that receivers got in order. Least and most are of a flow’s own time.'),
+    rows.element,
+  );
+}
+
+// Flows.
+
+// Flows that are shown without being asked for.
+const FIRST_FLOWS = 20;
+
+function simFlows(sim, styles, times) {
+  if (sim.flows.length === 0) return null;
+  const took = (flow) => (flow.finished_ns === null ? null : flow.finished_ns - flow.started_ns);
+  const ends = sim.flows.some((flow) => flow.finished_ns !== null);
+  const figure = (key, title, of, show, more = {}) => ({
+    key,
+    title,
+    value: (flow) => of(flow) ?? -1,
+    show: (flow) => show(of(flow)),
+    ...more,
+  });
+  const all = sim.flows.length + sim.flows_more;
+  const rows = new SortedTable('Flows', sim.flows, [
+    {
+      key: 'name',
+      title: 'Flow',
+      value: (flow) => flow.number,
+      up: true,
+      cell: (flow) => {
+        const style = styles.get(flow.number);
+        return td('', [style ? swatchOf(style) : null, flowName(flow.name), el('small', {}, flow.group)], {
+          class: 'who',
+        });
+      },
+    },
+    figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Of the time that it was there' }),
+    figure('delivered', 'Delivered', (flow) => flow.delivered_bytes, (size) => bytes(size, true)),
+    figure('resent', 'Resent', (flow) => flow.retransmissions, count, { about: 'Segments sent again, in all' }),
+    figure('timeouts', 'Timeouts', (flow) => flow.timeouts, count),
+    figure('rtt', 'RTT', (flow) => flow.rtt_ns, (ns) => duration(ns, true), { label: 'RTT', about: 'Smoothed, at its end' }),
+    figure('started', 'Started', (flow) => flow.started_ns, (ns) => moment(ns, 1e6), { up: true }),
+    ends ? figure('size', 'Size', (flow) => flow.bytes, (size) => bytes(size, true), { about: 'What it had to send' }) : null,
+    ends ? figure('took', 'Took', took, (ns) => duration(ns, true), { about: 'Until its receiver had all of it' }) : null,
+  ], { kind: 'sim-table', by: 'goodput', limit: FIRST_FLOWS, all: plural(sim.flows.length, 'flow') });
+  const more = sim.flows_more ? ` The first ${count(sim.flows.length)} to start are here.` : '';
+  return section(
+    'sim-flows',
+    plural(all, 'flow'),
+    more ? el('p', { class: 'hint' }, more.trim()) : null,
+    times.empty ? null : times.element,
+    rows.element,
+  );
+}

@@ -1,0 +1,202 @@
+//! Values without units: numbers, truths, text; and the absence of one.
+
+use crate::describe::Kind;
+use crate::dom::{Node, Raw};
+use crate::explain::{Written, quoted};
+use crate::keys::{Bounded, Field};
+use crate::problem::Problem;
+use crate::read::Findings;
+use std::num::{NonZeroU16, NonZeroU32};
+
+/// Whole numbers.
+macro_rules! integers {
+    ($($type:ty),*) => {
+        $(impl Field for $type {
+            fn blank() -> Self {
+                0
+            }
+            fn read(&mut self, node: &Node, findings: &mut Findings) {
+                // TOML's own numbers end at 2^63 - 1.
+                match node.value {
+                    Raw::Integer(number) => match <$type>::try_from(number) {
+                        Ok(value) => *self = value,
+                        Err(_) => {
+                            let (low, high) =
+                                findings.bounds.clone().unwrap_or_else(|| ("0".to_owned(), <$type>::MAX.to_string()));
+                            let key = findings.key().to_owned();
+                            findings.problem(|| {
+                                let wrong = if number < 0 { format!("below {low}") } else { format!("above {high}") };
+                                Problem::new(format!("`{key}` is out of bounds"))
+                                    .at(node.place.clone(), wrong)
+                                    .help(format!("it is from {low} to {high}"))
+                            });
+                        }
+                    },
+                    _ => findings.problem(|| {
+                        Problem::new("this is no whole number")
+                            .at(node.place.clone(), format!("this is {}", match node.value {
+                                Raw::Float(_) => "a number with a fraction",
+                                _ => node.kind(),
+                            }))
+                            .help("write a whole number without quotes")
+                    }),
+                }
+            }
+            fn write(&self) -> Written {
+                Written::Inline(self.to_string())
+            }
+            fn kind() -> Kind {
+                Kind::Integer
+            }
+        }
+        impl Bounded for $type {})*
+    };
+}
+
+integers!(u8, u16, u32, u64, usize);
+
+/// Whole numbers above zero.
+macro_rules! positive {
+    ($($type:ty),*) => {
+        $(impl Field for $type {
+            fn blank() -> Self {
+                Self::MIN
+            }
+            fn read(&mut self, node: &Node, findings: &mut Findings) {
+                let mut number = self.get();
+                number.read(node, findings);
+                match Self::new(number) {
+                    Some(number) => *self = number,
+                    None => {
+                        let key = findings.key().to_owned();
+                        findings.problem(|| {
+                            Problem::new(format!("`{key}` is out of bounds")).at(node.place.clone(), "below 1")
+                        });
+                    }
+                }
+            }
+            fn write(&self) -> Written {
+                self.get().write()
+            }
+            fn kind() -> Kind {
+                Kind::Integer
+            }
+        }
+        impl Bounded for $type {})*
+    };
+}
+
+positive!(NonZeroU16, NonZeroU32);
+
+impl Field for f64 {
+    fn blank() -> Self {
+        0.0
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        let number = match node.value {
+            Raw::Integer(number) => number as Self,
+            Raw::Float(number) => number,
+            _ => {
+                return findings.problem(|| {
+                    Problem::new("this is no number")
+                        .at(node.place.clone(), format!("this is {}", node.kind()))
+                        .help("write a number without quotes")
+                });
+            }
+        };
+        if number.is_finite() {
+            *self = number;
+        } else {
+            findings.problem(|| Problem::new("the number is not finite").at(node.place.clone(), "here"));
+        }
+    }
+
+    fn write(&self) -> Written {
+        Written::Inline(format!("{self:?}"))
+    }
+
+    fn kind() -> Kind {
+        Kind::Number
+    }
+}
+
+impl Bounded for f64 {}
+
+impl Field for bool {
+    fn blank() -> Self {
+        false
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        match node.value {
+            Raw::Bool(truth) => *self = truth,
+            _ => findings.problem(|| {
+                Problem::new("this is neither true nor false")
+                    .at(node.place.clone(), format!("this is {}", node.kind()))
+                    .help("write true or false, without quotes")
+            }),
+        }
+    }
+
+    fn write(&self) -> Written {
+        Written::Inline(self.to_string())
+    }
+
+    fn kind() -> Kind {
+        Kind::Bool
+    }
+}
+
+impl Field for String {
+    fn blank() -> Self {
+        Self::new()
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        match &node.value {
+            Raw::Text(text) => self.clone_from(text),
+            _ => findings.problem(|| {
+                Problem::new("this is no text")
+                    .at(node.place.clone(), format!("this is {}", node.kind()))
+                    .help("write it in quotes")
+            }),
+        }
+    }
+
+    fn write(&self) -> Written {
+        Written::Inline(quoted(self))
+    }
+
+    fn kind() -> Kind {
+        Kind::Text { what: "text", examples: &[], pattern: None }
+    }
+}
+
+/// A value or none, which is written `none`.
+impl<T: Field> Field for Option<T> {
+    fn blank() -> Self {
+        None
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        if matches!(&node.value, Raw::Text(text) if text == "none") {
+            *self = None;
+            return;
+        }
+        let mut value = self.clone().unwrap_or_else(T::blank);
+        let before = findings.count();
+        value.read(node, findings);
+        if findings.count() == before {
+            *self = Some(value);
+        }
+    }
+
+    fn write(&self) -> Written {
+        self.as_ref().map_or_else(|| Written::Inline("\"none\"".to_owned()), Field::write)
+    }
+
+    fn kind() -> Kind {
+        Kind::Optional(Box::new(T::kind()))
+    }
+}

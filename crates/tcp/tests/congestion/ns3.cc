@@ -1,0 +1,240 @@
+// Gives ns-3.37's congestion controls the events of ns3.txt, and writes that table anew. By hand, where libns3-dev is:
+//
+//   g++ -std=c++17 ns3.cc -o ns3 -lns3-internet -lns3-network -lns3-core && ./ns3 < ns3.txt > new.txt
+//
+// It does what TcpSocketBase does around them: the window is the threshold from a loss on, it is a segment after a timeout,
+// and BBR is told through CongControl. In flight are eighths of the window, or of 200 segments if that is less.
+
+#include "ns3/core-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/network-module.h"
+#include "ns3/tcp-bbr.h"
+#include "ns3/tcp-cubic.h"
+#include "ns3/tcp-dctcp.h"
+#include "ns3/tcp-illinois.h"
+#include "ns3/tcp-rate-ops.h"
+#include "ns3/tcp-vegas.h"
+
+#include <deque>
+#include <iostream>
+#include <sstream>
+
+using namespace ns3;
+
+static const uint32_t MSS = 1000;
+
+struct Event
+{
+    std::string text, kind;
+    int64_t later = 0;
+    std::vector<int64_t> numbers;
+};
+
+struct Peer
+{
+    Ptr<TcpCongestionOps> control;
+    bool bbr = false;
+    Ptr<TcpSocketState> state = CreateObject<TcpSocketState>();
+    uint64_t acknowledged = 0;
+    bool recovering = false, opens = false;
+    std::deque<std::string> results;
+
+    void Begin()
+    {
+        state->m_segmentSize = MSS;
+        state->m_initialCWnd = 10;
+        state->m_cWnd = 10 * MSS;
+        state->m_initialSsThresh = UINT32_MAX;
+        state->m_ssThresh = UINT32_MAX;
+        state->m_pacing = bbr;
+        state->m_lastRtt = MilliSeconds(40);
+        state->m_minRtt = MilliSeconds(40);
+        state->m_congState = TcpSocketState::CA_OPEN;
+        Number(0);
+        control->Init(state);
+        if (bbr)
+        {
+            control->CongestionStateSet(state, TcpSocketState::CA_OPEN);
+        }
+    }
+
+    void Number(uint32_t window)
+    {
+        state->m_lastAckedSeq = SequenceNumber32(uint32_t(acknowledged));
+        state->m_nextTxSequence = SequenceNumber32(uint32_t(acknowledged + window));
+        state->m_highTxMark = state->m_nextTxSequence;
+    }
+
+    void Take(const Event& event)
+    {
+        const uint32_t window = state->m_cWnd.Get();
+        auto eighths = [&](int64_t part) { return uint32_t(uint64_t(std::min(window, 200 * MSS)) * part / 8 / MSS * MSS); };
+        if (event.kind == "ack")
+        {
+            acknowledged += event.numbers[0] * MSS;
+            Number(window);
+            Ack(event, eighths(event.numbers[3]));
+        }
+        else if (event.kind == "loss")
+        {
+            Number(window);
+            uint32_t pipe = eighths(event.numbers[0]);
+            state->m_bytesInFlight = pipe;
+            state->m_lastAckedSackedBytes = MSS;
+            control->CongestionStateSet(state, TcpSocketState::CA_RECOVERY);
+            state->m_congState = TcpSocketState::CA_RECOVERY;
+            state->m_ssThresh = control->GetSsThresh(state, pipe);
+            recovering = true;
+            if (!bbr)
+            {
+                state->m_cWnd = state->m_ssThresh.Get();
+            }
+        }
+        else if (event.kind == "timeout")
+        {
+            Number(window);
+            state->m_ssThresh = control->GetSsThresh(state, eighths(event.numbers[0]));
+            control->CwndEvent(state, TcpSocketState::CA_EVENT_LOSS);
+            control->CongestionStateSet(state, TcpSocketState::CA_LOSS);
+            state->m_congState = TcpSocketState::CA_LOSS;
+            state->m_cWnd = MSS;
+        }
+        else
+        {
+            // The others hear of it with the next ACK, as the sender tells them of the one that ends recovery.
+            opens = !bbr;
+            if (recovering)
+            {
+                control->CwndEvent(state, TcpSocketState::CA_EVENT_COMPLETE_CWR);
+                state->m_cWnd = state->m_ssThresh.Get();
+            }
+            if (bbr)
+            {
+                control->CongestionStateSet(state, TcpSocketState::CA_OPEN);
+            }
+            state->m_congState = TcpSocketState::CA_OPEN;
+            recovering = false;
+        }
+        std::ostringstream result;
+        result << " " << state->m_cWnd.Get();
+        if (bbr)
+        {
+            result << " " << state->m_pacingRate.Get().GetBitRate();
+        }
+        results.push_back(result.str());
+    }
+
+    void Ack(const Event& event, uint32_t inFlight)
+    {
+        const auto& n = event.numbers;
+        const uint32_t segments = n[0];
+        const Time rtt = MicroSeconds(n[1]);
+        state->m_lastRtt = rtt;
+        state->m_minRtt = std::min(state->m_minRtt, rtt);
+        state->m_ecnState = n[2] ? TcpSocketState::ECN_ECE_RCVD : TcpSocketState::ECN_IDLE;
+        state->m_bytesInFlight = inFlight;
+        state->m_lastAckedSackedBytes = segments * MSS;
+        if (bbr)
+        {
+            TcpRateOps::TcpRateConnection connection;
+            TcpRateOps::TcpRateSample sample;
+            connection.m_delivered = acknowledged;
+            sample.m_priorDelivered = acknowledged - std::min<uint64_t>(acknowledged, n[5] * MSS);
+            sample.m_delivered = acknowledged - sample.m_priorDelivered;
+            sample.m_interval = MicroSeconds(n[4]);
+            sample.m_deliveryRate = DataRate(sample.m_delivered * 8.0 / sample.m_interval.GetSeconds());
+            sample.m_priorTime = Seconds(1);
+            sample.m_isAppLimited = false;
+            sample.m_bytesLoss = n[6] * MSS;
+            sample.m_priorInFlight = inFlight + segments * MSS;
+            sample.m_ackedSacked = segments * MSS;
+            control->CongControl(state, connection, sample);
+            return;
+        }
+        control->PktsAcked(state, segments, rtt);
+        if (opens)
+        {
+            control->CongestionStateSet(state, TcpSocketState::CA_OPEN);
+            opens = false;
+        }
+        if (!recovering)
+        {
+            control->IncreaseWindow(state, segments);
+        }
+    }
+};
+
+int
+main()
+{
+    std::string line;
+    std::vector<Event> events;
+    while (std::getline(std::cin, line))
+    {
+        if (line[0] == '#')
+        {
+            std::cout << line << "\n";
+            continue;
+        }
+        Event event;
+        event.text = line.substr(0, line.find(" |"));
+        std::istringstream words(event.text);
+        words >> event.kind >> event.later;
+        for (int64_t number; words >> number;)
+        {
+            event.numbers.push_back(number);
+        }
+        events.push_back(event);
+    }
+    // A run in which BBR's cycle begins in its first phase each time.
+    for (uint32_t run = 1;; run++)
+    {
+        RngSeedManager::SetRun(run);
+        auto chance = CreateObject<UniformRandomVariable>();
+        chance->SetStream(4);
+        int low = 0;
+        while (low < 5 && chance->GetValue(0, 6) < 1)
+        {
+            low++;
+        }
+        if (low == 5)
+        {
+            break;
+        }
+    }
+    std::vector<Peer> peers(6);
+    peers[0].control = CreateObject<TcpNewReno>();
+    peers[1].control = CreateObject<TcpCubic>();
+    peers[2].control = CreateObject<TcpVegas>();
+    peers[3].control = CreateObject<TcpIllinois>();
+    peers[4].control = CreateObject<TcpDctcp>();
+    peers[5].control = CreateObject<TcpBbr>();
+    peers[5].control->SetAttribute("Stream", UintegerValue(4));
+    peers[5].bbr = true;
+    int64_t now = 0;
+    for (auto& peer : peers)
+    {
+        peer.Begin();
+    }
+    for (const auto& event : events)
+    {
+        now += event.later;
+        Simulator::Schedule(MicroSeconds(now), [&peers, &event]() {
+            for (auto& peer : peers)
+            {
+                peer.Take(event);
+            }
+        });
+    }
+    Simulator::Run();
+    for (const auto& event : events)
+    {
+        std::cout << event.text << " |";
+        for (auto& peer : peers)
+        {
+            std::cout << peer.results.front();
+            peer.results.pop_front();
+        }
+        std::cout << "\n";
+    }
+}

@@ -1,0 +1,107 @@
+//! The ns-3 profiles against ns-3.37 itself: its congestion controls were given the same ACKs, losses and timeouts by `ns3.cc`,
+//! and `ns3.txt` has the window after each. They agree to the byte; BBR's rate is a floating-point number, and to a millionth.
+
+use crate::MSS;
+use queuescope_tcp::congestion::{Bbr, BbrParams};
+use queuescope_tcp::{Ack, Algorithm, Congestion, CongestionControl, Controller, Phase, Profile, RateSample};
+use queuescope_wire::Nanos;
+
+/// One of them, given the events.
+struct Peer {
+    control: Controller,
+    phase: Phase,
+    now: u64,
+    acknowledged: u64,
+    delivered: u64,
+}
+
+impl Peer {
+    fn new(algorithm: Algorithm) -> Self {
+        let mut control = Controller::new(&algorithm.params(Profile::Ns3), MSS as u32, 10 * MSS, 0);
+        if algorithm == Algorithm::Bbr {
+            // The table is of a run in which chance always chose the first phase.
+            let params = BbrParams { cycle_starts: 1, ..BbrParams::ns3() };
+            control = Controller::Bbr(Bbr::new(params, MSS as u32, 10 * MSS, 0));
+        }
+        control.on_established(Some(Nanos(40_000_000)), Nanos::ZERO);
+        Self { control, phase: Phase::Open, now: 0, acknowledged: 0, delivered: 0 }
+    }
+
+    fn feed(&mut self, kind: &str, numbers: &[u64]) {
+        self.now += numbers[0] * 1_000;
+        let (now, window) = (Nanos(self.now), self.control.window());
+        let eighths = |part: u64| window.min(200 * MSS) * part / 8 / MSS * MSS;
+        match (kind, numbers) {
+            ("ack", &[_, segments, rtt, marked, in_flight, interval, ago, lost]) => {
+                let acked = segments * MSS;
+                self.acknowledged += acked;
+                self.delivered += acked;
+                let rate = RateSample {
+                    delivered: self.delivered,
+                    prior_delivered: self.delivered.saturating_sub(ago * MSS),
+                    interval: Nanos(interval * 1_000),
+                    application_limited: false,
+                    lost: lost * MSS,
+                };
+                let ack = Ack {
+                    acked,
+                    delivered: acked,
+                    in_flight_before: eighths(in_flight) + acked,
+                    in_flight: eighths(in_flight),
+                    unacknowledged: self.acknowledged,
+                    next: self.acknowledged + window,
+                    rtt: None,
+                    smoothed_rtt: Nanos(rtt * 1_000),
+                    phase: self.phase,
+                    marked: marked * acked,
+                    echo: marked == 1,
+                    window_limited: true,
+                    rate: Some(rate),
+                };
+                self.control.on_ack(&ack, now);
+            }
+            ("loss", &[_, part]) => {
+                // ns-3 has taken off what was lost.
+                let congestion =
+                    Congestion { in_flight: eighths(part) + MSS, lost: MSS, next: self.acknowledged + window };
+                self.control.on_congestion(&congestion, now);
+                self.phase = Phase::Recovery;
+            }
+            ("timeout", &[_, part]) => {
+                let congestion = Congestion { in_flight: eighths(part), lost: 0, next: self.acknowledged + window };
+                self.control.on_timeout(&congestion, now);
+                self.phase = Phase::Loss;
+            }
+            ("recovered", _) => {
+                self.control.on_recovered(now);
+                self.phase = Phase::Open;
+            }
+            _ => panic!("{kind} {numbers:?}"),
+        }
+    }
+}
+
+const ORDER: [Algorithm; 6] =
+    [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Illinois, Algorithm::Dctcp, Algorithm::Bbr];
+
+#[test]
+fn the_ns3_profiles_do_as_ns3_does() {
+    for (place, algorithm) in ORDER.into_iter().enumerate() {
+        let mut peer = Peer::new(algorithm);
+        let mut events = 0;
+        for (number, line) in include_str!("ns3.txt").lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+            let (event, theirs) = line.split_once(" | ").unwrap();
+            let (kind, numbers) = event.split_once(' ').unwrap();
+            let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
+            let theirs: Vec<u64> = theirs.split(' ').map(|number| number.parse().unwrap()).collect();
+            peer.feed(kind, &numbers);
+            assert_eq!(peer.control.window(), theirs[place], "{algorithm}, line {}: {event}", number + 1);
+            if algorithm == Algorithm::Bbr {
+                let rate = peer.control.pacing_rate().unwrap().bits_per_second() as f64;
+                assert!((rate / theirs[6] as f64 - 1.0).abs() < 1e-6, "line {}: {rate} {}", number + 1, theirs[6]);
+            }
+            events += 1;
+        }
+        assert!(events > 300);
+    }
+}
