@@ -1,8 +1,9 @@
 //! `queuescope sim`: from a scenario file to a report.
 
 mod captured;
+pub(crate) mod file;
 mod telemetry;
-mod tell;
+pub(crate) mod tell;
 
 use crate::analysis::Analysis;
 use crate::args::Sim;
@@ -12,20 +13,19 @@ use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
+use crate::sweep;
 use crate::views::Views;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use file::ScenarioFile;
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model::{self, Report, Skipped};
-use queuescope_scenario::{Override, Scenario};
+use queuescope_scenario::Scenario;
 use queuescope_sim::{
-    Built, Files, Journey, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, Telemetry, build, files_of,
-    number,
+    Built, Journey, LinkId, Observer, OnItsWay, Output, Simulation, Telemetry, build, files_of, number,
 };
 use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::Write;
 use telemetry::Table;
 use tell::{About, tell};
 
@@ -41,57 +41,27 @@ const STEPS: u64 = 200;
 pub fn run(args: &Sim) -> Result<Outcome> {
     let output = &args.output;
     check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
-    let scenario = read(args)?;
+    let file = ScenarioFile::read(args)?;
+    let scenario = file.scenario()?;
     if args.explain {
         let effective = scenario.explain();
         let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
         print(false, write, write)?;
         return Ok(Outcome::Whole);
     }
-    let (files, skipped) = files(args, &scenario)?;
+    if !scenario.sweep.is_empty() {
+        return sweep::run(args, &file, &scenario);
+    }
+    if args.sweep.results.is_some() {
+        bail!("nothing is swept, so there are no --results: give --sweep or --seeds, or the scenario a [sweep]");
+    }
+    let (files, skipped) = file.files(files_of(&scenario))?;
     let built = build(&scenario, &files)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref())?;
     let (report, outputs) = simulate(args, &scenario, (built, skipped), outputs)?;
     outputs.finish()?;
     views.write(report)
-}
-
-/// Reads the files that the scenario names: traces of links, captures.
-#[allow(clippy::disallowed_methods, reason = "the command opens files")]
-fn files(args: &Sim, scenario: &Scenario) -> Result<(Files, Vec<Skipped>)> {
-    let folder = args.scenario.parent().unwrap_or(Path::new("."));
-    let (mut files, mut skipped) = (Files::default(), Vec::new());
-    let (traces, captures) = files_of(scenario);
-    for path in traces {
-        let text = fs::read_to_string(folder.join(&path)).with_context(|| format!("cannot read the trace {path}"))?;
-        let trace = RateTrace::mahimahi(&text).with_context(|| format!("{path} is no trace of a link"))?;
-        files.traces.insert(path, trace);
-    }
-    for path in captures {
-        let (packets, notes) = captured::read(&folder.join(&path))?;
-        files.captures.insert(path, packets);
-        skipped.extend(notes);
-    }
-    Ok((files, skipped))
-}
-
-/// Reads the scenario with what replaces parts of it.
-#[allow(clippy::disallowed_methods, reason = "the command opens files")]
-fn read(args: &Sim) -> Result<Scenario> {
-    let name = args.scenario.display().to_string();
-    let text = if source::is_standard_input(&args.scenario) {
-        let mut text = Vec::new();
-        io::stdin().read_to_end(&mut text).map(|_| text)
-    } else {
-        fs::read(&args.scenario)
-    };
-    let text = text.with_context(|| format!("cannot read {name}"))?;
-    let overrides: Vec<_> = args.set.iter().map(Override::new).collect();
-    Scenario::parse_bytes(&name, &text, &overrides).map_err(|error| {
-        let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        anyhow!("{}", error.render(terminal_width(), colour))
-    })
 }
 
 fn simulate(
@@ -101,7 +71,7 @@ fn simulate(
     outputs: Outputs,
 ) -> Result<(Report, Outputs)> {
     let Built { mut simulation, groups, meters } = built;
-    let (link, name) = metered_link(args, &simulation, &meters)?;
+    let (link, name) = metered_link(args.meter.as_deref(), &simulation, &meters)?;
     let rate = simulation.topology().link(link).rate.mean();
     let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
     let granularities = source::granularities(&args.keys);
@@ -178,9 +148,13 @@ fn step_through<O: Observer>(
 }
 
 /// The link whose queue is analysed, and its name.
-fn metered_link(args: &Sim, simulation: &Simulation, meters: &[LinkId]) -> Result<(LinkId, String)> {
+pub(crate) fn metered_link(
+    wanted: Option<&str>,
+    simulation: &Simulation,
+    meters: &[LinkId],
+) -> Result<(LinkId, String)> {
     let named = |link: LinkId| (link, simulation.topology().link(link).name.clone());
-    let Some(wanted) = &args.meter else {
+    let Some(wanted) = wanted else {
         return meters.first().map(|link| named(*link)).context("the scenario has no link to watch");
     };
     let mut links = simulation.topology().links().map(named);
@@ -238,9 +212,4 @@ impl Observer for Metered {
             self.analysis.marked(marked, reason, now);
         }
     }
-}
-
-/// Columns that an error may take.
-fn terminal_width() -> usize {
-    100
 }

@@ -3,6 +3,7 @@
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
 mod sim;
+mod sweep;
 mod tap;
 mod why;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use sim::{Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes};
+pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 

@@ -4,6 +4,7 @@
 //! stream strips them where they do not belong.
 
 mod sim;
+mod sweep;
 mod tap;
 mod why;
 
@@ -12,6 +13,7 @@ use crate::model::{Burst, Culprit, Culprits, Group, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 
+pub use sweep::write as write_sweep;
 pub use why::write as write_why;
 
 const BOLD: Style = Style::new().bold();

@@ -6,10 +6,14 @@
 //! scripts only ever show it as text.
 
 mod embed;
+mod sweep;
 mod thin;
 
 use crate::model::Report;
+use serde::Serialize;
 use std::io::{self, Write};
+
+pub use sweep::write as write_sweep;
 
 /// The style sheets, in order of the cascade.
 const STYLES: [&str; 4] = [
@@ -62,27 +66,39 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// Writes `report` as one self-contained page.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let name = escape(&report.input.name);
+    let (style, of_sim): (_, &[&str]) =
+        if report.sim.is_some() { (Some(SIM_STYLE), &SIM_SCRIPTS) } else { (None, &[]) };
+    let scripts = SCRIPTS.iter().chain(of_sim).chain([&PAGE]);
+    page(&report.input.name, thin::thinned(report).as_ref(), style, scripts, out)
+}
+
+/// Writes a page that `scripts` draw from `data`, with a style sheet of its own after the others.
+fn page<'a>(
+    name: &str,
+    data: &impl Serialize,
+    style: Option<&'static str>,
+    scripts: impl Iterator<Item = &'a &'static str>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let name = escape(name);
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(out, "<meta name=\"color-scheme\" content=\"light dark\">")?;
     writeln!(out, "<meta name=\"generator\" content=\"queuescope {}\">", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "<link rel=\"icon\" href=\"data:,\">\n<title>{name} – queuescope</title>")?;
-    let of_sim = report.sim.is_some();
-    for style in STYLES.into_iter().chain(of_sim.then_some(SIM_STYLE)) {
+    for style in STYLES.into_iter().chain(style) {
         writeln!(out, "<style>")?;
         lines(style, out)?;
         writeln!(out, "</style>")?;
     }
     writeln!(out, "</head>\n{BODY}")?;
     write!(out, "<script type=\"application/json\" id=\"report-data\">")?;
-    embed::json(thin::thinned(report).as_ref(), out)?;
+    embed::json(data, out)?;
     writeln!(out, "</script>\n<script>\n/*\n{LIBRARY_LICENCE}\n*/\n{LIBRARY}\n</script>")?;
     writeln!(out, "<script>\n(() => {{\n'use strict';")?;
     writeln!(out, "const VERSION = '{}';", env!("CARGO_PKG_VERSION"))?;
-    let of_sim: &[&str] = if of_sim { &SIM_SCRIPTS } else { &[] };
-    for script in SCRIPTS.iter().chain(of_sim).chain([&PAGE]) {
+    for script in scripts {
         lines(script, out)?;
     }
     writeln!(out, "}})();\n</script>\n</body>\n</html>")
@@ -114,7 +130,7 @@ mod tests {
     use super::*;
 
     fn all_scripts() -> impl Iterator<Item = &'static str> {
-        SCRIPTS.into_iter().chain(SIM_SCRIPTS).chain([PAGE])
+        SCRIPTS.into_iter().chain(SIM_SCRIPTS).chain([PAGE]).chain(sweep::SCRIPTS)
     }
 
     #[test]

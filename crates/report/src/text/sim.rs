@@ -136,7 +136,7 @@ fn times(times: &SimTimes) -> String {
 }
 
 /// A share that is often small.
-fn share(share: f64) -> String {
+pub(super) fn share(share: f64) -> String {
     match share {
         0.0 => "-".to_owned(),
         share if share < 0.000_95 => format!("{:.3} %", share * 100.0),
