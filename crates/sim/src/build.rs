@@ -374,7 +374,9 @@ fn seed_of(scenario: &Scenario, group: u32) -> u64 {
 fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
     Ok(match sizes {
         scenario::Sizes::Fixed(bytes) => Sizes::constant(*bytes)?,
-        scenario::Sizes::Named(named) => Sizes::named(named.name()).ok_or(BuildError::NoSizes { name: named.name() })?,
+        scenario::Sizes::Named(named) => {
+            Sizes::named(named.name()).ok_or(BuildError::NoSizes { name: named.name() })?
+        }
         scenario::Sizes::Points(points) => {
             let points: Vec<_> = points.iter().map(|(bytes, share)| (bytes.0 as f64, *share)).collect();
             Sizes::empirical(Empirical::new(&points, Interpolation::Linear)?)
