@@ -53,7 +53,8 @@ pub enum Command {
     ///
     /// A scenario (TOML) says which links there are, what manages their queues, and who sends what to whom. Hosts have real
     /// congestion controls. What passes the link with a meter is analysed as with analyze; what became of links and flows
-    /// stands before that.
+    /// stands before that. A scenario with a sweep is run with each combination of its values, on all cores, and a table
+    /// compares them.
     Sim(Box<Sim>),
     /// Join the results of a sweep's shards, and print the same as one run of the whole sweep would have.
     ///

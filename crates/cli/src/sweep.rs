@@ -133,8 +133,9 @@ enum Origin {
 }
 
 /// How many threads there are to be.
-pub(crate) fn threads(jobs: Option<NonZeroUsize>) -> usize {
-    jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+pub(crate) fn threads(jobs: Option<u16>) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    jobs.map_or_else(cores, usize::from)
 }
 
 /// Tells what is no part of the answer.

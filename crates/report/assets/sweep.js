@@ -10,6 +10,7 @@ const sweep = JSON.parse(document.getElementById('report-data').textContent);
 const share = (value) => (value === null ? DASH : `${number(value * 100, 3)}${THIN}%`);
 const time = (value) => duration(Math.round(value), true);
 const plain = (value) => value.toFixed(3);
+const tables = [];
 
 // A figure's name in the data, its column's title, how it is shown, and what it is.
 const OF_QUEUE = [
@@ -29,27 +30,40 @@ const OF_FLOWS = [
   ['completion_p99_ns', '99 %', time, 'The flow completion time that 99 % of flows took at most'],
 ];
 
-/** A figure, and below it half of its confidence interval. */
-function figure(mean, label, show) {
+/** A figure, and half of its confidence interval. */
+function figureCell(mean, label, show) {
   if (mean === null) return td(label, DASH, { class: 'figure' });
-  const half = mean.half_width === null ? null : el('small', {}, ` ±${THIN}${show(mean.half_width)}`);
+  const half = mean.half_width === null ? null : el('small', {}, `±${THIN}${mean.half_width === 0 ? 0 : show(mean.half_width)}`);
   return td(label, [show(mean.mean), half], { class: 'figure' });
 }
 
+/** The values of what is swept, and the figures; each column sorts. */
 function figures(name, columns) {
-  const rows = sweep.rows.map((row) => {
-    const few = row.cells < sweep.seeds ? el('small', {}, ` ${count(row.cells)} of ${count(sweep.seeds)} seeds`) : null;
-    const values = row.values.map((value, at) =>
-      td(sweep.parameters[at].path, [el('b', {}, value), at === 0 ? few : null], { class: 'who' }),
-    );
-    if (values.length === 0) values.push(td('', ['all', few], { class: 'who' }));
-    const shown = columns.map(([key, title, show]) => figure(row.figures[key], title, show));
-    return el('tr', { role: 'row' }, values, shown);
-  });
-  const paths = sweep.parameters.length ? sweep.parameters.map(({ path }) => th(path)) : [th('Seeds')];
-  const titles = columns.map(([, title, , about]) => th(title, { class: 'figure', title: about }));
-  const frame = { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': `Table: ${name}` };
-  return el('div', frame, table(name, [...paths, ...titles], rows, { class: 'sweep' }));
+  const few = (row) =>
+    row.cells < sweep.seeds ? el('small', {}, `${count(row.cells)} of ${plural(sweep.seeds, 'seed')}`) : null;
+  const parameters = sweep.parameters.map(({ path, values }, at) => ({
+    key: `parameter-${at}`,
+    title: path,
+    up: true,
+    value: (row) => values.indexOf(row.values[at]),
+    cell: (row) => td(path, [el('b', {}, row.values[at]), at === 0 ? few(row) : null], { class: 'who' }),
+  }));
+  if (parameters.length === 0) {
+    const cell = (row) => td('', ['all', few(row)], { class: 'who' });
+    parameters.push({ key: 'all', title: 'Seeds', up: true, value: () => 0, cell });
+  }
+  const measured = columns.map(([key, title, show, about]) => ({
+    key,
+    title,
+    about,
+    figure: true,
+    value: (row) => row.figures[key]?.mean ?? -1,
+    cell: (row) => figureCell(row.figures[key], title.toLowerCase(), show),
+  }));
+  const all = plural(sweep.rows.length, 'combination');
+  const options = { kind: 'sim-table', limit: FIRST_ROWS, all };
+  tables.push(new SortedTable(name, sweep.rows, [...parameters, ...measured], options));
+  return tables.at(-1).element;
 }
 
 function cells() {
@@ -88,7 +102,18 @@ const parts = [
   section('found', 'Queue and flows', figures('Queue and flows', OF_QUEUE)),
   flowsEnd ? section('completion', 'Flow completion times', figures('Flow completion times', OF_FLOWS)) : null,
   notes(),
-  section('swept', 'What was swept', swept(), el('details', {}, el('summary', {}, 'The scenario'), el('pre', {}, sweep.scenario))),
+  section(
+    'swept',
+    'What was swept',
+    swept(),
+    el(
+      'details',
+      {},
+      el('summary', {}, 'The whole scenario'),
+      el('div', { class: 'source' }, el('pre', { tabindex: '0', role: 'region', 'aria-label': 'The scenario' }, sweep.scenario)),
+    ),
+  ),
 ];
 document.getElementById('main').append(...parts.filter(Boolean));
+addEventListener('beforeprint', () => tables.forEach((one) => one.showAll()));
 document.documentElement.dataset.ready = 'true';

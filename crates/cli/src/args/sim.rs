@@ -3,7 +3,6 @@
 use super::{Keys, Output, Question, Sketch};
 use clap::{Args, ValueHint};
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -11,7 +10,8 @@ use std::str::FromStr;
 #[derive(Debug, Args)]
 #[command(mut_arg("parquet", |arg| arg.help("Write each packet that left the queue to a Parquet file; of a sweep, the figures of each cell")))]
 #[command(after_help = "Exit status: 0 if all went well, 2 if nothing could be done.\n\n\
-                        Example: queuescope sim scenarios/pie.toml --set link.rate=50mbps --html report.html")]
+                        Examples: queuescope sim scenarios/bufferbloat.toml --set link.rate=50mbps --html report.html\n          \
+                        queuescope sim scenarios/pie.toml --seeds 10 --results results --shard 1/4")]
 pub struct Sim {
     /// Scenario file (TOML)
     #[arg(value_hint = ValueHint::FilePath)]
@@ -70,8 +70,8 @@ pub struct Sweep {
     pub no_sweep: bool,
 
     /// Cells to run at a time [default: one on each core]
-    #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
-    pub jobs: Option<NonZeroUsize>,
+    #[arg(long, value_name = "COUNT", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
 
     /// Keep the result of each cell as a file in this folder; what is there already is not run again
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]

@@ -6,7 +6,7 @@ use super::{cell, work};
 use crate::args::Sim as Arguments;
 use crate::progress::Progress;
 use crate::sim::file::ScenarioFile;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use queuescope_report::model::{Skipped, SweepParameter};
 use queuescope_scenario::{Cell, Scenario};
 use queuescope_sim::{Files, files_of};
@@ -25,7 +25,7 @@ pub struct Checked {
     pub files: Files,
 }
 
-/// Cells that cannot be run and that are told by name; the first is told in full.
+/// Combinations that cannot be run and are told by name beside the first, which is told in full.
 const MOST_TOLD: usize = 9;
 
 /// Makes the plan of a sweep.
@@ -151,34 +151,40 @@ impl Named {
 #[derive(Default)]
 struct Failures {
     count: u64,
+    /// The first, and why.
     first: String,
+    /// The combination that the last was of, and how many there are.
+    last: Option<u64>,
+    combinations: u64,
     more: Vec<String>,
 }
 
 impl Failures {
     fn add(&mut self, plan: &Plan, cell: u64, why: &anyhow::Error) {
         self.count += 1;
-        match self.count {
+        // Seeds seldom matter.
+        if self.last.replace(plan.row(cell)) == Some(plan.row(cell)) {
+            return;
+        }
+        self.combinations += 1;
+        match self.combinations {
             1 => self.first = format!("{}:\n{why:#}", plan.name(cell)),
-            _ if self.more.len() < MOST_TOLD => self.more.push(plan.name(cell)),
+            _ if self.more.len() < MOST_TOLD => self.more.push(plan.combination(cell)),
             _ => {}
         }
     }
 
     /// Ends the checks if there were some.
     fn end(&self, plan: &Plan, cells: u64) -> Result<()> {
-        let Self { count, first, more } = self;
+        let Self { count, combinations, first, more, .. } = self;
         let first = first.trim_end();
         if *count == 0 {
             return Ok(());
         }
-        if plan.parameters.is_empty() || (cells, *count) == (1, 1) {
-            return Err(anyhow!("{first}"));
-        }
-        let rest = count - 1 - more.len() as u64;
+        let rest = combinations - 1 - more.len() as u64;
         let mut others = more.clone();
         others.extend((rest > 0).then(|| format!("and {rest} more")));
-        let others = if others.is_empty() { String::new() } else { format!("\nand\n  {}", others.join("\n  ")) };
+        let others = if others.is_empty() { String::new() } else { format!("\nand\n{}", others.join("\n")) };
         bail!("{count} of the sweep's {cells} cells cannot be run, so nothing is:\n{first}{others}")
     }
 }

@@ -99,15 +99,20 @@ impl Plan {
 
     /// A cell as messages name it.
     pub fn name(&self, cell: u64) -> String {
+        let (values, seed) = (self.combination(cell), format!("seed {}", self.seed(cell)));
+        match (values.is_empty(), self.seeds) {
+            (true, _) => seed,
+            (false, 1) => values,
+            (false, _) => format!("{values}, {seed}"),
+        }
+    }
+
+    /// The combination of values that a cell is of, as messages name it.
+    pub fn combination(&self, cell: u64) -> String {
         let paths = self.parameters.iter().map(|parameter| parameter.path.as_str());
         let values: Vec<_> =
             paths.zip(self.values(self.row(cell))).map(|(path, value)| format!("{path}={value}")).collect();
-        let seed = format!("seed {}", self.seed(cell));
-        match (values.is_empty(), self.seeds) {
-            (true, _) => seed,
-            (false, 1) => values.join(", "),
-            (false, _) => format!("{}, {seed}", values.join(", ")),
-        }
+        values.join(", ")
     }
 }
 

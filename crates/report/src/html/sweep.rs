@@ -5,10 +5,11 @@ use crate::model::Sweep;
 use std::io::{self, Write};
 
 /// The scripts of such a page; as those of a report.
-pub(super) const SCRIPTS: [&str; 4] = [
+pub(super) const SCRIPTS: [&str; 5] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/sorted.js"),
     include_str!("../../assets/sweep.js"),
 ];
 
