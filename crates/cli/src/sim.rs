@@ -31,6 +31,8 @@ use tell::{About, tell};
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
+/// Where packets leave in any order, how fast the longest wait is forgotten unless told otherwise.
+const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
 
@@ -76,7 +78,11 @@ fn simulate(
     let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
     let granularities = source::granularities(&args.keys);
     let scale = Scale::of(Some(rate));
-    let params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
+    let mut params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
+    if !simulation.is_fifo(link) {
+        // Packets of one queue pass those of another: a burst is when the slowest of them wait.
+        params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
+    }
     let mut metered = Metered {
         link,
         from: simulation.warmup(),
