@@ -43,7 +43,8 @@ fn counts_agree() {
         let link = &list(&sim, "/links")[0];
         let dropped: u64 = link["drops"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
         let (offered, sent) = (number(link, "/offered_packets"), number(link, "/sent_packets"));
-        assert!(offered.abs_diff(sent + dropped) < 60, "{words}: {offered} {sent} {dropped}");
+        // What waited as the warm-up ended is sent or dropped after it: at most a full queue.
+        assert!(offered.abs_diff(sent + dropped) <= 100, "{words}: {offered} {sent} {dropped}");
         let counted = (number(&sim, "/duration_ns") - number(&sim, "/warmup_ns")) as f64 / 1e9;
         let goodput: f64 = list(&sim, "/groups").iter().map(|group| group["goodput_bps"].as_f64().unwrap()).sum();
         let carried = number(link, "/sent_bytes") as f64 * 8.0 / counted;
