@@ -2,6 +2,7 @@
 
 mod captured;
 pub(crate) mod file;
+mod telemetry;
 pub(crate) mod tell;
 
 use crate::analysis::Analysis;
@@ -20,13 +21,18 @@ use queuescope_meter::History;
 use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model::{self, Report, Skipped};
 use queuescope_scenario::Scenario;
-use queuescope_sim::{Built, LinkId, Observer, OnItsWay, Output, Simulation, build, files_of, number};
+use queuescope_sim::{
+    Built, Journey, LinkId, Observer, OnItsWay, Output, Simulation, Telemetry, build, files_of, number,
+};
 use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
 use std::io::Write;
+use telemetry::Table;
 use tell::{About, tell};
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
+/// Where packets leave in any order, how fast the longest wait is forgotten unless told otherwise.
+const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
 
@@ -36,7 +42,7 @@ const STEPS: u64 = 200;
 /// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
     let output = &args.output;
-    check_outputs([&args.scenario], [&output.html, &output.parquet])?;
+    check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
     let file = ScenarioFile::read(args)?;
     let scenario = file.scenario()?;
     if args.explain {
@@ -72,7 +78,11 @@ fn simulate(
     let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
     let granularities = source::granularities(&args.keys);
     let scale = Scale::of(Some(rate));
-    let params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
+    let mut params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
+    if !simulation.is_fifo(link) {
+        // Packets of one queue pass those of another: a burst is when the slowest of them wait.
+        params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
+    }
     let mut metered = Metered {
         link,
         from: simulation.warmup(),
@@ -82,20 +92,22 @@ fn simulate(
         bytes: 0,
         span: None,
     };
-    let progress = Progress::steps(STEPS);
-    for step in 1..=STEPS {
-        let until = u128::from(scenario.duration.0) * u128::from(step) / u128::from(STEPS);
-        simulation.run_until(Nanos(until as u64), &mut metered);
-        metered.check()?;
-        progress.update(step, simulation.hops());
+    match &args.telemetry {
+        None => step_through(scenario.duration, &mut simulation, &mut metered, Metered::check)?,
+        Some(path) => {
+            let mut table = Table::create(path, simulation.topology())?;
+            let mut both =
+                Telemetry::new(simulation.topology(), &mut metered, |journey: &Journey<'_>| table.add(journey));
+            step_through(scenario.duration, &mut simulation, &mut both, |both| both.inner.check())?;
+            table.finish()?;
+        }
     }
-    progress.finish();
     let (discipline, _) = simulation.discipline(link);
     let source = Source {
         input: model::Input {
             name: args.scenario.display().to_string(),
             format: "scenario".to_owned(),
-            first_ns: 0,
+            first_ns: metered.span.map_or(0, |(first, _)| first.0),
             damage: None,
         },
         packets: metered.packets,
@@ -121,6 +133,24 @@ fn simulate(
     };
     report.sim = Some(tell(&simulation, about));
     Ok((report, outputs))
+}
+
+/// Runs to the end, and looks now and then whether something went wrong.
+fn step_through<O: Observer>(
+    end: Nanos,
+    simulation: &mut Simulation,
+    observer: &mut O,
+    check: impl Fn(&mut O) -> Result<()>,
+) -> Result<()> {
+    let progress = Progress::steps(STEPS);
+    for step in 1..=STEPS {
+        let until = u128::from(end.0) * u128::from(step) / u128::from(STEPS);
+        simulation.run_until(Nanos(until as u64), observer);
+        check(observer)?;
+        progress.update(step, simulation.hops());
+    }
+    progress.finish();
+    Ok(())
 }
 
 /// The link whose queue is analysed, and its name.

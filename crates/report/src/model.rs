@@ -49,7 +49,8 @@ pub struct Input {
     pub name: String,
     /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`.
     pub format: String,
-    /// Time of the first packet, nanoseconds since the Unix epoch (for departures: as in the file).
+    /// Time of the first packet, nanoseconds since the Unix epoch (for departures: as in the file; of a simulation: since its
+    /// start, and the first after the warm-up).
     pub first_ns: u64,
     /// The damage that ended the input early, if any.
     pub damage: Option<String>,

@@ -43,8 +43,9 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let (input, setup, totals) = (&report.input, &report.setup, &report.totals);
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     if let Some(sim) = &report.sim {
-        sim::write(sim, out)?;
-        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}", plain(&sim.meter))?;
+        sim::write(sim, &input.name, out)?;
+        let from = format!("{DIM}times count from its first packet, {} into the run{DIM:#}", duration(input.first_ns));
+        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}  {from}", plain(&sim.meter))?;
     }
     let flows: Vec<_> = totals
         .flows

@@ -30,6 +30,11 @@ pub struct Sim {
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 
+    /// Write each packet's way to a Parquet file, a row for each switch that it passed: times, queues, marks, and where and
+    /// why it was dropped
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub telemetry: Option<PathBuf>,
+
     /// What is swept.
     #[command(flatten)]
     pub sweep: Sweep,

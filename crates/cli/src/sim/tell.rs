@@ -32,12 +32,11 @@ const FLOWS_TOLD: usize = 1_000;
 /// What `simulation` did.
 pub fn tell(simulation: &Simulation, about: About) -> Sim {
     let flows = simulation.flows();
-    let counted = simulation.now().saturating_sub(simulation.warmup());
     let first = flows.iter().take(FLOWS_TOLD);
     let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
     let group_name = |group: u32| about.groups.get(group as usize).map_or_else(String::new, |group| group.name.clone());
     Sim {
-        links: simulation.measured().map(|id| link(simulation, id, counted)).collect(),
+        links: simulation.measured().map(|id| link(simulation, id)).collect(),
         groups: groups(simulation, &flows, &about.groups, times),
         flows: first
             .map(|flow| SimFlow {
@@ -79,12 +78,12 @@ pub fn totals(simulation: &Simulation) -> SweepTotals {
     }
 }
 
-fn link(simulation: &Simulation, id: LinkId, counted: Nanos) -> SimLink {
+fn link(simulation: &Simulation, id: LinkId) -> SimLink {
     let (params, stats) = (simulation.topology().link(id), simulation.link(id));
     let rate = params.rate.mean();
     let (discipline, counters) = simulation.discipline(id);
     let share = |n: u64| if stats.offered.packets == 0 { 0.0 } else { n as f64 / stats.offered.packets as f64 };
-    let able = counted.as_secs_f64() * rate.bits_per_second() as f64 / 8.0;
+    let able = params.rate.capacity(simulation.warmup()..simulation.now());
     SimLink {
         name: params.name.clone(),
         discipline: discipline.to_owned(),
@@ -94,7 +93,7 @@ fn link(simulation: &Simulation, id: LinkId, counted: Nanos) -> SimLink {
         offered_bytes: stats.offered.bytes.0,
         sent_packets: stats.sent.packets,
         sent_bytes: stats.sent.bytes.0,
-        utilisation: if able > 0.0 { stats.sent.bytes.0 as f64 / able } else { 0.0 },
+        utilisation: if able.0 > 0 { stats.sent.bytes.0 as f64 / able.0 as f64 } else { 0.0 },
         drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
         marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
         drop_rate: share(stats.drops.iter().sum()),

@@ -18,5 +18,5 @@ pub(super) const SCRIPTS: [&str; 5] = [
 /// # Errors
 /// Those of `out`.
 pub fn write(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
-    page(&sweep.name, sweep, &SCRIPTS, out)
+    page(&sweep.name, sweep, None, SCRIPTS.iter(), out)
 }
