@@ -33,6 +33,11 @@ use summary::{Summary, unread};
 /// If a cell cannot be run, or what came of it cannot be written.
 pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outcome> {
     fixed_and_swept(args, scenario)?;
+    if args.telemetry.is_some() {
+        bail!(
+            "--telemetry is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant"
+        );
+    }
     let threads = threads(args.sweep.jobs);
     let checked = check(args, file, scenario, threads)?;
     let store = args.sweep.results.as_deref().map(Store::create).transpose()?;

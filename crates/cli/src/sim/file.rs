@@ -28,6 +28,7 @@ impl ScenarioFile {
     ///
     /// # Errors
     /// If it cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "the command reads the scenario that it is given")]
     pub fn read(args: &Sim) -> Result<Self> {
         let name = args.scenario.display().to_string();
         let text = if source::is_standard_input(&args.scenario) {
@@ -79,6 +80,7 @@ impl ScenarioFile {
     ///
     /// # Errors
     /// If one cannot be read, or is not what it should be.
+    #[expect(clippy::disallowed_methods, reason = "the command reads the files that a scenario names")]
     pub fn files(&self, (traces, captures): (BTreeSet<String>, BTreeSet<String>)) -> Result<(Files, Vec<Skipped>)> {
         let (mut files, mut skipped) = (Files::default(), Vec::new());
         for path in traces {

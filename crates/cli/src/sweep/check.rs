@@ -48,7 +48,7 @@ pub fn check(args: &Arguments, file: &ScenarioFile, scenario: &Scenario, threads
         }
         Ok(())
     })?;
-    failures.end(&plan, variants)?;
+    failures.end(variants)?;
     let files = Named::read(file, &found)?;
     let with_files: Vec<_> =
         (0..).zip(&found).filter(|(_, variant)| variant.has_files()).map(|(number, _)| number).collect();
@@ -64,7 +64,7 @@ pub fn check(args: &Arguments, file: &ScenarioFile, scenario: &Scenario, threads
         }
         Ok(())
     })?;
-    failures.end(&plan, variants)?;
+    failures.end(variants)?;
     progress.finish();
     plan.cells = found.iter().map(|variant| key::key(&plan.version, &variant.scenario, files.of(variant))).collect();
     plan.skipped = files.skipped;
@@ -132,7 +132,7 @@ impl Named {
         let captures: BTreeSet<_> = variants.iter().flat_map(|variant| &variant.captures).cloned().collect();
         let mut sums = BTreeMap::new();
         for path in traces.iter().chain(&captures) {
-            #[allow(clippy::disallowed_methods, reason = "the command opens files")]
+            #[expect(clippy::disallowed_methods, reason = "the command reads the files that a scenario names")]
             let sum = File::open(file.beside(path)).and_then(key::sum_of);
             sums.insert(path.clone(), sum.with_context(|| format!("cannot read {path}"))?);
         }
@@ -175,7 +175,7 @@ impl Failures {
     }
 
     /// Ends the checks if there were some.
-    fn end(&self, plan: &Plan, cells: u64) -> Result<()> {
+    fn end(&self, cells: u64) -> Result<()> {
         let Self { count, combinations, first, more, .. } = self;
         let first = first.trim_end();
         if *count == 0 {

@@ -210,6 +210,7 @@ fn digest(result: &CellResult) -> Result<String> {
 }
 
 /// What is in a file, if there is one.
+#[expect(clippy::disallowed_methods, reason = "the command reads results that it kept")]
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
