@@ -335,7 +335,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let (enqueued, dequeued) = (departure.enqueued, departure.dequeued);
         self.ramps.came(self.flows[0], size, enqueued, self.least_ramp);
         if self.exact {
+            let oldest = self.recent.oldest().map_or(dequeued, |past| past.dequeued);
             for (level, flow) in self.levels.iter_mut().zip(&self.flows) {
+                level.exact.forget_before(oldest);
                 level.exact.record(*flow, size, dequeued);
             }
         }
@@ -407,9 +409,11 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// Nobody asks the exact meters any more.
+    /// Nobody asks the exact meters any more. Where packets leave in any order they go on all the same: to make them anew from
+    /// all that is remembered would cost more.
     fn stop_asking(&mut self) {
-        if std::mem::take(&mut self.exact) {
+        if matches!(self.params.history, History::Fifo | History::NearlyFifo { .. }) && std::mem::take(&mut self.exact)
+        {
             self.levels.iter_mut().for_each(|level| level.exact.clear());
         }
     }

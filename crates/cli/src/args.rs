@@ -3,7 +3,7 @@
 mod sim;
 mod tap;
 
-pub use sim::Sim;
+pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -53,8 +53,14 @@ pub enum Command {
     ///
     /// A scenario (TOML) says which links there are, what manages their queues, and who sends what to whom. Hosts have real
     /// congestion controls. What passes the link with a meter is analysed as with analyze; what became of links and flows
-    /// stands before that.
+    /// stands before that. A scenario with a sweep is run with each combination of its values, on all cores, and a table
+    /// compares them.
     Sim(Box<Sim>),
+    /// Join the results of a sweep's shards, and print the same as one run of the whole sweep would have.
+    ///
+    /// Shards are the parts of a sweep that queuescope sim --shard has run, each with --results of its own; folders that
+    /// were copied together, or of runs that were stopped, are joined as well.
+    Merge(Box<Merge>),
     /// Print the man page, a shell's completions, or the schema of --json.
     Generate {
         /// What to print.

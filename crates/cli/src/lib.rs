@@ -4,7 +4,7 @@
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
 //! - [`outputs`] are what is written for each packet.
-//! - [`args`], [`analyze`], [`why`], [`tap`] and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`sim`], [`merge`] and [`generate`] are the command itself.
 
 pub mod analysis;
 pub mod analyze;
@@ -18,12 +18,14 @@ mod files;
 pub mod findings;
 pub mod generate;
 mod lasting;
+pub mod merge;
 pub mod outcome;
 pub mod outputs;
 pub mod progress;
 mod setup;
 pub mod sim;
 pub mod source;
+mod sweep;
 pub mod tap;
 mod views;
 pub mod why;

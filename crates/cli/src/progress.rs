@@ -32,6 +32,25 @@ impl Progress {
         Self { bar }
     }
 
+    /// Starts one for so many cells of a sweep.
+    pub fn cells(cells: u64, what: &'static str) -> Self {
+        let bar = ProgressBar::new(cells);
+        let template = "{wide_bar} {pos} of {len} {msg}  {eta} left";
+        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(what);
+        Self { bar }
+    }
+
+    /// One that is not to be seen.
+    pub fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden() }
+    }
+
+    /// One more is done.
+    pub fn one(&self) {
+        self.bar.inc(1);
+    }
+
     /// So much of the input was read, so many packets were in it.
     pub fn update(&self, read: u64, packets: u64) {
         if !self.bar.is_hidden() {

@@ -1,7 +1,9 @@
 //! `queuescope sim`: from a scenario file to a report.
 
 mod captured;
-mod tell;
+pub(crate) mod file;
+mod telemetry;
+pub(crate) mod tell;
 
 use crate::analysis::Analysis;
 use crate::args::Sim;
@@ -11,23 +13,26 @@ use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
+use crate::sweep;
 use crate::views::Views;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use file::ScenarioFile;
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, MarkReason, Sink};
 use queuescope_report::model::{self, Report, Skipped};
-use queuescope_scenario::{Override, Scenario};
+use queuescope_scenario::Scenario;
 use queuescope_sim::{
-    Built, Files, LinkId, Observer, OnItsWay, Output, RateTrace, Simulation, build, files_of, number,
+    Built, Journey, LinkId, Observer, OnItsWay, Output, Simulation, Telemetry, build, files_of, number,
 };
 use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::Write;
+use telemetry::Table;
 use tell::{About, tell};
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
+/// Where packets leave in any order, how fast the longest wait is forgotten unless told otherwise.
+const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
 
@@ -37,56 +42,28 @@ const STEPS: u64 = 200;
 /// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
     let output = &args.output;
-    check_outputs([&args.scenario], [&output.html, &output.parquet])?;
-    let scenario = read(args)?;
+    check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
+    let file = ScenarioFile::read(args)?;
+    let scenario = file.scenario()?;
     if args.explain {
         let effective = scenario.explain();
         let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
         print(false, write, write)?;
         return Ok(Outcome::Whole);
     }
-    let (files, skipped) = files(args, &scenario)?;
+    if !scenario.sweep.is_empty() {
+        return sweep::run(args, &file, &scenario);
+    }
+    if args.sweep.results.is_some() {
+        bail!("nothing is swept, so there are no --results: give --sweep or --seeds, or the scenario a [sweep]");
+    }
+    let (files, skipped) = file.files(files_of(&scenario))?;
     let built = build(&scenario, &files)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref())?;
     let (report, outputs) = simulate(args, &scenario, (built, skipped), outputs)?;
     outputs.finish()?;
     views.write(report)
-}
-
-/// Reads the files that the scenario names: traces of links, captures.
-fn files(args: &Sim, scenario: &Scenario) -> Result<(Files, Vec<Skipped>)> {
-    let folder = args.scenario.parent().unwrap_or(Path::new("."));
-    let (mut files, mut skipped) = (Files::default(), Vec::new());
-    let (traces, captures) = files_of(scenario);
-    for path in traces {
-        let text = fs::read_to_string(folder.join(&path)).with_context(|| format!("cannot read the trace {path}"))?;
-        let trace = RateTrace::mahimahi(&text).with_context(|| format!("{path} is no trace of a link"))?;
-        files.traces.insert(path, trace);
-    }
-    for path in captures {
-        let (packets, notes) = captured::read(&folder.join(&path))?;
-        files.captures.insert(path, packets);
-        skipped.extend(notes);
-    }
-    Ok((files, skipped))
-}
-
-/// Reads the scenario with what replaces parts of it.
-fn read(args: &Sim) -> Result<Scenario> {
-    let name = args.scenario.display().to_string();
-    let text = if source::is_standard_input(&args.scenario) {
-        let mut text = Vec::new();
-        io::stdin().read_to_end(&mut text).map(|_| text)
-    } else {
-        fs::read(&args.scenario)
-    };
-    let text = text.with_context(|| format!("cannot read {name}"))?;
-    let overrides: Vec<_> = args.set.iter().map(Override::new).collect();
-    Scenario::parse_bytes(&name, &text, &overrides).map_err(|error| {
-        let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-        anyhow!("{}", error.render(terminal_width(), colour))
-    })
 }
 
 fn simulate(
@@ -96,12 +73,16 @@ fn simulate(
     outputs: Outputs,
 ) -> Result<(Report, Outputs)> {
     let Built { mut simulation, groups, meters } = built;
-    let (link, name) = metered_link(args, &simulation, &meters)?;
+    let (link, name) = metered_link(args.meter.as_deref(), &simulation, &meters)?;
     let rate = simulation.topology().link(link).rate.mean();
     let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
     let granularities = source::granularities(&args.keys);
     let scale = Scale::of(Some(rate));
-    let params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
+    let mut params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
+    if !simulation.is_fifo(link) {
+        // Packets of one queue pass those of another: a burst is when the slowest of them wait.
+        params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
+    }
     let mut metered = Metered {
         link,
         from: simulation.warmup(),
@@ -111,20 +92,22 @@ fn simulate(
         bytes: 0,
         span: None,
     };
-    let progress = Progress::steps(STEPS);
-    for step in 1..=STEPS {
-        let until = u128::from(scenario.duration.0) * u128::from(step) / u128::from(STEPS);
-        simulation.run_until(Nanos(until as u64), &mut metered);
-        metered.check()?;
-        progress.update(step, simulation.hops());
+    match &args.telemetry {
+        None => step_through(scenario.duration, &mut simulation, &mut metered, Metered::check)?,
+        Some(path) => {
+            let mut table = Table::create(path, simulation.topology())?;
+            let mut both =
+                Telemetry::new(simulation.topology(), &mut metered, |journey: &Journey<'_>| table.add(journey));
+            step_through(scenario.duration, &mut simulation, &mut both, |both| both.inner.check())?;
+            table.finish()?;
+        }
     }
-    progress.finish();
     let (discipline, _) = simulation.discipline(link);
     let source = Source {
         input: model::Input {
             name: args.scenario.display().to_string(),
             format: "scenario".to_owned(),
-            first_ns: 0,
+            first_ns: metered.span.map_or(0, |(first, _)| first.0),
             damage: None,
         },
         packets: metered.packets,
@@ -152,10 +135,32 @@ fn simulate(
     Ok((report, outputs))
 }
 
+/// Runs to the end, and looks now and then whether something went wrong.
+fn step_through<O: Observer>(
+    end: Nanos,
+    simulation: &mut Simulation,
+    observer: &mut O,
+    check: impl Fn(&mut O) -> Result<()>,
+) -> Result<()> {
+    let progress = Progress::steps(STEPS);
+    for step in 1..=STEPS {
+        let until = u128::from(end.0) * u128::from(step) / u128::from(STEPS);
+        simulation.run_until(Nanos(until as u64), observer);
+        check(observer)?;
+        progress.update(step, simulation.hops());
+    }
+    progress.finish();
+    Ok(())
+}
+
 /// The link whose queue is analysed, and its name.
-fn metered_link(args: &Sim, simulation: &Simulation, meters: &[LinkId]) -> Result<(LinkId, String)> {
+pub(crate) fn metered_link(
+    wanted: Option<&str>,
+    simulation: &Simulation,
+    meters: &[LinkId],
+) -> Result<(LinkId, String)> {
     let named = |link: LinkId| (link, simulation.topology().link(link).name.clone());
-    let Some(wanted) = &args.meter else {
+    let Some(wanted) = wanted else {
         return meters.first().map(|link| named(*link)).context("the scenario has no link to watch");
     };
     let mut links = simulation.topology().links().map(named);
@@ -213,9 +218,4 @@ impl Observer for Metered {
             self.analysis.marked(marked, reason, now);
         }
     }
-}
-
-/// Columns that an error may take.
-fn terminal_width() -> usize {
-    100
 }

@@ -258,9 +258,7 @@ class Chart {
     const [from, to] = this.range;
     this.whole.disabled = this.all;
     const span = this.all
-      ? this.report.sim
-        ? 'The whole simulation'
-        : 'The whole capture'
+      ? `The whole ${this.report.sim ? 'time' : 'capture'}`
       : `${moment(from, (to - from) / 100, to)} to ${moment(to, (to - from) / 100, to)}`;
     this.caption.textContent = source.outline
       ? `${span}. Depth over time was not kept: each block is a burst, as long and as deep as it was.`

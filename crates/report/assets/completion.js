@@ -30,7 +30,12 @@ class CompletionChart {
     this.element = el(
       'div',
       { class: 'completion' },
-      el('h3', {}, 'Completion times', el('small', {}, 'the share of flows that were done within a time; times grow by factors')),
+      el(
+        'h3',
+        {},
+        'Completion times',
+        el('small', {}, 'the share of flows that were done within a time; times grow by factors'),
+      ),
       this.readout,
       this.host,
       el('ul', { class: 'legend', 'aria-label': 'Groups in the chart' }, entries),
@@ -104,7 +109,9 @@ class CompletionChart {
     const { left, idx } = this.#plot.cursor;
     if (!(left >= 0) || idx === null || idx === undefined) return this.readout.replaceChildren();
     const at = [el('span', {}, 'within ', el('b', {}, duration(this.times[idx])))];
-    const parts = this.groups.map((group, n) => el('span', {}, `${group.name} `, el('b', {}, percent(this.shares[n][idx]))));
+    const parts = this.groups.map((group, n) =>
+      el('span', {}, `${group.name} `, el('b', {}, percent(this.shares[n][idx]))),
+    );
     this.readout.replaceChildren(...at, ...parts);
   }
 }

@@ -24,7 +24,7 @@ const somethingToDraw = report.totals.packets > 0 && (report.series?.mean_bytes.
 const chart = somethingToDraw ? new Chart(report, timeline, pick) : null;
 const bursts = report.bursts.length ? new BurstTable(report.bursts, pick) : null;
 const panel = el('div', { id: 'panel' });
-const simulated = simulation(report, colours);
+const simulated = report.sim ? simulation(report, colours) : { sections: [], charts: [] };
 const charts = [chart, ...simulated.charts].filter(Boolean);
 
 const parts = [
@@ -37,6 +37,7 @@ const parts = [
       'section',
       { id: 'depth', 'aria-labelledby': 'depth-title' },
       el('div', { class: 'bar' }, el('h2', { id: 'depth-title' }, depthTitle(report)), chart.tools),
+      depthHint(report),
       chart.element,
       panel,
     ),

@@ -9,6 +9,16 @@ const queueName = (report) => (report.sim ? `queue of ${report.sim.meter}` : 'qu
 
 const depthTitle = (report) => (report.sim ? `Depth of the ${queueName(report)} over time` : 'Queue depth over time');
 
+/** From when on the times of the queue count, where the page has another time too. */
+const depthHint = (report) =>
+  report.sim
+    ? el(
+        'p',
+        { class: 'hint' },
+        `From here on times count from the first packet that came to this queue after the warm-up, ${moment(report.input.first_ns, 1e7)} into the simulation.`,
+      )
+    : null;
+
 /** The verdict: one sentence on the queue, one on who filled it. */
 function headline(report) {
   const { totals, bursts, setup } = report;
@@ -24,7 +34,9 @@ function headline(report) {
     lead.append(
       report.sim
         ? 'Other queues may have had packets; what became of them stands below.'
-        : report.skipped.length ? 'What was skipped, and why, stands below.' : 'Check that the file is the one you meant.',
+        : report.skipped.length
+          ? 'What was skipped, and why, stands below.'
+          : 'Check that the file is the one you meant.',
     );
   } else if (bursts.length === 0) {
     title.append(
@@ -240,7 +252,13 @@ function skippedSection(report) {
     return section(
       'skipped',
       'What was skipped',
-      el('p', {}, 'Nothing: every packet of the input went into this report as it was captured.'),
+      el(
+        'p',
+        {},
+        report.sim
+          ? `Nothing: every packet that came to the ${queueName(report)} after the warm-up is in this report.`
+          : 'Nothing: every packet of the input went into this report as it was captured.',
+      ),
     );
   }
   const rows = report.skipped.map((entry) =>

@@ -8,12 +8,14 @@ function setupSection(report) {
     el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
   const facts = [
     pair('Input', input.name === '-' ? 'standard input' : input.name, input.format),
-    report.sim ? null : pair('First packet', date(input.first_ns), 'all times count from here'),
+    report.sim
+      ? pair('First packet', moment(input.first_ns, 1e5), 'of the simulation, after the warm-up; times count from here')
+      : pair('First packet', date(input.first_ns), 'all times count from here'),
     pair(
       report.sim ? 'Rate of the link' : 'Link rate',
       setup.rate_bps === null ? 'none' : rate(setup.rate_bps),
       report.sim
-        ? `${report.sim.meter}; times count from the start of the simulation`
+        ? report.sim.meter
         : setup.rate_bps === null
           ? 'the input says when packets left'
           : 'packets were sent one by one at this rate',

@@ -1,9 +1,8 @@
 // A simulation: what was simulated, what became of its links, groups and flows, and how to run it again.
 
-/** The sections of a simulation, and its charts; none where the report is of none. */
+/** The sections of a simulation, and its charts. */
 function simulation(report, colours) {
   const { sim } = report;
-  if (!sim) return { sections: [], charts: [] };
   const styles = flowStyles(sim, colours);
   const course = sim.samples.length > 1 ? new SimCharts(sim, styles) : null;
   const times = new CompletionChart(sim);
@@ -84,7 +83,9 @@ function simLinks(sim) {
     cell: (link) =>
       td(
         title.toLowerCase(),
-        inAll(of(link)) ? [`${count(inAll(of(link)))} (${percent(share(link))})`, ...reasons(of(link), link.offered_packets)] : '0',
+        inAll(of(link))
+          ? [`${count(inAll(of(link)))} (${percent(share(link))})`, ...reasons(of(link), link.offered_packets)]
+          : '0',
         { class: 'figure reasons' },
       ),
   });
@@ -97,30 +98,43 @@ function simLinks(sim) {
   });
   const wasted = (link) =>
     link.wasted_ns ? el('small', {}, `${duration(link.wasted_ns)} of its time lost to drops behind the queue`) : null;
-  const rows = new SortedTable('Links', sim.links, [
-    {
-      key: 'name',
-      title: 'Link',
-      value: (link) => link.name,
-      up: true,
-      cell: (link) => named(link.name, `${link.discipline}, ${duration(link.delay_ns)} long`, wasted(link)),
-    },
-    { key: 'rate', title: 'Rate', value: (link) => link.rate_bps, show: (link) => rate(link.rate_bps) },
-    { key: 'busy', title: 'Busy', value: (link) => link.utilisation, show: (link) => percent(link.utilisation) },
-    sojourn('Mean delay', 'mean delay', (times) => times.mean_ns),
-    sojourn('95 %', '95 % under', (times) => times.p95_ns),
-    sojourn('99 %', '99 % under', (times) => times.p99_ns),
-    sojourn('Longest', 'longest', (times) => times.max_ns),
-    {
-      key: 'queue',
-      title: 'Deepest',
-      about: 'The longest queue that a packet met',
-      value: (link) => link.longest_queue_bytes,
-      show: (link) => bytes(link.longest_queue_bytes, true),
-    },
-    lost('Dropped', (link) => link.drops, (link) => link.drop_rate),
-    lost('Marked', (link) => link.marks, (link) => link.mark_rate),
-  ], { kind: 'sim-table' });
+  const rows = new SortedTable(
+    'Links',
+    sim.links,
+    [
+      {
+        key: 'name',
+        title: 'Link',
+        value: (link) => link.name,
+        up: true,
+        cell: (link) => named(link.name, `${link.discipline}, ${duration(link.delay_ns)} long`, wasted(link)),
+      },
+      { key: 'rate', title: 'Rate', value: (link) => link.rate_bps, show: (link) => rate(link.rate_bps) },
+      { key: 'busy', title: 'Busy', value: (link) => link.utilisation, show: (link) => percent(link.utilisation) },
+      sojourn('Mean delay', 'mean delay', (times) => times.mean_ns),
+      sojourn('95 %', '95 % under', (times) => times.p95_ns),
+      sojourn('99 %', '99 % under', (times) => times.p99_ns),
+      sojourn('Longest', 'longest', (times) => times.max_ns),
+      {
+        key: 'queue',
+        title: 'Deepest',
+        about: 'The longest queue that a packet met',
+        value: (link) => link.longest_queue_bytes,
+        show: (link) => bytes(link.longest_queue_bytes, true),
+      },
+      lost(
+        'Dropped',
+        (link) => link.drops,
+        (link) => link.drop_rate,
+      ),
+      lost(
+        'Marked',
+        (link) => link.marks,
+        (link) => link.mark_rate,
+      ),
+    ],
+    { kind: 'sim-table' },
+  );
   const counted = sim.links.filter((link) => Object.keys(link.counters).length > 0);
   return section(
     'sim-links',
@@ -169,38 +183,67 @@ function simGroups(sim) {
           show: (group) => timeOf(group.completion, of),
         }
       : null;
-  const rows = new SortedTable('Groups of flows', sim.groups, [
-    {
-      key: 'name',
-      title: 'Group',
-      value: (group) => group.name,
-      up: true,
-      cell: (group) => named(group.name, group.transport),
-    },
-    figure('Flows', (group) => group.flows, count),
-    figure('Goodput', (group) => group.goodput_bps, rate, { about: 'Of all its flows together' }),
-    figure('Least', each((group) => group.least_bps), rate, { about: 'The goodput of the flow that got least' }),
-    figure('Most', each((group) => group.most_bps), rate, { about: 'The goodput of the flow that got most' }),
-    figure('Jain', each((group) => group.jain), (index) => index?.toFixed(3) ?? DASH, {
-      label: 'Jain',
-      about: 'Jain’s index of the flows’ goodput: 1 where all got the same',
-    }),
-    figure('RTT', (group) => group.rtt_ns, (ns) => duration(ns, true), {
-      label: 'RTT',
-      about: 'Mean of the smoothed round-trip times',
-    }),
-    figure('Resent', (group) => group.retransmissions, count, { about: 'Segments sent again' }),
-    figure('Timeouts', (group) => group.timeouts, count, { about: 'Expiries of the retransmission timer' }),
-    finished ? figure('Finished', (group) => group.finished, count) : null,
-    completion('Time, mean', (times) => times.mean_ns),
-    completion('Median', (times) => times.p50_ns),
-    completion('95 %', (times) => times.p95_ns),
-    completion('99 %', (times) => times.p99_ns),
-  ], { kind: 'sim-table' });
+  const rows = new SortedTable(
+    'Groups of flows',
+    sim.groups,
+    [
+      {
+        key: 'name',
+        title: 'Group',
+        value: (group) => group.name,
+        up: true,
+        cell: (group) => named(group.name, group.transport),
+      },
+      figure('Flows', (group) => group.flows, count),
+      figure('Goodput', (group) => group.goodput_bps, rate, { about: 'Of all its flows together' }),
+      figure(
+        'Least',
+        each((group) => group.least_bps),
+        rate,
+        { about: 'The goodput of the flow that got least' },
+      ),
+      figure(
+        'Most',
+        each((group) => group.most_bps),
+        rate,
+        { about: 'The goodput of the flow that got most' },
+      ),
+      figure(
+        'Jain',
+        each((group) => group.jain),
+        (index) => index?.toFixed(3) ?? DASH,
+        {
+          label: 'Jain',
+          about: 'Jain’s index of the flows’ goodput: 1 where all got the same',
+        },
+      ),
+      figure(
+        'RTT',
+        (group) => group.rtt_ns,
+        (ns) => duration(ns, true),
+        {
+          label: 'RTT',
+          about: 'Mean of the smoothed round-trip times',
+        },
+      ),
+      figure('Resent', (group) => group.retransmissions, count, { about: 'Segments sent again' }),
+      figure('Timeouts', (group) => group.timeouts, count, { about: 'Expiries of the retransmission timer' }),
+      finished ? figure('Finished', (group) => group.finished, count) : null,
+      completion('Time, mean', (times) => times.mean_ns),
+      completion('Median', (times) => times.p50_ns),
+      completion('95 %', (times) => times.p95_ns),
+      completion('99 %', (times) => times.p99_ns),
+    ],
+    { kind: 'sim-table' },
+  );
   return section(
     'sim-groups',
     'Groups of flows',
-    el('p', { class: 'hint' }, 'Goodput is the payload that receivers got in order. Least and most are of a flow’s own time.'),
+    el(
+      'p',
+      { class: 'hint' },
+      'Goodput is the payload that receivers got in order. Least and most are of a flow’s own time.',
+    ),
     rows.element,
   );
 }
@@ -222,28 +265,60 @@ function simFlows(sim, styles, times) {
     ...more,
   });
   const all = sim.flows.length + sim.flows_more;
-  const rows = new SortedTable('Flows', sim.flows, [
-    {
-      key: 'name',
-      title: 'Flow',
-      value: (flow) => flow.number,
-      up: true,
-      cell: (flow) => {
-        const style = styles.get(flow.number);
-        return td('', [style ? swatchOf(style) : null, flowName(flow.name), el('small', {}, flow.group)], {
-          class: 'who',
-        });
+  const rows = new SortedTable(
+    'Flows',
+    sim.flows,
+    [
+      {
+        key: 'name',
+        title: 'Flow',
+        value: (flow) => flow.number,
+        up: true,
+        cell: (flow) => {
+          const style = styles.get(flow.number);
+          return td('', [style ? swatchOf(style) : null, flowName(flow.name), el('small', {}, flow.group)], {
+            class: 'who',
+          });
+        },
       },
-    },
-    figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Of the time that it was there' }),
-    figure('delivered', 'Delivered', (flow) => flow.delivered_bytes, (size) => bytes(size, true)),
-    figure('resent', 'Resent', (flow) => flow.retransmissions, count, { about: 'Segments sent again, in all' }),
-    figure('timeouts', 'Timeouts', (flow) => flow.timeouts, count),
-    figure('rtt', 'RTT', (flow) => flow.rtt_ns, (ns) => duration(ns, true), { label: 'RTT', about: 'Smoothed, at its end' }),
-    figure('started', 'Started', (flow) => flow.started_ns, (ns) => moment(ns, 1e6), { up: true }),
-    ends ? figure('size', 'Size', (flow) => flow.bytes, (size) => bytes(size, true), { about: 'What it had to send' }) : null,
-    ends ? figure('took', 'Took', took, (ns) => duration(ns, true), { about: 'Until its receiver had all of it' }) : null,
-  ], { kind: 'sim-table', by: 'goodput', limit: FIRST_FLOWS, all: plural(sim.flows.length, 'flow') });
+      figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Of the time that it was there' }),
+      figure(
+        'delivered',
+        'Delivered',
+        (flow) => flow.delivered_bytes,
+        (size) => bytes(size, true),
+      ),
+      figure('resent', 'Resent', (flow) => flow.retransmissions, count, { about: 'Segments sent again, in all' }),
+      figure('timeouts', 'Timeouts', (flow) => flow.timeouts, count),
+      figure(
+        'rtt',
+        'RTT',
+        (flow) => flow.rtt_ns,
+        (ns) => duration(ns, true),
+        { label: 'RTT', about: 'Smoothed, at its end' },
+      ),
+      figure(
+        'started',
+        'Started',
+        (flow) => flow.started_ns,
+        (ns) => moment(ns, 1e6, sim.duration_ns),
+        { up: true },
+      ),
+      ends
+        ? figure(
+            'size',
+            'Size',
+            (flow) => flow.bytes,
+            (size) => bytes(size, true),
+            { about: 'What it had to send' },
+          )
+        : null,
+      ends
+        ? figure('took', 'Took', took, (ns) => duration(ns, true), { about: 'Until its receiver had all of it' })
+        : null,
+    ],
+    { kind: 'sim-table', by: 'goodput', limit: FIRST_FLOWS, all: plural(sim.flows.length, 'flow') },
+  );
   const more = sim.flows_more ? ` The first ${count(sim.flows.length)} to start are here.` : '';
   return section(
     'sim-flows',

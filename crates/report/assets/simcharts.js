@@ -17,7 +17,10 @@ class SimCharts {
     this.end = Math.max(sim.duration_ns, this.course.at.at(-1), 1);
     this.range = [0, this.end];
     this.groups = this.course.groups();
-    this.link = Math.max(0, sim.links.findIndex((link) => link.name === sim.meter));
+    this.link = Math.max(
+      0,
+      sim.links.findIndex((link) => link.name === sim.meter),
+    );
     this.of = 'window';
     this.by = styles.size < this.course.sampled.size && this.groups.size > 1 ? 'group' : 'flow';
     this.host = el('div', {
@@ -58,7 +61,9 @@ class SimCharts {
   /** What is drawn: which link, what of the flows, and whether one by one. */
   #choices() {
     const chosen = (name, label, entries) => {
-      const options = entries.map(([value, text]) => el('option', { value, selected: String(this[name]) === value }, text));
+      const options = entries.map(([value, text]) =>
+        el('option', { value, selected: String(this[name]) === value }, text),
+      );
       const select = el('select', { class: 'quiet', 'data-choice': name }, options);
       select.addEventListener('change', () => {
         this[name] = name === 'link' ? Number(select.value) : select.value;
@@ -73,7 +78,13 @@ class SimCharts {
       'div',
       { class: 'choices' },
       links.length > 1 ? chosen('link', 'Link', links) : null,
-      flows ? chosen('of', 'Of the flows', Object.entries(WINDOWS).map(([key, [title]]) => [key, title])) : null,
+      flows
+        ? chosen(
+            'of',
+            'Of the flows',
+            Object.entries(WINDOWS).map(([key, [title]]) => [key, title]),
+          )
+        : null,
       flows && this.groups.size > 1
         ? chosen('by', 'Goodput', [
             ['flow', 'of flows'],
@@ -152,7 +163,8 @@ class SimCharts {
     const panels = [];
     const extreme = (rows, show) => {
       let most = null;
-      for (const values of rows) for (const value of values) if (value !== null && (most === null || value > most)) most = value;
+      for (const values of rows)
+        for (const value of values) if (value !== null && (most === null || value > most)) most = value;
       return most === null ? '' : `at most ${show(most)}`;
     };
     if (this.sim.links.length > 0) {
@@ -181,16 +193,17 @@ class SimCharts {
         sum: mean,
         least: 1,
       });
+      const each = (value) => (value >= 1000 ? count(value) : number(value));
       const some = (values) => values.some((value) => value > 0);
       if (some(drops) || some(marks)) {
         const lines = [line('drops', '--bad', drops), line('marks', '--accent', marks)];
         panels.push({
           id: 'lost',
           title: 'a second',
-          show: (value) => number(value),
-          axis: (value) => number(value),
+          show: each,
+          axis: each,
           lines: lines.filter(({ values }) => some(values)),
-          sum: (rows) => extreme(rows, (value) => number(value)),
+          sum: (rows) => extreme(rows, each),
         });
       }
     }
@@ -229,8 +242,14 @@ class SimCharts {
     this.#plots = this.#panels.map((panel, n) => {
       const value = el('span', { class: 'value' });
       this.#values.push(value);
-      const keys = panel.id === 'lost' ? panel.lines.flatMap((line) => [colourOf(line), el('span', {}, line.name)]) : [];
-      const title = el('p', { class: 'panel-title', 'aria-hidden': 'true' }, el('b', {}, ...keys, el('span', {}, panel.title)), value);
+      const keys =
+        panel.id === 'lost' ? panel.lines.flatMap((line) => [colourOf(line), el('span', {}, line.name)]) : [];
+      const title = el(
+        'p',
+        { class: 'panel-title', 'aria-hidden': 'true' },
+        el('b', {}, ...keys, el('span', {}, panel.title)),
+        value,
+      );
       const inside = el('div', { class: 'panel', 'data-panel': panel.id }, title);
       this.host.append(inside);
       return this.#plot(panel, inside, n === this.#panels.length - 1, width);
@@ -266,8 +285,7 @@ class SimCharts {
           size: last ? 30 : 6,
           incrs: STEPS,
           space: narrow ? 74 : 96,
-          values: (plot, ticks, _a, _s, step) =>
-            ticks.map((ns) => (last ? moment(ns, step, plot.scales.x.max) : '')),
+          values: (plot, ticks, _a, _s, step) => ticks.map((ns) => (last ? moment(ns, step, plot.scales.x.max) : '')),
         },
         {
           ...axis,
@@ -380,11 +398,14 @@ class SimCharts {
     );
     const rest = this.course.sampled.size - this.styles.size;
     const groups = this.by === 'group' ? goodput.lines.map((line) => entry(line.name, line, rate, colourOf(line))) : [];
-    const list = (name, entries) => el('ul', { class: 'legend', 'aria-label': `${name} in the charts; press one to hide or show it` }, entries);
+    const list = (name, entries) =>
+      el('ul', { class: 'legend', 'aria-label': `${name} in the charts; press one to hide or show it` }, entries);
     this.legend.replaceChildren(
       ...[
         list('Flows', flows),
-        rest > 0 ? el('p', { class: 'hint' }, `and ${plural(rest, 'flow')} that ${rest === 1 ? 'was' : 'were'} there for less time`) : null,
+        rest > 0
+          ? el('p', { class: 'hint' }, `${plural(rest, 'flow')} more ${rest === 1 ? 'is' : 'are'} not drawn.`)
+          : null,
         groups.length ? list('Groups', groups) : null,
       ].filter(Boolean),
     );

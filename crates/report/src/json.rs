@@ -2,7 +2,9 @@
 //!
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
-use crate::model::{Burst, Culprits, FlowCount, Input, Report, Setup, Sim, SketchScore, Tap, Totals, Why};
+use crate::model::{
+    Burst, Culprits, FlowCount, Input, Report, Setup, Sim, SketchScore, Sweep, SweepCell, Tap, Totals, Why,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -27,6 +29,10 @@ pub enum Line {
     Sim(Box<Sim>),
     /// A burst, in order of time.
     Burst(Box<Burst>),
+    /// A cell of a sweep, in order.
+    SweepCell(Box<SweepCell>),
+    /// Last, of a sweep: each combination of values over its seeds.
+    Sweep(Box<Sweep>),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
     Why(Box<Why>),
     /// Last: counts and extremes over the whole input.
@@ -87,6 +93,22 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
 /// Those of `out`.
 pub fn write_why(why: &Why, out: &mut impl Write) -> io::Result<()> {
     line(&Line::Why(Box::new(why.clone())), out)
+}
+
+/// Writes a cell of a sweep as a JSON line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_sweep_cell(cell: SweepCell, out: &mut impl Write) -> io::Result<()> {
+    line(&Line::SweepCell(Box::new(cell)), out)
+}
+
+/// Writes the summary of a sweep as a JSON line: the last.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_sweep(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
+    line(&Line::Sweep(Box::new(sweep.clone())), out)
 }
 
 /// The JSON schema of a line, as text.

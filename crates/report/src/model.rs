@@ -3,6 +3,7 @@
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
 mod sim;
+mod sweep;
 mod tap;
 mod why;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use sim::{Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes};
+pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 
@@ -47,7 +49,8 @@ pub struct Input {
     pub name: String,
     /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`.
     pub format: String,
-    /// Time of the first packet, nanoseconds since the Unix epoch (for departures: as in the file).
+    /// Time of the first packet, nanoseconds since the Unix epoch (for departures: as in the file; of a simulation: since its
+    /// start, and the first after the warm-up).
     pub first_ns: u64,
     /// The damage that ended the input early, if any.
     pub damage: Option<String>,

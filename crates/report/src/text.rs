@@ -4,6 +4,7 @@
 //! stream strips them where they do not belong.
 
 mod sim;
+mod sweep;
 mod tap;
 mod why;
 
@@ -12,6 +13,7 @@ use crate::model::{Burst, Culprit, Culprits, Group, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 
+pub use sweep::write as write_sweep;
 pub use why::write as write_why;
 
 const BOLD: Style = Style::new().bold();
@@ -41,8 +43,9 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let (input, setup, totals) = (&report.input, &report.setup, &report.totals);
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     if let Some(sim) = &report.sim {
-        sim::write(sim, out)?;
-        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}", plain(&sim.meter))?;
+        sim::write(sim, &input.name, out)?;
+        let from = format!("{DIM}times count from its first packet, {} into the run{DIM:#}", duration(input.first_ns));
+        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}  {from}", plain(&sim.meter))?;
     }
     let flows: Vec<_> = totals
         .flows

@@ -4,6 +4,8 @@
 #[path = "common/sample.rs"]
 #[allow(missing_docs, reason = "shared with the example")]
 mod sample;
+#[path = "common/swept.rs"]
+mod swept;
 
 use queuescope_report::{html, model::Report};
 use std::fs::File;
@@ -282,6 +284,37 @@ fn every_kind_of_report_is_drawn_without_an_error() {
             let told = format!("The input is damaged: {damage} What could be read was analysed.");
             assert!(words(body).contains(&told), "{kind}");
         }
+    }
+}
+
+#[test]
+fn a_sweep_is_drawn_whatever_its_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let tell = "setTimeout(() => {
+        const { scrollWidth, clientWidth, outerHTML } = document.documentElement;
+        document.querySelector('.sorts th:nth-child(5) button').click();
+        const order = [...document.querySelectorAll('.sorts')][0].innerText;
+        parent.postMessage(`${scrollWidth - clientWidth} too wide\n${order}\n${outerHTML}`, '*');
+    }, 500)";
+    let mut pages = Vec::new();
+    for (kind, sweep) in [("sweep", swept::sweep()), ("hostile", swept::hostile())] {
+        let path = directory.path().join(format!("{kind}.html"));
+        let mut file = File::create(&path).unwrap();
+        html::write_sweep(&sweep, &mut file).unwrap();
+        writeln!(file, "<script>{tell}</script>").unwrap();
+        pages.extend([360, 1280].map(|width| (path.clone(), width)));
+    }
+    let Some(told) = told(directory.path(), &pages) else { return };
+    for dom in told {
+        assert!(dom.starts_with("0 too wide\n"), "{}", dom.lines().next().unwrap_or_default());
+        let body = sound(&dom);
+        let body = body.split_once("<main").expect("a body").1;
+        assert!(!body.contains("<img"), "a name became an element");
+        assert!(!body.contains("NaN") && !body.contains(">undefined<"));
+        assert!(body.contains("Flow completion times") && body.contains("1 of 3 seeds"));
+        // The longest delay first, once its column was pressed.
+        let place = |delay| dom.find(delay).unwrap_or_else(|| panic!("no {delay}"));
+        assert!(place("49.4") < place("12.3\u{202f}ms"));
     }
 }
 

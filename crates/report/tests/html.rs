@@ -4,7 +4,8 @@
 #[allow(missing_docs, reason = "shared with the example")]
 mod sample;
 
-use queuescope_report::{html, model::Report};
+use queuescope_report::html;
+use queuescope_report::model::{Report, Sim, SimSample};
 use serde_json::Value;
 
 fn page(report: &Report) -> String {
@@ -67,7 +68,8 @@ fn nothing_is_loaded_from_anywhere() {
 
 #[test]
 fn a_hostile_name_stays_a_name() {
-    let (tame, hostile) = (page(&sample::usual()), page(&sample::hostile()));
+    let tame = Report { sim: sample::simulated().sim, ..sample::usual() };
+    let (tame, hostile) = (page(&tame), page(&sample::hostile()));
     for tag in ["<script", "</script", "<img", "<!--", "<style", "<link"] {
         assert_eq!(hostile.matches(tag).count(), tame.matches(tag).count(), "{tag}");
     }
@@ -81,12 +83,36 @@ fn the_page_is_small_and_the_same_every_time() {
         let page = page(report);
         page.len() - data(&page).len()
     };
-    assert!(around(&sample::usual()) < 150_000, "{}", around(&sample::usual()));
+    for (report, most) in [(sample::usual(), 150_000), (sample::simulated(), 190_000)] {
+        assert!(around(&report) < most, "{} of {most} bytes", around(&report));
+    }
     let many = sample::many();
     let plain = serde_json::to_string(&many).unwrap().len();
     let embedded = data(&page(&many)).len();
     assert!(embedded * 10 < plain * 7, "fractions are cut: {embedded} of {plain} bytes");
     assert_eq!(page(&many), page(&sample::many()));
+}
+
+#[test]
+fn a_page_has_no_more_samples_than_it_can_show() {
+    let mut report = sample::simulated();
+    let sim = report.sim.as_mut().unwrap();
+    let first = sim.samples.clone();
+    for round in 1..60 {
+        let later = |sample: &SimSample| SimSample { at_ns: sample.at_ns + round * sim.duration_ns, ..sample.clone() };
+        sim.samples.extend(first.iter().map(later));
+    }
+    let embedded: Report = serde_json::from_str(data(&page(&report))).unwrap();
+    let (sim, shown) = (report.sim.unwrap(), embedded.sim.unwrap());
+    let states = |sim: &Sim| sim.samples.iter().map(|sample| sample.links.len() + sample.flows.len()).sum::<usize>();
+    assert!(states(&sim) > 300_000 && (30_000..=60_000).contains(&states(&shown)), "{}", states(&shown));
+    assert_eq!(shown.samples.last().unwrap().at_ns, sim.samples.last().unwrap().at_ns);
+    // What was sent is still all there, from the warm-up on.
+    let sent = |sim: &Sim| -> u64 {
+        let counted = sim.samples.iter().filter(|sample| sample.at_ns > sim.warmup_ns);
+        counted.map(|sample| sample.links[0].sent_bytes).sum()
+    };
+    assert_eq!(sent(&shown), sent(&sim));
 }
 
 #[test]

@@ -421,3 +421,39 @@ fn value(kind: &Kind, example: bool) -> String {
         Kind::AnyOf(kinds) => kinds.iter().map(|kind| value(kind, example)).collect::<Vec<_>>().join("; or "),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use std::collections::BTreeSet;
+
+    /// A key that is listed twice would be written twice, which is not TOML. And each says what it is.
+    #[test]
+    fn no_table_lists_a_key_twice() {
+        fn walk(path: &str, info: &TableInfo, count: &mut usize) {
+            let mut names = BTreeSet::new();
+            for key in &info.keys {
+                let path = format!("{path}.{}", key.name);
+                assert!(names.insert(key.name), "{path} is listed twice");
+                assert!(key.doc.len() > 4 && key.doc.ends_with(['.', ',']), "{path}: {}", key.doc);
+                assert!(
+                    key.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+                );
+                *count += 1;
+                match inner(&key.kind) {
+                    Kind::Table(info) | Kind::Tables(info) | Kind::Paths(info) => walk(&path, info, count),
+                    Kind::Choice { options, .. } => {
+                        let named: BTreeSet<_> = options.iter().map(|option| option.name).collect();
+                        assert_eq!(named.len(), options.len(), "{path} has two options of one name");
+                        options.iter().for_each(|option| walk(&format!("{path}.{}", option.name), &option.keys, count));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut count = 0;
+        walk("", &table_info(&Scenario::fresh()), &mut count);
+        assert!(count > 500, "{count}");
+    }
+}

@@ -23,8 +23,6 @@ pub struct Meter {
 pub struct Record {
     /// The step of time series, if there are any.
     pub interval: Option<Nanos>,
-    /// Whether each packet records its path: switches, lengths of queues, times.
-    pub telemetry: bool,
 }
 
 fields!(tables: Meter, Record; choices:);
@@ -56,7 +54,7 @@ impl Table for Meter {
 
 impl Table for Record {
     fn fresh() -> Self {
-        Self { interval: None, telemetry: false }
+        Self { interval: None }
     }
 
     fn keys<K: Keys>(&mut self, keys: &mut K) {
@@ -64,6 +62,5 @@ impl Table for Record {
         keys.ensure("interval", self.interval.is_none_or(|interval| interval >= Nanos(1_000)), || {
             ("the step is too small".to_owned(), "write 1us or more, such as \"100ms\"".to_owned())
         });
-        keys.key("telemetry", &mut self.telemetry, "Whether each packet records its path: switches, queues, times.");
     }
 }

@@ -90,7 +90,7 @@ impl Scenario {
     /// All that is wrong with the file and the overrides, as far as one problem does not hide another.
     pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let mut sources = vec![Source { name: name.to_owned(), text: text.to_owned() }];
-        sources.extend(overrides.iter().map(|one| Source { name: "--set".to_owned(), text: one.text.clone() }));
+        sources.extend(overrides.iter().map(|one| Source { name: one.option().to_owned(), text: one.text.clone() }));
         let mut findings = Findings::default();
         let scenario = Self::read(text, overrides, &mut findings);
         if findings.problems.is_empty() {

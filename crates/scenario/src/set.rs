@@ -4,6 +4,7 @@ use crate::dom::{Entry, Node, Raw};
 use crate::near::did_you_mean;
 use crate::problem::{Place, Problem};
 use crate::read::shortened;
+use crate::sweep;
 
 /// One change to a scenario file, as written after `--set`: a path of keys, `=`, and a value.
 ///
@@ -13,23 +14,58 @@ use crate::read::shortened;
 pub struct Override {
     /// As it was written.
     pub text: String,
+    kind: Kind,
+}
+
+/// What an override does with its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It has this value.
+    Set,
+    /// It is swept over these values.
+    Sweep,
 }
 
 impl Override {
     /// An override as it was written. Whether it can be is told when a scenario is read with it.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
+        Self { text: text.into(), kind: Kind::Set }
+    }
+
+    /// A list of the scenario's sweep, as written after `--sweep`: a path of keys, `=`, and values with commas between
+    /// them. A list of the same path that the file has goes.
+    pub fn sweep(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: Kind::Sweep }
+    }
+
+    /// The option that it was given with, as messages name it.
+    pub(crate) fn option(&self) -> &'static str {
+        match self.kind {
+            Kind::Set => "--set",
+            Kind::Sweep => "--sweep",
+        }
     }
 
     /// Changes the document; the text is source `source`.
     pub(crate) fn apply(&self, root: &mut Node, source: usize) -> Result<(), Problem> {
         let whole = Place { source, span: 0..self.text.len() };
-        let Some((path, value)) = self.text.split_once('=') else {
-            return Err(Problem::new("an override has no '='")
+        match (self.kind, self.text.split_once('=')) {
+            (Kind::Set, Some((path, value))) => {
+                set(root, &segments(path, source, 0), Node::bare(value, source, path.len() + 1))
+            }
+            (Kind::Set, None) => Err(Problem::new("an override has no '='")
                 .at(whole, "nothing is set here")
-                .help("write KEY=VALUE, for example link.rate=1gbps"));
-        };
-        set(root, &segments(path, source, 0), Node::bare(value, source, path.len() + 1))
+                .help("write KEY=VALUE, for example link.rate=1gbps")),
+            (Kind::Sweep, Some((path, values))) => {
+                let place = Place { source, span: path.len() + 1..self.text.len() };
+                let values = list(values, source, path.len() + 1);
+                let key = Place { source, span: 0..path.len() };
+                sweep::replace(root, path.trim(), key, Node { place, value: Raw::List(values) })
+            }
+            (Kind::Sweep, None) => Err(Problem::new("a sweep has no '='")
+                .at(whole, "nothing is swept here")
+                .help("write KEY=VALUE,VALUE, for example link.rate=10mbps,100mbps")),
+        }
     }
 }
 
@@ -37,6 +73,28 @@ impl<T: Into<String>> From<T> for Override {
     fn from(text: T) -> Self {
         Self::new(text)
     }
+}
+
+/// Values with commas between them, those inside of brackets and quotes left alone. They start at `offset` in `source`.
+fn list(text: &str, source: usize, offset: usize) -> Vec<Node> {
+    let (mut values, mut start, mut depth, mut quote) = (Vec::new(), 0, 0usize, None);
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), _) => quote = (open != letter).then_some(open),
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                values.push(Node::bare(&text[start..at], source, offset + start));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if !text.trim().is_empty() {
+        values.push(Node::bare(&text[start..], source, offset + start));
+    }
+    values
 }
 
 /// A key of a path.

@@ -48,6 +48,11 @@ impl Sweep {
         self.len() <= 1 && self.values.is_empty()
     }
 
+    /// The seed of a variant; `seed` is the scenario's.
+    pub fn seed_of(&self, index: u64, seed: u64) -> u64 {
+        seed.wrapping_add(index % u64::from(self.seeds)) & i64::MAX as u64
+    }
+
     /// The variants in order: seeds change fastest, then the last list. `seed` is the scenario's.
     ///
     /// A variant is read from the scenario's file again with its overrides, so that defaults follow what it changes.
@@ -62,12 +67,45 @@ impl Sweep {
             }
             overrides.reverse();
             if self.seeds > 1 {
-                let seed = seed.wrapping_add(index % u64::from(self.seeds)) & i64::MAX as u64;
-                overrides.push(Override::new(format!("seed={seed}")));
+                overrides.push(Override::new(format!("seed={}", self.seed_of(index, seed))));
             }
             Cell { index, overrides }
         })
     }
+}
+
+/// Puts a list into the scenario's sweep, in the place of one of the same path if there is one.
+pub(crate) fn replace(root: &mut Node, path: &str, key: Place, list: Node) -> Result<(), Problem> {
+    let Raw::Table(entries) = &mut root.value else { return Ok(()) };
+    let index = entries.iter().position(|entry| entry.name == "sweep").unwrap_or_else(|| {
+        let node = Node { place: key.clone(), value: Raw::Table(Vec::new()) };
+        entries.push(Entry { name: "sweep".to_owned(), key: key.clone(), node });
+        entries.len() - 1
+    });
+    let sweep = &mut entries[index].node;
+    let Raw::Table(lists) = &mut sweep.value else {
+        // What stands there is wrong, and is told when it is read.
+        return Ok(());
+    };
+    if !put(lists, "", path, &key, &list) {
+        lists.push(Entry { name: path.to_owned(), key, node: list });
+    }
+    Ok(())
+}
+
+/// Replaces the list of `path` below `prefix`, however that is written; whether there was one.
+fn put(entries: &mut [Entry], prefix: &str, path: &str, key: &Place, list: &Node) -> bool {
+    entries.iter_mut().any(|entry| {
+        let name = if prefix.is_empty() { entry.name.clone() } else { format!("{prefix}.{}", entry.name) };
+        match &mut entry.node.value {
+            Raw::Table(inner) => put(inner, &name, path, key, list),
+            _ if name == path => {
+                (entry.key, entry.node) = (key.clone(), list.clone());
+                true
+            }
+            _ => false,
+        }
+    })
 }
 
 /// Reads each value in its place, since it is text until then.

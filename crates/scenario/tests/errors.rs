@@ -1,6 +1,6 @@
 //! What a user reads who wrote something wrong: each file in `errors/` with what is said about it.
 //!
-//! Lines `#--set KEY=VALUE` of a file are its overrides. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-scenario
+//! Lines `#--set KEY=VALUE` and `#--sweep KEY=VALUE,...` of a file are its overrides. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-scenario
 //! --test errors` writes the texts anew; read them.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]
@@ -16,8 +16,7 @@ fn each_error_is_shown_in_the_text_under_a_caret() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     for (name, bytes) in common::files(&folder, "toml") {
         let text = String::from_utf8_lossy(&bytes);
-        let overrides: Vec<_> =
-            text.lines().filter_map(|line| line.strip_prefix("#--set ")).map(Override::new).collect();
+        let overrides: Vec<_> = text.lines().filter_map(override_of).collect();
         let error = match Scenario::parse_bytes(&format!("{name}.toml"), &bytes, &overrides) {
             Ok(scenario) => panic!("{name} has nothing wrong: {scenario:?}"),
             Err(error) => error,
@@ -33,6 +32,11 @@ fn each_error_is_shown_in_the_text_under_a_caret() {
             assert_eq!(shown, expected, "{name}: if that is better, UPDATE_GOLDEN=1");
         }
     }
+}
+
+fn override_of(line: &str) -> Option<Override> {
+    let set = line.strip_prefix("#--set ").map(Override::new);
+    set.or_else(|| line.strip_prefix("#--sweep ").map(Override::sweep))
 }
 
 #[test]

@@ -117,6 +117,34 @@ fn a_sweep_is_each_combination_with_each_seed() {
 }
 
 #[test]
+fn options_add_lists_to_a_sweep_and_replace_those_of_the_file() {
+    let text = r#"
+        [[flows]]
+        [sweep]
+        "link.rate" = ["1mbps", "2mbps"]
+        flows.0.count = [1, 2, 3]
+    "#;
+    let lists = |text: &str, changes: &[&str]| {
+        read("sweep", text, &changes.iter().copied().map(Override::sweep).collect::<Vec<_>>()).sweep.values
+    };
+    let list = |path: &str, values: &[&str]| (path.to_owned(), values.iter().map(|it| (*it).to_owned()).collect());
+    let changes =
+        ["flows.0.count=4", "link.delay=1ms, 2ms", "link.discipline={ codel = { target = \"1ms\", ecn = true } },pie"];
+    assert_eq!(
+        lists(text, &changes),
+        [
+            list("link.rate", &["\"1mbps\"", "\"2mbps\""]),
+            list("flows.0.count", &["4"]),
+            list("link.delay", &["\"1ms\"", "\"2ms\""]),
+            list("link.discipline", &["{ \"codel\" = { \"target\" = \"1ms\", \"ecn\" = true } }", "\"pie\""]),
+        ]
+    );
+    assert_eq!(lists("[[flows]]", &["link.rate=5mbps"]), [list("link.rate", &["\"5mbps\""])]);
+    let none = read("sweep", text, &[Override::sweep("flows.0.count=4"), Override::new("sweep={}")]);
+    assert!(none.sweep.is_empty());
+}
+
+#[test]
 fn overrides_change_one_value() {
     let text = r#"
         [link]

@@ -11,7 +11,7 @@ use crate::workload::{
     Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
 };
 use crate::{Speedup, seed};
-use queuescope_queue::DisciplineParams;
+use queuescope_queue::{AckWindowParams, Contract, DisciplineParams, Host, PipelineParams, Port, PortRole};
 use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, Scenario, Traffic};
 use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,6 +78,7 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     for load in &scenario.workloads {
         hosts.push(builder.hosts_of_workload(load)?);
     }
+    builder.switches(&hosts);
     let Builder { network, topology, links, .. } = builder;
     let mut simulation = Simulation::new(topology, scenario.seed, scenario.warmup)?;
     let mut groups = Vec::new();
@@ -134,10 +135,6 @@ impl Builder<'_> {
             let names = (link.name.clone(), format!("{}-back", link.name));
             let ends = (nodes[link.ends.0], nodes[link.ends.1]);
             let both = add_both(&mut self.topology, (&names.0, &names.1), ends, &there, true);
-            if let Some(pipeline) = &link.pipeline {
-                let switch = SwitchParams { pipeline: pipeline.clone(), recirculation: RECIRCULATION };
-                self.topology.set_switch(ends.0, switch);
-            }
             let back = self.topology.link_mut(both.1);
             back.discipline = link.reverse_discipline.clone();
             if let Some(rate) = link.reverse_rate {
@@ -146,6 +143,34 @@ impl Builder<'_> {
             self.links.push(both);
         }
         Ok(())
+    }
+
+    /// The programs of switches, fitted to the ports that they have. Of several links with a program at one switch, the
+    /// last one's runs, for all of them.
+    fn switches(&mut self, hosts: &[Vec<Pair>]) {
+        let contracts = self.contracts(hosts);
+        for (place, node) in self.hosts.iter().enumerate() {
+            let here = || self.network.links.iter().zip(&self.links).filter(|(link, _)| link.ends.0 == place);
+            let Some(pipeline) = here().rev().find_map(|(link, _)| link.pipeline.clone()) else { continue };
+            let managed: Vec<_> = here().filter(|(link, _)| link.pipeline.is_some()).map(|(_, both)| both.0).collect();
+            let ports: Vec<_> = self.topology.links().filter(|link| self.topology.link(*link).from == *node).collect();
+            let managed: Vec<_> = ports.iter().map(|port| managed.contains(port)).collect();
+            let pipeline = fitted(pipeline, &managed, &contracts);
+            self.topology.set_switch(*node, SwitchParams { pipeline, recirculation: RECIRCULATION });
+        }
+    }
+
+    /// What hosts were promised, for switches that meter them.
+    fn contracts(&self, hosts: &[Vec<Pair>]) -> Vec<(Host, Contract)> {
+        let references = self.scenario.flows.iter().map(|flows| flows.reference);
+        let references = references.chain(self.scenario.workloads.iter().map(|load| load.reference));
+        let promised = references.zip(hosts).filter_map(|(reference, hosts)| Some((reference?, hosts)));
+        promised
+            .flat_map(|(reference, hosts)| {
+                let contract = Contract { reference, ..Contract::default() };
+                hosts.iter().map(move |(sender, _)| (Host(sender.0), contract))
+            })
+            .collect()
     }
 
     /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip time is
@@ -192,6 +217,28 @@ impl Builder<'_> {
     }
 }
 
+/// A program as the ports are that it is for: `managed` says of each whether it is.
+fn fitted(pipeline: PipelineParams, managed: &[bool], contracts: &[(Host, Contract)]) -> PipelineParams {
+    let first = managed.iter().position(|managed| *managed).unwrap_or(0);
+    match pipeline {
+        PipelineParams::AckWindow(params) => {
+            PipelineParams::AckWindow(AckWindowParams { bottleneck: Port(first as u16), ..params })
+        }
+        PipelineParams::Abc(mut params) => {
+            let role = params.ports.first().copied().unwrap_or_default();
+            params.ports = managed.iter().map(|managed| if *managed { role } else { PortRole::default() }).collect();
+            for (host, contract) in contracts {
+                let aggregates = &mut params.aggregates;
+                let number = u16::try_from(aggregates.contracts.len()).unwrap_or(u16::MAX);
+                aggregates.contracts.push(*contract);
+                aggregates.hosts.push((*host, number));
+            }
+            PipelineParams::Abc(params)
+        }
+        other => other,
+    }
+}
+
 /// How a report names the transport of a group.
 fn transport_name(traffic: &Traffic) -> String {
     match traffic {
@@ -220,7 +267,7 @@ fn add_flows(
     let of = |n: u32| hosts[n as usize % hosts.len()];
     match &flows.traffic {
         Traffic::Tcp(algorithm) => {
-            let transport = Transport { tcp: flows.stack, algorithm: *algorithm, class };
+            let transport = Transport { tcp: flows.stack, algorithm: *algorithm, class, l4s: flows.l4s };
             let mut starts: Vec<_> = (0..flows.count)
                 .map(|n| {
                     let ((from, to), bytes) = (of(n), flows.bytes.map(|bytes| bytes.0));
@@ -231,7 +278,11 @@ fn add_flows(
             simulation.add_flows(group, transport, flows.stop, starts.into_iter());
         }
         Traffic::Udp(udp) => {
-            let ecn = if flows.stack.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+            let ecn = match (flows.stack.ecn, flows.l4s) {
+                (false, _) => Ecn::NotEct,
+                (true, false) => Ecn::Ect0,
+                (true, true) => Ecn::Ect1,
+            };
             let span = |time| if udp.random { Span::Exponential(time) } else { Span::Fixed(time) };
             let on_off = (udp.off > Nanos::ZERO).then(|| OnOff { on: span(udp.on), off: span(udp.off) });
             for n in 0..flows.count {
@@ -313,7 +364,7 @@ fn add_workload(
         simulation.way(NodeId(from as u32), NodeId(to as u32))?;
         simulation.way(NodeId(to as u32), NodeId(from as u32))?;
     }
-    let transport = Transport { tcp: load.stack, algorithm: load.tcp, class };
+    let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s };
     let name = format!("tcp {}", load.tcp.algorithm());
     simulation.add_flows(group, transport, None, Workload::new(&params, seed)?);
     Ok(name)
@@ -374,7 +425,9 @@ fn seed_of(scenario: &Scenario, group: u32) -> u64 {
 fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
     Ok(match sizes {
         scenario::Sizes::Fixed(bytes) => Sizes::constant(*bytes)?,
-        scenario::Sizes::Named(named) => Sizes::named(named.name()).ok_or(BuildError::NoSizes { name: named.name() })?,
+        scenario::Sizes::Named(named) => {
+            Sizes::named(named.name()).ok_or(BuildError::NoSizes { name: named.name() })?
+        }
         scenario::Sizes::Points(points) => {
             let points: Vec<_> = points.iter().map(|(bytes, share)| (bytes.0 as f64, *share)).collect();
             Sizes::empirical(Empirical::new(&points, Interpolation::Linear)?)

@@ -15,6 +15,8 @@ pub struct Transport {
     pub algorithm: AlgorithmParams,
     /// The class of service of data and acknowledgements.
     pub class: Class,
+    /// Whether ECN-capable packets are ECT(1), for a queue of low latency (RFC 9331 section 4.1).
+    pub l4s: bool,
 }
 
 /// A connection: data one way, acknowledgements the other.
@@ -50,6 +52,8 @@ pub(crate) struct Place {
     /// Bytes of headers below TCP.
     pub network_header: u32,
     pub class: Class,
+    /// Whether ECN-capable packets are ECT(1).
+    pub l4s: bool,
 }
 
 /// What became of a flow.
@@ -141,7 +145,7 @@ impl Connection {
     /// A segment as a packet: of data, or the other way.
     #[inline]
     pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> OnItsWay {
-        let Place { index, number, routes, hosts, network_header, class } = place;
+        let Place { index, number, routes, hosts, network_header, class, l4s } = place;
         let way = usize::from(!data);
         OnItsWay {
             headers: Headers {
@@ -155,7 +159,7 @@ impl Connection {
             flow: FlowId(2 * index + u32::from(!data)),
             number,
             bytes: network_header + segment.header_bytes() + segment.length,
-            ecn,
+            ecn: if l4s && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn },
             class,
             route: routes[way],
             hop: 0,

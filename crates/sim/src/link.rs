@@ -7,6 +7,7 @@ use crate::{Observer, Transmitter};
 use queuescope_queue::{AnyDiscipline, Discipline, DropReason, Dropped, MarkReason, MultiQueue, Port, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, Rate};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// How fast a link sends.
 #[derive(Debug, Clone)]
@@ -18,6 +19,14 @@ pub enum LinkRate {
 }
 
 impl LinkRate {
+    /// What can be sent in a stretch of time, to the byte.
+    pub fn capacity(&self, during: Range<Nanos>) -> ByteCount {
+        match self {
+            Self::Constant(rate) => rate.bytes_in(during.end.saturating_sub(during.start)),
+            Self::Varying(trace) => trace.capacity(during),
+        }
+    }
+
     /// The rate, or its mean.
     pub fn mean(&self) -> Rate {
         match self {

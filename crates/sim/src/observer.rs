@@ -31,3 +31,31 @@ pub trait Observer {
 
 /// Nobody.
 impl Observer for () {}
+
+/// Whoever is behind it.
+impl<O: Observer> Observer for &mut O {
+    #[inline]
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
+        (**self).departed(link, departure, packet);
+    }
+
+    #[inline]
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay) {
+        (**self).dropped(link, dropped, packet);
+    }
+
+    #[inline]
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+        (**self).marked(link, marked, reason, now, packet);
+    }
+
+    #[inline]
+    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, now: Nanos) {
+        (**self).delivered(id, packet, now);
+    }
+
+    #[inline]
+    fn finished(&mut self, flow: &FlowRecord) {
+        (**self).finished(flow);
+    }
+}

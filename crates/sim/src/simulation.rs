@@ -466,8 +466,9 @@ impl Simulation {
         let transport = &traffic.workloads[index as usize].transport;
         let free = traffic.free.pop().unwrap_or(traffic.connections.len() as u32);
         let hosts = nodes.map(|node| Host(node.0));
-        let (network_header, class) = (transport.tcp.network_header, transport.class);
-        let place = Place { index: free, number, routes: [there, back], hosts, network_header, class };
+        let Transport { tcp, class, l4s, .. } = transport;
+        let (network_header, class, l4s) = (tcp.network_header, *class, *l4s);
+        let place = Place { index: free, number, routes: [there, back], hosts, network_header, class, l4s };
         let mut connection = Connection::new(transport, place, (index, group), start.bytes, seed, now);
         connection.sender.connect(now);
         match traffic.connections.get_mut(free as usize) {

@@ -98,6 +98,16 @@ impl Topology {
         &mut self.links[link.index()]
     }
 
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// A node's name.
     pub fn node_name(&self, node: NodeId) -> &str {
         &self.nodes[node.0 as usize].name

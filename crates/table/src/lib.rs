@@ -5,11 +5,13 @@
 //!
 //! - [`DepartureReader`]: rows of a file or a stream, one at a time, in bounded memory.
 //! - [`DepartureWriter`]: departures to a Parquet file that DuckDB, pandas and polars open.
+//! - [`CellWriter`]: the cells of a sweep to such a file.
 //! - [`HopWriter`]: the telemetry of simulated packets to a Parquet file.
 //!
 //! A row that cannot be read is skipped, counted and described in [`TableStats`]; a file that is broken in its
 //! structure ends with a [`TableError`]. The heavy dependencies on Arrow and Parquet stay in this crate.
 
+mod cells;
 mod columns;
 mod error;
 mod hops;
@@ -23,6 +25,7 @@ mod text;
 mod values;
 mod writer;
 
+pub use cells::{CellRow, CellWriter};
 pub use columns::{Columns, ColumnsError, Field};
 pub use error::TableError;
 pub use hops::{HopRow, HopWriter, PacketRow};

@@ -1,7 +1,9 @@
 //! What a simulation did, for the report.
 
 use queuescope_queue::{DropReason, MarkReason};
-use queuescope_report::model::{Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes};
+use queuescope_report::model::{
+    Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes, SweepTotals,
+};
 use queuescope_sim::summary::Times;
 use queuescope_sim::{DatagramRecord, FlowRecord, Group, LinkId, Sample, Simulation, summary};
 use queuescope_wire::{Granularity, Nanos};
@@ -30,12 +32,11 @@ const FLOWS_TOLD: usize = 1_000;
 /// What `simulation` did.
 pub fn tell(simulation: &Simulation, about: About) -> Sim {
     let flows = simulation.flows();
-    let counted = simulation.now().saturating_sub(simulation.warmup());
     let first = flows.iter().take(FLOWS_TOLD);
     let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
     let group_name = |group: u32| about.groups.get(group as usize).map_or_else(String::new, |group| group.name.clone());
     Sim {
-        links: simulation.measured().map(|id| link(simulation, id, counted)).collect(),
+        links: simulation.measured().map(|id| link(simulation, id)).collect(),
         groups: groups(simulation, &flows, &about.groups, times),
         flows: first
             .map(|flow| SimFlow {
@@ -65,12 +66,24 @@ pub fn tell(simulation: &Simulation, about: About) -> Sim {
     }
 }
 
-fn link(simulation: &Simulation, id: LinkId, counted: Nanos) -> SimLink {
+/// What all flows of `simulation` have together.
+pub fn totals(simulation: &Simulation) -> SweepTotals {
+    let all = simulation.flows();
+    let (flows, sources): (Vec<_>, Vec<_>) = (all.iter().collect(), simulation.datagrams().collect());
+    let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
+    SweepTotals {
+        goodput_bps: times.total(delivered(&flows, &sources)),
+        jain: summary::jain(times.each(&flows, &sources)),
+        completion: completion(&flows, times.warmup),
+    }
+}
+
+fn link(simulation: &Simulation, id: LinkId) -> SimLink {
     let (params, stats) = (simulation.topology().link(id), simulation.link(id));
     let rate = params.rate.mean();
     let (discipline, counters) = simulation.discipline(id);
     let share = |n: u64| if stats.offered.packets == 0 { 0.0 } else { n as f64 / stats.offered.packets as f64 };
-    let able = counted.as_secs_f64() * rate.bits_per_second() as f64 / 8.0;
+    let able = params.rate.capacity(simulation.warmup()..simulation.now());
     SimLink {
         name: params.name.clone(),
         discipline: discipline.to_owned(),
@@ -80,7 +93,7 @@ fn link(simulation: &Simulation, id: LinkId, counted: Nanos) -> SimLink {
         offered_bytes: stats.offered.bytes.0,
         sent_packets: stats.sent.packets,
         sent_bytes: stats.sent.bytes.0,
-        utilisation: if able > 0.0 { stats.sent.bytes.0 as f64 / able } else { 0.0 },
+        utilisation: if able.0 > 0 { stats.sent.bytes.0 as f64 / able.0 as f64 } else { 0.0 },
         drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
         marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
         drop_rate: share(stats.drops.iter().sum()),
@@ -130,6 +143,20 @@ impl Stretch {
         let seconds = self.end.saturating_sub(self.warmup).as_secs_f64();
         if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
     }
+
+    /// The goodput of each flow that was there.
+    fn each<'a>(self, flows: &[&'a FlowRecord], sources: &[&'a DatagramRecord]) -> impl Iterator<Item = f64> {
+        // What came and went before the warm-up was over has no part in it.
+        let there = flows.iter().filter(move |flow| flow.finished.is_none_or(|at| at > self.warmup));
+        let flows = there.map(move |flow| self.goodput(flow));
+        flows.chain(sources.iter().map(move |source| self.total(source.payload_delivered())))
+    }
+}
+
+/// Bytes that the receivers got.
+fn delivered(flows: &[&FlowRecord], sources: &[&DatagramRecord]) -> u64 {
+    flows.iter().map(|flow| flow.delivered - flow.delivered_in_warmup).sum::<u64>()
+        + sources.iter().map(|source| source.payload_delivered()).sum::<u64>()
 }
 
 fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times: Stretch) -> Vec<SimGroup> {
@@ -143,21 +170,14 @@ fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times:
 }
 
 fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Stretch) -> SimGroup {
-    let delivered = flows.iter().map(|flow| flow.delivered - flow.delivered_in_warmup).sum::<u64>()
-        + sources.iter().map(|source| source.payload_delivered()).sum::<u64>();
-    // What came and went before the warm-up was over has no part in it.
-    let there = flows.iter().filter(|flow| flow.finished.is_none_or(|at| at > times.warmup));
-    let each: Vec<_> = there
-        .map(|flow| times.goodput(flow))
-        .chain(sources.iter().map(|source| times.total(source.payload_delivered())))
-        .collect();
+    let each: Vec<_> = times.each(flows, sources).collect();
     let rtts: Vec<_> = flows.iter().filter_map(|flow| flow.smoothed_rtt).map(|rtt| rtt.0 as f64).collect();
     SimGroup {
         name: name.name.clone(),
         transport: name.transport.clone(),
         flows: (flows.len() + sources.len()) as u64,
         finished: flows.iter().filter(|flow| flow.finished.is_some()).count() as u64,
-        goodput_bps: times.total(delivered),
+        goodput_bps: times.total(delivered(flows, sources)),
         least_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
         most_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
         jain: summary::jain(each.iter().copied()).unwrap_or(0.0),

@@ -6,18 +6,21 @@
 //! scripts only ever show it as text.
 
 mod embed;
+mod sweep;
 mod thin;
 
 use crate::model::Report;
+use serde::Serialize;
 use std::io::{self, Write};
 
+pub use sweep::write as write_sweep;
+
 /// The style sheets, in order of the cascade.
-const STYLES: [&str; 5] = [
+const STYLES: [&str; 4] = [
     include_str!("../../assets/uplot/uPlot.min.css"),
     include_str!("../../assets/page.css"),
     include_str!("../../assets/parts.css"),
     include_str!("../../assets/burst.css"),
-    include_str!("../../assets/sim.css"),
 ];
 
 /// The chart library, with the licence that goes wherever it goes.
@@ -25,7 +28,7 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 19] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
@@ -40,12 +43,19 @@ const SCRIPTS: [&str; 19] = [
     include_str!("../../assets/sections.js"),
     include_str!("../../assets/setup.js"),
     include_str!("../../assets/tap.js"),
+];
+
+/// What only the page of a simulation needs: style, and scripts that come after the others.
+const SIM_STYLE: &str = include_str!("../../assets/sim.css");
+const SIM_SCRIPTS: [&str; 4] = [
     include_str!("../../assets/course.js"),
     include_str!("../../assets/simcharts.js"),
     include_str!("../../assets/completion.js"),
     include_str!("../../assets/sim.js"),
-    include_str!("../../assets/page.js"),
 ];
+
+/// The script that puts the page together, after all others.
+const PAGE: &str = include_str!("../../assets/page.js");
 
 /// The skeleton of the page: everything that is there without a script.
 const BODY: &str = include_str!("../../assets/body.html");
@@ -56,25 +66,39 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// Writes `report` as one self-contained page.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let name = escape(&report.input.name);
+    let (style, of_sim): (_, &[&str]) =
+        if report.sim.is_some() { (Some(SIM_STYLE), &SIM_SCRIPTS) } else { (None, &[]) };
+    let scripts = SCRIPTS.iter().chain(of_sim).chain([&PAGE]);
+    page(&report.input.name, thin::thinned(report).as_ref(), style, scripts, out)
+}
+
+/// Writes a page that `scripts` draw from `data`, with a style sheet of its own after the others.
+fn page<'a>(
+    name: &str,
+    data: &impl Serialize,
+    style: Option<&'static str>,
+    scripts: impl Iterator<Item = &'a &'static str>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let name = escape(name);
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(out, "<meta name=\"color-scheme\" content=\"light dark\">")?;
     writeln!(out, "<meta name=\"generator\" content=\"queuescope {}\">", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "<link rel=\"icon\" href=\"data:,\">\n<title>{name} – queuescope</title>")?;
-    for style in STYLES {
+    for style in STYLES.into_iter().chain(style) {
         writeln!(out, "<style>")?;
         lines(style, out)?;
         writeln!(out, "</style>")?;
     }
     writeln!(out, "</head>\n{BODY}")?;
     write!(out, "<script type=\"application/json\" id=\"report-data\">")?;
-    embed::json(thin::thinned(report).as_ref(), out)?;
+    embed::json(data, out)?;
     writeln!(out, "</script>\n<script>\n/*\n{LIBRARY_LICENCE}\n*/\n{LIBRARY}\n</script>")?;
     writeln!(out, "<script>\n(() => {{\n'use strict';")?;
     writeln!(out, "const VERSION = '{}';", env!("CARGO_PKG_VERSION"))?;
-    for script in SCRIPTS {
+    for script in scripts {
         lines(script, out)?;
     }
     writeln!(out, "}})();\n</script>\n</body>\n</html>")
@@ -105,6 +129,10 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn all_scripts() -> impl Iterator<Item = &'static str> {
+        SCRIPTS.into_iter().chain(SIM_SCRIPTS).chain([PAGE]).chain(sweep::SCRIPTS)
+    }
+
     #[test]
     fn what_html_takes_for_markup_is_escaped() {
         assert_eq!(escape("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&#39;");
@@ -113,18 +141,18 @@ mod tests {
     #[test]
     fn no_string_of_a_script_goes_over_a_line() {
         // Such a string would lose its indentation.
-        for line in SCRIPTS.iter().flat_map(|script| script.lines()) {
+        for line in all_scripts().flat_map(str::lines) {
             assert!(line.matches('`').count() % 2 == 0 || line.trim_start().starts_with(['*', '/']), "{line}");
         }
     }
 
     #[test]
     fn no_script_can_end_its_block_early() {
-        for script in SCRIPTS.iter().chain([&LIBRARY, &LIBRARY_LICENCE]) {
+        for script in all_scripts().chain([LIBRARY, LIBRARY_LICENCE]) {
             let script = script.to_ascii_lowercase();
             assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains("<script"));
         }
-        for style in STYLES {
+        for style in STYLES.into_iter().chain([SIM_STYLE]) {
             assert!(!style.to_ascii_lowercase().contains("</style"));
         }
         assert!(!LIBRARY_LICENCE.contains("*/"));

@@ -77,12 +77,12 @@ mod tests {
     #[test]
     fn what_was_counted_between_is_kept() {
         let chunk = [sample(10, 2), sample(20, 3), sample(30, 2)];
-        let joined = super::joined(&chunk, &chunk[2], 0);
-        let link = joined.links[0];
-        assert_eq!((joined.at_ns, link.backlog_bytes), (30, 30));
+        let whole = joined(&chunk, &chunk[2], 0);
+        let link = whole.links[0];
+        assert_eq!((whole.at_ns, link.backlog_bytes), (30, 30));
         assert_eq!((link.sent_bytes, link.drops, link.marks), (30, 3, 6));
         let flows: Vec<_> =
-            joined.flows.iter().map(|flow| (flow.number, flow.window_bytes, flow.delivered_bytes)).collect();
+            whole.flows.iter().map(|flow| (flow.number, flow.window_bytes, flow.delivered_bytes)).collect();
         assert_eq!(flows, [(0, 30, 15), (1, 30, 15)]);
     }
 
@@ -90,8 +90,8 @@ mod tests {
     fn links_count_from_the_end_of_the_warm_up() {
         let chunk = [sample(10, 1), sample(20, 1), sample(30, 1)];
         for (warmup, counted) in [(0, 30), (10, 20), (20, 10), (25, 10), (30, 30), (90, 30)] {
-            let joined = super::joined(&chunk, &chunk[2], warmup);
-            assert_eq!((joined.links[0].sent_bytes, joined.flows[0].delivered_bytes), (counted, 15), "{warmup}");
+            let whole = joined(&chunk, &chunk[2], warmup);
+            assert_eq!((whole.links[0].sent_bytes, whole.flows[0].delivered_bytes), (counted, 15), "{warmup}");
         }
     }
 }

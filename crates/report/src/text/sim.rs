@@ -9,18 +9,24 @@ use std::io::{self, Write};
 /// Where what explains a row begins: further to the left than names, so that it fits a narrow terminal.
 const INDENT: usize = 11;
 
-/// Writes its lines: what was simulated, then each link, then each group of flows.
-pub fn write(sim: &Sim, out: &mut impl Write) -> io::Result<()> {
+/// Writes its lines: what was simulated, then each link, then each group of flows. A scenario without a name is
+/// called as its `file`.
+pub fn write(sim: &Sim, file: &str, out: &mut impl Write) -> io::Result<()> {
+    if sim.name != file {
+        field(out, "scenario", &plain(&sim.name))?;
+    }
     if let Some(about) = &sim.about {
         field(out, "about", &plain(about))?;
     }
     let warmup = match sim.warmup_ns {
         0 => String::new(),
-        warmup => format!(", of which the first {} do not count", duration(warmup)),
+        warmup => format!(", the first {} of it warm-up", duration(warmup)),
     };
-    let simulated =
-        format!("{}{warmup}; seed {}, {} packet hops", duration(sim.duration_ns), sim.seed, count(sim.hops));
-    field(out, "simulated", &simulated)?;
+    field(
+        out,
+        "run",
+        &format!("{}{warmup}; seed {}, {} packet hops", duration(sim.duration_ns), sim.seed, count(sim.hops)),
+    )?;
     if !sim.links.is_empty() {
         writeln!(out)?;
         links(&sim.links, out)?;
@@ -35,13 +41,13 @@ pub fn write(sim: &Sim, out: &mut impl Write) -> io::Result<()> {
 fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "  {BOLD}{:>10}  {:>6}  {:>9} {:>9} {:>9}  {:>8}  {:>8}  link{BOLD:#}",
+        "  {BOLD}{:>10}  {:>7}  {:>9} {:>9} {:>9}  {:>8}  {:>8}  link{BOLD:#}",
         "rate", "busy", "delay", "95 %", "99 %", "dropped", "marked"
     )?;
     for link in links {
         writeln!(
             out,
-            "  {:>10}  {:>6}  {}  {:>8}  {:>8}  {} {DIM}{}{DIM:#}",
+            "  {:>10}  {:>7}  {}  {:>8}  {:>8}  {} {DIM}{}{DIM:#}",
             rate(link.rate_bps as f64),
             percent(link.utilisation),
             times(&link.sojourn),
@@ -130,7 +136,7 @@ fn times(times: &SimTimes) -> String {
 }
 
 /// A share that is often small.
-fn share(share: f64) -> String {
+pub(super) fn share(share: f64) -> String {
     match share {
         0.0 => "-".to_owned(),
         share if share < 0.000_95 => format!("{:.3} %", share * 100.0),

@@ -135,14 +135,15 @@ pub fn simulated() -> Report {
         (name, "> 10.9.0.1".to_owned(), Habit::OnOff { share, on: 800, period: 2_900, phase: number as usize * 301 })
     };
     let mut report = report(&Recipe {
-        steps: 200_000,
+        steps: 160_000,
         rate_bps: 20_000_000,
         limit_bytes: 150_000.0,
         tau_ns: 40_000_000,
         buckets: 400,
         flows: (0..6).map(|number| flow(number, 0.55)).collect(),
     });
-    report.input = Input { name: "two-kinds.toml".into(), format: "scenario".into(), first_ns: 0, damage: None };
+    report.input =
+        Input { name: "two-kinds.toml".into(), format: "scenario".into(), first_ns: 4_003_200_000, damage: None };
     report.setup.limit = "red".into();
     report.setup.overhead = "none".into();
     report.setup.split_gso = false;

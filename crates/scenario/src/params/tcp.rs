@@ -88,11 +88,6 @@ impl Table for TcpParams {
         );
         keys.key("reduction-from", &mut self.reduction_from, "What a reduction is in proportion to.");
         keys.key(
-            "counted-echo-lags",
-            &mut self.counted_echo_lags,
-            "Whether ACKs for a change of marks lag behind (ns-3).",
-        );
-        keys.key(
             "reduction-wraps",
             &mut self.reduction_wraps,
             "Whether the product in a reduction wraps at 32 bits (ns-3).",
@@ -106,16 +101,6 @@ impl Table for TcpParams {
             "repeats-stay-in-flight",
             &mut self.repeats_stay_in_flight,
             "Whether what was sent again and arrived out of order is in flight until it is acknowledged (ns-3).",
-        );
-        keys.key(
-            "disorder",
-            &mut self.disorder,
-            "Whether no window grows while ACKs tell of data out of order (ns-3).",
-        );
-        keys.key(
-            "loss-end-counts-beyond",
-            &mut self.loss_end_counts_beyond,
-            "Whether the ACK that ends loss recovery counts only what is beyond the timeout's flight (ns-3).",
         );
         keys.key(
             "limited-transmit",

@@ -1,0 +1,110 @@
+//! The scenario's file with what the command line changes of it, and the files that it names.
+
+use super::captured;
+use crate::args::Sim;
+use crate::source;
+use anyhow::{Context, Result, anyhow};
+use queuescope_report::model::Skipped;
+use queuescope_scenario::{Override, Scenario, ScenarioError};
+use queuescope_sim::{Files, RateTrace};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A scenario's file, read once, of which any number of variants can be made.
+#[derive(Debug)]
+pub struct ScenarioFile {
+    /// As the user named it.
+    pub name: String,
+    folder: PathBuf,
+    text: Vec<u8>,
+    /// What the command line changes.
+    overrides: Vec<Override>,
+}
+
+impl ScenarioFile {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "the command reads the scenario that it is given")]
+    pub fn read(args: &Sim) -> Result<Self> {
+        let name = args.scenario.display().to_string();
+        let text = if source::is_standard_input(&args.scenario) {
+            let mut text = Vec::new();
+            io::stdin().read_to_end(&mut text).map(|_| text)
+        } else {
+            fs::read(&args.scenario)
+        };
+        let text = text.with_context(|| format!("cannot read {name}"))?;
+        let sweep = &args.sweep;
+        let mut overrides: Vec<_> = args.set.iter().map(Override::new).collect();
+        overrides.extend(sweep.lists.iter().map(Override::sweep));
+        overrides.extend(sweep.seeds.map(|seeds| Override::new(format!("sweep.seeds={seeds}"))));
+        if sweep.no_sweep {
+            overrides.push(Override::new(NO_SWEEP));
+        }
+        let folder = args.scenario.parent().unwrap_or(Path::new(".")).to_owned();
+        Ok(Self { name, folder, text, overrides })
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// Shown in the text that the user wrote.
+    pub fn scenario(&self) -> Result<Scenario> {
+        self.parse(&[]).map_err(|error| told(&error))
+    }
+
+    /// What it says with more overrides, and without its sweep.
+    ///
+    /// # Errors
+    /// As [`scenario`](Self::scenario).
+    pub fn variant(&self, overrides: &[Override]) -> Result<Scenario> {
+        let overrides: Vec<_> = overrides.iter().cloned().chain([Override::new(NO_SWEEP)]).collect();
+        self.parse(&overrides).map_err(|error| told(&error))
+    }
+
+    fn parse(&self, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+        let overrides: Vec<_> = self.overrides.iter().chain(overrides).cloned().collect();
+        Scenario::parse_bytes(&self.name, &self.text, &overrides)
+    }
+
+    /// The path of a file that the scenario names.
+    pub fn beside(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    /// Reads files that a scenario names, traces of links and captures, and tells what is remarkable in them.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is not what it should be.
+    #[expect(clippy::disallowed_methods, reason = "the command reads the files that a scenario names")]
+    pub fn files(&self, (traces, captures): (BTreeSet<String>, BTreeSet<String>)) -> Result<(Files, Vec<Skipped>)> {
+        let (mut files, mut skipped) = (Files::default(), Vec::new());
+        for path in traces {
+            let text =
+                fs::read_to_string(self.beside(&path)).with_context(|| format!("cannot read the trace {path}"))?;
+            let trace = RateTrace::mahimahi(&text).with_context(|| format!("{path} is no trace of a link"))?;
+            files.traces.insert(path, trace);
+        }
+        for path in captures {
+            let (packets, notes) = captured::read(&self.beside(&path))?;
+            files.captures.insert(path, packets);
+            skipped.extend(notes);
+        }
+        Ok((files, skipped))
+    }
+}
+
+/// A scenario with this sweeps nothing.
+const NO_SWEEP: &str = "sweep={}";
+
+fn told(error: &ScenarioError) -> anyhow::Error {
+    let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+    anyhow!("{}", error.render(COLUMNS, colour))
+}
+
+/// Columns that an error may take.
+const COLUMNS: usize = 100;

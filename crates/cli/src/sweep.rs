@@ -1,0 +1,151 @@
+//! `queuescope sim` of a scenario with a sweep: all its cells, on all cores.
+//!
+//! What it prints depends on the sweep alone: cells are told in their order, whichever thread ran them, and what was
+//! found among earlier results is told on standard error.
+
+pub(crate) mod cell;
+mod check;
+mod interval;
+mod key;
+pub(crate) mod plan;
+pub(crate) mod store;
+pub(crate) mod summary;
+pub(crate) mod work;
+
+use crate::args::{Shard, Sim};
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+use crate::sim::file::ScenarioFile;
+use anyhow::{Result, bail};
+use cell::Told;
+use check::{Checked, check};
+use plan::Plan;
+use queuescope_scenario::Scenario;
+use std::io::{self, IsTerminal};
+use std::num::NonZeroUsize;
+use std::thread;
+use store::{Found, Store};
+use summary::{Summary, unread};
+
+/// Runs a sweep.
+///
+/// # Errors
+/// If a cell cannot be run, or what came of it cannot be written.
+pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outcome> {
+    fixed_and_swept(args, scenario)?;
+    if args.telemetry.is_some() {
+        bail!(
+            "--telemetry is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant"
+        );
+    }
+    let threads = threads(args.sweep.jobs);
+    let checked = check(args, file, scenario, threads)?;
+    let store = args.sweep.results.as_deref().map(Store::create).transpose()?;
+    if let Some(store) = &store {
+        begin(store, &checked.plan)?;
+    }
+    let summary = Summary::create(&checked.plan, &args.output)?;
+    let shard = args.sweep.shard.unwrap_or(Shard::WHOLE);
+    match cells(file, &checked, store.as_ref(), (shard, threads), summary) {
+        Err(error) if unread(&error) => Ok(Outcome::Whole),
+        other => other.map(|()| Outcome::Whole),
+    }
+}
+
+/// A value that is set cannot be swept too: which of them is meant is not known.
+fn fixed_and_swept(args: &Sim, scenario: &Scenario) -> Result<()> {
+    let set = args.set.iter().filter_map(|set| set.split_once('=')).map(|(path, _)| path.trim());
+    for path in set {
+        if scenario.sweep.values.iter().any(|(swept, _)| swept == path) {
+            bail!(
+                "{path} is swept, and --set has one value of it: give --sweep {path}=VALUE instead, or --no-sweep too"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Puts the plan into the folder of results.
+fn begin(store: &Store, plan: &Plan) -> Result<()> {
+    match store.plan()? {
+        Some(before) if before == *plan => return Ok(()),
+        Some(before) if before.difference(plan).is_some() => {
+            note("the results are of another sweep so far; those that this one has too are used, the others stay");
+        }
+        _ => {}
+    }
+    store.keep_plan(plan)
+}
+
+/// Runs or finds all cells of a shard.
+fn cells(
+    file: &ScenarioFile,
+    checked: &Checked,
+    store: Option<&Store>,
+    (shard, threads): (Shard, usize),
+    mut summary: Summary<'_>,
+) -> Result<()> {
+    let Checked { plan, cells, files } = checked;
+    let (count, with_lines) = (shard.count(plan.len()), summary.wants_lines());
+    let one = |number: u64| {
+        let index = shard.cell(number);
+        let key = &plan.cells[index as usize];
+        let found = store.map_or(Ok(Found::Nothing), |store| store.load(key))?;
+        let (result, origin) = match found {
+            Found::Whole(result) => (*result, Origin::Earlier),
+            other => {
+                let result = cell::run(file, &cells[index as usize], files)?;
+                let result = match store {
+                    Some(store) => store.keep(plan, index, key, result)?,
+                    None => result,
+                };
+                (result, if let Found::Damaged(why) = other { Origin::Again(why) } else { Origin::New })
+            }
+        };
+        Ok((Told::of(plan, index, key, result, with_lines)?, origin))
+    };
+    let (mut earlier, mut again) = (0u64, Vec::new());
+    let progress =
+        if with_lines && io::stdout().is_terminal() { Progress::hidden() } else { Progress::cells(count, "cells") };
+    work::in_order(threads, count, one, |number, (told, origin)| {
+        progress.one();
+        match origin {
+            Origin::New => {}
+            Origin::Earlier => earlier += 1,
+            Origin::Again(why) => again.push((shard.cell(number), why)),
+        }
+        summary.add(shard.cell(number), told)
+    })?;
+    progress.finish();
+    if let Some(store) = store {
+        if earlier > 0 {
+            note(&format!("{earlier} of {count} cells were there from an earlier run"));
+        }
+        for (cell, why) in again {
+            let path = store.path(&plan.cells[cell as usize]);
+            note(&format!("{} was damaged ({why}), and was made again", path.display()));
+        }
+    }
+    summary.finish()
+}
+
+/// Where a result comes from.
+enum Origin {
+    New,
+    Earlier,
+    /// There was one, that was damaged.
+    Again(String),
+}
+
+/// How many threads there are to be.
+pub(crate) fn threads(jobs: Option<u16>) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    jobs.map_or_else(cores, usize::from)
+}
+
+/// Tells what is no part of the answer.
+pub(crate) fn note(text: &str) {
+    anstream::eprintln!("{}note:{} {text}", NOTE.render(), NOTE.render_reset());
+}
+
+const NOTE: anstyle::Style = anstyle::AnsiColor::Yellow.on_default().bold();

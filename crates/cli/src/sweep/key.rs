@@ -1,0 +1,101 @@
+//! Keys of cells: digests of all that a simulation depends on.
+
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::io::{self, Read};
+
+/// Of the form of results: another makes other keys.
+pub const FORMAT: u32 = 1;
+
+/// A digest of some bytes.
+pub type Sum = [u8; 32];
+
+/// The digest of some bytes.
+pub fn sum(bytes: &[u8]) -> Sum {
+    Sha256::digest(bytes).into()
+}
+
+/// The digest of all that can be read.
+///
+/// # Errors
+/// Those of reading.
+pub fn sum_of(mut input: impl Read) -> io::Result<Sum> {
+    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(hasher.finalize().into()),
+            Ok(bytes) => hasher.update(&buffer[..bytes]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The key of a cell: of the program's version, the whole scenario with all defaults, and the files that it names, by
+/// their paths as it has them. 128 bits are enough that no two of a million differ in what they mean and not in name.
+pub fn key<'a>(version: &str, scenario: &Sum, files: impl IntoIterator<Item = (&'a str, &'a Sum)>) -> String {
+    let mut hasher = Sha256::new();
+    let mut part = |bytes: &[u8]| {
+        // With their lengths, so that no two lists of parts are the same bytes.
+        hasher.update((bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    part(b"queuescope sweep cell");
+    part(&FORMAT.to_le_bytes());
+    part(version.as_bytes());
+    part(scenario);
+    for (path, sum) in files {
+        part(path.as_bytes());
+        part(sum);
+    }
+    hex(&hasher.finalize()[..16])
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string does not fail.
+        _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Whether a text has the form of a key.
+pub fn is_key(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_the_standard() {
+        // FIPS 180-4's example, "abc".
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hex(&sum(b"abc")), abc);
+        assert_eq!(hex(&sum_of(&b"abc"[..]).unwrap()), abc);
+        let long = vec![7u8; 200_000];
+        assert_eq!(sum_of(long.as_slice()).unwrap(), sum(&long));
+    }
+
+    #[test]
+    fn a_key_changes_with_all_that_matters() {
+        let (a, b) = (sum(b"a"), sum(b"b"));
+        let keys = [
+            key("1.0.0", &a, []),
+            key("1.0.1", &a, []),
+            key("1.0.0", &b, []),
+            key("1.0.0", &a, [("x", &a)]),
+            key("1.0.0", &a, [("x", &b)]),
+            key("1.0.0", &a, [("y", &a)]),
+            key("1.0.0", &a, [("x", &a), ("y", &a)]),
+        ];
+        for (n, one) in keys.iter().enumerate() {
+            assert!(is_key(one), "{one}");
+            assert!(!keys[..n].contains(one));
+        }
+        assert_eq!(keys[0], key("1.0.0", &a, []));
+        assert!(!is_key("") && !is_key(&"g".repeat(32)) && !is_key(&"A".repeat(32)) && !is_key(&"0".repeat(33)));
+    }
+}

@@ -1,0 +1,152 @@
+//! `sim`: what it prints and writes.
+
+#![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
+
+mod common;
+
+use common::{file, list, number, printed, run, run_with_input};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+const SMALL: &str = "crates/cli/tests/data/sim.toml";
+
+fn lines(words: &str) -> Vec<Value> {
+    let text = printed(run(&format!("sim {SMALL} --json {words}"), &[]), 0);
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+fn sim(words: &str) -> Value {
+    lines(words).into_iter().find(|line| line["kind"] == "sim").expect("there is a line about the simulation")
+}
+
+fn schema() -> Value {
+    serde_json::from_str(&fs::read_to_string(file("docs/report.schema.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn every_line_is_what_the_schema_says() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    for words in ["", "--set link.discipline=fq-codel", "--set link.pipeline=pie-dp", "--meter bottleneck-back"] {
+        for line in lines(words) {
+            let errors: Vec<_> = validator.iter_errors(&line).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{words}: {errors:?}");
+        }
+    }
+}
+
+/// What a link was offered it sent, dropped or holds; what receivers had it sent.
+#[test]
+fn counts_agree() {
+    for words in ["", "--set link.discipline=codel", "--set link.discipline=pie --set link.limit=100packets"] {
+        let sim = sim(words);
+        let link = &list(&sim, "/links")[0];
+        let dropped: u64 = link["drops"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+        let (offered, sent) = (number(link, "/offered_packets"), number(link, "/sent_packets"));
+        // What waited as the warm-up ended is sent or dropped after it: at most a full queue.
+        assert!(offered.abs_diff(sent + dropped) <= 100, "{words}: {offered} {sent} {dropped}");
+        let counted = (number(&sim, "/duration_ns") - number(&sim, "/warmup_ns")) as f64 / 1e9;
+        let goodput: f64 = list(&sim, "/groups").iter().map(|group| group["goodput_bps"].as_f64().unwrap()).sum();
+        let carried = number(link, "/sent_bytes") as f64 * 8.0 / counted;
+        assert!(goodput < carried && goodput > 0.9 * carried, "{words}: {goodput} of {carried}");
+        let share = link["utilisation"].as_f64().unwrap();
+        assert!((share - carried / 5e6).abs() < 1e-9, "{share}");
+        // A state at the start and each tenth of a second: what was sent between adds up.
+        let samples = list(&sim, "/samples");
+        assert_eq!(samples.len(), 31);
+        let late = samples.iter().filter(|sample| number(sample, "/at_ns") > number(&sim, "/warmup_ns"));
+        let summed: u64 = late.map(|sample| number(&list(sample, "/links")[0], "/sent_bytes")).sum();
+        assert!(number(link, "/sent_bytes").abs_diff(summed) <= 3_000, "{words}");
+    }
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let of = |words: &str| printed(run(&format!("sim {SMALL} --json {words}"), &[]), 0);
+    let red = "--set link.discipline=red";
+    assert_eq!(of(red), of(red));
+    assert_ne!(of(red), of(&format!("{red} --set seed=2")));
+}
+
+/// What is explained is a scenario that does the same.
+#[test]
+fn what_is_explained_runs_the_same() {
+    let words = "--set link.discipline=pie --set flows.downloads.count=3";
+    let explained = printed(run(&format!("sim {SMALL} --explain {words}"), &[]), 0);
+    assert!(explained.contains("target = \"15ms\""), "{explained}");
+    let again = printed(run_with_input("sim - --json", explained.as_bytes()), 0);
+    let direct = printed(run(&format!("sim {SMALL} --json {words}"), &[]), 0);
+    let body = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(body(&again), body(&direct));
+}
+
+#[test]
+fn what_is_wrong_is_shown_where_it_is() {
+    for (words, told) in [
+        ("--set link.rat=5mbps", "rate"),
+        ("--set link.rate=5", "unit"),
+        ("--set link.discipline=coddle", "codel"),
+        ("--set duration=0s", "duration"),
+        ("--meter bottelneck", "bottleneck"),
+    ] {
+        let output = run(&format!("sim {SMALL} {words}"), &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{words}: {error}");
+        assert!(error.contains(told), "{words}: {error}");
+    }
+    let missing = run("sim nowhere.toml", &[]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("nowhere.toml"));
+    let trace = run(&format!("sim {SMALL} --set link.trace=nowhere.down"), &[]);
+    assert!(String::from_utf8_lossy(&trace.stderr).contains("nowhere.down"));
+}
+
+/// A failed start costs no older report.
+#[test]
+fn a_wrong_scenario_leaves_outputs_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let html = folder.path().join("old.html");
+    fs::write(&html, "old").unwrap();
+    let output = run(&format!("sim {SMALL} --set link.rate=never --html"), &[&html]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&html).unwrap(), "old");
+}
+
+#[test]
+fn the_page_and_the_tables_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| -> PathBuf { folder.path().join(name) };
+    let (html, packets, hops) = (path("page.html"), path("packets.parquet"), path("hops.parquet"));
+    let words =
+        format!("sim {SMALL} --html {} --parquet {} --telemetry {}", html.display(), packets.display(), hops.display());
+    printed(run(&words, &[]), 0);
+    assert!(fs::read_to_string(&html).unwrap().contains("Two downloads and a call."));
+    for table in [&packets, &hops] {
+        let bytes = fs::read(table).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{}", table.display());
+    }
+    // What left the bottleneck can be asked about as any table of departures.
+    let again = printed(run(&format!("analyze {} --departures --json", packets.display()), &[]), 0);
+    let summary: Value = serde_json::from_str(again.lines().last().unwrap()).unwrap();
+    let sent = number(&list(&sim(""), "/links")[0], "/sent_packets");
+    // A packet that waited as the warm-up ended is sent after it, and no part of the analysis.
+    assert!(sent.abs_diff(number(&summary, "/packets")) < 60);
+}
+
+/// Every scenario that teaches can be run: for a moment only, unless something starts later in it.
+#[test]
+fn the_scenarios_run() {
+    let mut names: Vec<_> = fs::read_dir(file("scenarios")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    assert!(names.len() >= 12);
+    for path in names {
+        let mut output = run("sim --no-sweep --set duration=300ms --set warmup=0s --json", &[&path]);
+        if String::from_utf8_lossy(&output.stderr).contains("it starts when the scenario is over") {
+            output = run("sim --no-sweep --json", &[&path]);
+        }
+        let text = printed(output, 0);
+        let sim = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let sim = sim.into_iter().find(|line| line["kind"] == "sim").unwrap();
+        assert!(number(&sim, "/hops") > 0, "{}", path.display());
+    }
+}

@@ -1,0 +1,119 @@
+// The page of a sweep: what was swept, and what was found, a row for each combination of values.
+
+/** Errors are left where a test, or a person reporting one, finds them. */
+addEventListener('error', (event) => {
+  const root = document.documentElement;
+  root.dataset.errors = `${root.dataset.errors ?? ''}${event.message}; `;
+});
+
+const sweep = JSON.parse(document.getElementById('report-data').textContent);
+const share = (value) => (value === null ? DASH : `${number(value * 100, 3)}${THIN}%`);
+const time = (value) => duration(Math.round(value), true);
+const plain = (value) => value.toFixed(3);
+const tables = [];
+
+// A figure's name in the data, its column's title, how it is shown, and what it is.
+const OF_QUEUE = [
+  ['goodput_bps', 'Goodput', rate, 'What the receivers of all flows got in order'],
+  ['utilisation', 'Busy', share, 'What the link sent, as a share of what its rate allows'],
+  ['delay_mean_ns', 'Delay', time, 'The mean time that packets waited in the queue'],
+  ['delay_p95_ns', '95 %', time, 'The time that 95 % of packets waited at most'],
+  ['delay_p99_ns', '99 %', time, 'The time that 99 % of packets waited at most'],
+  ['drop_rate', 'Dropped', share, 'Packets dropped, as a share of what came to the queue'],
+  ['mark_rate', 'Marked', share, 'Packets marked, as a share of what came to the queue'],
+  ['jain', 'Jain', plain, 'Jain’s index of the goodput of all flows: 1 where all got the same'],
+];
+const OF_FLOWS = [
+  ['completion_mean_ns', 'Mean', time, 'The mean flow completion time'],
+  ['completion_p50_ns', 'Median', time, 'The median flow completion time'],
+  ['completion_p95_ns', '95 %', time, 'The flow completion time that 95 % of flows took at most'],
+  ['completion_p99_ns', '99 %', time, 'The flow completion time that 99 % of flows took at most'],
+];
+
+/** A figure, and half of its confidence interval. */
+function figureCell(mean, label, show) {
+  if (mean === null) return td(label, DASH, { class: 'figure' });
+  const half = mean.half_width === null ? null : el('small', {}, `±${THIN}${mean.half_width === 0 ? 0 : show(mean.half_width)}`);
+  return td(label, [show(mean.mean), half], { class: 'figure' });
+}
+
+/** The values of what is swept, and the figures; each column sorts. */
+function figures(name, columns) {
+  const few = (row) =>
+    row.cells < sweep.seeds ? el('small', {}, `${count(row.cells)} of ${plural(sweep.seeds, 'seed')}`) : null;
+  const parameters = sweep.parameters.map(({ path, values }, at) => ({
+    key: `parameter-${at}`,
+    title: path,
+    up: true,
+    value: (row) => values.indexOf(row.values[at]),
+    cell: (row) => td(path, [el('b', {}, row.values[at]), at === 0 ? few(row) : null], { class: 'who' }),
+  }));
+  if (parameters.length === 0) {
+    const cell = (row) => td('', ['all', few(row)], { class: 'who' });
+    parameters.push({ key: 'all', title: 'Seeds', up: true, value: () => 0, cell });
+  }
+  const measured = columns.map(([key, title, show, about]) => ({
+    key,
+    title,
+    about,
+    figure: true,
+    value: (row) => row.figures[key]?.mean ?? -1,
+    cell: (row) => figureCell(row.figures[key], title.toLowerCase(), show),
+  }));
+  const all = plural(sweep.rows.length, 'combination');
+  const options = { kind: 'sim-table', limit: FIRST_ROWS, all };
+  tables.push(new SortedTable(name, sweep.rows, [...parameters, ...measured], options));
+  return tables.at(-1).element;
+}
+
+function cells() {
+  const seeds = sweep.seeds > 1 ? `${plural(sweep.seeds, 'seed')} from ${sweep.seed} on` : `seed ${sweep.seed}`;
+  const here = sweep.cells_here < sweep.cells ? `, of which ${count(sweep.cells_here)} are here` : '';
+  const over =
+    sweep.seeds > 1 ? ' Figures are means over the seeds, ± half of the 95 % confidence interval (Student’s t).' : '';
+  const meters = [...new Set(sweep.rows.map((row) => row.meter))].sort().join(', ');
+  const queue = meters ? ` The queue is that of ${meters}; goodput and Jain’s index are of all flows.` : '';
+  return `${plural(sweep.cells, 'cell')}${here}; ${seeds}.${over}${queue}`;
+}
+
+function swept() {
+  const lists = sweep.parameters.flatMap(({ path, values }) => [el('dt', {}, path), el('dd', {}, values.join(', '))]);
+  return lists.length ? el('dl', { class: 'swept' }, lists) : null;
+}
+
+function notes() {
+  if (sweep.skipped.length === 0) return null;
+  const each = sweep.skipped.map(({ count: times, reason, meaning }) =>
+    el('li', {}, `${count(times)} ${reason.replaceAll('_', ' ')}: ${meaning}`),
+  );
+  return section('notes', 'What was remarkable in the files', el('ul', {}, each));
+}
+
+document.getElementById('file').textContent = `${sweep.name}, a sweep`;
+document
+  .getElementById('footer')
+  .append(el('p', {}, `Made with queuescope ${VERSION}. This page is one file: it loads nothing and sends nothing.`));
+document.querySelector('.skip').remove();
+
+const flowsEnd = sweep.rows.some((row) => row.figures.completion_mean_ns !== null);
+const parts = [
+  el('h1', {}, sweep.about ?? sweep.name),
+  el('p', { class: 'lead' }, cells()),
+  section('found', 'Queue and flows', figures('Queue and flows', OF_QUEUE)),
+  flowsEnd ? section('completion', 'Flow completion times', figures('Flow completion times', OF_FLOWS)) : null,
+  notes(),
+  section(
+    'swept',
+    'What was swept',
+    swept(),
+    el(
+      'details',
+      {},
+      el('summary', {}, 'The whole scenario'),
+      el('div', { class: 'source' }, el('pre', { tabindex: '0', role: 'region', 'aria-label': 'The scenario' }, sweep.scenario)),
+    ),
+  ),
+];
+document.getElementById('main').append(...parts.filter(Boolean));
+addEventListener('beforeprint', () => tables.forEach((one) => one.showAll()));
+document.documentElement.dataset.ready = 'true';

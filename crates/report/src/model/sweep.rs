@@ -1,0 +1,224 @@
+//! What a sweep found: the same figures of each of its cells, and their means over seeds.
+
+use super::{Sim, SimLink, SimTimes, Skipped};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A sweep: variants of a scenario, each with some seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Sweep {
+    /// The scenario's name.
+    pub name: String,
+    /// What it is about, as its author says.
+    pub about: Option<String>,
+    /// The whole scenario with its sweep, and everything that its file leaves out (TOML).
+    pub scenario: String,
+    /// The first seed.
+    pub seed: u64,
+    /// With how many seeds each combination is run.
+    pub seeds: u32,
+    /// What is swept.
+    pub parameters: Vec<SweepParameter>,
+    /// How many cells the sweep has.
+    pub cells: u64,
+    /// How many of them are told of here: all, unless this is a shard, or some are missing.
+    pub cells_here: u64,
+    /// Each combination of values of which there is a cell, in order.
+    pub rows: Vec<SweepRow>,
+    /// What was remarkable in the files that the scenario names.
+    pub skipped: Vec<Skipped>,
+}
+
+/// What is swept: a value of the scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SweepParameter {
+    /// Its path.
+    pub path: String,
+    /// What it is, one after the other.
+    pub values: Vec<String>,
+}
+
+/// A combination of values, over its seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SweepRow {
+    /// The values, in the order of the sweep's parameters.
+    pub values: Vec<String>,
+    /// How many cells, one for each seed, it is the mean of.
+    pub cells: u64,
+    /// The link whose queue it is about.
+    pub meter: String,
+    /// The figures.
+    pub figures: SweepFigures<SweepMean>,
+}
+
+/// A mean over seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SweepMean {
+    /// It.
+    pub mean: f64,
+    /// Half of the width of its 95 % confidence interval by Student's t, if there are two values or more.
+    pub half_width: Option<f64>,
+    /// Of how many cells: those that have such a value.
+    pub cells: u64,
+}
+
+/// A cell of a sweep: one simulation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SweepCell {
+    /// Its place in the sweep, from 0.
+    pub index: u64,
+    /// A digest of all that it depends on, and the name of its file among the results.
+    pub key: String,
+    /// The seed.
+    pub seed: u64,
+    /// The values of what is swept, by their paths.
+    pub parameters: BTreeMap<String, String>,
+    /// What the summary has of it.
+    pub figures: SweepFigures<f64>,
+    /// What all flows have together.
+    pub totals: SweepTotals,
+    /// The whole simulation.
+    pub sim: Sim,
+}
+
+/// What all flows of a simulation have together, of whatever group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SweepTotals {
+    /// Payload that the receivers got in order, in bits per second.
+    pub goodput_bps: f64,
+    /// Jain's index of the flows' goodput: 1 where all got the same. None where nobody got anything.
+    pub jain: Option<f64>,
+    /// Flow completion times, of flows that finished after the warm-up.
+    pub completion: Option<SimTimes>,
+}
+
+/// The figures that a sweep compares. A figure is none where there was nothing to measure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SweepFigures<T> {
+    /// Payload that the receivers of all flows got in order, in bits per second.
+    pub goodput_bps: Option<T>,
+    /// What the metered link sent, as a share of what its rate allows.
+    pub utilisation: Option<T>,
+    /// The mean sojourn time in the metered link's queue.
+    pub delay_mean_ns: Option<T>,
+    /// The 95th percentile of the same.
+    pub delay_p95_ns: Option<T>,
+    /// The 99th percentile of the same.
+    pub delay_p99_ns: Option<T>,
+    /// Packets dropped at the metered link, as a share of what came.
+    pub drop_rate: Option<T>,
+    /// Packets marked at the metered link, as a share of what came.
+    pub mark_rate: Option<T>,
+    /// Jain's index over all flows.
+    pub jain: Option<T>,
+    /// The mean flow completion time.
+    pub completion_mean_ns: Option<T>,
+    /// The median of the same.
+    pub completion_p50_ns: Option<T>,
+    /// The 95th percentile of the same.
+    pub completion_p95_ns: Option<T>,
+    /// The 99th percentile of the same.
+    pub completion_p99_ns: Option<T>,
+}
+
+/// How many figures there are.
+pub const SWEEP_FIGURES: usize = 12;
+
+impl SweepFigures<f64> {
+    /// The figures of a simulation at the link that it is metered at.
+    pub fn of(sim: &Sim, totals: &SweepTotals) -> Self {
+        let link = sim.links.iter().find(|link| link.name == sim.meter);
+        let passed = link.filter(|link| link.offered_packets > 0);
+        let waits = link.map(|link| &link.sojourn).filter(|times| times.count > 0);
+        let completion = totals.completion.as_ref();
+        let time = |of: fn(&SimTimes) -> u64| move |times: &SimTimes| of(times) as f64;
+        Self {
+            goodput_bps: Some(totals.goodput_bps),
+            utilisation: link.map(|link| link.utilisation),
+            delay_mean_ns: waits.map(|times| times.mean_ns),
+            delay_p95_ns: waits.map(time(|times| times.p95_ns)),
+            delay_p99_ns: waits.map(time(|times| times.p99_ns)),
+            drop_rate: passed.map(|link: &SimLink| link.drop_rate),
+            mark_rate: passed.map(|link| link.mark_rate),
+            jain: totals.jain,
+            completion_mean_ns: completion.map(|times| times.mean_ns),
+            completion_p50_ns: completion.map(time(|times| times.p50_ns)),
+            completion_p95_ns: completion.map(time(|times| times.p95_ns)),
+            completion_p99_ns: completion.map(time(|times| times.p99_ns)),
+        }
+    }
+}
+
+impl<T: Copy> SweepFigures<T> {
+    /// Their names, as JSON and tables have them.
+    pub const NAMES: [&'static str; SWEEP_FIGURES] = [
+        "goodput_bps",
+        "utilisation",
+        "delay_mean_ns",
+        "delay_p95_ns",
+        "delay_p99_ns",
+        "drop_rate",
+        "mark_rate",
+        "jain",
+        "completion_mean_ns",
+        "completion_p50_ns",
+        "completion_p95_ns",
+        "completion_p99_ns",
+    ];
+
+    /// One after the other, in the order of [`NAMES`](Self::NAMES).
+    pub fn to_array(&self) -> [Option<T>; SWEEP_FIGURES] {
+        [
+            self.goodput_bps,
+            self.utilisation,
+            self.delay_mean_ns,
+            self.delay_p95_ns,
+            self.delay_p99_ns,
+            self.drop_rate,
+            self.mark_rate,
+            self.jain,
+            self.completion_mean_ns,
+            self.completion_p50_ns,
+            self.completion_p95_ns,
+            self.completion_p99_ns,
+        ]
+    }
+
+    /// The reverse of [`to_array`](Self::to_array).
+    pub fn from_array(figures: [Option<T>; SWEEP_FIGURES]) -> Self {
+        let [goodput_bps, utilisation, delay_mean_ns, delay_p95_ns, delay_p99_ns, drop_rate, mark_rate, jain, ..] =
+            figures;
+        let [.., completion_mean_ns, completion_p50_ns, completion_p95_ns, completion_p99_ns] = figures;
+        Self {
+            goodput_bps,
+            utilisation,
+            delay_mean_ns,
+            delay_p95_ns,
+            delay_p99_ns,
+            drop_rate,
+            mark_rate,
+            jain,
+            completion_mean_ns,
+            completion_p50_ns,
+            completion_p95_ns,
+            completion_p99_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_names_that_json_has() {
+        let figures = SweepFigures::from_array(std::array::from_fn(|n| Some(n as f64)));
+        let json = serde_json::to_value(figures).unwrap();
+        for (name, figure) in SweepFigures::<f64>::NAMES.iter().zip(figures.to_array()) {
+            assert_eq!(json[name].as_f64(), figure, "{name}");
+        }
+        assert_eq!(json.as_object().unwrap().len(), SWEEP_FIGURES);
+        let numbers: Vec<_> = figures.to_array().into_iter().flatten().collect();
+        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

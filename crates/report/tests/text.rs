@@ -1,0 +1,103 @@
+//! The text view of a simulation.
+
+#[path = "common/sample.rs"]
+#[allow(missing_docs, reason = "shared with the example")]
+mod sample;
+
+use queuescope_report::{model::Report, text};
+
+/// The lines before the bursts, without styles.
+fn lines(report: &Report) -> Vec<String> {
+    let mut written = Vec::new();
+    text::write(report, &mut written).unwrap();
+    let written = String::from_utf8(written).unwrap();
+    let mut parts = written.split('\u{1b}');
+    let mut plain = parts.next().unwrap().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once('m').expect("a style ends").1);
+    }
+    plain.lines().take_while(|line| !line.starts_with("The queue of")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_simulation_is_told_by_link_and_by_group() {
+    let expected = "\
+two-kinds.toml  scenario
+scenario  two kinds of flows
+   about  Downloads share a short buffer with pages that come and go.
+     run  20.0 s, the first 4.00 s of it warm-up; seed 7, 95,312 packet hops
+
+        rate     busy      delay      95 %      99 %   dropped    marked  link
+   20.0 Mb/s  100.0 %    36.6 ms   54.0 ms   58.2 ms    11.2 %     4.0 %  bottleneck red
+           dropped: 2,704 early, 1,352 overlimit
+           marked: 1,432 early
+           4.06 ms of link time lost to drops behind the queue
+    100 Mb/s    6.0 %     152 µs    225 µs    242 µs         -         -  way back tail-drop
+
+    flows     goodput       least       most    Jain        rtt   resent  group
+       14   9.57 Mb/s    679 kb/s   686 kb/s   1.000    83.4 ms    2,043  downloads tcp cubic
+       40   10.4 Mb/s    533 kb/s   872 kb/s   0.980    83.4 ms    2,283  pages tcp newreno
+           18 of them finished, 17 after the warm-up
+           completion time: mean 3.74 s, median 2.03 s, 95 % 13.7 s, 99 % 13.7 s
+        1   80.0 kb/s   80.0 kb/s  80.0 kb/s   1.000          -        0  call udp
+";
+    assert_eq!(lines(&sample::simulated()).join("\n"), expected);
+}
+
+#[test]
+fn it_is_said_from_when_on_times_count() {
+    let mut written = Vec::new();
+    text::write(&sample::simulated(), &mut written).unwrap();
+    assert!(String::from_utf8(written).unwrap().contains("times count from its first packet, 4.00 s into the run"));
+}
+
+#[test]
+fn what_is_not_there_has_no_table() {
+    assert_eq!(lines(&sample::nothing_simulated()).len(), 4);
+    let mut report = sample::simulated();
+    let sim = report.sim.as_mut().unwrap();
+    sim.links.truncate(1);
+    sim.links[0].sojourn = Default::default();
+    sim.links[0].drops.clear();
+    (sim.links[0].marks, sim.links[0].wasted_ns) = (Default::default(), 0);
+    (sim.links[0].drop_rate, sim.links[0].mark_rate) = (0.0, 0.0);
+    sim.groups.truncate(1);
+    (sim.groups[0].flows, sim.groups[0].rtt_ns) = (0, None);
+    (sim.groups[0].goodput_bps, sim.groups[0].retransmissions) = (0.0, 0);
+    let lines = lines(&report);
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(&lines[6]), "20.0 Mb/s 100.0 % - - - - - bottleneck red");
+    assert_eq!(words(&lines[9]), "0 0 b/s - - - - 0 downloads tcp cubic");
+}
+
+#[test]
+fn flows_that_finished_before_the_warm_up_took_no_time_that_counts() {
+    let mut report = sample::simulated();
+    report.sim.as_mut().unwrap().groups[1].completion = None;
+    assert!(lines(&report).contains(&"           18 of them finished, none after the warm-up".to_owned()));
+}
+
+#[test]
+fn names_come_last_and_turn_no_line() {
+    let long = "a name that goes on and on, beyond what any terminal has room for".repeat(3);
+    let mut report = sample::simulated();
+    let usual = lines(&report);
+    let sim = report.sim.as_mut().unwrap();
+    for link in &mut sim.links {
+        link.name = format!("{long}\n\u{1b}[2J\u{202e}");
+        link.discipline = "\r".into();
+    }
+    for group in &mut sim.groups {
+        group.name = format!("{long}\n");
+    }
+    let (hostile, mark) = (lines(&report), '\u{fffd}');
+    assert_eq!(hostile.len(), usual.len());
+    let named = hostile.iter().filter(|line| line.contains(&long));
+    assert_eq!(named.clone().count(), 5);
+    for (line, usual) in hostile.iter().zip(&usual).filter(|(line, _)| line.contains(&long)) {
+        let at = line.find(&long).unwrap();
+        assert_eq!(line[..at], usual[..at], "numbers stand before the names");
+        assert!(line[..at].chars().count() < 80, "a terminal of 80 columns has room for the numbers");
+        assert!(line[at..].contains(mark) && !line.contains(['\r', '\u{202e}']));
+    }
+}
