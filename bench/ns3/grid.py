@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs ns-3 and queuescope's simulator on the cells of cells.csv, and compares them. Standard library only.
 
-    grid.py run [--only ns3|ours] [--cells 1-5,9] [--seeds 1-10] [--jobs 2]
-    grid.py report [--cells ...] [--seeds ...] [--out FILE]
+    grid.py run [--only ns3|ours] [--cells 1-5,9] [--seeds 1-10] [--seconds 5-12] [--jobs 2]
+    grid.py report [--cells ...] [--seeds ...] [--seconds ...] [--out FILE]
     grid.py speed [--core 0] [--runs 5]
 
 A result is a JSON file named after a hash of all that it depends on: the parameters, the seed and the program. `run`
@@ -317,6 +317,18 @@ def numbers(text):
     return found
 
 
+def stretch(text):
+    """`5-12`, a warm-up of 5 s in a run of 12 s, as two numbers."""
+    first, _, last = text.partition("-")
+    try:
+        warmup, duration = int(first), int(last)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"`{text}` is not two numbers of seconds such as 5-12") from error
+    if not 0 <= warmup < duration:
+        raise argparse.ArgumentTypeError(f"`{text}`: a run is longer than its warm-up")
+    return {"warmup_s": warmup, "duration_s": duration}
+
+
 def read_cells(chosen):
     with cells.FILE.open(newline="") as file:
         rows = [{key: int(value) if key in WHOLE else float(value) if key in PARTS else value
@@ -335,6 +347,8 @@ def main(arguments=None):
         command = commands.add_parser(name)
         command.add_argument("--cells", type=numbers, help="such as 1-5,9; all if not given")
         command.add_argument("--seeds", type=numbers, default=numbers("1-10"), help="1-10 if not given")
+        command.add_argument("--seconds", type=stretch, default={},
+                             help="end of the warm-up and of the run, such as 5-12, in place of the cells' own")
     commands.choices["run"].add_argument("--only", choices=list(SIDES))
     commands.choices["run"].add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     commands.choices["report"].add_argument("--out", help="a file instead of standard output")
@@ -344,7 +358,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.command == "speed":
         return speed(options)
-    options.cells = read_cells(options.cells)
+    options.cells = [{**cell, **options.seconds} for cell in read_cells(options.cells)]
     return {"run": run, "report": report}[options.command](options)
 
 

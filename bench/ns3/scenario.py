@@ -93,7 +93,10 @@ def scenario(cell, seed):
     for flow in range(cell["flows"] + cell["udp_flows"]):
         lines += ["", "[[flows]]", f'start = "{start_ns(seed, flow)}ns"']
         if flow < cell["flows"]:
-            lines.append(f'tcp = "{cell["cc"]}"')
+            # ns-3's BBR draws the same phases in each flow, by the number of the run.
+            bbr = cell["cc"] == "bbr"
+            lines.append(f"tcp = {{ bbr = {{ draws = {{ ns3 = {{ run = {seed} }} }} }} }}" if bbr
+                         else f'tcp = "{cell["cc"]}"')
         else:
             lines.append(f'udp = {{ rate = "{plan.udp_rate}bps", packet = "{UDP_PACKET}B" }}')
     return "\n".join(lines) + "\n"

@@ -35,6 +35,8 @@ const DEPARTURES: usize = 1 << 20;
 const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
+/// What `--meter` says for no analysis.
+const NO_METER: &str = "none";
 
 /// Runs `sim`.
 ///
@@ -73,7 +75,8 @@ fn simulate(
     outputs: Outputs,
 ) -> Result<(Report, Outputs)> {
     let Built { mut simulation, groups, meters } = built;
-    let (link, name) = metered_link(args.meter.as_deref(), &simulation, &meters)?;
+    let analyses = args.meter.as_deref() != Some(NO_METER);
+    let (link, name) = metered_link(args.meter.as_deref().filter(|_| analyses), &simulation, &meters)?;
     let rate = simulation.topology().link(link).rate.mean();
     let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
     let granularities = source::granularities(&args.keys);
@@ -84,7 +87,7 @@ fn simulate(
         params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
     }
     let mut metered = Metered {
-        link,
+        link: analyses.then_some(link),
         from: simulation.warmup(),
         mask: KeyMask::covering(&granularities),
         analysis: Analysis::new(Flows::new(&granularities, FLOWS), params, outputs)?,
@@ -128,7 +131,7 @@ fn simulate(
         about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
         scenario: scenario.explain(),
         seed: scenario.seed,
-        meter: name,
+        meter: if analyses { name } else { NO_METER.to_owned() },
         groups,
     };
     report.sim = Some(tell(&simulation, about));
@@ -172,7 +175,8 @@ pub(crate) fn metered_link(
 
 /// The analysis of what passes one link.
 struct Metered {
-    link: LinkId,
+    /// None: nothing is analysed.
+    link: Option<LinkId>,
     /// What happens before does not count.
     from: Nanos,
     mask: KeyMask,
@@ -200,21 +204,21 @@ impl Metered {
 
 impl Observer for Metered {
     fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
-        if link == self.link && departure.enqueued >= self.from {
+        if Some(link) == self.link && departure.enqueued >= self.from {
             let known = self.packet(departure.packet, packet, departure.enqueued, departure.dequeued);
             self.analysis.departed(&Departure { packet: known, ..*departure });
         }
     }
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay) {
-        if link == self.link && dropped.at >= self.from {
+        if Some(link) == self.link && dropped.at >= self.from {
             let known = self.packet(dropped.packet, packet, dropped.enqueued.unwrap_or(dropped.at), dropped.at);
             self.analysis.dropped(&Dropped { packet: known, ..*dropped });
         }
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _packet: &OnItsWay) {
-        if link == self.link && now >= self.from {
+        if Some(link) == self.link && now >= self.from {
             self.analysis.marked(marked, reason, now);
         }
     }

@@ -14,7 +14,9 @@ mod new_reno;
 mod vegas;
 
 pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
-pub use bbr::{AfterRecovery, AggregationParams, Bbr, BbrMode, BbrParams, BbrStats, Limit, PolicerParams, Quantum};
+pub use bbr::{
+    AfterRecovery, AggregationParams, Bbr, BbrMode, BbrParams, BbrStats, Draws, Limit, PolicerParams, Quantum,
+};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
 pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
 pub use dctcp::{Dctcp, DctcpParams, DctcpStats};
@@ -40,6 +42,10 @@ pub trait CongestionControl {
 
     /// The retransmission timer has expired (RFC 6298): everything in flight counts as lost.
     fn on_timeout(&mut self, congestion: &Congestion, now: Nanos);
+
+    /// The timer is about to expire, and that counts as the first time for what is in flight, whether it is or not: only in
+    /// profiles that do not know RFC 5681's exception for repeated expiries (ns-3).
+    fn forget_timeouts(&mut self) {}
 
     /// All that was in flight when the congestion or the timeout came is acknowledged.
     fn on_recovered(&mut self, now: Nanos);

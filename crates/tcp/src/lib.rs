@@ -14,7 +14,9 @@ mod sender;
 
 pub use congestion::{Ack, Congestion, CongestionControl, EcnUse, Phase, RateSample};
 pub use congestion::{Algorithm, AlgorithmParams, Controller, Profile};
-pub use params::{LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams};
+pub use params::{
+    LossDetection, Pacing, RateMethod, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams,
+};
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Flags, Sacks, Segment, Timestamps};
 pub use sender::{Sender, SenderStats};

@@ -12,6 +12,8 @@ pub struct TcpParams {
     pub mss: u32,
     /// Bytes of headers below TCP on each packet; 20 for IPv4.
     pub network_header: u32,
+    /// Whether SYNs tell the maximum segment size (RFC 9293 section 3.7.1); ns-3's do not.
+    pub mss_option: bool,
     /// The initial window in segments (RFC 6928: 10). The congestion control is made with it; after idleness the window
     /// goes back to it.
     pub initial_window: u32,
@@ -33,7 +35,7 @@ pub struct TcpParams {
     pub delayed_ack_count: u32,
     /// How long an ACK waits for that many.
     pub delayed_ack_timeout: Nanos,
-    /// Segments at the start of a connection each of which gets an ACK at once.
+    /// ACKs at the start of a connection that do not wait: so many segments get one each, unless some come out of order.
     pub quick_acks: u32,
     /// Whether a change between marked and unmarked arrivals gets an ACK at once, with classic ECN too.
     pub ack_marks_at_once: bool,
@@ -53,7 +55,8 @@ pub struct TcpParams {
     /// What a reduction is in proportion to.
     pub reduction_from: ReductionBase,
     /// Whether the product in the reduction wraps at 32 bits: with windows of some hundred kilobytes and more, less leaves
-    /// than is due (ns-3 3.37, `TcpPrrRecovery::DoRecovery`).
+    /// than is due; and so does what was delivered less what left: if more left, as partial ACKs let it, that much less may
+    /// leave below the threshold (ns-3 3.37, `TcpPrrRecovery::DoRecovery`).
     pub reduction_wraps: bool,
     /// Whether an ACK counts in a reduction once for each reason: that it tells of data out of order, that it advances, that
     /// the reduction begins with it for a mark (ns-3 3.37); otherwise once if it delivers something (RFC 6937).
@@ -66,7 +69,8 @@ pub struct TcpParams {
     /// Whether, in recovery, data is sent again that is not known to be lost if nothing else may be sent, and the last once
     /// more (RFC 6675 NextSeg rules 3 and 4).
     pub rescue: Rescue,
-    /// Whether each ACK in recovery that advances sends one segment past the window if the first that lacks was not repeated.
+    /// Whether each ACK in recovery that advances sends one segment past window and pace if the first that lacks was not
+    /// repeated, and so does the one that begins it.
     pub partial_ack_repeats: bool,
     /// Whether every ACK that advances restarts the retransmission timer; otherwise, in recovery, the first only (RFC 6582
     /// section 4, "impatient").
@@ -78,6 +82,12 @@ pub struct TcpParams {
     /// Whether the ACK that ends [`Phase::Loss`](crate::Phase::Loss) counts, for windows, only what it acknowledges beyond
     /// what was in flight at the timeout (ns-3 3.37).
     pub loss_end_counts_beyond: bool,
+    /// Whether a timer that expires again for the same data is a congestion event of its own, in place of none (RFC 5681
+    /// section 3.1).
+    pub timeouts_compound: bool,
+    /// Whether a window of less than a segment lets nothing out, even if nothing is in flight; then the retransmission timer
+    /// goes on, and expires (ns-3 3.37, `TcpSocketBase::SendPendingData`).
+    pub stalls_below_segment: bool,
     /// Whether losses found while the window is reduced for a mark are a congestion event of their own.
     pub loss_ends_reduced: bool,
     /// Whether a mark echoed in recovery, or after a timeout, is a congestion event too.
@@ -100,6 +110,8 @@ pub struct TcpParams {
     pub pacing: Option<Pacing>,
     /// Whether the initial window is paced too.
     pub pace_initial_window: bool,
+    /// How the rate of delivery is measured.
+    pub rate_method: RateMethod,
     /// Tail loss probes wait for a delayed ACK so long if one segment is in flight (RFC 8985 section 7.2).
     pub max_ack_delay: Nanos,
 }
@@ -120,6 +132,18 @@ pub enum RttMethod {
     Timestamps,
     /// The times at which the acknowledged segments were sent, if they were sent once (Linux).
     SendTimes,
+}
+
+/// How the rate of delivery is measured, which BBR goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateMethod {
+    /// As the draft has it (draft-cheng-iccrg-delivery-rate-estimation section 3), and Linux.
+    Draft,
+    /// As ns-3 3.37 (`TcpRateLinux`). A sample stays until a segment arrives that left after more was delivered, and what
+    /// is delivered meanwhile counts over the same time. The time in which it was acknowledged counts from where the sample
+    /// before it does. One that is too short gives the rate before once more, and makes the next count from the start of
+    /// time. What is repaired counts as lost, as what is found to be.
+    Ns3,
 }
 
 /// How losses are found with selective acknowledgements.
@@ -188,6 +212,7 @@ impl TcpParams {
         Self {
             mss: 1448,
             network_header: 20,
+            mss_option: false,
             initial_window: 10,
             initial_rto: Nanos(3_000 * MILLISECOND),
             min_rto: Nanos(1_000 * MILLISECOND),
@@ -215,6 +240,8 @@ impl TcpParams {
             partial_ack_restarts_timer: false,
             disorder: true,
             loss_end_counts_beyond: true,
+            timeouts_compound: true,
+            stalls_below_segment: true,
             loss_ends_reduced: false,
             mark_in_recovery: true,
             restarts_after_idle: false,
@@ -226,6 +253,7 @@ impl TcpParams {
             cwr_after_loss: false,
             pacing: None,
             pace_initial_window: false,
+            rate_method: RateMethod::Ns3,
             max_ack_delay: Nanos(200 * MILLISECOND),
         }
     }
@@ -235,6 +263,7 @@ impl TcpParams {
         Self {
             mss: 1448,
             network_header: 20,
+            mss_option: true,
             initial_window: 10,
             initial_rto: Nanos(1_000 * MILLISECOND),
             min_rto: Nanos(200 * MILLISECOND),
@@ -262,6 +291,8 @@ impl TcpParams {
             partial_ack_restarts_timer: true,
             disorder: false,
             loss_end_counts_beyond: false,
+            timeouts_compound: false,
+            stalls_below_segment: false,
             loss_ends_reduced: true,
             mark_in_recovery: false,
             restarts_after_idle: true,
@@ -273,6 +304,7 @@ impl TcpParams {
             cwr_after_loss: true,
             pacing: None,
             pace_initial_window: true,
+            rate_method: RateMethod::Draft,
             max_ack_delay: Nanos(200 * MILLISECOND),
         }
     }

@@ -26,7 +26,7 @@ pub struct Receiver {
     end: Option<u64>,
     islands: VecDeque<(u64, u64)>,
     /// A number in each of the islands that changed last, the newest first.
-    recent: [u64; Sacks::MOST],
+    recent: [u64; BLOCKS_KEPT],
     /// What came twice, to be told once.
     duplicate: Option<(u64, u64)>,
     /// The highest ACK sent.
@@ -43,6 +43,10 @@ pub struct Receiver {
     lag: Lag,
     stats: ReceiverStats,
 }
+
+/// Islands that are remembered as recent: one more than an ACK tells with a timestamp, for when one of those is filled in
+/// (Linux and ns-3 keep four, too).
+const BLOCKS_KEPT: usize = 4;
 
 /// What a receiver counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,7 +116,7 @@ impl Receiver {
             next: 0,
             end: None,
             islands: VecDeque::new(),
-            recent: [0; Sacks::MOST],
+            recent: [0; BLOCKS_KEPT],
             duplicate: None,
             acknowledged: 0,
             echo_timestamp: 0,
@@ -184,6 +188,8 @@ impl Receiver {
         self.ack_at = None;
         self.unacknowledged = 0;
         self.acknowledged = self.next;
+        // Each ACK counts, also one for data out of order.
+        self.quick_acks = self.quick_acks.saturating_sub(1);
         self.stats.acks += 1;
         let mut flags = Flags::ACK;
         if self.marks != Marks::None {
@@ -307,7 +313,6 @@ impl Receiver {
         } else if !self.due.ack && self.ack_at.is_none() {
             self.ack_at = Some(now.saturating_add(self.params.delayed_ack_timeout));
         }
-        self.quick_acks = self.quick_acks.saturating_sub(1);
     }
 
     fn add_island(&mut self, seq: u64, end: u64) {
@@ -433,7 +438,16 @@ impl Receiver {
     fn segment(&mut self, seq: u64, flags: Flags, ack: u64, now: Nanos) -> Segment {
         let echo = self.echo_timestamp;
         let timestamps = self.clock.as_mut().map(|clock| Timestamps { value: clock.at(now), echo });
-        Segment { seq, ack, window: self.params.receive_window, length: 0, flags, timestamps, sacks: Sacks::default() }
+        Segment {
+            seq,
+            ack,
+            window: self.params.receive_window,
+            length: 0,
+            flags,
+            timestamps,
+            sacks: Sacks::default(),
+            without_mss: !self.params.mss_option,
+        }
     }
 
     fn codepoint(&self) -> Ecn {

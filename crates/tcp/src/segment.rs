@@ -19,6 +19,8 @@ pub struct Segment {
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgements (RFC 2018).
     pub sacks: Sacks,
+    /// Whether it does without the option that tells the maximum segment size, if it is a SYN.
+    pub without_mss: bool,
 }
 
 /// The timestamp option (RFC 7323 section 3), in ticks of whoever wrote each.
@@ -42,8 +44,12 @@ impl Segment {
         let timestamps = if self.timestamps.is_some() { 10 } else { 0 };
         let sacks = if self.sacks.is_empty() { 0 } else { 2 + 8 * self.sacks.len() as u32 };
         // Maximum segment size, window scale, SACK permitted: on a SYN only.
-        let on_syn = if self.flags.contains(Flags::SYN) { 4 + 3 + 2 } else { 0 };
-        20 + (timestamps + sacks + on_syn as u32).next_multiple_of(4)
+        let on_syn = match (self.flags.contains(Flags::SYN), self.without_mss) {
+            (false, _) => 0,
+            (true, false) => 4 + 3 + 2,
+            (true, true) => 3 + 2,
+        };
+        20 + (timestamps + sacks + on_syn).next_multiple_of(4)
     }
 }
 
@@ -135,5 +141,7 @@ mod tests {
         assert_eq!((segment.header_bytes(), segment.end()), (56, 1448));
         segment = Segment { flags: Flags::SYN, timestamps: Some(Timestamps::default()), ..Segment::default() };
         assert_eq!((segment.header_bytes(), segment.end()), (40, 1));
+        segment.without_mss = true;
+        assert_eq!(segment.header_bytes(), 36);
     }
 }

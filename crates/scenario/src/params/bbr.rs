@@ -2,9 +2,9 @@
 
 use super::congestion::RTT;
 use super::{FACTOR, TIME};
-use crate::keys::Keys;
+use crate::keys::{Keys, choice};
 use crate::value::names;
-use queuescope_tcp::congestion::{AfterRecovery, BbrParams, Quantum};
+use queuescope_tcp::congestion::{AfterRecovery, BbrParams, Draws, Quantum};
 use queuescope_wire::Nanos;
 
 /// All but the cycle of gains, the room for aggregated ACKs and the policer, which the profile decides.
@@ -22,6 +22,7 @@ pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
         1..=8,
         "The cycle begins at random in one of so many phases.",
     );
+    keys.key("draws", &mut params.draws, "Who draws it.");
     keys.within(
         "bandwidth-rounds",
         &mut params.bandwidth_rounds,
@@ -92,4 +93,12 @@ names! {
     Quantum, "a quantum": "segment" = Quantum::Segment, "by-rate" = Quantum::ByRate;
     AfterRecovery, "a window after recovery":
         "restored" = AfterRecovery::Restored, "threshold" = AfterRecovery::Threshold;
+}
+
+choice! {
+    Draws, "draw of the cycle's beginning", keys;
+    "own", "Each flow for itself.", Self::Own, Self::Own => {};
+    "ns3", "Each flow the same, as in ns-3.", Self::Ns3 { run: 1 }, Self::Ns3 { run } => {
+        keys.within("run", run, 0..=1_000_000_000, "ns-3's number of the run.");
+    };
 }

@@ -251,7 +251,7 @@ fn dctcp<K: Keys>(params: &mut DctcpParams, keys: &mut K) {
     );
     keys.key("round", &mut params.round, ROUND);
     keys.key("loss-halves", &mut params.loss_halves, "Whether a loss halves the window, and is no mark.");
-    keys.within("floor", &mut params.floor, 1..=1_000_000, "The smallest window after a reduction, in segments.");
+    keys.within("floor", &mut params.floor, 0..=1_000_000, "The smallest window after a reduction, in segments.");
     keys.key("counting", &mut params.counting, COUNTING);
     keys.key("only-if-limited", &mut params.only_if_limited, ONLY_IF_LIMITED);
 }

@@ -4,7 +4,9 @@ use super::{TIME, optional};
 use crate::keys::{Keys, Table, fields};
 use crate::scenario::Profile;
 use crate::value::names;
-use queuescope_tcp::{LossDetection, Pacing, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams};
+use queuescope_tcp::{
+    LossDetection, Pacing, RateMethod, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams,
+};
 use queuescope_wire::Nanos;
 
 fields!(tables: TcpParams, Pacing; choices:);
@@ -30,6 +32,7 @@ impl Table for TcpParams {
     fn keys<K: Keys>(&mut self, keys: &mut K) {
         keys.within("mss", &mut self.mss, 1..=65_000, "The most bytes of data in a segment.");
         keys.within("network-header", &mut self.network_header, 0..=1000, "Bytes of headers below TCP: 20 for IPv4.");
+        keys.key("mss-option", &mut self.mss_option, "Whether SYNs tell the maximum segment size.");
         keys.within("initial-window", &mut self.initial_window, 1..=10_000, "The initial window in segments.");
         keys.within("initial-rto", &mut self.initial_rto, TIMER, "The timeout of the first SYN.");
         keys.within("min-rto", &mut self.min_rto, TIMER, "The least retransmission timeout.");
@@ -126,6 +129,16 @@ impl Table for TcpParams {
             "Whether the ACK that ends a timeout's repair counts only what is beyond it.",
         );
         keys.key(
+            "timeouts-compound",
+            &mut self.timeouts_compound,
+            "Whether a timer that expires again for the same data is a congestion event of its own.",
+        );
+        keys.key(
+            "stalls-below-segment",
+            &mut self.stalls_below_segment,
+            "Whether a window of less than a segment lets nothing out until the timer expires.",
+        );
+        keys.key(
             "loss-ends-reduced",
             &mut self.loss_ends_reduced,
             "Whether losses while the window is reduced for a mark are a congestion event of their own.",
@@ -161,6 +174,7 @@ impl Table for TcpParams {
             "Pacing at a rate from the window; a congestion control's own is obeyed in any case.",
         );
         keys.key("pace-initial-window", &mut self.pace_initial_window, "Whether the initial window is paced too.");
+        keys.key("rate-method", &mut self.rate_method, "How the rate of delivery is measured, which BBR goes by.");
         keys.within(
             "max-ack-delay",
             &mut self.max_ack_delay,
@@ -190,6 +204,7 @@ impl Table for Pacing {
 names! {
     RtoFloor, "a floor of timeouts": "whole" = RtoFloor::Whole, "variation" = RtoFloor::Variation;
     RttMethod, "a source of round-trip times": "timestamps" = RttMethod::Timestamps, "send-times" = RttMethod::SendTimes;
+    RateMethod, "a measurement of rates": "draft" = RateMethod::Draft, "ns3" = RateMethod::Ns3;
     LossDetection, "a way to find losses": "rfc6675" = LossDetection::Rfc6675, "rack-tlp" = LossDetection::RackTlp;
     ReductionBound, "a bound of reductions":
         "conservative" = ReductionBound::Conservative,

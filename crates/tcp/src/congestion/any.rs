@@ -206,6 +206,12 @@ macro_rules! algorithms {
                 }
             }
 
+            fn forget_timeouts(&mut self) {
+                match self {
+                    $(Self::$control(control) => control.forget_timeouts(),)*
+                }
+            }
+
             fn on_recovered(&mut self, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_recovered(now),)*

@@ -13,23 +13,24 @@
 //! - Marks are ignored, as version 1 does.
 
 mod aggregation;
+mod chance;
 mod control;
 mod filter;
 mod params;
 mod policer;
 
 pub use aggregation::{AggregationParams, Limit};
+pub use chance::Draws;
 pub use params::{AfterRecovery, BbrParams, Quantum};
 pub use policer::PolicerParams;
 
 use super::common::{LARGEST_WINDOW, ReductionStats, Timeouts};
 use super::{Ack, Congestion, CongestionControl, RateSample};
 use aggregation::Aggregation;
+use chance::Chance;
 use filter::MaxFilter;
 use policer::{Finding, Observation, Policer};
 use queuescope_wire::{Nanos, Rate};
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{RngCore, SeedableRng};
 
 /// BBR.
 #[derive(Debug, Clone)]
@@ -38,7 +39,7 @@ pub struct Bbr {
     mss: u64,
     initial_window: u64,
     mode: BbrMode,
-    random: Pcg64Mcg,
+    random: Chance,
     window: u64,
     threshold: u64,
     /// Pacing in bytes per second.
@@ -132,7 +133,7 @@ impl Bbr {
             mss,
             initial_window,
             mode: BbrMode::Startup,
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: Chance::new(params.draws, seed),
             window: initial_window,
             threshold: u64::MAX,
             pacing: 0.0,
@@ -304,7 +305,7 @@ impl Bbr {
     fn enter_probe_bandwidth(&mut self, now: Nanos) {
         self.mode = BbrMode::ProbeBandwidth;
         let phases = self.params.cycle.len();
-        let back = (self.random.next_u64() % self.params.cycle_starts.max(1)) as usize;
+        let back = self.random.below(self.params.cycle_starts) as usize;
         self.cycle_index = (phases - 1).saturating_sub(back);
         self.next_phase(now);
     }
@@ -427,6 +428,10 @@ impl CongestionControl for Bbr {
             // ns-3 saves it twice, the second time with that.
             self.saved_window = self.saved_window.max(self.window);
         }
+    }
+
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
     }
 
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {

@@ -12,7 +12,9 @@ pub(super) const LARGEST_WINDOW: u64 = 1 << 40;
 pub(super) struct Window {
     /// The size of a segment in bytes; at least 1.
     pub mss: u64,
-    /// From `mss` to [`LARGEST_WINDOW`].
+    /// The least that it may be, in bytes: `mss`; nothing for ns-3's DCTCP.
+    pub least: u64,
+    /// From `least` to [`LARGEST_WINDOW`].
     pub bytes: u64,
     /// `u64::MAX` before the first congestion.
     pub threshold: u64,
@@ -28,7 +30,7 @@ impl Window {
     pub fn new(mss: u32, initial: u64) -> Self {
         let mss = u64::from(mss.max(1));
         let bytes = initial.clamp(mss, LARGEST_WINDOW);
-        Self { mss, bytes, threshold: u64::MAX, credit: 0, keeps_credit: false, remainder: 0 }
+        Self { mss, least: mss, bytes, threshold: u64::MAX, credit: 0, keeps_credit: false, remainder: 0 }
     }
 
     #[inline]
@@ -39,12 +41,12 @@ impl Window {
     /// Whole segments in the window; at least one.
     #[inline]
     pub fn segments(&self) -> u64 {
-        self.bytes / self.mss
+        (self.bytes / self.mss).max(1)
     }
 
     #[inline]
     pub fn set(&mut self, bytes: u64) {
-        self.bytes = bytes.clamp(self.mss, LARGEST_WINDOW);
+        self.bytes = bytes.clamp(self.least, LARGEST_WINDOW);
     }
 
     #[inline]

@@ -428,6 +428,10 @@ impl CongestionControl for Cubic {
         self.window.reduce(threshold, 2);
     }
 
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
     fn on_timeout(&mut self, congestion: &Congestion, now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {

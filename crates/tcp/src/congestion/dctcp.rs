@@ -10,7 +10,8 @@
 //! - Growth is NewReno's, and stops while a reduction for a mark is under way, as in Linux and ns-3.
 //! - Linux keeps `alpha` in units of 1/1024, and what is below 16 of them becomes nothing at once. [`DctcpParams::linux`] does
 //!   that too, in floating point otherwise.
-//! - ns-3 reduces by `alpha` after a loss too, and to less than two segments.
+//! - ns-3 reduces by `alpha` after a loss too, and to less than two segments: even to less than one, so that nothing can be
+//!   sent until the retransmission timer expires and leaves one.
 
 use super::common::{ReductionStats, Round, RoundEnd, Timeouts, Window, may_grow};
 use super::{Ack, Congestion, CongestionControl, Counting, EcnUse};
@@ -29,7 +30,7 @@ pub struct DctcpParams {
     pub round: RoundEnd,
     /// Whether a loss halves the window, and does not count as a mark (section 3.5).
     pub loss_halves: bool,
-    /// The smallest window after a reduction, in segments. 2; ns-3 1.
+    /// The smallest window after a reduction, in segments. 2; ns-3 0: it may be less than a segment.
     pub floor: u64,
     /// What growth counts.
     pub counting: Counting,
@@ -58,7 +59,7 @@ impl DctcpParams {
         Self {
             round: RoundEnd::Reached,
             loss_halves: false,
-            floor: 1,
+            floor: 0,
             counting: Counting::Segments { carries: false },
             only_if_limited: false,
             ..Self::default()
@@ -108,9 +109,13 @@ pub struct DctcpStats {
 impl Dctcp {
     /// A window of `initial_window` bytes, for segments of `mss` bytes. Nothing in it is random.
     pub fn new(params: DctcpParams, mss: u32, initial_window: u64, _seed: u64) -> Self {
+        let mut window = params.counting.window(mss, initial_window);
+        if params.floor == 0 {
+            window.least = 0;
+        }
         Self {
             params,
-            window: params.counting.window(mss, initial_window),
+            window,
             round: Round::default(),
             begun: false,
             alpha: params.initial_alpha.clamp(0.0, 1.0),
@@ -152,7 +157,7 @@ impl Dctcp {
         } else {
             (self.window.bytes as f64 * (1.0 - self.alpha / 2.0)) as u64
         };
-        self.window.reduce(left, self.params.floor.max(1));
+        self.window.reduce(left, self.params.floor);
     }
 }
 
@@ -169,6 +174,10 @@ impl CongestionControl for Dctcp {
     fn on_congestion(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.reductions.count(congestion);
         self.reduce(congestion.lost > 0);
+    }
+
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
     }
 
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {

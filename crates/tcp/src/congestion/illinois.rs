@@ -278,6 +278,10 @@ impl CongestionControl for Illinois {
         self.reduce(self.params.reduced.of(&self.window, congestion));
     }
 
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.timeouts += 1;
         if self.timeouts.is_first() {

@@ -250,6 +250,10 @@ impl CongestionControl for Vegas {
         self.active &= congestion.lost == 0;
     }
 
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {

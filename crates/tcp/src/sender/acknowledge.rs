@@ -4,7 +4,7 @@ use super::reduction::Step;
 use super::tally::Tally;
 use super::{Sender, State};
 use crate::congestion::{Ack, Congestion, CongestionControl, Phase};
-use crate::params::{ReductionBase, RttMethod};
+use crate::params::{RateMethod, ReductionBase, RttMethod};
 use crate::segment::{Flags, Segment};
 use queuescope_wire::{Ecn, Nanos, Rate};
 
@@ -63,7 +63,9 @@ impl<C: CongestionControl> Sender<C> {
         self.stats.echoes += u64::from(echo);
 
         let least = self.rtt.least().unwrap_or(Nanos::ZERO);
-        let mut tally = Tally { sure_until: now.saturating_sub(least), ..Tally::default() };
+        let standing = self.delivery.standing();
+        let mut tally = Tally { sure_until: now.saturating_sub(least), standing, ..Tally::default() };
+        let lost_before = self.flight.lost();
         self.flight.acknowledge(segment.ack, &mut tally);
         let mut duplicate_told = false;
         if self.params.sack && !segment.sacks.is_empty() {
@@ -117,7 +119,11 @@ impl<C: CongestionControl> Sender<C> {
             self.rack.probe_at = None;
         }
 
-        let rate = self.delivery.sample(&tally, lost, self.rtt.least(), now);
+        let changed = match self.params.rate_method {
+            RateMethod::Draft => lost,
+            RateMethod::Ns3 => self.flight.lost().abs_diff(lost_before),
+        };
+        let rate = self.delivery.sample(&tally, changed, self.rtt.least(), now);
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
@@ -149,7 +155,7 @@ impl<C: CongestionControl> Sender<C> {
             }
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
-            self.due.forced = self.flight.first().is_some_and(|first| !first.repeated);
+            self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);
         }
         self.usage.limited = false;
         self.update_pace();
@@ -286,6 +292,8 @@ impl<C: CongestionControl> Sender<C> {
         self.begin_reduction(found, now);
         self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
+        // The first lost segment leaves whatever window and pace say, where partial ACKs do that too.
+        self.due.forced = self.params.partial_ack_repeats;
         more
     }
 

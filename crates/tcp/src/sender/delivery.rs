@@ -1,8 +1,9 @@
-//! How fast data is delivered (draft-cheng-iccrg-delivery-rate-estimation section 3).
+//! How fast data is delivered (draft-cheng-iccrg-delivery-rate-estimation section 3; [`RateMethod`] says what ns-3 does).
 
 use super::sent::Sent;
-use super::tally::Tally;
+use super::tally::{Standing, Tally};
 use crate::congestion::RateSample;
+use crate::params::RateMethod;
 use queuescope_wire::Nanos;
 
 /// What is delivered on a connection, and when.
@@ -14,9 +15,38 @@ pub(crate) struct Delivery {
     first_sent_at: Nanos,
     /// If not zero: until so much is delivered, samples may be of what the application offered, not of the path.
     limited_until: u64,
+    /// Where rates are measured as ns-3 does.
+    standing: Option<Box<StandingRate>>,
+}
+
+/// What stays from ACK to ACK where rates are measured as ns-3 does.
+#[derive(Debug, Clone, Copy, Default)]
+struct StandingRate {
+    sample: Standing,
+    /// How long what it counts took to be acknowledged.
+    acknowledging: Nanos,
+    /// The last rate: so many bytes in so much time.
+    rate: Option<(u64, Nanos)>,
 }
 
 impl Delivery {
+    /// Nothing is delivered yet.
+    pub(crate) fn new(method: RateMethod) -> Self {
+        Self { standing: (method == RateMethod::Ns3).then(Box::default), ..Self::default() }
+    }
+
+    /// The sample that an ACK may replace, if samples stay.
+    #[inline]
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        self.standing.as_ref().map(|standing| Standing { fresh: None, ..standing.sample })
+    }
+
+    /// Whether nothing is in flight as a segment leaves; ns-3 asks what is in the network, the draft what is outstanding.
+    #[inline]
+    pub(crate) fn begins(&self, outstanding: bool, in_network: u64) -> bool {
+        if self.standing.is_some() { in_network == 0 } else { !outstanding }
+    }
+
     /// A segment leaves: it takes along what is known now.
     #[inline]
     pub(crate) fn stamp(&mut self, sent: &mut Sent, idle: bool, now: Nanos) {
@@ -51,6 +81,9 @@ impl Delivery {
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
+        if self.standing.is_some() {
+            return self.standing_sample(tally, lost, least, now);
+        }
         let newest = tally.newest.as_ref()?;
         self.first_sent_at = newest.sent_at;
         let sending = newest.sent_at.saturating_sub(newest.first_sent_at);
@@ -64,6 +97,37 @@ impl Delivery {
             prior_delivered: newest.delivered,
             interval,
             application_limited: newest.application_limited,
+            lost,
+        })
+    }
+
+    /// What an ACK says by ns-3's rules.
+    fn standing_sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
+        let standing = self.standing.as_mut()?;
+        if let Some(sample) = tally.standing {
+            standing.sample = sample;
+            if let Some((since, sent_at)) = sample.fresh {
+                standing.acknowledging = now.saturating_sub(since);
+                self.first_sent_at = sent_at;
+            }
+        }
+        let amount = self.delivered.saturating_sub(standing.sample.prior);
+        if standing.sample.prior_at > Nanos::ZERO {
+            let interval = standing.sample.sending.max(standing.acknowledging);
+            if interval > Nanos::ZERO && least.is_none_or(|least| interval >= least) {
+                standing.rate = Some((amount, interval));
+            } else {
+                standing.sample.prior_at = Nanos::ZERO;
+            }
+        }
+        // Without a rate of its own it has the one before: as long as its bytes take at that.
+        let (bytes, time) = standing.rate?;
+        let interval = u128::from(amount) * u128::from(time.0) / u128::from(bytes.max(1));
+        Some(RateSample {
+            delivered: self.delivered,
+            prior_delivered: standing.sample.prior,
+            interval: Nanos(u64::try_from(interval).unwrap_or(u64::MAX).max(1)),
+            application_limited: standing.sample.application_limited,
             lost,
         })
     }

@@ -99,6 +99,12 @@ impl Flight {
         self.sacked
     }
 
+    /// Bytes that count as lost.
+    #[inline]
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
     #[inline]
     pub(crate) fn sacked_segments(&self) -> usize {
         self.sacked_segments

@@ -166,7 +166,7 @@ impl<C: CongestionControl> Sender<C> {
             clock: Clock::new(params.timestamp_tick),
             rtt: RttEstimator::new(params),
             rack: Rack::default(),
-            delivery: Delivery::default(),
+            delivery: Delivery::new(params.rate_method),
             due: Due::default(),
             timers: Timers::default(),
             pace: Pace::default(),

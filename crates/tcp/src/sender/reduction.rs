@@ -66,7 +66,12 @@ impl Reduction {
         let count = if step.in_network > step.threshold {
             self.due(step.threshold).saturating_sub(self.out)
         } else {
-            let slow_start = unspent.max(step.delivered) + step.mss;
+            let slow_start = if self.wraps && self.out > self.delivered {
+                // The difference is a number without a sign there: below zero it is the larger, and is so again with a segment.
+                (self.delivered + step.mss).saturating_sub(self.out)
+            } else {
+                unspent.max(step.delivered) + step.mss
+            };
             let limit = match bound {
                 ReductionBound::Conservative => unspent,
                 ReductionBound::SlowStart => slow_start,
@@ -141,6 +146,19 @@ mod tests {
         assert_eq!(Reduction { wraps: false, ..reduction }.due(500_000), 5_000);
         let large = Reduction { from: 1 << 40, delivered: 1 << 40, ..Reduction::default() };
         assert_eq!(large.due(1 << 39), 1 << 39);
+    }
+
+    #[test]
+    fn what_left_beyond_what_was_delivered_is_owed_if_numbers_wrap() {
+        let step = Step { delivered: 2, in_network: 4, threshold: 10, mss: 1, repaired: true, advancing: true };
+        for (wraps, window) in [(false, 7), (true, 4)] {
+            let mut reduction = Reduction { from: 20, delivered: 3, out: 6, wraps, ..Reduction::default() };
+            reduction.step(&step, ReductionBound::SlowStartIfRepaired);
+            assert_eq!(reduction.window(), window);
+            // With what was delivered since, they are the same again.
+            reduction.step(&Step { delivered: 1, ..step }, ReductionBound::SlowStartIfRepaired);
+            assert_eq!(reduction.window(), 6);
+        }
     }
 
     #[test]

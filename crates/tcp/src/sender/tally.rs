@@ -23,6 +23,8 @@ pub(crate) struct Tally {
     pub(crate) last_sent_at: Option<Nanos>,
     /// The segment that was sent last.
     pub(crate) newest: Option<Newest>,
+    /// The sample that stays, where rates are measured as ns-3 does.
+    pub(crate) standing: Option<Standing>,
     /// Which transmission and when that was, of those whose copy that arrived is known (RFC 8985 section 6.2 step 2).
     pub(crate) newest_sure: Option<(u64, Nanos)>,
     /// The number behind the lowest segment that was sent once, and behind the highest of all.
@@ -43,6 +45,9 @@ impl Tally {
             self.lowest_sure = Some(self.lowest_sure.map_or(end, |lowest| lowest.min(end)));
             self.first_sent_at.get_or_insert(sent.sent_at);
             self.last_sent_at = self.last_sent_at.max(Some(sent.sent_at));
+        }
+        if let Some(standing) = &mut self.standing {
+            standing.deliver(sent);
         }
         if self.newest.is_none_or(|newest| sent.serial > newest.serial) {
             self.newest = Some(Newest {
@@ -66,4 +71,30 @@ pub(crate) struct Newest {
     pub(crate) delivered_at: Nanos,
     pub(crate) first_sent_at: Nanos,
     pub(crate) application_limited: bool,
+}
+
+/// A rate sample that stays from ACK to ACK, as in ns-3 3.37 (`TcpRateLinux::TcpRateSample`).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Standing {
+    /// How much was delivered when the segment left that it is of, and when the last of that was; zero: it is not valid.
+    pub(crate) prior: u64,
+    pub(crate) prior_at: Nanos,
+    /// How long what it counts took to be sent.
+    pub(crate) sending: Nanos,
+    /// If it is new with this ACK: when what it counts began to be acknowledged, and when the segment left.
+    pub(crate) fresh: Option<(Nanos, Nanos)>,
+    pub(crate) application_limited: bool,
+}
+
+impl Standing {
+    #[inline]
+    fn deliver(&mut self, sent: &Sent) {
+        if self.prior == 0 || sent.delivered > self.prior {
+            // From where the sample before counts: this is how it is there.
+            self.fresh = Some((self.prior_at, sent.sent_at));
+            (self.prior, self.prior_at) = (sent.delivered, sent.delivered_at);
+            self.sending = sent.sent_at.saturating_sub(sent.first_sent_at);
+            self.application_limited = sent.application_limited;
+        }
+    }
 }

@@ -49,7 +49,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Nothing was acknowledged for too long (RFC 6298 rules 5.4 to 5.6, RFC 6675 section 5.1).
     fn on_timeout(&mut self, now: Nanos) {
-        if self.flight.is_empty() {
+        if self.flight.is_empty() && !self.may_stall() {
             self.timers.rto = None;
             return;
         }
@@ -67,6 +67,9 @@ impl<C: CongestionControl> Sender<C> {
         self.duplicates = 0;
         self.due.forced = false;
         self.due.tail_probe = false;
+        if self.params.timeouts_compound {
+            self.control.forget_timeouts();
+        }
         self.control.on_timeout(&Congestion { in_flight, lost, next: self.flight.next() }, now);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         self.rtt.back_off();
@@ -150,12 +153,18 @@ impl<C: CongestionControl> Sender<C> {
         if self.clock.is_some() {
             self.rtt.reset_backoff();
         }
-        if self.flight.is_empty() {
+        if self.flight.is_empty() && !self.may_stall() {
             self.timers.rto = None;
         } else if !partial || self.params.partial_ack_restarts_timer || !self.timers.restarted {
             self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
             self.timers.restarted |= partial;
         }
+    }
+
+    /// Whether the timer runs with nothing in flight, for a window that may be too small for the data that there is.
+    #[inline]
+    fn may_stall(&self) -> bool {
+        self.params.stalls_below_segment && self.supplied > self.flight.next()
     }
 
     /// If the peer's window is closed, and no ACK will come that opens it, it is probed (RFC 9293 section 3.8.6.1).

@@ -49,7 +49,7 @@ impl<C: CongestionControl> Sender<C> {
 
     fn transmit_data(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
         let choice = self.choose()?;
-        if self.waits_for_pace(now) {
+        if !self.due.forced && self.waits_for_pace(now) {
             return None;
         }
         self.due.forced = false;
@@ -150,10 +150,10 @@ impl<C: CongestionControl> Sender<C> {
         None
     }
 
-    /// Whether so many bytes more may be in flight; nothing in flight lets one segment out whatever the window.
+    /// Whether so many bytes more may be in flight; nothing in flight lets one segment out whatever the window, but in ns-3.
     #[inline]
     fn fits(&self, in_network: u64, bytes: u64, window: u64) -> bool {
-        in_network + bytes <= window || self.due.forced || in_network == 0
+        in_network + bytes <= window || self.due.forced || (in_network == 0 && !self.params.stalls_below_segment)
     }
 
     /// Bytes that the window has to hold. Without limited transmit, what arrived out of order still counts.
@@ -173,7 +173,8 @@ impl<C: CongestionControl> Sender<C> {
         }
         let seq = self.flight.next();
         let mut sent = Sent::new(seq, length, fin);
-        self.delivery.stamp(&mut sent, idle, now);
+        let begins = self.delivery.begins(!idle, self.flight.in_network());
+        self.delivery.stamp(&mut sent, begins, now);
         self.flight.push(sent);
         self.fin_sent |= fin;
         let mut flags = Flags::ACK;
@@ -193,8 +194,9 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     fn send_again(&mut self, seq: u64, now: Nanos) -> Option<(Segment, Ecn)> {
+        let begins = self.delivery.begins(true, self.flight.in_network());
         let delivery = &mut self.delivery;
-        let sent = self.flight.repeat(seq, |sent| delivery.stamp(sent, false, now))?;
+        let sent = self.flight.repeat(seq, |sent| delivery.stamp(sent, begins, now))?;
         self.stats.repeated += 1;
         let flags = if sent.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let codepoint = if self.ecn && self.params.ecn_on_repeats { Ecn::Ect0 } else { Ecn::NotEct };
@@ -224,7 +226,8 @@ impl<C: CongestionControl> Sender<C> {
         let echo = self.echo_timestamp;
         let timestamps = self.clock.as_mut().map(|clock| Timestamps { value: clock.at(now), echo });
         let window = self.params.receive_window;
-        Segment { seq, ack: 1, window, length: 0, flags, timestamps, sacks: Sacks::default() }
+        let without_mss = !self.params.mss_option;
+        Segment { seq, ack: 1, window, length: 0, flags, timestamps, sacks: Sacks::default(), without_mss }
     }
 
     fn control_codepoint(&self) -> Ecn {
@@ -254,6 +257,10 @@ impl<C: CongestionControl> Sender<C> {
 
     #[inline]
     fn after_pace(&mut self, bytes: u64, now: Nanos) {
+        if now < self.pace.release_at {
+            // Sent past the pace, which goes on.
+            return;
+        }
         let Some(rate) = self.control.pacing_rate().or(self.pace.rate) else { return };
         let initial = u64::from(self.params.initial_window) * u64::from(self.params.mss);
         if !self.params.pace_initial_window && self.flight.next() <= 1 + initial {

@@ -2,6 +2,7 @@
 
 use super::super::common::RttSource;
 use super::aggregation::AggregationParams;
+use super::chance::Draws;
 use super::policer::PolicerParams;
 use queuescope_wire::Nanos;
 
@@ -16,6 +17,8 @@ pub struct BbrParams {
     pub cycle: [f64; 8],
     /// The cycle begins at random in one of the first so many phases, counted back from the sixth of gain 1: 7; ns-3 6.
     pub cycle_starts: u64,
+    /// Who draws it.
+    pub draws: Draws,
     /// The bandwidth is the largest of so many round trips: 10.
     pub bandwidth_rounds: u64,
     /// Whether the filter of the largest takes its third value late (ns-3).
@@ -83,6 +86,7 @@ impl Default for BbrParams {
             window_gain: 2.0,
             cycle: [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
             cycle_starts: 7,
+            draws: Draws::Own,
             bandwidth_rounds: 10,
             late_third: false,
             full_growth: 1.25,
