@@ -38,7 +38,7 @@ impl PipelineParams {
     ///
     /// # Errors
     /// If the parameters fit no switch, or not one of so many ports.
-    pub fn try_build(&self, ports: u16, rate: Rate, seed: u64) -> Result<AnyPipeline, PipelineError> {
+    pub fn build(&self, ports: u16, rate: Rate, seed: u64) -> Result<AnyPipeline, PipelineError> {
         let outlet = |port: u16| Outlet { rate, queue: QueueId(0), seed: seed.wrapping_add(u64::from(port)) };
         let outlets = (0..ports).map(outlet).collect::<Vec<_>>();
         Ok(match self {
@@ -50,17 +50,6 @@ impl PipelineParams {
             Self::ConQuestAqm(params) => AnyPipeline::ConQuestAqm(ConQuestAqm::new(params.clone(), &outlets)?),
             Self::Abc(params) => AnyPipeline::Abc(Abc::new(params.clone(), &outlets)?),
         })
-    }
-
-    /// The same, of parameters that [`Self::try_build`] has accepted at the door.
-    ///
-    /// # Panics
-    /// If they were not.
-    pub fn build(&self, ports: u16, rate: Rate, seed: u64) -> AnyPipeline {
-        match self.try_build(ports, rate, seed) {
-            Ok(pipeline) => pipeline,
-            Err(error) => panic!("the parameters of a switch program were not checked: {error}"),
-        }
     }
 
     /// What each queue of each port is, which the driver keeps.
@@ -225,7 +214,7 @@ mod tests {
         let defaults = PipelineParams::defaults();
         assert_eq!(defaults.iter().map(PipelineParams::name).collect::<Vec<_>>(), PipelineParams::NAMES);
         for params in defaults {
-            let program = params.try_build(2, rate, 1).unwrap();
+            let program = params.build(2, rate, 1).unwrap();
             assert_eq!(program.name(), params.name());
             assert!(program.stats().iter().all(|(_, count)| *count == 0), "{}", params.name());
             let port = params.name().starts_with("pie").then_some(0.0);
@@ -238,13 +227,13 @@ mod tests {
     fn what_fits_no_switch_is_an_error() {
         let rate = Rate::from_bits_per_second(1_000_000).unwrap();
         let abc = AbcParams { ports: vec![PortRole::exit(); 3], ..AbcParams::default() };
-        let error = PipelineParams::Abc(abc).try_build(2, rate, 1).unwrap_err();
+        let error = PipelineParams::Abc(abc).build(2, rate, 1).unwrap_err();
         assert_eq!(error.to_string(), "there are roles for 3 ports, but the switch has 2");
         let mut conquest = ConQuestAqmParams::default();
         conquest.sketch.snapshots = 1;
-        let error = PipelineParams::ConQuestAqm(conquest).try_build(2, rate, 1).unwrap_err();
+        let error = PipelineParams::ConQuestAqm(conquest).build(2, rate, 1).unwrap_err();
         assert_eq!(error.to_string(), "a sketch cannot have 1 snapshots: use 2 to 64");
-        let error = PipelineParams::AckWindow(AckWindowParams::default()).try_build(0, rate, 1).unwrap_err();
+        let error = PipelineParams::AckWindow(AckWindowParams::default()).build(0, rate, 1).unwrap_err();
         assert_eq!(
             error.to_string(),
             "receive windows cannot be bounded for port 0: the switch has 0 ports, numbered from 0"

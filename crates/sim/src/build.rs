@@ -1,11 +1,13 @@
 //! From a scenario to a simulation.
 
+use crate::BuildError;
 use crate::connection::Transport;
 use crate::link::LinkRate;
 use crate::shapes::{Wire, add_both};
-use crate::simulation::{BuildError, Datagram, DatagramParams, Simulation};
+use crate::simulation::Simulation;
 use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
+use crate::traffic::{Datagram, DatagramParams};
 use crate::workload::{
     Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random,
     Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,

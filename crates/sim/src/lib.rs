@@ -10,12 +10,14 @@
 
 mod build;
 mod connection;
+mod error;
 mod event;
 mod link;
 mod network;
 mod observer;
 mod packets;
 mod replay;
+mod sample;
 mod seed;
 pub mod shapes;
 mod simulation;
@@ -24,20 +26,22 @@ pub mod summary;
 mod telemetry;
 mod topology;
 mod trace;
+mod traffic;
 mod transmitter;
 pub mod workload;
 
 pub use build::{Built, Files, Group, build, files_of};
 pub use connection::{FlowRecord, Transport};
+pub use error::BuildError;
 pub use link::{LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
 pub use replay::{Output, Replay};
-pub use simulation::{
-    BuildError, Datagram, DatagramParams, DatagramRecord, FlowSample, LinkSample, Sample, Simulation,
-};
+pub use sample::{FlowSample, LinkSample, Sample};
+pub use simulation::Simulation;
 pub use speedup::{Speedup, SpeedupError};
 pub use telemetry::{Hop, Journey, Telemetry};
 pub use topology::{LinkId, LinkParams, NodeId, Routes, SwitchParams, Topology};
 pub use trace::{RateTrace, TraceError, Varying};
+pub use traffic::{Datagram, DatagramParams, DatagramRecord};
 pub use transmitter::Transmitter;

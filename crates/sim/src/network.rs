@@ -1,10 +1,10 @@
 //! The network while a simulation runs: packets from link to link, through queues and switches.
 
+use crate::BuildError;
 use crate::Observer;
 use crate::event::{Event, Events};
 use crate::link::{Link, LinkSink, LinkStats, Queue};
 use crate::packets::{OnItsWay, Owner, Packets};
-use crate::simulation::BuildError;
 use crate::topology::{LinkId, Topology};
 use queuescope_queue::{
     AnyDiscipline, AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
@@ -68,7 +68,7 @@ impl Network {
             }
             // The first link that leaves a switch is its bottleneck.
             let first = outlet(topology, LinkId(ports.first().map_or(0, |link| *link as u32)), seed);
-            let pipeline = params.pipeline.try_build(ports.len() as u16, first.rate, first.seed);
+            let pipeline = params.pipeline.build(ports.len() as u16, first.rate, first.seed);
             let name = || topology.nodes[node].name.clone();
             switches.push(Switch {
                 pipeline: pipeline.map_err(|error| BuildError::Program { switch: name(), error })?,

@@ -6,13 +6,20 @@ use crate::event::Event;
 use crate::link::LinkStats;
 use crate::network::{Arrival, Network};
 use crate::packets::{OnItsWay, Owner};
-use crate::seed;
+use crate::sample::{FlowSample, LinkSample, Sample};
 use crate::topology::{LinkId, NodeId, Topology};
-use crate::workload::{FlowStart, SizesError, WorkloadError};
-use queuescope_queue::{Headers, Host, PipelineError};
+use crate::traffic::{DATAGRAM_HEADERS, Datagram, DatagramParams, DatagramRecord, Source, Traffic, Workload};
+use crate::workload::FlowStart;
+use crate::{BuildError, seed};
+use queuescope_queue::{Headers, Host};
 use queuescope_tcp::CongestionControl;
-use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Nanos};
+use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
 use std::collections::BTreeMap;
+
+/// Flows that a sample has at most.
+const FLOWS_SAMPLED: usize = 64;
+/// Flow ids of datagrams are in the upper half of all, those of connections in the lower.
+const FIRST_DATAGRAM_FLOW: u32 = 1 << 31;
 
 /// Traffic over a network. It does the same for the same topology, traffic and seed, whatever the machine.
 #[derive(Debug)]
@@ -26,197 +33,6 @@ pub struct Simulation {
     warmup: Nanos,
     interval: Option<Nanos>,
     samples: Vec<Sample>,
-}
-
-/// Who sends.
-#[derive(Debug, Default)]
-struct Traffic {
-    connections: Vec<Connection>,
-    /// Connections that are over, whose places can be used again.
-    free: Vec<u32>,
-    /// Flows that are over.
-    records: Vec<FlowRecord>,
-    started: u64,
-    workloads: Vec<Workload>,
-    sources: Vec<Source>,
-    /// Flows of all sources.
-    datagram_flows: u32,
-}
-
-/// Flows that start one after the other, of a group.
-struct Workload {
-    group: u32,
-    transport: Transport,
-    starts: Box<dyn Iterator<Item = FlowStart> + Send>,
-    next: Option<FlowStart>,
-}
-
-/// A source of datagrams.
-struct Source {
-    datagrams: Box<dyn Iterator<Item = Datagram> + Send>,
-    next: Option<Datagram>,
-    route: u32,
-    hosts: [Host; 2],
-    /// The number of its first flow among those of all sources.
-    first: u32,
-    class: Class,
-    ecn: Ecn,
-    record: DatagramRecord,
-}
-
-/// Whose datagrams, and how they are marked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DatagramParams {
-    /// The group of flows that they are of, by a number of the caller's.
-    pub group: u32,
-    /// Who sends.
-    pub from: NodeId,
-    /// Who receives.
-    pub to: NodeId,
-    /// Their class of service.
-    pub class: Class,
-    /// Their ECN codepoint.
-    pub ecn: Ecn,
-    /// How many flows they are of.
-    pub flows: u32,
-}
-
-/// A datagram that is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Datagram {
-    /// When.
-    pub at: Nanos,
-    /// Its bytes, from the network header on.
-    pub size: ByteCount,
-    /// Which of its source's flows it is of, from 0.
-    pub flow: u32,
-}
-
-impl From<(Nanos, ByteCount)> for Datagram {
-    /// Of the source's only flow.
-    fn from((at, size): (Nanos, ByteCount)) -> Self {
-        Self { at, size, flow: 0 }
-    }
-}
-
-impl DatagramParams {
-    /// Of the first group, in the first class, not ECN-capable.
-    pub fn new(from: NodeId, to: NodeId) -> Self {
-        Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct, flows: 1 }
-    }
-}
-
-/// What became of the datagrams of a source, since the warm-up; sizes are from the network header on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DatagramRecord {
-    /// The group of flows that it is of.
-    pub group: u32,
-    /// Who sent, and who received.
-    pub hosts: [Host; 2],
-    /// What was sent.
-    pub sent: Backlog,
-    /// What arrived.
-    pub delivered: Backlog,
-}
-
-impl DatagramRecord {
-    /// Bytes that arrived, without headers.
-    pub fn payload_delivered(&self) -> u64 {
-        self.delivered.bytes.0.saturating_sub(u64::from(DATAGRAM_HEADERS) * self.delivered.packets)
-    }
-}
-
-/// The state at a moment.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    /// When.
-    pub at: Nanos,
-    /// Of each link that is measured.
-    pub links: Vec<LinkSample>,
-    /// Of the first flows that are active.
-    pub flows: Vec<FlowSample>,
-}
-
-/// The state of a link; what it counted is since the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkSample {
-    /// Which one.
-    pub link: LinkId,
-    /// What waits.
-    pub backlog: Backlog,
-    /// What it has sent.
-    pub sent: Backlog,
-    /// What it has dropped.
-    pub drops: u64,
-    /// What it has marked.
-    pub marks: u64,
-}
-
-/// The state of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowSample {
-    /// Its number.
-    pub number: u64,
-    /// The congestion window, in bytes.
-    pub window: u64,
-    /// Bytes in flight.
-    pub in_flight: u64,
-    /// The smoothed round-trip time.
-    pub smoothed_rtt: Option<Nanos>,
-    /// Bytes that the receiver has in order.
-    pub delivered: u64,
-}
-
-/// Flows that a sample has at most.
-const FLOWS_SAMPLED: usize = 64;
-/// Bytes of an IPv4 and a UDP header.
-const DATAGRAM_HEADERS: u32 = 28;
-/// Flow ids of datagrams are in the upper half of all, those of connections in the lower.
-const FIRST_DATAGRAM_FLOW: u32 = 1 << 31;
-
-/// A simulation that cannot be as it was described.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum BuildError {
-    /// There are no links from one node to another.
-    #[error("there is no way from {from} to {to}: no links lead there")]
-    NoWay {
-        /// The one node.
-        from: String,
-        /// The other.
-        to: String,
-    },
-    /// A switch that the network does not have.
-    #[error("there is no switch {name}")]
-    NoSwitch {
-        /// Its name.
-        name: String,
-    },
-    /// A file that was not given.
-    #[error("the contents of {path} are not there")]
-    NoFile {
-        /// Its path.
-        path: String,
-    },
-    /// Traffic that cannot be.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// Sizes of flows that cannot be.
-    #[error(transparent)]
-    Sizes(#[from] SizesError),
-    /// A distribution of sizes that is not known.
-    #[error("no distribution of sizes is named {name}")]
-    NoSizes {
-        /// Its name.
-        name: &'static str,
-    },
-    /// A switch's program does not fit it.
-    #[error("switch {switch} cannot run its program: {error}")]
-    Program {
-        /// The switch.
-        switch: String,
-        /// Why not.
-        error: PipelineError,
-    },
 }
 
 impl Simulation {
@@ -654,17 +470,5 @@ impl Simulation {
     /// Packets that are on their way or wait.
     pub fn on_their_way(&self) -> usize {
         self.network.packets.len()
-    }
-}
-
-impl std::fmt::Debug for Workload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Workload").field("group", &self.group).field("next", &self.next).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Source").field("next", &self.next).field("record", &self.record).finish_non_exhaustive()
     }
 }

@@ -14,7 +14,7 @@ const US: u64 = 1_000;
 const RATE: u64 = 10_000_000_000;
 
 fn build(params: &PipelineParams) -> AnyPipeline {
-    params.build(2, Rate::from_bits_per_second(RATE).unwrap(), 5)
+    params.build(2, Rate::from_bits_per_second(RATE).unwrap(), 5).unwrap()
 }
 
 fn headers() -> Headers {
@@ -239,7 +239,7 @@ proptest! {
         ];
         let rate = Rate::from_bits_per_second(RATE).unwrap();
         let run = || {
-            let mut program = all[which].build(2, rate, seed);
+            let mut program = all[which].build(2, rate, seed).unwrap();
             let mut now = Nanos(MS);
             let mut seen = Vec::new();
             for (gap, wait, port) in &waits {

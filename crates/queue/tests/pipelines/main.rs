@@ -4,4 +4,5 @@ mod abc;
 mod ack_window;
 mod conquest_aqm;
 mod driver;
+mod golden;
 mod hash_to_queues;
