@@ -97,7 +97,16 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                 sacks.push(start..end);
             }
             let flags = flags.into_iter().fold(Flags::ACK, |all, flag| all | flag);
-            Segment { seq, ack, window, length, flags, timestamps: Some(Timestamps { value, echo }), sacks }
+            Segment {
+                seq,
+                ack,
+                window,
+                length,
+                flags,
+                timestamps: Some(Timestamps { value, echo }),
+                sacks,
+                without_mss: false,
+            }
         },
     )
 }
