@@ -22,7 +22,7 @@ disciplines! {
     },
     /// Fair among flows, each under CoDel.
     FqCodel(FqCodelParams) "fq-codel": FqCodelStats {
-        offered, departed, fattest_flow, target, marked_target, marked_threshold, new_flows,
+        offered, departed, overlimit, fattest_flow, target, marked_target, marked_threshold, new_flows,
     },
     /// Early drops by a controller of the delay.
     Pie(PieParams) "pie": PieStats { offered, departed, overlimit, early, marked, updates },

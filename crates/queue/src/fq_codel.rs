@@ -78,6 +78,9 @@ pub struct FqCodel {
     memory_limit: ByteCount,
     quantum: i64,
     drop_batch: u32,
+    /// Whether each queue has the limit too, and drops what comes to it when it is full (ns-3 3.37, whose queues are
+    /// `CoDelQueueDisc`s with that limit: so it is with a flow alone, and nothing is dropped from the fattest then).
+    each_is_limited: bool,
     law: Law,
     flows: Vec<Flow>,
     /// Queues that became active and have not used up their first quantum; the first is served next.
@@ -95,6 +98,8 @@ pub struct FqCodelStats {
     pub offered: u64,
     /// Packets that left.
     pub departed: u64,
+    /// Packets dropped since their queue was full (ns-3).
+    pub overlimit: u64,
     /// Packets dropped when all was full, from the queue with the most bytes.
     pub fattest_flow: u64,
     /// Packets dropped by CoDel.
@@ -130,6 +135,7 @@ impl FqCodel {
             memory_limit: params.memory_limit.unwrap_or(ByteCount(u64::MAX)),
             quantum: i64::try_from(params.quantum.0).unwrap_or(i64::MAX / 2).clamp(1, i64::MAX / 2),
             drop_batch: params.drop_batch.get(),
+            each_is_limited: flavour == CodelFlavour::Ns3,
             law: Law::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
             flows: (0..queues).map(|_| Flow::default()).collect(),
             new: VecDeque::with_capacity(queues),
@@ -180,6 +186,11 @@ impl Discipline for FqCodel {
         self.stats.offered += 1;
         let number = self.hash.queue(packet.flow);
         let flow = &mut self.flows[usize::from(number)];
+        if self.each_is_limited && !self.room.admits(flow.fifo.backlog(), packet.size) {
+            self.stats.overlimit += 1;
+            sink.dropped(&Dropped::on_arrival(packet, self.queue, now, DropReason::Overlimit));
+            return;
+        }
         flow.fifo.push_behind(packet, now, self.backlog);
         self.backlog.packets += 1;
         self.backlog.bytes += packet.size;

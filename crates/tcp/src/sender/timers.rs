@@ -161,10 +161,11 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Whether the timer runs with nothing in flight, for a window that may be too small for the data that there is.
+    /// Whether the timer runs with nothing in flight, for a window that may be too small for the data that there is. If it is
+    /// the peer's that is closed, that is probed.
     #[inline]
     fn may_stall(&self) -> bool {
-        self.params.stalls_below_segment && self.supplied > self.flight.next()
+        self.params.stalls_below_segment && self.supplied.min(self.peer_limit) > self.flight.next()
     }
 
     /// If the peer's window is closed, and no ACK will come that opens it, it is probed (RFC 9293 section 3.8.6.1).

@@ -83,12 +83,14 @@ fn a_mark_takes_half_of_alpha_and_a_loss_half() {
 }
 
 #[test]
-fn two_segments_are_left_but_one_in_ns3() {
-    for (params, left) in [(DctcpParams::default(), 2), (DctcpParams::linux(), 2), (DctcpParams::ns3(), 1)] {
+fn two_segments_are_left_and_less_than_one_in_ns3() {
+    for (params, left) in
+        [(DctcpParams::default(), 2 * MSS), (DctcpParams::linux(), 2 * MSS), (DctcpParams::ns3(), MSS / 4)]
+    {
         let (mut control, rounds) = (with(params, 2), Rounds::new());
         for _ in 0..3 {
             control.on_congestion(&rounds.mark(&control), Nanos::ZERO);
         }
-        assert_eq!(control.window(), left * MSS);
+        assert_eq!(control.window(), left);
     }
 }

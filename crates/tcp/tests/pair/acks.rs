@@ -73,8 +73,8 @@ fn what_is_out_of_order_is_acknowledged_at_once_the_newest_block_first() {
     assert_eq!(answer(&mut receiver, 6), Some((1, vec![(6, 7), (2, 4)])));
     assert_eq!(answer(&mut receiver, 8), Some((1, vec![(8, 9), (6, 7), (2, 4)])));
     assert_eq!(answer(&mut receiver, 10), Some((1, vec![(10, 11), (8, 9), (6, 7)])));
-    // A block that grows comes first again; two that meet are one.
-    assert_eq!(answer(&mut receiver, 7), Some((1, vec![(6, 9), (10, 11)])));
+    // A block that grows comes first again; two that meet are one, and the fourth last is told again.
+    assert_eq!(answer(&mut receiver, 7), Some((1, vec![(6, 9), (10, 11), (2, 4)])));
     assert_eq!(answer(&mut receiver, 4), Some((1, vec![(2, 5), (6, 9), (10, 11)])));
     // A hole is filled: at once too.
     assert_eq!(answer(&mut receiver, 1), Some((5, vec![(6, 9), (10, 11)])));
