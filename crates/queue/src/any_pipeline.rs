@@ -9,7 +9,7 @@ use crate::{
     PieTableStats, Pipeline, Port, Scheduler, Sink, TailDropParams,
 };
 use queuescope_sketch::ParamsError;
-use queuescope_wire::{Departure, Nanos, Packet, QueueId, Rate};
+use queuescope_wire::{Departure, Nanos, Packet};
 use std::num::NonZeroU16;
 
 pipelines! {
@@ -34,21 +34,21 @@ pipelines! {
 }
 
 impl PipelineParams {
-    /// The program, on a switch of so many ports; `rate` is that of the links behind them.
+    /// The program, on a switch with these ports; the first one's seed is that of the whole program.
     ///
     /// # Errors
     /// If the parameters fit no switch, or not one of so many ports.
-    pub fn build(&self, ports: u16, rate: Rate, seed: u64) -> Result<AnyPipeline, PipelineError> {
-        let outlet = |port: u16| Outlet { rate, queue: QueueId(0), seed: seed.wrapping_add(u64::from(port)) };
-        let outlets = (0..ports).map(outlet).collect::<Vec<_>>();
+    pub fn build(&self, outlets: &[Outlet]) -> Result<AnyPipeline, PipelineError> {
+        let ports = u16::try_from(outlets.len()).map_err(|_| PipelineError::Ports(outlets.len()))?;
+        let seed = outlets.first().map_or(0, |first| first.seed);
         Ok(match self {
             Self::HashToQueues(params) => AnyPipeline::HashToQueues(HashToQueues::new(*params)),
-            Self::AckWindow(params) => AnyPipeline::AckWindow(AckWindow::new(*params, &outlets)?),
+            Self::AckWindow(params) => AnyPipeline::AckWindow(AckWindow::new(*params, outlets)?),
             Self::PieCp(params) => AnyPipeline::PieCp(PieCp::new(*params, ports, seed)),
             Self::PieDp(params) => AnyPipeline::PieDp(PieDp::new(*params, ports, seed)),
             Self::PieTable(params) => AnyPipeline::PieTable(PieTable::new(*params, ports, seed)),
-            Self::ConQuestAqm(params) => AnyPipeline::ConQuestAqm(ConQuestAqm::new(params.clone(), &outlets)?),
-            Self::Abc(params) => AnyPipeline::Abc(Abc::new(params.clone(), &outlets)?),
+            Self::ConQuestAqm(params) => AnyPipeline::ConQuestAqm(ConQuestAqm::new(params.clone(), outlets)?),
+            Self::Abc(params) => AnyPipeline::Abc(Abc::new(params.clone(), outlets)?),
         })
     }
 
@@ -63,6 +63,11 @@ impl PipelineParams {
             Self::ConQuestAqm(params) => params.queue,
             Self::Abc(params) => params.queue,
         }
+    }
+
+    /// Whether it has to see packets towards ports that it does not manage, too.
+    pub fn sees_all_ports(&self) -> bool {
+        matches!(self, Self::AckWindow(_))
     }
 
     /// The queues of each port and who is served next, as the program takes them to be.
@@ -101,6 +106,9 @@ pub enum PipelineError {
     /// Of [`Abc`].
     #[error(transparent)]
     Abc(#[from] AbcError),
+    /// More than any switch has.
+    #[error("{0} ports are more than a switch can have")]
+    Ports(usize),
 }
 
 /// Writes [`PipelineParams`] and [`AnyPipeline`] from lines of: the program, its parameters, its name for people, and the
@@ -207,14 +215,19 @@ use pipelines;
 mod tests {
     use super::*;
     use crate::{Limit, PortRole};
+    use queuescope_wire::{QueueId, Rate};
+
+    fn ports(count: u16) -> Vec<Outlet> {
+        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
+        (0..count).map(|port| Outlet { rate, queue: QueueId(0), seed: u64::from(port) }).collect()
+    }
 
     #[test]
     fn each_program_is_built_under_its_name() {
-        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
         let defaults = PipelineParams::defaults();
         assert_eq!(defaults.iter().map(PipelineParams::name).collect::<Vec<_>>(), PipelineParams::NAMES);
         for params in defaults {
-            let program = params.build(2, rate, 1).unwrap();
+            let program = params.build(&ports(2)).unwrap();
             assert_eq!(program.name(), params.name());
             assert!(program.stats().iter().all(|(_, count)| *count == 0), "{}", params.name());
             let port = params.name().starts_with("pie").then_some(0.0);
@@ -225,15 +238,14 @@ mod tests {
 
     #[test]
     fn what_fits_no_switch_is_an_error() {
-        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
         let abc = AbcParams { ports: vec![PortRole::exit(); 3], ..AbcParams::default() };
-        let error = PipelineParams::Abc(abc).build(2, rate, 1).unwrap_err();
+        let error = PipelineParams::Abc(abc).build(&ports(2)).unwrap_err();
         assert_eq!(error.to_string(), "there are roles for 3 ports, but the switch has 2");
         let mut conquest = ConQuestAqmParams::default();
         conquest.sketch.snapshots = 1;
-        let error = PipelineParams::ConQuestAqm(conquest).build(2, rate, 1).unwrap_err();
+        let error = PipelineParams::ConQuestAqm(conquest).build(&ports(2)).unwrap_err();
         assert_eq!(error.to_string(), "a sketch cannot have 1 snapshots: use 2 to 64");
-        let error = PipelineParams::AckWindow(AckWindowParams::default()).build(0, rate, 1).unwrap_err();
+        let error = PipelineParams::AckWindow(AckWindowParams::default()).build(&ports(0)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "receive windows cannot be bounded for port 0: the switch has 0 ports, numbered from 0"

@@ -120,6 +120,15 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
             let place = findings.place(&format!("flows.{index}.rtt"));
             findings.tell(|| Problem::new("UDP has no round trips").at(place, "").help("take `rtt` away"));
         }
+        if let Traffic::Udp(_) = flows.traffic
+            && flows.bytes.is_some()
+        {
+            let place = findings.place(&format!("flows.{index}.bytes"));
+            findings.tell(|| {
+                let problem = Problem::new("datagrams have no end of so many bytes").at(place, "");
+                problem.help("take `bytes` away, and say `stop`")
+            });
+        }
     }
     for (index, workload) in scenario.workloads.iter().enumerate() {
         let Arrivals::Poisson(poisson) = &workload.arrivals else { continue };

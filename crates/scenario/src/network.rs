@@ -3,9 +3,11 @@
 use crate::link::Capacity;
 use crate::scenario::Scenario;
 use crate::topology::{Topology, Wire};
-use crate::traffic::FlowGroup;
+use crate::traffic::{FlowGroup, Traffic};
 use crate::value::Buffer;
+use crate::workload::Arrivals;
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
+use queuescope_tcp::TcpParams;
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -66,7 +68,8 @@ impl Scenario {
                 (Buffer::Bdp(times), Capacity::Rate(rate)) => {
                     let product = rate.bytes_in(rtt).0 as f64 * times;
                     // Room for one full packet there is in any case.
-                    Limit::Bytes(ByteCount((product as u64).max(1514)))
+                    let least = self.largest_packet() + wire.link.overhead.0;
+                    Limit::Bytes(ByteCount((product as u64).max(least)))
                 }
                 // Refused at the door: a trace has no rate.
                 (Buffer::Bdp(_), Capacity::Trace(_)) => Limit::None,
@@ -93,6 +96,22 @@ impl Scenario {
         let links = route.iter().fold(Nanos::ZERO, |sum, hop| sum.saturating_add(network.links[hop.link].delay));
         let one_way = links.saturating_add(self.access.delay).saturating_add(self.access.delay);
         Some(one_way.saturating_add(one_way))
+    }
+
+    /// The largest packet that anyone sends, from its network header on.
+    fn largest_packet(&self) -> u64 {
+        const TCP_HEADER: u32 = 60;
+        let segment = |stack: &TcpParams| u64::from(stack.network_header + TCP_HEADER + stack.mss);
+        let flows = self.flows.iter().map(|flows| match &flows.traffic {
+            Traffic::Tcp(_) => segment(&flows.stack),
+            Traffic::Udp(udp) => udp.packet.0,
+        });
+        let loads = self.workloads.iter().map(|load| match &load.arrivals {
+            Arrivals::Bursts(bursts) => bursts.packet.0,
+            Arrivals::Capture(_) => 1514,
+            Arrivals::Poisson(_) | Arrivals::Incast(_) => segment(&load.stack),
+        });
+        flows.chain(loads).max().unwrap_or(1514)
     }
 
     fn longest_rtt(&self, network: &Network) -> Nanos {

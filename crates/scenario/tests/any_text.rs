@@ -35,7 +35,7 @@ fn build(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
         let built = link.discipline.build(Outlet { rate, queue: QueueId(0), seed: 1 });
         prop_assert_eq!(built.name(), link.discipline.name());
         if let Some(pipeline) = &link.pipeline {
-            prop_assert!(pipeline.build(2, rate, 1).is_ok(), "{pipeline:?}");
+            prop_assert!(pipeline.build(&[Outlet { rate, queue: QueueId(0), seed: 1 }; 2]).is_ok(), "{pipeline:?}");
         }
     }
     for flows in &scenario.flows {

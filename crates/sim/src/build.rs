@@ -3,7 +3,7 @@
 use crate::BuildError;
 use crate::connection::Transport;
 use crate::link::LinkRate;
-use crate::shapes::{Wire, add_both};
+use crate::shapes::{RECIRCULATION, Wire, add_both};
 use crate::simulation::Simulation;
 use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
@@ -29,9 +29,6 @@ pub struct Built {
     /// The links that are watched, in the order of the scenario's meters; the first link, if it names none.
     pub meters: Vec<LinkId>,
 }
-
-/// How long a packet takes from the egress of a switch back to its ingress: the order that is told of switching chips.
-const RECIRCULATION: Nanos = Nanos(1_000);
 
 /// A group of flows, or a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,9 +153,9 @@ impl Builder<'_> {
             let Some(pipeline) = here().rev().find_map(|(link, _)| link.pipeline.clone()) else { continue };
             let managed: Vec<_> = here().filter(|(link, _)| link.pipeline.is_some()).map(|(_, both)| both.0).collect();
             let ports: Vec<_> = self.topology.links().filter(|link| self.topology.link(*link).from == *node).collect();
-            let managed: Vec<_> = ports.iter().map(|port| managed.contains(port)).collect();
-            let pipeline = fitted(pipeline, &managed, &contracts);
-            self.topology.set_switch(*node, SwitchParams { pipeline, recirculation: RECIRCULATION });
+            let at: Vec<_> = ports.iter().map(|port| managed.contains(port)).collect();
+            let pipeline = fitted(pipeline, &at, &contracts);
+            self.topology.set_switch(*node, SwitchParams { pipeline, managed, recirculation: RECIRCULATION });
         }
     }
 

@@ -73,16 +73,45 @@ pub struct FlowRecord {
     pub finished: Option<Nanos>,
     /// Bytes that it has to send, if it has an end.
     pub bytes: Option<u64>,
-    /// Bytes that the receiver had in order when the warm-up ended.
-    pub delivered_in_warmup: u64,
+    /// How far it was when the warm-up ended.
+    pub in_warmup: Progress,
     /// Bytes that the receiver had in order at the end.
     pub delivered: u64,
-    /// Segments that were sent again, and expiries of the retransmission timer.
+    /// Segments that were sent again, in all.
     pub retransmissions: u64,
-    /// See `retransmissions`.
+    /// Expiries of the retransmission timer, in all.
     pub timeouts: u64,
     /// The smoothed round-trip time at the end.
     pub smoothed_rtt: Option<Nanos>,
+}
+
+/// How far a flow is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that the receiver has in order.
+    pub delivered: u64,
+    /// Segments that were sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+}
+
+impl FlowRecord {
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        let Self { delivered, retransmissions, timeouts, .. } = *self;
+        Progress { delivered, retransmissions, timeouts }
+    }
+
+    /// What it did since the warm-up.
+    pub fn counted(&self) -> Progress {
+        let (now, before) = (self.progress(), self.in_warmup);
+        Progress {
+            delivered: now.delivered - before.delivered,
+            retransmissions: now.retransmissions - before.retransmissions,
+            timeouts: now.timeouts - before.timeouts,
+        }
+    }
 }
 
 impl Connection {
@@ -106,7 +135,7 @@ impl Connection {
             started: now,
             finished: None,
             bytes,
-            delivered_in_warmup: 0,
+            in_warmup: Progress::default(),
             delivered: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -151,12 +180,12 @@ impl Connection {
             headers: Headers {
                 source: hosts[way],
                 destination: hosts[1 - way],
-                reverse: FlowId(2 * index + u32::from(data)),
+                reverse: flow_id(number, !data),
                 tcp: Some(segment),
                 activity: None,
                 fed_back: false,
             },
-            flow: FlowId(2 * index + u32::from(!data)),
+            flow: flow_id(number, data),
             number,
             bytes: network_header + segment.header_bytes() + segment.length,
             ecn: if l4s && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn },
@@ -166,4 +195,11 @@ impl Connection {
             owner: if data { Owner::Receiver(index) } else { Owner::Sender(index) },
         }
     }
+}
+
+/// The flow of a connection's data, or of its acknowledgements. The numbers begin anew after 2^30 connections: by then
+/// nothing knows of the first.
+#[inline]
+fn flow_id(number: u64, data: bool) -> FlowId {
+    FlowId(((number as u32) & ((1 << 30) - 1)) << 1 | u32::from(!data))
 }

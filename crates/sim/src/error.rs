@@ -14,6 +14,12 @@ pub enum BuildError {
         /// The other.
         to: String,
     },
+    /// More links than can be told apart.
+    #[error("{links} links are too many: there can be 16 million")]
+    TooLarge {
+        /// How many there are.
+        links: usize,
+    },
     /// A switch that the network does not have.
     #[error("there is no switch {name}")]
     NoSwitch {

@@ -31,7 +31,7 @@ mod transmitter;
 pub mod workload;
 
 pub use build::{Built, Files, Group, build, files_of};
-pub use connection::{FlowRecord, Transport};
+pub use connection::{FlowRecord, Progress, Transport};
 pub use error::BuildError;
 pub use link::{LinkRate, LinkStats};
 pub use observer::Observer;

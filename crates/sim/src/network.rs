@@ -53,22 +53,29 @@ impl Network {
     /// # Errors
     /// If a switch cannot run its program.
     pub fn new(topology: &Topology, seed: u64) -> Result<Self, BuildError> {
+        if topology.links.len() > Events::MOST as usize {
+            return Err(BuildError::TooLarge { links: topology.links.len() });
+        }
         let mut switches = Vec::new();
         let mut links: Vec<Option<Link>> = topology.links.iter().map(|_| None).collect();
         for (node, params) in topology.nodes.iter().enumerate().filter_map(|(n, node)| Some((n, node.switch.as_ref()?)))
         {
             let ports: Vec<_> =
                 (0..topology.links.len()).filter(|link| topology.links[*link].from.0 as usize == node).collect();
+            let outlets: Vec<_> = ports.iter().map(|link| outlet(topology, LinkId(*link as u32), seed)).collect();
+            let pipeline = params.pipeline.build(&outlets);
             for (port, &link) in ports.iter().enumerate() {
-                let id = LinkId(link as u32);
-                let outlet = outlet(topology, id, seed);
-                let queue = Queue::Many(MultiQueue::new(params.pipeline.queues(), outlet));
+                let (id, here) = (LinkId(link as u32), &topology.links[link]);
+                let queue = if params.managed.contains(&id) {
+                    Queue::Many(MultiQueue::new(params.pipeline.queues(), outlets[port]))
+                } else if params.pipeline.sees_all_ports() {
+                    Queue::One(here.discipline.build(outlets[port]))
+                } else {
+                    continue;
+                };
                 let place = (switches.len() as u32, Port(port as u16));
-                links[link] = Some(Link::new(id, &topology.links[link], queue, Some(place)));
+                links[link] = Some(Link::new(id, here, queue, Some(place)));
             }
-            // The first link that leaves a switch is its bottleneck.
-            let first = outlet(topology, LinkId(ports.first().map_or(0, |link| *link as u32)), seed);
-            let pipeline = params.pipeline.build(ports.len() as u16, first.rate, first.seed);
             let name = || topology.nodes[node].name.clone();
             switches.push(Switch {
                 pipeline: pipeline.map_err(|error| BuildError::Program { switch: name(), error })?,
@@ -299,7 +306,7 @@ impl Network {
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
         let verdict = self.switches[switch as usize].pipeline.egress(port, &mut departure, &mut headers, &mut sink);
-        let lost_turn = link.transmitter.free_at().saturating_sub(self.now);
+        let lost_turn = link.transmitter.finished_at().saturating_sub(self.now);
         let packet = departure.packet;
         if let Egress::Drop(reason) = verdict {
             let (queue, enqueued) = (departure.queue, departure.enqueued);

@@ -2,8 +2,11 @@
 
 use crate::link::LinkRate;
 use crate::topology::{LinkId, LinkParams, NodeId, SwitchParams, Topology};
-use queuescope_queue::DisciplineParams;
+use queuescope_queue::{DisciplineParams, PipelineParams};
 use queuescope_wire::Nanos;
+
+/// How long a packet takes from the egress of a switch back to its ingress: the order that is told of switching chips.
+pub const RECIRCULATION: Nanos = Nanos(1_000);
 
 /// A link as scenarios have it: what both directions share, and the queue of the one that matters.
 #[derive(Debug, Clone)]
@@ -35,15 +38,16 @@ pub struct Dumbbell {
 
 impl Dumbbell {
     /// A bottleneck between two routers, and for each pair of hosts its links to them. The way back has the same rate and
-    /// delay, and tail drop without a limit. If the left router is a switch with a program, that has its queues.
-    pub fn new(bottleneck: &Wire, switch: Option<SwitchParams>, pairs: impl IntoIterator<Item = Wire>) -> Self {
+    /// delay, and tail drop without a limit. If the left router is a switch with a program, that has the bottleneck's queues.
+    pub fn new(bottleneck: &Wire, program: Option<PipelineParams>, pairs: impl IntoIterator<Item = Wire>) -> Self {
         let mut topology = Topology::default();
         let (left_router, right_router) = (topology.add_node("left"), topology.add_node("right"));
-        if let Some(switch) = switch {
-            topology.set_switch(left_router, switch);
-        }
         let there = (left_router, right_router);
         let (bottleneck, back) = add_both(&mut topology, ("bottleneck", "back"), there, bottleneck, true);
+        if let Some(pipeline) = program {
+            let managed = vec![bottleneck];
+            topology.set_switch(left_router, SwitchParams { pipeline, managed, recirculation: RECIRCULATION });
+        }
         let (mut left, mut right) = (Vec::new(), Vec::new());
         for (n, wire) in pairs.into_iter().enumerate() {
             let sender = topology.add_node(format!("sender-{}", n + 1));

@@ -7,7 +7,7 @@ use crate::link::LinkStats;
 use crate::network::{Arrival, Network};
 use crate::packets::{OnItsWay, Owner};
 use crate::sample::{FlowSample, LinkSample, Sample};
-use crate::topology::{LinkId, NodeId, Topology};
+use crate::topology::{LinkId, NodeId, Routes, Topology};
 use crate::traffic::{DATAGRAM_HEADERS, Datagram, DatagramParams, DatagramRecord, Source, Traffic, Workload};
 use crate::workload::FlowStart;
 use crate::{BuildError, seed};
@@ -29,6 +29,8 @@ pub struct Simulation {
     traffic: Traffic,
     /// By source and destination.
     ways: BTreeMap<(NodeId, NodeId), u32>,
+    /// By the node where they start.
+    routes: BTreeMap<NodeId, Routes>,
     seed: u64,
     warmup: Nanos,
     interval: Option<Nanos>,
@@ -42,8 +44,9 @@ impl Simulation {
     /// If a switch cannot run its program.
     pub fn new(topology: Topology, seed: u64, warmup: Nanos) -> Result<Self, BuildError> {
         let network = Network::new(&topology, seed)?;
-        let (traffic, ways, samples) = (Traffic::default(), BTreeMap::new(), Vec::new());
-        let mut simulation = Self { network, topology, traffic, ways, seed, warmup, interval: None, samples };
+        let (traffic, ways, routes) = (Traffic::default(), BTreeMap::new(), BTreeMap::new());
+        let (interval, samples) = (None, Vec::new());
+        let mut simulation = Self { network, topology, traffic, ways, routes, seed, warmup, interval, samples };
         if warmup > Nanos::ZERO {
             simulation.network.events.push(warmup, Event::WarmedUp);
         }
@@ -118,8 +121,7 @@ impl Simulation {
         if let Some(way) = self.ways.get(&(from, to)) {
             return Ok(*way);
         }
-        let links = self.topology.routes_from(from).to(to).filter(|links| !links.is_empty());
-        let Some(links) = links else {
+        let Some(links) = self.links_between(from, to).filter(|links| !links.is_empty()) else {
             let name = |node| self.topology.node_name(node).to_owned();
             return Err(BuildError::NoWay { from: name(from), to: name(to) });
         };
@@ -127,6 +129,22 @@ impl Simulation {
         let way = self.network.routes.len() as u32 - 1;
         self.ways.insert((from, to), way);
         Ok(way)
+    }
+
+    /// The links from a node to another. A host has one link away from it: its ways are those of the switch there, which are
+    /// found once.
+    fn links_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+        let mut links = Vec::new();
+        let mut start = from;
+        if let Some(only) = self.topology.only_link_from(from)
+            && from != to
+        {
+            links.push(only.0);
+            start = self.topology.link(only).to;
+        }
+        let routes = self.routes.entry(start).or_insert_with(|| self.topology.routes_from(start));
+        links.extend(routes.to(to)?);
+        Some(links)
     }
 
     /// Goes on until `end`, with everything that happens then. It can be called again with a later end.
@@ -300,7 +318,7 @@ impl Simulation {
         for connection in 0..self.traffic.connections.len() as u32 {
             let place = &mut self.traffic.connections[connection as usize];
             if place.workload == index && !place.sender.is_done() {
-                place.sender.close();
+                place.sender.stop();
                 self.pump(connection, observer);
             }
         }
@@ -309,6 +327,7 @@ impl Simulation {
     fn send_datagram(&mut self, index: u32, observer: &mut impl Observer) {
         let source = &mut self.traffic.sources[index as usize];
         let Some(Datagram { size, flow, .. }) = source.next.take() else { return };
+        let size = size.max(ByteCount(u64::from(DATAGRAM_HEADERS)));
         source.next = source.datagrams.next();
         if let Some(next) = &source.next {
             // A source that runs back in time sends at once.
@@ -323,7 +342,7 @@ impl Simulation {
             headers: Headers::plain(from, to, flow),
             flow,
             number: u64::from(number),
-            bytes: u32::try_from(size.0).unwrap_or(u32::MAX).max(DATAGRAM_HEADERS),
+            bytes: u32::try_from(size.0).unwrap_or(u32::MAX),
             ecn: source.ecn,
             class: source.class,
             route: source.route,
@@ -339,6 +358,8 @@ impl Simulation {
         while let Some(owner) = self.network.gone.pop() {
             if let Owner::Receiver(index) | Owner::Sender(index) = owner {
                 self.traffic.connections[index as usize].on_their_way -= 1;
+                // It may have been the last that anyone had of a connection.
+                self.retire(index);
             }
         }
     }
@@ -361,10 +382,11 @@ impl Simulation {
             link.stats.reset();
         }
         for connection in &mut self.traffic.connections {
-            connection.record.delivered_in_warmup = connection.receiver.delivered();
+            let now = connection.record();
+            connection.record.in_warmup = now.progress();
         }
         for record in &mut self.traffic.records {
-            record.delivered_in_warmup = record.delivered;
+            record.in_warmup = record.progress();
         }
         for source in &mut self.traffic.sources {
             (source.record.sent, source.record.delivered) = (Backlog::default(), Backlog::default());

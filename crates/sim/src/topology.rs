@@ -11,6 +11,8 @@ use std::collections::BinaryHeap;
 pub struct Topology {
     pub(crate) nodes: Vec<Node>,
     pub(crate) links: Vec<LinkParams>,
+    /// By node, the links that leave it.
+    leaving: Vec<Vec<u32>>,
 }
 
 /// A node of a [`Topology`].
@@ -35,11 +37,15 @@ pub(crate) struct Node {
     pub switch: Option<SwitchParams>,
 }
 
-/// A switch that runs a program: all links that leave its node are its ports, in the order in which they were added.
+/// A switch that runs a program: all links that leave its node are its ports, in the order in which they were added. Packets
+/// pass the program at the ports that it manages; at the others only if it has to see them (the ACKs of flows whose
+/// windows it bounds), and the queues there are as their links say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchParams {
     /// The program.
     pub pipeline: PipelineParams,
+    /// The links whose queues it has.
+    pub managed: Vec<LinkId>,
     /// How long a packet takes from egress back to ingress.
     pub recirculation: Nanos,
 }
@@ -59,7 +65,7 @@ pub struct LinkParams {
     pub delay: Nanos,
     /// Bytes that it adds to each packet, from its network header on.
     pub overhead: u32,
-    /// The queue before it; of no effect where the node is a switch with a program, which has its own.
+    /// The queue before it; of no effect where a switch's program manages it, which has its own.
     pub discipline: DisciplineParams,
     /// Whether the sojourn times in its queue are recorded.
     pub measured: bool,
@@ -69,6 +75,7 @@ impl Topology {
     /// A node.
     pub fn add_node(&mut self, name: impl Into<String>) -> NodeId {
         self.nodes.push(Node { name: name.into(), switch: None });
+        self.leaving.push(Vec::new());
         NodeId(self.nodes.len() as u32 - 1)
     }
 
@@ -79,6 +86,7 @@ impl Topology {
 
     /// A link.
     pub fn add_link(&mut self, link: LinkParams) -> LinkId {
+        self.leaving[link.from.0 as usize].push(self.links.len() as u32);
         self.links.push(link);
         LinkId(self.links.len() as u32 - 1)
     }
@@ -113,13 +121,17 @@ impl Topology {
         &self.nodes[node.0 as usize].name
     }
 
+    /// The link that leaves a node, if there is one only and it leads elsewhere.
+    pub fn only_link_from(&self, node: NodeId) -> Option<LinkId> {
+        match self.leaving.get(node.0 as usize)?.as_slice() {
+            [only] if self.link(LinkId(*only)).to != node => Some(LinkId(*only)),
+            _ => None,
+        }
+    }
+
     /// The ways from a node to all others, if there are any: the shortest by delay, then by the number of links, then by the
     /// order of links. Links of each way in order.
     pub fn routes_from(&self, from: NodeId) -> Routes {
-        let mut leaving = vec![Vec::new(); self.nodes.len()];
-        for (index, link) in self.links.iter().enumerate() {
-            leaving[link.from.0 as usize].push(index);
-        }
         let mut last = vec![None; self.nodes.len()];
         let mut best = vec![(Nanos::MAX, u32::MAX); self.nodes.len()];
         best[from.0 as usize] = (Nanos::ZERO, 0);
@@ -128,11 +140,11 @@ impl Topology {
             if (delay, hops) > best[node as usize] {
                 continue;
             }
-            for &index in &leaving[node as usize] {
-                let link = &self.links[index];
+            for &index in &self.leaving[node as usize] {
+                let link = &self.links[index as usize];
                 let (to, length) = (link.to.0 as usize, (delay.saturating_add(link.delay), hops + 1));
                 if length < best[to] {
-                    (best[to], last[to]) = (length, Some(index as u32));
+                    (best[to], last[to]) = (length, Some(index));
                     open.push(Reverse((length.0, length.1, link.to.0)));
                 }
             }

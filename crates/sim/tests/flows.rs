@@ -89,5 +89,22 @@ fn what_is_delivered_was_sent() {
 }
 
 fn delivered(flow: &FlowRecord) -> u64 {
-    flow.delivered - flow.delivered_in_warmup
+    flow.counted().delivered
+}
+
+/// From its stop on, a flow sends no more than what is on its way.
+#[test]
+fn a_flow_that_stops_is_over() {
+    let setting = Setting { discipline: buffer(20_000), warmup: 0, ..Setting::default() };
+    let (mut simulation, from, to) = setting.network();
+    let (from, to) = (from[0].0 as usize, to[0].0 as usize);
+    let start = FlowStart { at: Nanos(0), from, to, bytes: None };
+    simulation.add_flows(0, setting.transport(), Some(Nanos(2_000_000_000)), std::iter::once(start));
+    simulation.run_until(Nanos(2_000_000_000), &mut ());
+    let at_the_stop = simulation.flows()[0].delivered;
+    simulation.run_until(Nanos(8_000_000_000), &mut ());
+    let in_the_end = simulation.flows()[0].delivered;
+    // 50 kB are in flight, and 20 kB wait.
+    assert!((at_the_stop..at_the_stop + 200_000).contains(&in_the_end), "{at_the_stop} {in_the_end}");
+    assert!(at_the_stop > 3_000_000 && simulation.on_their_way() == 0);
 }

@@ -46,10 +46,10 @@ pub fn tell(simulation: &Simulation, about: About) -> Sim {
                 started_ns: flow.started.0,
                 finished_ns: flow.finished.map(|at| at.0),
                 bytes: flow.bytes,
-                delivered_bytes: flow.delivered - flow.delivered_in_warmup,
+                delivered_bytes: flow.counted().delivered,
                 goodput_bps: times.goodput(flow),
-                retransmissions: flow.retransmissions,
-                timeouts: flow.timeouts,
+                retransmissions: flow.counted().retransmissions,
+                timeouts: flow.counted().timeouts,
                 rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
             })
             .collect(),
@@ -135,7 +135,7 @@ impl Stretch {
         let from = flow.started.max(self.warmup);
         let to = flow.finished.unwrap_or(self.end);
         let seconds = to.saturating_sub(from).as_secs_f64();
-        if seconds > 0.0 { (flow.delivered - flow.delivered_in_warmup) as f64 * 8.0 / seconds } else { 0.0 }
+        if seconds > 0.0 { (flow.counted().delivered) as f64 * 8.0 / seconds } else { 0.0 }
     }
 
     /// Bits per second of what all flows together delivered.
@@ -155,7 +155,7 @@ impl Stretch {
 
 /// Bytes that the receivers got.
 fn delivered(flows: &[&FlowRecord], sources: &[&DatagramRecord]) -> u64 {
-    flows.iter().map(|flow| flow.delivered - flow.delivered_in_warmup).sum::<u64>()
+    flows.iter().map(|flow| flow.counted().delivered).sum::<u64>()
         + sources.iter().map(|source| source.payload_delivered()).sum::<u64>()
 }
 
@@ -181,8 +181,8 @@ fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times
         least_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
         most_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
         jain: summary::jain(each.iter().copied()).unwrap_or(0.0),
-        retransmissions: flows.iter().map(|flow| flow.retransmissions).sum(),
-        timeouts: flows.iter().map(|flow| flow.timeouts).sum(),
+        retransmissions: flows.iter().map(|flow| flow.counted().retransmissions).sum(),
+        timeouts: flows.iter().map(|flow| flow.counted().timeouts).sum(),
         rtt_ns: (!rtts.is_empty()).then(|| rtts.iter().sum::<f64>() / rtts.len() as f64),
         completion: completion(flows, times.warmup),
     }

@@ -4,9 +4,9 @@
 use crate::{MS, Told, fire, outlet, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
-    AnyPipeline, Discipline, DropReason, Egress, Headers, Host, Ingress, Limit, Pie, PieBurst, PieCpDecay, PieCpParams,
-    PieDp, PieDpParams, PieGains, PieParams, PieScaling, PieStep, PieTableLayout, PieTableParams, Pipeline,
-    PipelineParams, Port, TailDrop, Trend, shifted_step,
+    AnyPipeline, Discipline, DropReason, Egress, Headers, Host, Ingress, Limit, Outlet, Pie, PieBurst, PieCpDecay,
+    PieCpParams, PieDp, PieDpParams, PieGains, PieParams, PieScaling, PieStep, PieTableLayout, PieTableParams,
+    Pipeline, PipelineParams, Port, TailDrop, Trend, shifted_step,
 };
 use queuescope_wire::{Backlog, Departure, Ecn, FlowId, Nanos, QueueId, Rate};
 
@@ -14,7 +14,7 @@ const US: u64 = 1_000;
 const RATE: u64 = 10_000_000_000;
 
 fn build(params: &PipelineParams) -> AnyPipeline {
-    params.build(2, Rate::from_bits_per_second(RATE).unwrap(), 5).unwrap()
+    params.build(&ports(Rate::from_bits_per_second(RATE).unwrap(), 5)).unwrap()
 }
 
 fn headers() -> Headers {
@@ -239,7 +239,7 @@ proptest! {
         ];
         let rate = Rate::from_bits_per_second(RATE).unwrap();
         let run = || {
-            let mut program = all[which].build(2, rate, seed).unwrap();
+            let mut program = all[which].build(&ports(rate, seed)).unwrap();
             let mut now = Nanos(MS);
             let mut seen = Vec::new();
             for (gap, wait, port) in &waits {
@@ -352,4 +352,9 @@ fn a_control_plane_that_drops_all_does_not_learn_that_the_queue_is_empty() {
         assert_eq!(came, Ingress::Drop(DropReason::Early));
     }
     assert_eq!(probability(&program), 1.0);
+}
+
+/// Two ports of this rate.
+fn ports(rate: Rate, seed: u64) -> [Outlet; 2] {
+    [0, 1].map(|port| Outlet { rate, queue: QueueId(0), seed: seed + port })
 }

@@ -3,7 +3,7 @@
 use crate::driver::{Switch, headers, outlets, packet};
 use queuescope_queue::{
     AbcParams, AckWindowParams, ActAt, ConQuestAqmParams, Curve, HashToQueuesParams, Headers, HoldParams, MeterParams,
-    PipelineParams, QueueLength,
+    Outlet, PipelineParams, QueueLength,
 };
 use queuescope_sketch::ConQuestParams;
 use queuescope_tcp::{Flags, Segment};
@@ -15,8 +15,9 @@ const EXPECTED: &str = include_str!("golden.txt");
 
 /// Five flows through 50 Mb/s for half a second, one of which sends as much as the others; their ACKs at port 1.
 fn run(params: &PipelineParams) -> String {
-    let ports = outlets(&[50_000_000, 1_000_000_000], 1);
-    let program = params.try_build(2, ports[0].rate, 7).unwrap();
+    let seeded = |(outlet, seed): (Outlet, u64)| Outlet { seed, ..outlet };
+    let ports: Vec<_> = outlets(&[50_000_000, 1_000_000_000], 1).into_iter().zip(7..).map(seeded).collect();
+    let program = params.build(&ports).unwrap();
     let queues = params.queues();
     let mut switch = Switch::new(program, &ports, queues.queues.get(), queues.limit, Nanos(2_000));
     let mut random = 3u64;

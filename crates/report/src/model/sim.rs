@@ -138,9 +138,9 @@ pub struct SimFlow {
     pub delivered_bytes: u64,
     /// That in bits per second of the time that it was there.
     pub goodput_bps: f64,
-    /// Segments sent again, in all.
+    /// Segments sent again since the warm-up.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer, in all.
+    /// Expiries of the retransmission timer since the warm-up.
     pub timeouts: u64,
     /// The smoothed round-trip time at its end.
     pub rtt_ns: Option<u64>,

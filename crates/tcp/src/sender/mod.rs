@@ -207,6 +207,15 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
+    /// The application stops: what it has handed over and was not sent yet is not sent any more, and the connection closes
+    /// behind what was.
+    pub fn stop(&mut self) {
+        if !self.fin_sent {
+            self.supplied = self.supplied.min(self.flight.next().max(1));
+            self.held_open = false;
+        }
+    }
+
     /// Whether all bytes and the end are acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
