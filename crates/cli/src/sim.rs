@@ -59,7 +59,10 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     if args.sweep.results.is_some() {
         bail!("nothing is swept, so there are no --results: give --sweep or --seeds, or the scenario a [sweep]");
     }
-    let (files, skipped) = file.files(files_of(&scenario))?;
+    let named = files_of(&scenario);
+    let inputs: Vec<_> = named.0.iter().chain(&named.1).map(|path| file.beside(path)).collect();
+    check_outputs(inputs.iter().chain([&args.scenario]), [&output.html, &output.parquet, &args.telemetry])?;
+    let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref())?;
@@ -149,11 +152,22 @@ fn step_through<O: Observer>(
     for step in 1..=STEPS {
         let until = u128::from(end.0) * u128::from(step) / u128::from(STEPS);
         simulation.run_until(Nanos(until as u64), observer);
+        if simulation.is_full() {
+            bail!("{}", too_many_packets(simulation));
+        }
         check(observer)?;
         progress.update(step, simulation.hops());
     }
     progress.finish();
     Ok(())
+}
+
+/// Why a simulation that is full does not go on.
+pub(crate) fn too_many_packets(simulation: &Simulation) -> String {
+    format!(
+        "{} packets are on their way or wait, more than the simulator has room for: give queues a limit, or send less",
+        simulation.on_their_way()
+    )
 }
 
 /// The link whose queue is analysed, and its name.

@@ -136,6 +136,7 @@ impl Builder<'_> {
             let both = add_both(&mut self.topology, (&names.0, &names.1), ends, &there, true);
             let back = self.topology.link_mut(both.1);
             back.discipline = link.reverse_discipline.clone();
+            back.measured = link.reverse_discipline != DisciplineParams::default();
             if let Some(rate) = link.reverse_rate {
                 back.rate = LinkRate::Constant(rate);
             }

@@ -149,7 +149,7 @@ impl Simulation {
 
     /// Goes on until `end`, with everything that happens then. It can be called again with a later end.
     pub fn run_until(&mut self, end: Nanos, observer: &mut impl Observer) {
-        while self.network.events.next_time().is_some_and(|at| at <= end) {
+        while self.network.events.next_time().is_some_and(|at| at <= end) && !self.is_full() {
             let Some((at, event)) = self.network.events.pop() else { break };
             self.network.now = at;
             self.happen(event, observer);
@@ -487,6 +487,12 @@ impl Simulation {
     /// Places for connections: as many as there were at once.
     pub fn places(&self) -> usize {
         self.traffic.connections.len()
+    }
+
+    /// Whether it cannot go on because more packets are on their way, or wait, than it has room for: 15 million.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.network.packets.is_full()
     }
 
     /// Packets that are on their way or wait.

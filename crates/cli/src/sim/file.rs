@@ -12,6 +12,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+/// More than any scenario has, which is refused then: a device without end is not read for ever.
+const LARGEST: u64 = (1 << 20) + 1;
+
 /// A scenario's file, read once, of which any number of variants can be made.
 #[derive(Debug)]
 pub struct ScenarioFile {
@@ -33,9 +36,10 @@ impl ScenarioFile {
         let name = args.scenario.display().to_string();
         let text = if source::is_standard_input(&args.scenario) {
             let mut text = Vec::new();
-            io::stdin().read_to_end(&mut text).map(|_| text)
+            io::stdin().take(LARGEST).read_to_end(&mut text).map(|_| text)
         } else {
-            fs::read(&args.scenario)
+            let mut text = Vec::new();
+            fs::File::open(&args.scenario).and_then(|file| file.take(LARGEST).read_to_end(&mut text)).map(|_| text)
         };
         let text = text.with_context(|| format!("cannot read {name}"))?;
         let sweep = &args.sweep;

@@ -93,7 +93,8 @@ fn link(simulation: &Simulation, id: LinkId) -> SimLink {
         offered_bytes: stats.offered.bytes.0,
         sent_packets: stats.sent.packets,
         sent_bytes: stats.sent.bytes.0,
-        utilisation: if able.0 > 0 { stats.sent.bytes.0 as f64 / able.0 as f64 } else { 0.0 },
+        // A packet counts whole as it starts, and the last may not have ended.
+        utilisation: if able.0 > 0 { (stats.sent.bytes.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
         drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
         marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
         drop_rate: share(stats.drops.iter().sum()),

@@ -3,9 +3,9 @@
 use super::plan::Plan;
 use super::store::CellResult;
 use crate::sim::file::ScenarioFile;
-use crate::sim::metered_link;
 use crate::sim::tell::{About, tell, totals};
-use anyhow::Result;
+use crate::sim::{metered_link, too_many_packets};
+use anyhow::{Result, bail};
 use queuescope_report::json;
 use queuescope_report::model::{SweepCell, SweepFigures};
 use queuescope_scenario::{Cell, Scenario};
@@ -30,6 +30,9 @@ pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult
     // What is kept does not depend on which link the summary is about.
     let (_, meter) = metered_link(None, &simulation, &meters)?;
     simulation.run_until(scenario.duration, &mut ());
+    if simulation.is_full() {
+        bail!("{}", too_many_packets(&simulation));
+    }
     let about = About {
         name: scenario.name.clone(),
         about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),

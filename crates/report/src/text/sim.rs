@@ -80,7 +80,7 @@ fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "  {BOLD}{:>7}  {:>10}  {:>10} {:>10}  {:>6}  {:>9}  {:>7}  group{BOLD:#}",
-        "flows", "goodput", "least", "most", "Jain", "rtt", "resent"
+        "flows", "goodput", "least", "most", "Jain", "last rtt", "resent"
     )?;
     for group in groups {
         // A group without a flow has no least, no most and no fairness.

@@ -6,6 +6,9 @@ use crate::congestion::{Congestion, CongestionControl, Phase};
 use crate::params::LossDetection;
 use queuescope_wire::Nanos;
 
+/// What a tail loss probe waits beyond two round-trip times.
+const LEAST_PROBE_WAIT: Nanos = Nanos(2_000_000);
+
 impl<C: CongestionControl> Sender<C> {
     /// When [`Sender::on_timer`] is to be called next: the retransmission timer, a probe, or when a paced segment may leave.
     #[inline]
@@ -113,9 +116,10 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         let mut timeout = self.rtt.smoothed().map_or(Nanos(1_000_000_000), |rtt| Nanos(2 * rtt.0));
-        if self.flight.outstanding() <= u64::from(self.params.mss) {
-            timeout = timeout.saturating_add(self.params.max_ack_delay);
-        }
+        // Alone, a segment may wait for a delayed ACK; among others, for those to be sent, which a round-trip time that was
+        // measured by a handshake does not hold. Linux adds two ticks of its clock (TCP_TIMEOUT_MIN).
+        let alone = self.flight.outstanding() <= u64::from(self.params.mss);
+        timeout = timeout.saturating_add(if alone { self.params.max_ack_delay } else { LEAST_PROBE_WAIT });
         let at = now.saturating_add(timeout);
         self.rack.probe_at = Some(self.timers.rto.map_or(at, |rto| at.min(rto)));
     }
