@@ -6,7 +6,7 @@
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
 //! - [`RateTrace`] and [`Varying`]: a link whose rate varies.
 //! - [`workload`]: who sends how much to whom, and when.
-//! - [`summary`]: fairness, percentiles and utilisation.
+//! - [`summary`]: fairness and percentiles.
 
 mod build;
 mod connection;

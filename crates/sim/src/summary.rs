@@ -1,7 +1,7 @@
-//! What is told of many numbers: fairness, percentiles, utilisation.
+//! What is told of many numbers: fairness and percentiles.
 
 use hdrhistogram::Histogram;
-use queuescope_wire::{ByteCount, Nanos, Rate};
+use queuescope_wire::Nanos;
 
 /// Jain's index of fairness: `(sum x)^2 / (n * sum x^2)`, from 1 / n (one has everything) to 1 (all have the same).
 /// Nothing, where nobody has anything or there is nobody. (Jain, Chiu and Hawe, "A quantitative measure of fairness and
@@ -16,13 +16,6 @@ pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
         squares += share * share;
     }
     (squares > 0.0).then(|| sum * sum / (count as f64 * squares))
-}
-
-/// Which share of what a link of a constant rate can send in `time` was sent: 0 to 1, or more if `sent` counts what it
-/// sent of a packet that it had started before. Nothing, where there was no time.
-pub fn utilisation(sent: ByteCount, rate: Rate, time: Nanos) -> Option<f64> {
-    let bits = rate.bits_per_second() as f64 * time.as_secs_f64();
-    (bits > 0.0).then(|| 8.0 * sent.0 as f64 / bits)
 }
 
 /// Times, of which there may be any number: percentiles to a thousandth, and the exact mean, least and most.
@@ -109,13 +102,6 @@ mod tests {
         assert!((jain([3.0, 3.0, 3.0]).unwrap() - 1.0).abs() < 1e-12);
         assert!((jain([1.0, 2.0, 3.0]).unwrap() - 36.0 / 42.0).abs() < 1e-12);
         assert_eq!((jain([]), jain([0.0, 0.0])), (None, None));
-    }
-
-    #[test]
-    fn a_full_link_is_used_wholly() {
-        let rate = Rate::from_bits_per_second(100_000_000).unwrap();
-        assert_eq!(utilisation(ByteCount(12_500_000), rate, Nanos(1_000_000_000)), Some(1.0));
-        assert_eq!(utilisation(ByteCount(1), rate, Nanos(0)), None);
     }
 
     proptest! {

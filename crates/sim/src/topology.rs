@@ -2,7 +2,7 @@
 
 use crate::LinkRate;
 use queuescope_queue::{DisciplineParams, PipelineParams};
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -150,13 +150,6 @@ impl Topology {
             }
         }
         Routes { from, last, starts: self.links.iter().map(|link| link.from).collect() }
-    }
-
-    /// The delay from a node to another over a way's links, and its slowest rate.
-    pub fn along(&self, route: &[u32]) -> (Nanos, Option<Rate>) {
-        let links = route.iter().map(|index| &self.links[*index as usize]);
-        let delay = links.clone().fold(Nanos::ZERO, |sum, link| sum.saturating_add(link.delay));
-        (delay, links.map(|link| link.rate.mean()).min())
     }
 }
 
