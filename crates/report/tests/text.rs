@@ -34,7 +34,7 @@ scenario  two kinds of flows
            4.06 ms of link time lost to drops behind the queue
     100 Mb/s    6.0 %     152 µs    225 µs    242 µs         -         -  way back tail-drop
 
-    flows     goodput       least       most    Jain        rtt   resent  group
+    flows     goodput       least       most    Jain   last rtt   resent  group
        14   9.57 Mb/s    679 kb/s   686 kb/s   1.000    83.4 ms    2,043  downloads tcp cubic
        40   10.4 Mb/s    533 kb/s   872 kb/s   0.980    83.4 ms    2,283  pages tcp newreno
            18 of them finished, 17 after the warm-up
