@@ -254,7 +254,8 @@ fn add_flows(
     flows: &FlowGroup,
     hosts: &[Pair],
 ) -> Result<(), BuildError> {
-    for (from, to) in hosts {
+    // All are between the same two switches: either there is a way for all, or for none.
+    if let Some((from, to)) = hosts.first() {
         simulation.way(*from, *to)?;
         simulation.way(*to, *from)?;
     }
@@ -359,10 +360,10 @@ fn add_workload(
         }
     };
     let params = WorkloadParams { start: load.start, until: load.stop, ..params };
-    let ways = || senders_and_receivers(&params.pairs);
-    for (from, to) in ways() {
-        simulation.way(NodeId(from as u32), NodeId(to as u32))?;
-        simulation.way(NodeId(to as u32), NodeId(from as u32))?;
+    // All senders are at one switch and all receivers at another: either there is a way for all, or for none.
+    if let Some((from, to)) = hosts.first() {
+        simulation.way(*from, *to)?;
+        simulation.way(*to, *from)?;
     }
     let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s };
     let name = format!("tcp {}", load.tcp.algorithm());
@@ -390,16 +391,6 @@ fn add_capture(
     let sent = Captured::new(params, open).take_while(move |packet| packet.at < until);
     let sent = sent.map(|packet| Datagram { at: packet.at, size: packet.size, flow: packet.flow.0 });
     simulation.add_datagrams(datagrams, sent)
-}
-
-/// The pairs of hosts between which there will be flows.
-fn senders_and_receivers(pairs: &Pairs) -> Vec<(usize, usize)> {
-    match pairs {
-        Pairs::Fixed { from, to } => vec![(*from, *to)],
-        Pairs::InTurn(pairs) => pairs.clone(),
-        Pairs::Uniform { from, to } => from.iter().flat_map(|from| to.iter().map(|to| (*from, *to))).collect(),
-        Pairs::Permutation(hosts) => hosts.iter().flat_map(|from| hosts.iter().map(|to| (*from, *to))).collect(),
-    }
 }
 
 /// The slowest link of the network on a workload's way.

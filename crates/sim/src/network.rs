@@ -5,7 +5,7 @@ use crate::Observer;
 use crate::event::{Event, Events};
 use crate::link::{Link, LinkSink, LinkStats, Queue};
 use crate::packets::{OnItsWay, Owner, Packets};
-use crate::topology::{LinkId, Topology};
+use crate::topology::{LinkId, NodeId, Topology};
 use queuescope_queue::{
     AnyDiscipline, AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
 };
@@ -60,12 +60,11 @@ impl Network {
         let mut links: Vec<Option<Link>> = topology.links.iter().map(|_| None).collect();
         for (node, params) in topology.nodes.iter().enumerate().filter_map(|(n, node)| Some((n, node.switch.as_ref()?)))
         {
-            let ports: Vec<_> =
-                (0..topology.links.len()).filter(|link| topology.links[*link].from.0 as usize == node).collect();
-            let outlets: Vec<_> = ports.iter().map(|link| outlet(topology, LinkId(*link as u32), seed)).collect();
+            let ports: Vec<_> = topology.links_from(NodeId(node as u32)).collect();
+            let outlets: Vec<_> = ports.iter().map(|link| outlet(topology, *link, seed)).collect();
             let pipeline = params.pipeline.build(&outlets);
-            for (port, &link) in ports.iter().enumerate() {
-                let (id, here) = (LinkId(link as u32), &topology.links[link]);
+            for (port, &id) in ports.iter().enumerate() {
+                let here = topology.link(id);
                 let queue = if params.managed.contains(&id) {
                     Queue::Many(MultiQueue::new(params.pipeline.queues(), outlets[port]))
                 } else if params.pipeline.sees_all_ports() {
@@ -74,7 +73,7 @@ impl Network {
                     continue;
                 };
                 let place = (switches.len() as u32, Port(port as u16));
-                links[link] = Some(Link::new(id, here, queue, Some(place)));
+                links[id.index()] = Some(Link::new(id, here, queue, Some(place)));
             }
             let name = || topology.nodes[node].name.clone();
             switches.push(Switch {

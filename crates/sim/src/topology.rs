@@ -121,6 +121,11 @@ impl Topology {
         &self.nodes[node.0 as usize].name
     }
 
+    /// The links that leave a node, in the order in which they were added.
+    pub fn links_from(&self, node: NodeId) -> impl Iterator<Item = LinkId> + '_ {
+        self.leaving.get(node.0 as usize).into_iter().flatten().map(|link| LinkId(*link))
+    }
+
     /// The link that leaves a node, if there is one only and it leads elsewhere.
     pub fn only_link_from(&self, node: NodeId) -> Option<LinkId> {
         match self.leaving.get(node.0 as usize)?.as_slice() {
