@@ -29,11 +29,15 @@ impl ScenarioError {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler =
             GraphicalReportHandler::new_themed(theme).with_width(width).with_context_lines(1).without_cause_chain();
-        let sources: Vec<_> =
-            self.sources.iter().map(|source| NamedSource::new(&source.name, source.text.clone())).collect();
         let mut text = String::new();
         for problem in &self.problems {
-            let shown = Shown { problem, source: problem.labels.first().and_then(|label| sources.get(label.0.source)) };
+            let place = problem.labels.first().map(|(place, _)| place);
+            let source = place.and_then(|place| Some((self.sources.get(place.source)?, place.span.start)));
+            let (source, kept) = source.map_or((None, Vec::new()), |(source, at)| {
+                let Cut { text, kept } = Cut::around(&source.text, at);
+                (Some(NamedSource::new(&source.name, text)), kept)
+            });
+            let shown = Shown { problem, source, kept };
             // Writing to a string does not fail; if it did, the sentence alone would still be of use.
             if handler.render_report(&mut text, &shown).is_err() {
                 text.push_str(&problem.message);
@@ -107,7 +111,9 @@ impl Problem {
 /// A problem with the text that it is in, for miette.
 struct Shown<'a> {
     problem: &'a Problem,
-    source: Option<&'a NamedSource<String>>,
+    /// The text, and which parts it has of the user's.
+    source: Option<NamedSource<String>>,
+    kept: Vec<(Range<usize>, usize)>,
 }
 
 impl fmt::Debug for Shown<'_> {
@@ -130,31 +136,112 @@ impl Diagnostic for Shown<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.map(|source| source as &dyn SourceCode)
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let text = self.source?.inner();
+        let (text, kept) = (self.source.as_ref()?.inner(), &self.kept);
         let first = self.problem.labels.first()?.0.source;
         let shown = self.problem.labels.iter().filter(move |(place, _)| place.source == first);
         Some(Box::new(shown.map(|(place, label)| {
-            let span = within(text, &place.span);
+            let span = within(text, &(moved(kept, place.span.start)..moved(kept, place.span.end)));
             LabeledSpan::new((!label.is_empty()).then(|| label.clone()), span.start, span.len())
         })))
     }
 }
 
+/// A text as it can be shown: lines that are far too long are cut, and what a terminal would obey is taken out.
+struct Cut {
+    text: String,
+    /// What was kept of the text, and where that is now.
+    kept: Vec<(Range<usize>, usize)>,
+}
+
+/// Bytes of a line from which on it is cut, and what is kept of it before and behind the place that is pointed at.
+const LONG: usize = 400;
+const BEFORE: usize = 60;
+const BEHIND: usize = 120;
+
+impl Cut {
+    /// The text around a place. Where its line is cut, columns count in what is left of it.
+    fn around(text: &str, at: usize) -> Self {
+        let mut cut = Self { text: String::with_capacity(text.len().min(1 << 16)), kept: Vec::new() };
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let end = start + line.len();
+            if line.len() <= LONG {
+                cut.keep(text, start..end);
+            } else {
+                let at = if (start..end).contains(&at) { at } else { start };
+                let from = boundary(text, at.saturating_sub(BEFORE).max(start));
+                let to = boundary(text, (at + BEHIND).min(end));
+                if from > start {
+                    cut.text.push('…');
+                }
+                cut.keep(text, from..to);
+                if to < end {
+                    cut.text.push_str("…\n");
+                }
+            }
+            start = end;
+        }
+        cut
+    }
+
+    fn keep(&mut self, text: &str, part: Range<usize>) {
+        let harmless = |c: char| match c {
+            '\n' | '\r' | '\t' => c,
+            // As many bytes, so that places stay.
+            c if c.is_ascii_control() => '?',
+            c if c.is_control() => '·',
+            c => c,
+        };
+        self.kept.push((part.clone(), self.text.len()));
+        self.text.extend(text[part].chars().map(harmless));
+    }
+}
+
+/// Where a place of the text is in what was kept of it.
+fn moved(kept: &[(Range<usize>, usize)], at: usize) -> usize {
+    let part = kept.partition_point(|(part, _)| part.start <= at).checked_sub(1);
+    part.and_then(|part| kept.get(part)).map_or(0, |(part, now)| now + (at.min(part.end) - part.start))
+}
+
 /// The part of a span that is in the text, on one line, and between characters.
 fn within(text: &str, span: &Range<usize>) -> Range<usize> {
-    let boundary = |mut at: usize| {
-        at = at.min(text.len());
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    };
-    let start = boundary(span.start);
-    let end = boundary(span.end).max(start);
+    let start = boundary(text, span.start);
+    let end = boundary(text, span.end).max(start);
     let line = text[start..end].find(['\n', '\r']).map_or(end, |length| start + length);
     start..line
+}
+
+/// The place, or the one before it that is between characters.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+
+    #[test]
+    fn long_lines_are_cut_around_what_is_wrong() {
+        let text = format!(
+            "# {}\nname = \"{}\"\nlink = {{ rat = \"{}\" }}\n",
+            "é".repeat(900),
+            "x".repeat(5_000),
+            "é".repeat(900)
+        );
+        let shown = Scenario::parse("long", &text, &[]).unwrap_err().render(100, false);
+        assert!(shown.len() < 2_000, "{shown}");
+        assert!(shown.contains("rat = \"é") && shown.contains(":3:"), "{shown}");
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_shown() {
+        for text in ["link = { \u{1b}[2J = 1 }", "nam\u{9b}e = 1", "name = \"a\u{7}\"\nrat = 1"] {
+            let shown = Scenario::parse("text", text, &[]).unwrap_err().render(100, false);
+            assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+        }
+    }
 }
