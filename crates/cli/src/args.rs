@@ -12,7 +12,7 @@ use queuescope_report::format::moment;
 use queuescope_sim::Speedup;
 use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
-use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
+use queuescope_wire::{ByteCount, Granularity, Nanos, Prefixes, Rate};
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -260,7 +260,7 @@ pub struct Queue {
 }
 
 /// How flows are told apart.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Flows")]
 pub struct Keys {
     /// What a flow is; several at once, separated by commas: 5tuple, conn (both directions), src-dst, src, dst, dscp,
@@ -273,8 +273,16 @@ pub struct Keys {
     pub inner: bool,
 }
 
+impl Keys {
+    /// What a flow is unless told otherwise.
+    pub const DEFAULT: [Granularity; 2] = [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)];
+}
+
+/// The share of the queue from which on a flow is a culprit unless told otherwise.
+pub const DEFAULT_ALPHA: f64 = 0.01;
+
 /// What is asked of the queue.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Question")]
 pub struct Question {
     /// Delay from which on the queue is congested [default: an eighth of the longest delay so far, at least the time of

@@ -6,7 +6,8 @@ mod telemetry;
 pub(crate) mod tell;
 
 use crate::analysis::Analysis;
-use crate::args::Sim;
+use crate::args::{DEFAULT_ALPHA, Keys, Question, Sim};
+use crate::capture::noted;
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
@@ -24,7 +25,7 @@ use queuescope_scenario::Scenario;
 use queuescope_sim::{
     Built, Journey, LinkId, Observer, OnItsWay, Output, Simulation, Telemetry, build, files_of, number,
 };
-use queuescope_wire::{Departure, Flows, KeyMask, Nanos, Packet, PacketId};
+use queuescope_wire::{Departure, Flows, Granularity, KeyMask, Nanos, Packet, PacketId};
 use std::io::Write;
 use telemetry::Table;
 use tell::{About, tell};
@@ -82,9 +83,10 @@ fn simulate(
     let (link, name) = metered_link(args.meter.as_deref().filter(|_| analyses), &simulation, &meters)?;
     let rate = simulation.topology().link(link).rate.mean();
     let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
-    let granularities = source::granularities(&args.keys);
+    let (question, keys) = asked(args, scenario);
+    let granularities = source::granularities(&keys);
     let scale = Scale::of(Some(rate));
-    let mut params = params((&args.question, &args.sketch, &args.output), history, Some(rate), scale)?;
+    let mut params = params((&question, &args.sketch, &args.output), history, Some(rate), scale)?;
     if !simulation.is_fifo(link) {
         // Packets of one queue pass those of another: a burst is when the slowest of them wait.
         params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
@@ -126,9 +128,9 @@ fn simulate(
         overhead: "none".to_owned(),
         inner: false,
         split_gso: false,
-        skipped,
+        skipped: skipped.into_iter().chain(unused_meters(args, scenario)).collect(),
     };
-    let (mut report, outputs) = finish(metered.analysis, source, &args.question, &args.sketch);
+    let (mut report, outputs) = finish(metered.analysis, source, &question, &args.sketch);
     let about = About {
         name: if scenario.name.is_empty() { report.input.name.clone() } else { scenario.name.clone() },
         about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
@@ -139,6 +141,28 @@ fn simulate(
     };
     report.sim = Some(tell(&simulation, about));
     Ok((report, outputs))
+}
+
+/// What is asked of the queue: what the command line leaves as it is by default, the scenario's meter says.
+fn asked(args: &Sim, scenario: &Scenario) -> (Question, Keys) {
+    let (mut question, mut keys) = (args.question.clone(), args.keys.clone());
+    if let Some(meter) = scenario.meters.first().filter(|_| args.meter.is_none()) {
+        question.tau = question.tau.or(meter.tau);
+        if question.alpha.0 == DEFAULT_ALPHA {
+            question.alpha.0 = meter.alpha;
+        }
+        if keys.by == Keys::DEFAULT && meter.by != Granularity::FiveTuple {
+            keys.by = vec![meter.by];
+        }
+    }
+    (question, keys)
+}
+
+/// The scenario's meters that this run does not have.
+fn unused_meters(args: &Sim, scenario: &Scenario) -> Option<Skipped> {
+    let used = usize::from(args.meter.is_none());
+    let unused = scenario.meters.len().saturating_sub(used) as u64;
+    noted("unused_meters", unused, "meters of the scenario that were not used: a run has one; --meter LINK chooses it")
 }
 
 /// Runs to the end, and looks now and then whether something went wrong.

@@ -150,3 +150,32 @@ fn the_scenarios_run() {
         assert!(number(&sim, "/hops") > 0, "{}", path.display());
     }
 }
+
+/// A meter's own question is asked, unless the command line asks another; a second meter is told to be unused.
+#[test]
+fn meters_are_heeded_or_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("metered.toml");
+    let meters = "\n[[meters]]\ntau = \"3ms\"\nalpha = 0.2\nby = \"src\"\n\n[[meters]]\nreverse = true\n";
+    fs::write(&path, fs::read_to_string(file(SMALL)).unwrap() + meters).unwrap();
+    let of = |words: &str| {
+        let text = printed(run(&format!("sim --json {words}"), &[&path]), 0);
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (lines[0]["setup"].clone(), lines.last().unwrap()["skipped"]["unused_meters"].clone())
+    };
+    let (setup, unused) = of("");
+    assert_eq!((number(&setup, "/tau_ns"), &setup["granularities"]), (3_000_000, &serde_json::json!(["src"])));
+    assert_eq!((setup["alpha"].as_f64(), unused), (Some(0.2), 1.into()));
+    let (setup, _) = of("--tau 2ms --alpha 5% --by conn");
+    assert_eq!((number(&setup, "/tau_ns"), &setup["granularities"]), (2_000_000, &serde_json::json!(["conn"])));
+    assert_eq!(setup["alpha"].as_f64(), Some(0.05));
+}
+
+/// The constants that stand for "not told otherwise" are what the command line has by default.
+#[test]
+fn defaults_are_what_they_are_taken_for() {
+    let setup = lines("")[0]["setup"].clone();
+    assert_eq!(setup["alpha"].as_f64(), Some(queuescope::args::DEFAULT_ALPHA));
+    let by: Vec<_> = queuescope::args::Keys::DEFAULT.iter().map(ToString::to_string).collect();
+    assert_eq!(setup["granularities"], serde_json::json!(by));
+}
