@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 CARGO ?= cargo
 
-.PHONY: help demo test setup setup-test fmt clippy floors licences unit doc fuzz-check fuzz skipped
+.PHONY: help demo test setup setup-test fmt clippy floors licences unit properties doc fuzz-check fuzz skipped
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,10 @@ licences: ## Check the licences of all dependencies
 
 unit: ## Run unit, property, golden, documentation and command tests
 	scripts/unit.sh
+
+properties: ## Run the tests again with other cases of every property; the seed is printed
+	@seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "PROPTEST_RNG_SEED=$$seed"; \
+	  PROPTEST_RNG_SEED=$$seed scripts/unit.sh
 
 doc: ## Build the documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --locked
