@@ -45,6 +45,12 @@ fn counts_agree() {
         let (offered, sent) = (number(link, "/offered_packets"), number(link, "/sent_packets"));
         // What waited as the warm-up ended is sent or dropped after it: at most a full queue.
         assert!(offered.abs_diff(sent + dropped) <= 100, "{words}: {offered} {sent} {dropped}");
+        let groups = list(link, "/groups");
+        assert_eq!(
+            groups.iter().map(|group| group["name"].as_str().unwrap()).collect::<Vec<_>>(),
+            ["downloads", "call"]
+        );
+        assert_eq!(groups.iter().map(|group| number(group, "/sojourn/count")).sum::<u64>(), sent);
         let counted = (number(&sim, "/duration_ns") - number(&sim, "/warmup_ns")) as f64 / 1e9;
         let goodput: f64 = list(&sim, "/groups").iter().map(|group| group["goodput_bps"].as_f64().unwrap()).sum();
         let carried = number(link, "/sent_bytes") as f64 * 8.0 / counted;

@@ -38,6 +38,10 @@ impl Fifo {
     #[inline]
     pub fn pop(&mut self) -> Option<Waiting> {
         let first = self.waiting.pop_front()?;
+        if self.waiting.is_empty() {
+            // Begin anew at the start of the ring: a queue that is mostly empty stays in one cache line and not in all of it.
+            self.waiting.clear();
+        }
         self.backlog.packets -= 1;
         self.backlog.bytes -= first.packet.size;
         Some(first)

@@ -141,8 +141,43 @@ function simLinks(sim) {
     'Links',
     el('p', { class: 'hint' }, 'Delay is the time that packets waited in the queue. A column’s name sorts by it.'),
     rows.element,
+    sim.links.some((link) => link.groups.length) ? linkGroups(sim.links) : null,
     counted.length ? counters(counted) : null,
   );
+}
+
+/** What each group of flows met at each link. */
+function linkGroups(links) {
+  const figure = (title, of, more = {}) => ({
+    key: title,
+    title,
+    value: (row) => (row.sojourn.count ? of(row.sojourn) : -1),
+    show: (row) => timeOf(row.sojourn, of),
+    ...more,
+  });
+  const share = (title, of) => ({
+    key: title,
+    title,
+    value: of,
+    about: 'Of its packets that were sent or dropped',
+    show: (row) => percent(of(row)),
+  });
+  const rows = links.flatMap((link) => link.groups.map((group) => ({ ...group, link: link.name })));
+  return new SortedTable(
+    'Groups of flows at the links',
+    rows,
+    [
+      { key: 'group', title: 'Group', value: (row) => row.name, up: true, cell: (row) => named(row.name, `at ${row.link}`) },
+      { key: 'sent', title: 'Packets', value: (row) => row.sojourn.count, show: (row) => count(row.sojourn.count) },
+      figure('Mean delay', (times) => times.mean_ns),
+      figure('95 %', (times) => times.p95_ns, { label: '95 % under' }),
+      figure('99 %', (times) => times.p99_ns, { label: '99 % under' }),
+      figure('Longest', (times) => times.max_ns),
+      share('Dropped', (row) => row.drop_rate),
+      share('Marked', (row) => row.mark_rate),
+    ],
+    { kind: 'sim-table' },
+  ).element;
 }
 
 /** What the disciplines counted themselves. */

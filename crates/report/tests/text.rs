@@ -29,6 +29,9 @@ scenario  two kinds of flows
 
         rate     busy      delay      95 %      99 %   dropped    marked  link
    20.0 Mb/s  100.0 %    36.6 ms   54.0 ms   58.2 ms    11.2 %     4.0 %  bottleneck red
+                         36.6 ms   54.0 ms   58.2 ms    11.2 %     4.0 %    downloads
+                         33.5 ms   49.5 ms   53.4 ms    11.2 %     4.0 %    pages
+                         5.49 ms   8.10 ms   8.73 ms         -         -    call
            dropped: 2,704 early, 1,352 overlimit
            marked: 1,432 early
            4.06 ms of link time lost to drops behind the queue
@@ -59,6 +62,7 @@ fn what_is_not_there_has_no_table() {
     sim.links.truncate(1);
     sim.links[0].sojourn = Default::default();
     sim.links[0].drops.clear();
+    sim.links[0].groups.clear();
     (sim.links[0].marks, sim.links[0].wasted_ns) = (Default::default(), 0);
     (sim.links[0].drop_rate, sim.links[0].mark_rate) = (0.0, 0.0);
     sim.groups.truncate(1);

@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "bottleneck: {:.1} % busy, {} drops, mean sojourn {}",
         link.sent.bytes.0 as f64 * 800.0 / (rate.bits_per_second() as f64 * seconds as f64),
         link.drops.iter().sum::<u64>(),
-        Nanos(link.sojourn.as_ref().and_then(Times::mean).unwrap_or(0.0) as u64)
+        Nanos(link.sojourn().as_ref().and_then(Times::mean).unwrap_or(0.0) as u64)
     );
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use queuescope_queue::{Headers, Host};
 use queuescope_tcp::{AlgorithmParams, CongestionControl, Controller, Receiver, Segment, Sender, TcpParams};
-use queuescope_wire::{Class, Ecn, FlowId, FlowKey, Nanos};
+use queuescope_wire::{Class, Ecn, FlowKey, Nanos};
 
-use crate::packets::{OnItsWay, Owner, connection_key};
+use crate::packets::{Kind, OnItsWay, Owner, connection_key, flow_id};
 
 /// How the connections of a group of flows behave.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub(crate) struct Place {
     pub index: u32,
     /// Its number, in the order of starting.
     pub number: u64,
+    /// The group of flows that it is of.
+    pub group: u32,
     /// The ways of data and of acknowledgements.
     pub routes: [u32; 2],
     pub hosts: [Host; 2],
@@ -115,21 +117,14 @@ impl FlowRecord {
 }
 
 impl Connection {
-    pub fn new(
-        transport: &Transport,
-        place: Place,
-        (workload, group): (u32, u32),
-        bytes: Option<u64>,
-        seed: u64,
-        now: Nanos,
-    ) -> Self {
+    pub fn new(transport: &Transport, place: Place, workload: u32, bytes: Option<u64>, seed: u64, now: Nanos) -> Self {
         let tcp = &transport.tcp;
         let control =
             Controller::new(&transport.algorithm, tcp.mss, u64::from(tcp.initial_window) * u64::from(tcp.mss), seed);
         let receiver = Receiver::new(&transport.tcp, control.ecn());
         let record = FlowRecord {
             number: place.number,
-            group,
+            group: place.group,
             key: connection_key(place.hosts, place.number),
             hosts: place.hosts,
             started: now,
@@ -173,33 +168,26 @@ impl Connection {
 
     /// A segment as a packet: of data, or the other way.
     #[inline]
-    pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> OnItsWay {
-        let Place { index, number, routes, hosts, network_header, class, l4s } = place;
+    pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> (OnItsWay, Headers) {
+        let Place { index, number, group, routes, hosts, network_header, class, l4s } = place;
         let way = usize::from(!data);
-        OnItsWay {
-            headers: Headers {
-                source: hosts[way],
-                destination: hosts[1 - way],
-                reverse: flow_id(number, !data),
-                tcp: Some(segment),
-                activity: None,
-                fed_back: false,
-            },
-            flow: flow_id(number, data),
-            number,
+        let (source, destination) = (hosts[way], hosts[1 - way]);
+        let kinds = if data { [Kind::Data, Kind::Acknowledgements] } else { [Kind::Acknowledgements, Kind::Data] };
+        let [flow, reverse] = kinds.map(|kind| flow_id(number, kind));
+        let headers = Headers { source, destination, reverse, tcp: Some(segment), activity: None, fed_back: false };
+        let packet = OnItsWay {
+            flow,
+            // Fewer than 2^32: a record of each is kept.
+            number: number as u32,
+            group,
+            hosts: [source, destination],
             bytes: network_header + segment.header_bytes() + segment.length,
             ecn: if l4s && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn },
             class,
             route: routes[way],
             hop: 0,
             owner: if data { Owner::Receiver(index) } else { Owner::Sender(index) },
-        }
+        };
+        (packet, headers)
     }
-}
-
-/// The flow of a connection's data, or of its acknowledgements. The numbers begin anew after 2^30 connections: by then
-/// nothing knows of the first.
-#[inline]
-fn flow_id(number: u64, data: bool) -> FlowId {
-    FlowId(((number as u32) & ((1 << 30) - 1)) << 1 | u32::from(!data))
 }

@@ -33,7 +33,7 @@ pub mod workload;
 pub use build::{Built, Files, Group, build, files_of};
 pub use connection::{FlowRecord, Progress, Transport};
 pub use error::BuildError;
-pub use link::{LinkRate, LinkStats};
+pub use link::{GroupStats, LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
 pub use replay::{Output, Replay};

@@ -85,8 +85,19 @@ pub struct LinkStats {
     pub wasted: Nanos,
     /// The longest queue that a packet met, in bytes.
     pub longest: ByteCount,
-    /// Sojourn times of packets that were sent, if they are recorded.
-    pub sojourn: Option<Times>,
+    /// The same of each group of flows, by its number, as far as any came.
+    groups: Option<Vec<GroupStats>>,
+}
+
+/// What was counted of a group of flows at a link whose queue is measured, since the warm-up.
+#[derive(Debug, Clone, Default)]
+pub struct GroupStats {
+    /// Sojourn times of packets that were sent.
+    pub sojourn: Times,
+    /// Packets that were dropped.
+    pub dropped: u64,
+    /// Packets that were marked.
+    pub marked: u64,
 }
 
 impl Link {
@@ -183,23 +194,50 @@ impl LinkStats {
             marks: [0; MarkReason::ALL.len()],
             wasted: Nanos::ZERO,
             longest: ByteCount(0),
-            sojourn: measured.then(Times::new),
+            groups: measured.then(Vec::new),
         }
     }
 
     /// Counts from nothing.
     pub(crate) fn reset(&mut self) {
-        let measured = self.sojourn.is_some();
-        *self = Self::new(measured);
+        *self = Self::new(self.is_measured());
+    }
+
+    /// Whether sojourn times and groups of flows are recorded.
+    pub fn is_measured(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// Sojourn times of packets that were sent, if they are recorded.
+    pub fn sojourn(&self) -> Option<Times> {
+        let mut all = Times::new();
+        for group in self.groups.as_ref()? {
+            all.add(&group.sojourn);
+        }
+        Some(all)
+    }
+
+    /// What was counted of each group of flows, by its number; nothing of the last ones if no packet of theirs came.
+    pub fn groups(&self) -> &[GroupStats] {
+        self.groups.as_deref().unwrap_or_default()
     }
 
     #[inline]
-    pub(crate) fn departed(&mut self, departure: &Departure) {
+    pub(crate) fn departed(&mut self, departure: &Departure, group: u32) {
         self.sent.packets += 1;
         self.sent.bytes += departure.packet.size;
-        if let Some(times) = &mut self.sojourn {
-            times.record(departure.sojourn());
+        if let Some(group) = self.group(group) {
+            group.sojourn.record(departure.sojourn());
         }
+    }
+
+    #[inline]
+    fn group(&mut self, group: u32) -> Option<&mut GroupStats> {
+        let groups = self.groups.as_mut()?;
+        if groups.len() <= group as usize {
+            groups.resize_with(group as usize + 1, GroupStats::default);
+        }
+        groups.get_mut(group as usize)
     }
 }
 
@@ -218,11 +256,18 @@ impl<O: Observer> Sink for LinkSink<'_, O> {
         self.stats.drops[dropped.reason as usize] += 1;
         let packet = self.packets.remove(dropped.packet.id);
         self.gone.push(packet.owner);
+        if let Some(group) = self.stats.group(packet.group) {
+            group.dropped += 1;
+        }
         self.observer.dropped(self.link, dropped, &packet);
     }
 
     fn marked(&mut self, packet: &Packet, reason: MarkReason, now: Nanos) {
         self.stats.marks[reason as usize] += 1;
-        self.observer.marked(self.link, packet, reason, now, self.packets.at(packet.id));
+        let on_its_way = self.packets.at(packet.id);
+        if let Some(group) = self.stats.group(on_its_way.group) {
+            group.marked += 1;
+        }
+        self.observer.marked(self.link, packet, reason, now, on_its_way);
     }
 }

@@ -43,8 +43,8 @@ pub(crate) struct Switch {
 pub(crate) enum Arrival {
     /// It goes on.
     OnItsWay,
-    /// It is where it was to go.
-    There(OnItsWay),
+    /// It is where it was to go, and waits there for whoever takes it.
+    There(PacketId),
 }
 
 impl Network {
@@ -111,9 +111,9 @@ impl Network {
 
     /// A new packet starts on its way, from the host at the beginning of its route.
     #[inline]
-    pub fn send(&mut self, packet: OnItsWay, observer: &mut impl Observer) {
+    pub fn send(&mut self, packet: OnItsWay, headers: Headers, observer: &mut impl Observer) {
         let link = self.routes[packet.route as usize][0];
-        let id = self.packets.insert(packet);
+        let id = self.packets.insert(packet, headers);
         self.offer(link, id, observer);
     }
 
@@ -122,8 +122,10 @@ impl Network {
     pub fn arrive(&mut self, link: u32, observer: &mut impl Observer) -> Arrival {
         let sent = &mut self.links[link as usize].sent;
         let Some((_, id)) = sent.pop_front() else { return Arrival::OnItsWay };
-        if let Some((next, _)) = sent.front() {
-            self.events.push(*next, Event::Arrive(link));
+        match sent.front() {
+            Some((next, _)) => self.events.push(*next, Event::Arrive(link)),
+            // The next begins at the start of the ring, which is in the caches.
+            None => sent.clear(),
         }
         let packet = self.packets.at(id);
         packet.hop += 1;
@@ -135,9 +137,8 @@ impl Network {
                 Arrival::OnItsWay
             }
             None => {
-                let packet = self.packets.remove(id);
-                observer.delivered(id, &packet, self.now);
-                Arrival::There(packet)
+                observer.delivered(id, packet, self.now);
+                Arrival::There(id)
             }
         }
     }
@@ -234,7 +235,7 @@ impl Network {
         let id = departure.packet.id;
         let on_its_way = self.packets.at(id);
         on_its_way.ecn = departure.packet.ecn;
-        link.stats.departed(departure);
+        link.stats.departed(departure, on_its_way.group);
         observer.departed(link.id, departure, on_its_way);
         let arrives = link.transmitter.finished_at().saturating_add(link.delay);
         if link.sent.is_empty() {
@@ -277,7 +278,7 @@ impl Network {
         let now = self.now;
         let link = &mut self.links[index as usize];
         let Some((switch, port)) = link.switch else { return };
-        let mut headers = self.packets.at(packet.id).headers;
+        let mut headers = *self.packets.headers(packet.id);
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
         let verdict = self.switches[switch as usize].pipeline.ingress(port, &mut packet, &mut headers, now, &mut sink);
@@ -301,7 +302,7 @@ impl Network {
     fn through_egress(&mut self, index: u32, mut departure: Departure, observer: &mut impl Observer) {
         let link = &mut self.links[index as usize];
         let Some((switch, port)) = link.switch else { return };
-        let mut headers = self.packets.at(departure.packet.id).headers;
+        let mut headers = *self.packets.headers(departure.packet.id);
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
         let verdict = self.switches[switch as usize].pipeline.egress(port, &mut departure, &mut headers, &mut sink);
@@ -318,9 +319,8 @@ impl Network {
         match verdict {
             Egress::Send => self.transmit(index, &departure, observer),
             Egress::SendAndFeedBack => {
-                let mut copy = *self.packets.at(packet.id);
-                (copy.headers.fed_back, copy.owner) = (true, Owner::Switch);
-                let copy = self.packets.insert(copy);
+                let copy = OnItsWay { owner: Owner::Switch, ..*self.packets.at(packet.id) };
+                let copy = self.packets.insert(copy, Headers { fed_back: true, ..headers });
                 self.recirculate(switch, index, copy);
                 self.transmit(index, &departure, observer);
             }
@@ -337,8 +337,9 @@ impl Network {
     /// What a program wrote into a packet stays there.
     #[inline]
     fn rewrite(&mut self, packet: &Packet, headers: &Headers) {
+        *self.packets.headers(packet.id) = *headers;
         let on_its_way = self.packets.at(packet.id);
-        (on_its_way.headers, on_its_way.ecn, on_its_way.class) = (*headers, packet.ecn, packet.class);
+        (on_its_way.ecn, on_its_way.class) = (packet.ecn, packet.class);
     }
 
     fn recirculate(&mut self, switch: u32, link: u32, id: PacketId) {

@@ -3,10 +3,12 @@
 use queuescope_queue::{Headers, Host};
 use queuescope_wire::{Class, Ecn, Family, FlowId, FlowKey, PacketId};
 
-/// Packets on their way.
+/// Packets on their way. What each link needs of them is apart from what only ends and programs read, so that as many as
+/// possible stay in the caches.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
     slots: Vec<OnItsWay>,
+    headers: Vec<Headers>,
     free: Vec<u32>,
     sent: u64,
 }
@@ -14,12 +16,14 @@ pub(crate) struct Packets {
 /// What is known of a packet beside what queues see.
 #[derive(Debug, Clone, Copy)]
 pub struct OnItsWay {
-    /// What switches see of it.
-    pub headers: Headers,
     /// Its flow; another flow has it when this one is over.
     pub flow: FlowId,
     /// The number of its connection, or of its source of datagrams.
-    pub number: u64,
+    pub number: u32,
+    /// The group of flows that it is of, by the number that whoever added the flows gave it.
+    pub group: u32,
+    /// Who sent it, and who is to get it.
+    pub hosts: [Host; 2],
     /// Bytes, from the network header on.
     pub bytes: u32,
     /// Its ECN codepoint.
@@ -58,13 +62,47 @@ impl OnItsWay {
     /// Whose packet it is, as a capture would show it: hosts have addresses from 10.0.0.0 on, in the order of nodes, and
     /// connections a port each.
     pub fn key(&self) -> FlowKey {
-        let hosts = [self.headers.source, self.headers.destination];
-        let key = key(hosts, self.number, if self.headers.tcp.is_some() { TCP } else { UDP });
-        if matches!(self.owner, Owner::Sender(_)) {
+        let kind = kind_of(self.flow);
+        let key = key(self.hosts, u64::from(self.number), if kind == Kind::Datagrams { UDP } else { TCP });
+        if kind == Kind::Acknowledgements {
             FlowKey { src_port: key.dst_port, dst_port: key.src_port, ..key }
         } else {
             key
         }
+    }
+}
+
+/// What the packets of a flow are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Data of a connection.
+    Data,
+    /// What its receiver answers.
+    Acknowledgements,
+    /// Datagrams.
+    Datagrams,
+}
+
+/// Flow ids of datagrams are in the upper half of all, those of connections in the lower.
+const FIRST_DATAGRAM_FLOW: u32 = 1 << 31;
+
+/// The flow of the packets of one kind of the connection, or of the flow of datagrams, with this number. Numbers of
+/// connections begin anew after 2^30: by then nothing knows of the first.
+#[inline]
+pub(crate) fn flow_id(number: u64, kind: Kind) -> FlowId {
+    let connection = ((number as u32) & ((1 << 30) - 1)) << 1;
+    FlowId(match kind {
+        Kind::Data => connection,
+        Kind::Acknowledgements => connection | 1,
+        Kind::Datagrams => FIRST_DATAGRAM_FLOW.wrapping_add(number as u32),
+    })
+}
+
+fn kind_of(flow: FlowId) -> Kind {
+    match (flow.0 >= FIRST_DATAGRAM_FLOW, flow.0 & 1) {
+        (true, _) => Kind::Datagrams,
+        (false, 0) => Kind::Data,
+        (false, _) => Kind::Acknowledgements,
     }
 }
 
@@ -98,12 +136,13 @@ impl Packets {
 
     /// A new packet.
     #[inline]
-    pub fn insert(&mut self, packet: OnItsWay) -> PacketId {
+    pub fn insert(&mut self, packet: OnItsWay, headers: Headers) -> PacketId {
         let number = self.sent << SLOT;
         self.sent += 1;
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = packet;
+                self.headers[slot as usize] = headers;
                 PacketId(number | u64::from(slot))
             }
             None => {
@@ -111,6 +150,7 @@ impl Packets {
                 // Whoever runs the simulation stops at MOST; one event sends no more than the margin.
                 debug_assert!(slot < 1 << SLOT);
                 self.slots.push(packet);
+                self.headers.push(headers);
                 PacketId(number | slot as u64)
             }
         }
@@ -128,7 +168,13 @@ impl Packets {
         &mut self.slots[slot(id)]
     }
 
-    /// It is there, or lost.
+    /// What its ends and programs see of it.
+    #[inline]
+    pub fn headers(&mut self, id: PacketId) -> &mut Headers {
+        &mut self.headers[slot(id)]
+    }
+
+    /// It is there, or lost. Its headers can be read until another is inserted.
     #[inline]
     pub fn remove(&mut self, id: PacketId) -> OnItsWay {
         self.free.push(slot(id) as u32);

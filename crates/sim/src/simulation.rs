@@ -5,7 +5,7 @@ use crate::connection::{Connection, FlowRecord, Place, Transport};
 use crate::event::Event;
 use crate::link::LinkStats;
 use crate::network::{Arrival, Network};
-use crate::packets::{OnItsWay, Owner};
+use crate::packets::{Kind, OnItsWay, Owner, flow_id};
 use crate::sample::{FlowSample, LinkSample, Sample};
 use crate::topology::{LinkId, NodeId, Routes, Topology};
 use crate::traffic::{DATAGRAM_HEADERS, Datagram, DatagramParams, DatagramRecord, Source, Traffic, Workload};
@@ -13,13 +13,11 @@ use crate::workload::FlowStart;
 use crate::{BuildError, seed};
 use queuescope_queue::{Headers, Host};
 use queuescope_tcp::CongestionControl;
-use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
+use queuescope_wire::{Backlog, ByteCount, Nanos, PacketId};
 use std::collections::BTreeMap;
 
 /// Flows that a sample has at most.
 const FLOWS_SAMPLED: usize = 64;
-/// Flow ids of datagrams are in the upper half of all, those of connections in the lower.
-const FIRST_DATAGRAM_FLOW: u32 = 1 << 31;
 
 /// Traffic over a network. It does the same for the same topology, traffic and seed, whatever the machine.
 #[derive(Debug)]
@@ -165,7 +163,7 @@ impl Simulation {
             Event::Serve(link) => self.network.serve(link, observer),
             Event::Arrive(link) => {
                 if let Arrival::There(packet) = self.network.arrive(link, observer) {
-                    self.receive(&packet, observer);
+                    self.receive(packet, observer);
                 }
             }
             Event::QueueTimer(link) => self.network.on_queue_timer(link),
@@ -183,9 +181,10 @@ impl Simulation {
 
     /// A packet is where it was to go.
     #[inline]
-    fn receive(&mut self, packet: &OnItsWay, observer: &mut impl Observer) {
+    fn receive(&mut self, id: PacketId, observer: &mut impl Observer) {
         let now = self.network.now;
-        match (packet.owner, &packet.headers.tcp) {
+        let packet = self.network.packets.remove(id);
+        match (packet.owner, &self.network.packets.headers(id).tcp) {
             (Owner::Receiver(index), Some(segment)) => {
                 let connection = &mut self.traffic.connections[index as usize];
                 connection.on_their_way -= 1;
@@ -215,7 +214,8 @@ impl Simulation {
         let place = connection.place;
         while let Some((segment, ecn)) = connection.sender.transmit(now) {
             connection.on_their_way += 1;
-            self.network.send(Connection::packet(place, true, segment, ecn), observer);
+            let (packet, headers) = Connection::packet(place, true, segment, ecn);
+            self.network.send(packet, headers, observer);
         }
         if let Some(due) = connection.sender.next_timer()
             && due < connection.sender_timer
@@ -236,7 +236,8 @@ impl Simulation {
         let place = connection.place;
         while let Some((segment, ecn)) = connection.receiver.transmit(now) {
             connection.on_their_way += 1;
-            self.network.send(Connection::packet(place, false, segment, ecn), observer);
+            let (packet, headers) = Connection::packet(place, false, segment, ecn);
+            self.network.send(packet, headers, observer);
         }
         if let Some(due) = connection.receiver.next_timer()
             && due < connection.receiver_timer
@@ -302,8 +303,8 @@ impl Simulation {
         let hosts = nodes.map(|node| Host(node.0));
         let Transport { tcp, class, l4s, .. } = transport;
         let (network_header, class, l4s) = (tcp.network_header, *class, *l4s);
-        let place = Place { index: free, number, routes: [there, back], hosts, network_header, class, l4s };
-        let mut connection = Connection::new(transport, place, (index, group), start.bytes, seed, now);
+        let place = Place { index: free, number, group, routes: [there, back], hosts, network_header, class, l4s };
+        let mut connection = Connection::new(transport, place, index, start.bytes, seed, now);
         connection.sender.connect(now);
         match traffic.connections.get_mut(free as usize) {
             Some(old) => *old = connection,
@@ -334,14 +335,15 @@ impl Simulation {
             self.network.events.push(next.at.max(self.network.now), Event::Datagram(index));
         }
         let number = source.first.wrapping_add(flow);
-        let flow = FlowId(FIRST_DATAGRAM_FLOW.wrapping_add(number));
+        let flow = flow_id(u64::from(number), Kind::Datagrams);
         source.record.sent.packets += 1;
         source.record.sent.bytes += size;
         let [from, to] = source.hosts;
         let packet = OnItsWay {
-            headers: Headers::plain(from, to, flow),
             flow,
-            number: u64::from(number),
+            number,
+            group: source.record.group,
+            hosts: source.hosts,
             bytes: u32::try_from(size.0).unwrap_or(u32::MAX),
             ecn: source.ecn,
             class: source.class,
@@ -349,7 +351,7 @@ impl Simulation {
             hop: 0,
             owner: Owner::Datagrams(index),
         };
-        self.network.send(packet, observer);
+        self.network.send(packet, Headers::plain(from, to, flow), observer);
     }
 
     /// Packets that were dropped are on their way no more.
@@ -396,7 +398,7 @@ impl Simulation {
     fn sample(&mut self) {
         let Some(interval) = self.interval else { return };
         self.network.events.push(self.network.now.saturating_add(interval), Event::Sample);
-        let measured = self.network.links.iter().filter(|link| link.stats.sojourn.is_some());
+        let measured = self.network.links.iter().filter(|link| link.stats.is_measured());
         let links = measured.map(|link| LinkSample {
             link: link.id,
             backlog: link.queue.backlog(),
@@ -440,7 +442,7 @@ impl Simulation {
 
     /// The links whose sojourn times are recorded.
     pub fn measured(&self) -> impl Iterator<Item = LinkId> {
-        self.network.links.iter().filter(|link| link.stats.sojourn.is_some()).map(|link| link.id)
+        self.network.links.iter().filter(|link| link.stats.is_measured()).map(|link| link.id)
     }
 
     /// The name of what manages a link's queue, and what that counted since the start.

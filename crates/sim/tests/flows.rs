@@ -5,7 +5,7 @@ mod common;
 use common::{Setting, run};
 use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
 use queuescope_sim::workload::FlowStart;
-use queuescope_sim::{FlowRecord, NodeId, Simulation};
+use queuescope_sim::{FlowRecord, GroupStats, NodeId, Simulation};
 use queuescope_tcp::Algorithm;
 use queuescope_wire::{ByteCount, Nanos};
 
@@ -74,6 +74,38 @@ fn flows_share() {
     for bytes in got {
         assert!((0.23..0.27).contains(&(bytes as f64 / total as f64)), "{bytes} of {total}");
     }
+}
+
+/// What a link counts of each group adds up to what it counts of all; and the group with a queue to itself waits less.
+#[test]
+fn a_link_tells_groups_apart() {
+    let discipline = DisciplineParams::defaults().into_iter().find(|params| params.name() == "fq-codel").unwrap();
+    let setting = Setting { flows: 4, discipline, ..Setting::default() };
+    let (mut simulation, from, to) = setting.network();
+    for group in 0..4 {
+        let (from, to) = (from[group].0 as usize, to[group].0 as usize);
+        let starts: Vec<_> = match group {
+            // The third group has nothing to send.
+            2 => Vec::new(),
+            // Small transfers: never more than a packet in the queue.
+            3 => (1..100).map(|n| FlowStart { at: Nanos(n * 150_000_000), from, to, bytes: Some(1_000) }).collect(),
+            _ => vec![FlowStart { at: Nanos::ZERO, from, to, bytes: None }],
+        };
+        simulation.add_flows(group as u32, setting.transport(), None, starts.into_iter());
+    }
+    simulation.run_until(Nanos(15_000_000_000), &mut ());
+    let bottleneck = simulation.measured().next().unwrap();
+    let stats = simulation.link(bottleneck);
+    let groups = stats.groups();
+    let sum = |of: fn(&GroupStats) -> u64| groups.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|group| group.sojourn.count()), stats.sent.packets);
+    assert_eq!(sum(|group| group.dropped), stats.drops.iter().sum::<u64>());
+    assert_eq!(sum(|group| group.marked), stats.marks.iter().sum::<u64>());
+    assert!(sum(|group| group.dropped) > 0);
+    assert_eq!(stats.sojourn().unwrap().count(), stats.sent.packets);
+    assert_eq!((groups.len(), groups[2].sojourn.count()), (4, 0));
+    let mean = |group: usize| groups[group].sojourn.mean().unwrap();
+    assert!(mean(3) * 5.0 < mean(0) && mean(3) * 5.0 < mean(1), "{} {} {}", mean(0), mean(1), mean(3));
 }
 
 /// What a link sent, bit by bit, is what came out of it: payload, headers, and what was sent in vain.

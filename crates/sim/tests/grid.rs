@@ -66,7 +66,7 @@ fn row(table: &mut String, (key, queue): (&str, &str), algorithm: Algorithm) {
     let seconds = (simulation.now() - simulation.warmup()).as_secs_f64();
     let delivered: u64 = simulation.flows().iter().map(|flow| flow.counted().delivered).sum();
     let stats = simulation.link(link);
-    let times = stats.sojourn.as_ref().unwrap();
+    let times = stats.sojourn().unwrap();
     writeln!(
         table,
         "| {queue} | {algorithm} | {:.0} | {} | {:.0} | {} | {} | {} | {} |",

@@ -2,10 +2,10 @@
 
 use queuescope_queue::{DropReason, MarkReason};
 use queuescope_report::model::{
-    Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkSample, SimSample, SimTimes, SweepTotals,
+    Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes, SweepTotals,
 };
 use queuescope_sim::summary::Times;
-use queuescope_sim::{DatagramRecord, FlowRecord, Group, LinkId, Sample, Simulation, summary};
+use queuescope_sim::{DatagramRecord, FlowRecord, Group, GroupStats, LinkId, LinkStats, Sample, Simulation, summary};
 use queuescope_wire::{Granularity, Nanos};
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub fn tell(simulation: &Simulation, about: About) -> Sim {
     let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
     let group_name = |group: u32| about.groups.get(group as usize).map_or_else(String::new, |group| group.name.clone());
     Sim {
-        links: simulation.measured().map(|id| link(simulation, id)).collect(),
+        links: simulation.measured().map(|id| link(simulation, id, &about.groups)).collect(),
         groups: groups(simulation, &flows, &about.groups, times),
         flows: first
             .map(|flow| SimFlow {
@@ -78,7 +78,7 @@ pub fn totals(simulation: &Simulation) -> SweepTotals {
     }
 }
 
-fn link(simulation: &Simulation, id: LinkId) -> SimLink {
+fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
     let (params, stats) = (simulation.topology().link(id), simulation.link(id));
     let rate = params.rate.mean();
     let (discipline, counters) = simulation.discipline(id);
@@ -101,9 +101,23 @@ fn link(simulation: &Simulation, id: LinkId) -> SimLink {
         mark_rate: share(stats.marks.iter().sum()),
         wasted_ns: stats.wasted.0,
         longest_queue_bytes: stats.longest.0,
-        sojourn: stats.sojourn.as_ref().map(told).unwrap_or_default(),
+        sojourn: stats.sojourn().as_ref().map(told).unwrap_or_default(),
+        groups: link_groups(stats, groups),
         counters: counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),
     }
+}
+
+/// The groups that came to a link, if there are several.
+fn link_groups(stats: &LinkStats, groups: &[Group]) -> Vec<SimLinkGroup> {
+    let came = |group: &GroupStats| group.sojourn.count() + group.dropped;
+    let there: Vec<_> = groups.iter().zip(stats.groups()).filter(|(_, stats)| came(stats) > 0).collect();
+    let told = |(group, stats): &(&Group, &GroupStats)| SimLinkGroup {
+        name: group.name.clone(),
+        drop_rate: stats.dropped as f64 / came(stats) as f64,
+        mark_rate: stats.marked as f64 / came(stats) as f64,
+        sojourn: told(&stats.sojourn),
+    };
+    if there.len() > 1 { there.iter().map(told).collect() } else { Vec::new() }
 }
 
 /// The reasons that there were.

@@ -69,8 +69,23 @@ pub struct SimLink {
     pub longest_queue_bytes: u64,
     /// Sojourn times in the queue, of packets that were sent.
     pub sojourn: SimTimes,
+    /// The same of each group of flows that came, where there are several.
+    pub groups: Vec<SimLinkGroup>,
     /// What the discipline counted itself.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// A group of flows at a link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SimLinkGroup {
+    /// The group's name.
+    pub name: String,
+    /// Packets dropped, as a share of those that were sent or dropped.
+    pub drop_rate: f64,
+    /// Packets marked, as a share of those that were sent or dropped.
+    pub mark_rate: f64,
+    /// Sojourn times in the queue, of packets that were sent.
+    pub sojourn: SimTimes,
 }
 
 /// Times of many packets or flows. Percentiles are good to a thousandth.

@@ -56,6 +56,18 @@ fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
             plain(&link.name),
             plain(&link.discipline)
         )?;
+        for group in &link.groups {
+            writeln!(
+                out,
+                "  {:>10}  {:>7}  {}  {:>8}  {:>8}    {DIM}{}{DIM:#}",
+                "",
+                "",
+                times(&group.sojourn),
+                share(group.drop_rate),
+                share(group.mark_rate),
+                plain(&group.name)
+            )?;
+        }
         reasons("dropped", &link.drops, out)?;
         reasons("marked", &link.marks, out)?;
         if link.wasted_ns > 0 {

@@ -87,7 +87,15 @@ pub fn simulation() -> Sim {
         }
     }
     let flows: Vec<SimFlow> = flows.into_iter().map(|flow| finished(flow.flow)).collect();
-    let bottleneck = link("bottleneck", RATE_BPS, (sent_all, drops_all, marks_all), deepest as u64);
+    let mut bottleneck = link("bottleneck", RATE_BPS, (sent_all, drops_all, marks_all), deepest as u64);
+    bottleneck.groups = [("downloads", 16_000, 60), ("pages", 15_000, 55), ("call", 1_000, 9)]
+        .map(|(name, packets, longest_ms)| SimLinkGroup {
+            name: name.into(),
+            drop_rate: if name == "call" { 0.0 } else { bottleneck.drop_rate },
+            mark_rate: if name == "call" { 0.0 } else { bottleneck.mark_rate },
+            sojourn: times(packets, longest_ms * 1_000_000),
+        })
+        .into();
     Sim {
         name: "two kinds of flows".into(),
         about: Some("Downloads share a short buffer with pages that come and go.".into()),
@@ -176,6 +184,7 @@ fn link(name: &str, rate_bps: u64, (sent_bytes, drops, marks): (u64, u64, u64), 
         wasted_ns: drops * 1_000,
         longest_queue_bytes: deepest,
         sojourn: times(sent_packets, longest),
+        groups: Vec::new(),
         counters: counts(&[("adaptations", drops)]),
     }
 }

@@ -48,7 +48,7 @@ impl Flight {
     pub(crate) fn new(start: u64, mss: u32) -> Self {
         Self {
             mss: u64::from(mss.max(1)),
-            ring: VecDeque::with_capacity(64),
+            ring: VecDeque::new(),
             una: start,
             next: start,
             fin: false,
