@@ -102,6 +102,9 @@ pub struct Ack {
     pub smoothed_rtt: Nanos,
     /// What the sender was doing when the ACK came.
     pub phase: Phase,
+    /// The window in force: while losses are repaired or a mark is answered, what the rate reduction has left; with the ACK
+    /// that ends a recovery, what it had left.
+    pub window: u64,
     /// Of `acked`, the bytes whose ACKs said that they had been marked (RFC 8257 section 3.3), and whether this ACK has
     /// the echo.
     pub marked: u64,

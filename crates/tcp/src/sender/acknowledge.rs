@@ -103,6 +103,7 @@ impl<C: CongestionControl> Sender<C> {
         let ends_loss =
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
         let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
+        let held = (self.phase == Phase::Recovery).then(|| self.window());
         self.leave_phase(advanced, now);
         let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
@@ -124,6 +125,16 @@ impl<C: CongestionControl> Sender<C> {
             RateMethod::Ns3 => self.flight.lost().abs_diff(lost_before),
         };
         let rate = self.delivery.sample(&tally, changed, self.rtt.least(), now);
+        let counts_causes = self.params.reduction_counts_causes;
+        if self.reduces() && counts_causes {
+            let times = match self.phase {
+                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
+                _ => u32::from(newly_reduced),
+            };
+            for _ in 0..times {
+                self.reduce(&tally, advanced, lost);
+            }
+        }
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
@@ -137,6 +148,7 @@ impl<C: CongestionControl> Sender<C> {
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
                 phase: if disorder { Phase::Disorder } else { self.phase },
+                window: held.filter(|_| self.phase == Phase::Open).unwrap_or_else(|| self.window()),
                 marked: if echo { acked } else { 0 },
                 echo,
                 window_limited: self.window_limited(),
@@ -144,15 +156,9 @@ impl<C: CongestionControl> Sender<C> {
             };
             self.control.on_ack(&ack, now);
         }
-        if self.reduces() {
-            let times = match self.phase {
-                _ if !self.params.reduction_counts_causes => u32::from(tally.delivered > 0),
-                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
-                _ => u32::from(advanced) + u32::from(newly_reduced),
-            };
-            for _ in 0..times {
-                self.reduce(&tally, advanced, lost);
-            }
+        let reduces_after = if counts_causes { advanced && self.phase == Phase::Reduced } else { tally.delivered > 0 };
+        if self.reduces() && reduces_after {
+            self.reduce(&tally, advanced, lost);
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
             self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);

@@ -53,6 +53,7 @@ impl Peer {
                     rtt: None,
                     smoothed_rtt: Nanos(rtt * 1_000),
                     phase: self.phase,
+                    window,
                     marked: marked * acked,
                     echo: marked == 1,
                     window_limited: true,

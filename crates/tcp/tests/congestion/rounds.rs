@@ -60,6 +60,7 @@ impl Rounds {
             rtt: Some(rtt),
             smoothed_rtt: rtt,
             phase: self.phase,
+            window: control.window(),
             marked: if marked { bytes } else { 0 },
             echo: marked,
             window_limited: self.limited,
