@@ -53,6 +53,7 @@ impl<C: CongestionControl> Sender<C> {
         if segment.ack < old_una || segment.ack > self.flight.next() {
             return;
         }
+        let (phase_before, duplicates_before) = (self.phase, self.duplicates);
         let in_flight_before = self.flight.in_network();
         let outstanding_before = self.flight.outstanding();
         let same_window = self.update_peer_window(segment);
@@ -138,6 +139,18 @@ impl<C: CongestionControl> Sender<C> {
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
+            let counted = match self.phase {
+                _ if !self.params.disorder => acked,
+                // So ns-3 tells of a duplicate, and of whatever advances in recovery: as one segment. What told of disorder
+                // has been told of as one each.
+                _ if !advanced && outstanding_before == 0 => 0,
+                _ if !advanced => u64::from(self.params.mss),
+                Phase::Recovery => u64::from(self.params.mss),
+                Phase::Open if phase_before == Phase::Open => {
+                    acked.saturating_sub(u64::from(duplicates_before) * u64::from(self.params.mss))
+                }
+                _ => acked,
+            };
             let ack = Ack {
                 acked,
                 delivered: tally.delivered,
@@ -149,7 +162,8 @@ impl<C: CongestionControl> Sender<C> {
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
                 phase: if disorder { Phase::Disorder } else { self.phase },
                 window: held.filter(|_| self.phase == Phase::Open).unwrap_or_else(|| self.window()),
-                marked: if echo { acked } else { 0 },
+                counted,
+                marked: if echo && self.marks.standing { counted } else { 0 },
                 echo,
                 window_limited: self.window_limited(),
                 rate,
@@ -253,6 +267,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// An echoed mark reduces the window once in a window of data (RFC 3168 section 6.1.2).
     fn note_echo(&mut self, echo: bool, advanced: bool, ack: u64, now: Nanos) {
+        self.marks.standing = echo && (advanced || self.marks.standing);
         if !echo || !advanced {
             return;
         }

@@ -200,6 +200,7 @@ fn quiet_ack() -> Ack {
         smoothed_rtt: Nanos(RTT),
         phase: Phase::Open,
         window: 10 * MSS,
+        counted: MSS,
         marked: 0,
         echo: false,
         window_limited: false,

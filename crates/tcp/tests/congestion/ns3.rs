@@ -54,6 +54,7 @@ impl Peer {
                     smoothed_rtt: Nanos(rtt * 1_000),
                     phase: self.phase,
                     window,
+                    counted: acked,
                     marked: marked * acked,
                     echo: marked == 1,
                     window_limited: true,

@@ -65,6 +65,7 @@ fn ack() -> impl Strategy<Value = Ack> {
             smoothed_rtt,
             phase,
             window,
+            counted: acked,
             marked,
             echo,
             window_limited,

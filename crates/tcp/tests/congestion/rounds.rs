@@ -61,6 +61,7 @@ impl Rounds {
             smoothed_rtt: rtt,
             phase: self.phase,
             window: control.window(),
+            counted: bytes,
             marked: if marked { bytes } else { 0 },
             echo: marked,
             window_limited: self.limited,
