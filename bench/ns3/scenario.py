@@ -6,6 +6,8 @@ PACKET = 1500           # what a full segment counts in a queue
 UDP_PACKET = 1000
 LINK_HEADER = 2         # what ns-3's point-to-point links add to a packet
 SLOT_NS = 10_000_000    # flow i starts in the i-th
+# A quantum is a full packet; and the hash of ns-3 puts no two of 50 flows into one queue.
+FQ = ['quantum = "1502B"', 'placement = "number"']
 
 
 def splitmix64(x):
@@ -57,7 +59,7 @@ def discipline(cell, plan):
     if cell["aqm"] in ("codel", "fqcodel"):
         lines = [f"[link.discipline.{'codel' if cell['aqm'] == 'codel' else 'fq-codel'}]", 'flavour = "ns3"',
                  f"ecn = {ecn}"]
-        return lines + ([threshold] if dctcp else []) + (['quantum = "1502B"'] if cell["aqm"] == "fqcodel" else [])
+        return lines + ([threshold] if dctcp else []) + (FQ if cell["aqm"] == "fqcodel" else [])
     lines = ["[link.discipline.red]", f'mean-packet = "{PACKET}B"', f"ecn = {ecn}"]
     if dctcp:
         return lines + ["hard-drop = false", "gentle = false", "weight = 1.0",

@@ -142,6 +142,13 @@ macro_rules! disciplines {
             }
 
             #[inline]
+            fn wants_to_be_asked(&self) -> bool {
+                match self {
+                    $(Self::$Type(discipline) => Discipline::wants_to_be_asked(discipline),)*
+                }
+            }
+
+            #[inline]
             fn next_timer(&self) -> Option<Nanos> {
                 match self {
                     $(Self::$Type(discipline) => Discipline::next_timer(discipline),)*

@@ -16,6 +16,12 @@ pub trait Discipline {
     /// What waits at the moment.
     fn backlog(&self) -> Backlog;
 
+    /// Whether it is to be asked once more, though it is empty, when the link has sent all: it changes by that.
+    #[inline]
+    fn wants_to_be_asked(&self) -> bool {
+        false
+    }
+
     /// When [`Self::on_timer`] is to be called next, if ever. It changes only in calls to this trait's other methods.
     #[inline]
     fn next_timer(&self) -> Option<Nanos> {

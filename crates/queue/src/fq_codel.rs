@@ -8,16 +8,19 @@
 //!
 //! - Linux drops a new queue that is found empty at once when there are no old ones; here, as in the RFC and ns-3, it
 //!   goes through the list of the old ones, which makes no difference to who is served.
+//! - Linux and ns-3 ask for a packet once more when the link has sent all, which turns all queues off: a flow that sends
+//!   again is a new one. The RFC has nothing about that. With ns-3's flavour it is so, else queues stay in their lists.
 //! - After a batch of drops Linux also raises the count of that queue's CoDel. The RFC does not, nor does this.
 //! - A limit in bytes may need more than one batch; there are as many as it takes, so that the limit holds.
-//! - Of several queues with the same most bytes, the one that is served first loses packets (Linux: the lowest number).
+//! - Of several queues with the same most bytes, the one that is served first loses packets (Linux: the lowest number;
+//!   ns-3: the one that had its first packet first).
 
 use crate::codel::{Control, Law, Line};
 use crate::fifo::{Fifo, Waiting};
 use crate::hash_queues::FlowHash;
 use crate::limit::Room;
 use crate::{CodelFlavour, CodelParams, Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
-use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, QueueId};
+use queuescope_wire::{Backlog, ByteCount, Departure, FlowId, Nanos, Packet, QueueId};
 use std::collections::VecDeque;
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -46,8 +49,21 @@ pub struct FqCodelParams {
     pub ecn: bool,
     /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2).
     pub ce_threshold: Option<Nanos>,
-    /// Whose CoDel.
+    /// Whose CoDel; and with ns-3's, its limit of each queue, and which of equally fat queues loses.
     pub flavour: CodelFlavour,
+    /// How a flow gets its queue. By hash (RFC 8290 section 4.1.1).
+    pub placement: Placement,
+}
+
+/// How a flow gets its queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// By a hash of its number and the outlet's seed: by chance some share one.
+    #[default]
+    Hash,
+    /// By its number, modulo how many queues there are: those with neighbouring numbers never share one. For
+    /// comparisons with something whose hash has put its flows apart.
+    Number,
 }
 
 impl Default for FqCodelParams {
@@ -65,6 +81,7 @@ impl Default for FqCodelParams {
             ecn: true,
             ce_threshold,
             flavour,
+            placement: Placement::Hash,
         }
     }
 }
@@ -74,6 +91,7 @@ impl Default for FqCodelParams {
 pub struct FqCodel {
     queue: QueueId,
     hash: FlowHash,
+    placement: Placement,
     room: Room,
     memory_limit: ByteCount,
     quantum: i64,
@@ -81,12 +99,19 @@ pub struct FqCodel {
     /// Whether each queue has the limit too, and drops what comes to it when it is full (ns-3 3.37, whose queues are
     /// `CoDelQueueDisc`s with that limit: so it is with a flow alone, and nothing is dropped from the fattest then).
     each_is_limited: bool,
+    /// Whether the link asks once more when it has sent all, so that all queues become inactive (ns-3, and Linux).
+    asked_when_empty: bool,
+    /// Whether of equally fat queues the one loses that had its first packet first (ns-3, which looks through them in
+    /// this order), not the one that is served first.
+    first_known_loses: bool,
     law: Law,
     flows: Vec<Flow>,
     /// Queues that became active and have not used up their first quantum; the first is served next.
     new: VecDeque<u16>,
     /// The other active queues.
     old: VecDeque<u16>,
+    /// How many queues have ever had a packet.
+    known: u32,
     backlog: Backlog,
     stats: FqCodelStats,
 }
@@ -121,6 +146,8 @@ struct Flow {
     deficit: i64,
     /// Whether it is in one of the lists.
     active: bool,
+    /// Which of all queues it was to have a packet, from 1; 0 if it had none.
+    rank: u32,
 }
 
 impl FqCodel {
@@ -131,15 +158,19 @@ impl FqCodel {
         Self {
             queue: outlet.queue,
             hash: FlowHash::new(outlet.seed, params.queues),
+            placement: params.placement,
             room: Room::new(limit, outlet.rate),
             memory_limit: params.memory_limit.unwrap_or(ByteCount(u64::MAX)),
             quantum: i64::try_from(params.quantum.0).unwrap_or(i64::MAX / 2).clamp(1, i64::MAX / 2),
             drop_batch: params.drop_batch.get(),
             each_is_limited: flavour == CodelFlavour::Ns3,
+            asked_when_empty: flavour == CodelFlavour::Ns3,
+            first_known_loses: flavour == CodelFlavour::Ns3,
             law: Law::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
             flows: (0..queues).map(|_| Flow::default()).collect(),
             new: VecDeque::with_capacity(queues),
             old: VecDeque::with_capacity(queues),
+            known: 0,
             backlog: Backlog::default(),
             stats: FqCodelStats::default(),
         }
@@ -150,13 +181,24 @@ impl FqCodel {
         &self.stats
     }
 
+    /// The number of a flow's queue.
+    #[inline]
+    fn queue_of(&self, flow: FlowId) -> u16 {
+        match self.placement {
+            Placement::Hash => self.hash.queue(flow),
+            Placement::Number => (flow.0 % self.flows.len() as u32) as u16,
+        }
+    }
+
     /// Drops from the queue with the most bytes: half of them, but no more packets than a batch.
     fn drop_from_fattest(&mut self, now: Nanos, sink: &mut impl Sink) {
-        let (mut fattest, mut most) = (None, 0);
+        let (mut fattest, mut most, mut best) = (None, 0, 0);
         for &number in self.new.iter().chain(&self.old) {
-            let Backlog { packets, bytes } = self.flows[usize::from(number)].fifo.backlog();
-            if packets > 0 && (fattest.is_none() || bytes.0 > most) {
-                (fattest, most) = (Some(number), bytes.0);
+            let Flow { fifo, rank, .. } = &self.flows[usize::from(number)];
+            let Backlog { packets, bytes } = fifo.backlog();
+            let instead = bytes.0 > most || self.first_known_loses && bytes.0 == most && *rank < best;
+            if packets > 0 && (fattest.is_none() || instead) {
+                (fattest, most, best) = (Some(number), bytes.0, *rank);
             }
         }
         let Some(fattest) = fattest else { return };
@@ -184,7 +226,7 @@ impl Discipline for FqCodel {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
-        let number = self.hash.queue(packet.flow);
+        let number = self.queue_of(packet.flow);
         let flow = &mut self.flows[usize::from(number)];
         if self.each_is_limited && !self.room.admits(flow.fifo.backlog(), packet.size) {
             self.stats.overlimit += 1;
@@ -197,6 +239,10 @@ impl Discipline for FqCodel {
         if !flow.active {
             flow.active = true;
             flow.deficit = self.quantum;
+            if flow.rank == 0 {
+                self.known += 1;
+                flow.rank = self.known;
+            }
             self.new.push_back(number);
             self.stats.new_flows += 1;
         }
@@ -245,6 +291,11 @@ impl Discipline for FqCodel {
     fn backlog(&self) -> Backlog {
         self.backlog
     }
+
+    #[inline]
+    fn wants_to_be_asked(&self) -> bool {
+        self.asked_when_empty && self.backlog.packets == 0 && !(self.new.is_empty() && self.old.is_empty())
+    }
 }
 
 /// One of the queues, the backlog that it shares, and who is told.
@@ -289,7 +340,7 @@ impl<S: Sink> Line for Shared<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuescope_wire::{Class, Ecn, FlowId, PacketId, Rate};
+    use queuescope_wire::{Class, Ecn, PacketId, Rate};
 
     struct Drops(Vec<(u64, DropReason)>);
 

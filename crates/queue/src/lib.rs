@@ -64,7 +64,7 @@ pub use conquest_aqm::{
 };
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
 pub use dual_pi2::{DualPi2, DualPi2Params, DualPi2Scheduler, DualPi2Stats};
-pub use fq_codel::{FqCodel, FqCodelParams, FqCodelStats};
+pub use fq_codel::{FqCodel, FqCodelParams, FqCodelStats, Placement};
 pub use hash_queues::{HashQueues, HashQueuesParams};
 pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};
 pub use limit::{Limit, LimitError};

@@ -135,6 +135,14 @@ impl Queue {
     }
 
     #[inline]
+    pub fn wants_to_be_asked(&self) -> bool {
+        match self {
+            Self::One(discipline) => discipline.wants_to_be_asked(),
+            Self::Many(_) => false,
+        }
+    }
+
+    #[inline]
     pub fn next_timer(&self) -> Option<Nanos> {
         match self {
             Self::One(discipline) => discipline.next_timer(),

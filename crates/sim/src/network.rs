@@ -221,7 +221,7 @@ impl Network {
             }
         }
         let link = &mut self.links[index as usize];
-        if link.queue.backlog().packets > 0 {
+        if link.queue.backlog().packets > 0 || link.queue.wants_to_be_asked() {
             link.serving = true;
             self.events.push(link.transmitter.free_at(), Event::Serve(index));
         }

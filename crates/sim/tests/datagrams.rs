@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use queuescope_queue::{
-    Discipline, DisciplineParams, DropReason, Dropped, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams,
+    CodelFlavour, Discipline, DisciplineParams, DropReason, Dropped, FqCodel, FqCodelParams, Limit, MarkReason, Outlet,
+    Sink, TailDrop, TailDropParams,
 };
 use queuescope_sim::shapes::{Dumbbell, Wire, add_both};
 use queuescope_sim::{
@@ -134,6 +135,37 @@ proptest! {
                 prop_assert!(stats.sent.bytes.0 <= able, "{} sends {} of {able}", links.link(link).name, stats.sent.bytes.0);
             }
         }
+    }
+}
+
+/// A discipline that wants it is asked once more when the last packet has been sent, not when another came until then.
+#[test]
+fn a_queue_that_wants_to_be_asked_is_asked_at_the_end_of_a_transmission() {
+    // Of 1 ms each: the third comes while the second is sent, and the fourth as the third ends.
+    let times = [0, 1_500_000, 2_400_000, 3_500_000, 10_000_000];
+    for (flavour, became_active) in [(CodelFlavour::Rfc, 1), (CodelFlavour::Ns3, 3)] {
+        let params = FqCodelParams { flavour, ..FqCodelParams::default() };
+        let mut topology = Topology::default();
+        let nodes = ["a", "b"].map(|name| topology.add_node(name));
+        let link = Wire { discipline: DisciplineParams::FqCodel(params), ..wire(8_000_000, 0, Limit::None) };
+        let (link, _) = add_both(&mut topology, ("", ""), (nodes[0], nodes[1]), &link, true);
+        let mut simulation = Simulation::new(topology, 0, Nanos::ZERO).unwrap();
+        let datagrams = times.map(|at| Datagram::from((Nanos(at), ByteCount(1_000))));
+        simulation.add_datagrams(DatagramParams::new(nodes[0], nodes[1]), datagrams.into_iter()).unwrap();
+        simulation.run_until(Nanos(20_000_000), &mut ());
+        assert_eq!(simulation.link(link).sent.packets, 5);
+        assert!(simulation.discipline(link).1.contains(&("new_flows", became_active)), "{flavour:?}");
+
+        let outlet = Outlet { rate: rate(8_000_000), queue: QueueId(0), seed: 0 };
+        let mut replay = Replay::new(FqCodel::new(params, outlet), outlet.rate);
+        let mut log = Log::default();
+        for (id, at) in (0..).zip(times) {
+            let size = ByteCount(1_000);
+            let packet = Packet { id: PacketId(id), flow: FlowId(0), size, class: Class(0), ecn: Ecn::NotEct };
+            replay.arrive(packet, Nanos(at), &mut log);
+        }
+        replay.finish(&mut log);
+        assert_eq!((log.departures.len(), replay.discipline().stats().new_flows), (5, became_active), "{flavour:?}");
     }
 }
 

@@ -102,7 +102,12 @@ pub struct Ack {
     pub smoothed_rtt: Nanos,
     /// What the sender was doing when the ACK came.
     pub phase: Phase,
-    /// Of `acked`, the bytes whose ACKs said that they had been marked (RFC 8257 section 3.3), and whether this ACK has
+    /// The window in force: while losses are repaired or a mark is answered, what the rate reduction has left; with the ACK
+    /// that ends a recovery, what it had left.
+    pub window: u64,
+    /// Bytes that count for the part that is marked: those of `acked`, in most profiles.
+    pub counted: u64,
+    /// Of `counted`, the bytes whose ACKs said that they had been marked (RFC 8257 section 3.3), and whether this ACK has
     /// the echo.
     pub marked: u64,
     /// See `marked`.

@@ -2,8 +2,11 @@
 
 use crate::harness::rate;
 use proptest::prelude::*;
-use queuescope_queue::{Discipline, Dropped, FqCodel, FqCodelParams, Limit, MarkReason, Outlet, Sink};
+use queuescope_queue::{
+    CodelFlavour, Discipline, Dropped, FqCodel, FqCodelParams, Limit, MarkReason, Outlet, Placement, Sink,
+};
 use queuescope_wire::{ByteCount, Class, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
+use std::num::NonZeroU16;
 
 #[derive(Default)]
 struct Drops(Vec<u32>);
@@ -77,6 +80,69 @@ fn overload_costs_the_flow_that_causes_it() {
         }
     }
     assert!(drops.0.len() > 4_000 && drops.0.iter().all(|&flow| flow == 0));
+}
+
+/// ns-3 goes through its queues in the order in which they came to be, and a later one must be fatter to lose. Flow 1 is
+/// known first; flow 0 is to be served first.
+#[test]
+fn of_equally_fat_queues_the_first_that_was_known_loses_in_ns3() {
+    let losers = |flavour| {
+        let mut queue = queue(FqCodelParams { limit: Limit::Packets(4), flavour, ..FqCodelParams::default() });
+        let mut drops = Drops::default();
+        let mut enqueue = |queue: &mut FqCodel, flow| queue.enqueue(packet(0, flow, 1000), Nanos(0), &mut drops);
+        for flow in [1, 0, 1, 0] {
+            enqueue(&mut queue, flow);
+        }
+        // Two of flow 1, which uses up its quantum, and one of flow 0 with half of it left.
+        for flow in [1, 1, 0] {
+            assert_eq!(queue.dequeue(Nanos(0), &mut Drops::default()).unwrap().packet.flow, FlowId(flow));
+        }
+        for flow in [1, 1, 0, 2] {
+            enqueue(&mut queue, flow);
+        }
+        drops.0
+    };
+    assert_eq!(losers(CodelFlavour::Ns3), [1]);
+    assert_eq!([CodelFlavour::Rfc, CodelFlavour::Linux].map(losers), [[0], [0]]);
+}
+
+/// ns-3's traffic control asks once more at the end of a transmission, and so turns the queues off. A flow that comes
+/// after that is new again, one that comes before is not.
+#[test]
+fn a_link_that_has_nothing_to_send_turns_the_queues_of_ns3_off() {
+    let mut drops = Drops::default();
+    for (flavour, asks) in [(CodelFlavour::Rfc, false), (CodelFlavour::Linux, false), (CodelFlavour::Ns3, true)] {
+        let mut queue = queue(FqCodelParams { flavour, ..FqCodelParams::default() });
+        assert!(!queue.wants_to_be_asked());
+        queue.enqueue(packet(0, 0, 100), Nanos(0), &mut drops);
+        queue.enqueue(packet(1, 1, 1514), Nanos(0), &mut drops);
+        queue.dequeue(Nanos(0), &mut drops).unwrap();
+        assert!(!queue.wants_to_be_asked(), "one packet waits");
+        queue.dequeue(Nanos(0), &mut drops).unwrap();
+        assert_eq!(queue.wants_to_be_asked(), asks);
+        if asks {
+            assert!(queue.dequeue(Nanos(0), &mut drops).is_none());
+            assert!(!queue.wants_to_be_asked(), "it was asked");
+        }
+        queue.enqueue(packet(2, 0, 100), Nanos(0), &mut drops);
+        assert_eq!(queue.stats().new_flows, if asks { 3 } else { 2 });
+    }
+}
+
+#[test]
+fn flows_that_are_placed_by_number_share_no_queue() {
+    let active = |placement| {
+        let queues = NonZeroU16::new(16).unwrap();
+        let mut queue = queue(FqCodelParams { queues, placement, ..FqCodelParams::default() });
+        for flow in 100..116 {
+            queue.enqueue(packet(0, flow, 1000), Nanos(0), &mut Drops::default());
+        }
+        // The seventeenth is with the first.
+        queue.enqueue(packet(0, 116, 1000), Nanos(0), &mut Drops::default());
+        queue.stats().new_flows
+    };
+    assert_eq!(active(Placement::Number), 16);
+    assert!(active(Placement::Hash) < 16, "{}", active(Placement::Hash));
 }
 
 proptest! {

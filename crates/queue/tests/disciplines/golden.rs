@@ -5,7 +5,7 @@
 use crate::harness::{Contestant, holds_what_is_promised, long_run};
 use queuescope_queue::{
     CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, FqCodelParams, HashQueuesParams, Limit, Pi2Params,
-    PieParams, RedParams, RedThresholds, TailDropParams,
+    PieParams, Placement, RedParams, RedThresholds, TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::fmt::Write;
@@ -21,6 +21,7 @@ CoDel: 2705 left after 353767 µs on average, 782 dropped (overlimit), 513 dropp
 CoDel, Linux: 2689 left after 356890 µs on average, 804 dropped (overlimit), 507 dropped (target), 2598 marked (target)
 CoDel, ns-3: 2703 left after 369715 µs on average, 886 dropped (overlimit), 411 dropped (target), 2148 marked (target)
 FQ-CoDel: 2670 left after 165398 µs on average, 175 dropped (target), 1155 dropped (fattest-flow), 949 marked (target)
+FQ-CoDel, ns-3: 2686 left after 225964 µs on average, 55 dropped (target), 1259 dropped (fattest-flow), 965 marked (target)
 PIE: 2653 left after 35357 µs on average, 1347 dropped (early)
 PIE, all options: 2624 left after 43763 µs on average, 1376 dropped (early)
 PIE, ns-3: 2641 left after 32080 µs on average, 1359 dropped (early)
@@ -28,7 +29,7 @@ PI2: 2677 left after 440371 µs on average, 1208 dropped (overlimit), 115 droppe
 DualPI2: 2351 left after 11905 µs on average, 1649 dropped (early), 1583 marked (early), 23 marked (threshold)
 ";
 
-fn contestants() -> [(&'static str, DisciplineParams); 14] {
+fn contestants() -> [(&'static str, DisciplineParams); 15] {
     let limit = Limit::Packets(40);
     let queues = NonZeroU16::new(16).unwrap();
     let thresholds = Some(RedThresholds { min: 5.0, max: 15.0 });
@@ -55,6 +56,14 @@ fn contestants() -> [(&'static str, DisciplineParams); 14] {
         ("CoDel, Linux", DisciplineParams::Codel(CodelParams { flavour: CodelFlavour::Linux, ..codel })),
         ("CoDel, ns-3", DisciplineParams::Codel(CodelParams { flavour: CodelFlavour::Ns3, ..codel })),
         ("FQ-CoDel", DisciplineParams::FqCodel(fq_codel)),
+        (
+            "FQ-CoDel, ns-3",
+            DisciplineParams::FqCodel(FqCodelParams {
+                flavour: CodelFlavour::Ns3,
+                placement: Placement::Number,
+                ..fq_codel
+            }),
+        ),
         ("PIE", DisciplineParams::Pie(PieParams { limit, ..PieParams::default() })),
         ("PIE, all options", DisciplineParams::Pie(PieParams { limit, ..PieParams::appendix_b() })),
         ("PIE, ns-3", DisciplineParams::Pie(PieParams::ns3_with_limit(limit))),

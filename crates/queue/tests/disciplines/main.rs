@@ -14,7 +14,7 @@ use harness::{Contestant, Step, holds_what_is_promised};
 use proptest::prelude::*;
 use queuescope_queue::{
     CodelFlavour, CodelParams, DisciplineParams, DropReason, DualPi2Params, DualPi2Scheduler, FqCodelParams,
-    HashQueuesParams, Limit, MarkReason, MultiQueueParams, Pi2Params, PieActivation, PieDelay, PieParams,
+    HashQueuesParams, Limit, MarkReason, MultiQueueParams, Pi2Params, PieActivation, PieDelay, PieParams, Placement,
     RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
@@ -84,6 +84,9 @@ fn contestants() -> Vec<Contestant> {
             .marks(&[Mark::Target]),
         with(Any::Codel(CodelParams { flavour: CodelFlavour::Ns3, ..codel }), packets).drops(&[Overlimit, Target]),
         with(Any::FqCodel(fq), packets).drops(&[FattestFlow, Target]).marks(&[Mark::Target]),
+        with(Any::FqCodel(FqCodelParams { flavour: CodelFlavour::Ns3, placement: Placement::Number, ..fq }), packets)
+            .drops(&[FattestFlow, Target])
+            .marks(&[Mark::Target]),
         with(Any::FqCodel(FqCodelParams { limit: bytes, flavour: CodelFlavour::Linux, ecn: false, ..fq }), bytes)
             .drops(&[FattestFlow, Target]),
         with(Any::FqCodel(FqCodelParams { limit: time, drop_batch: NonZeroU32::MIN, ce_threshold, ..fq }), time)

@@ -158,6 +158,11 @@ fn hystart<K: Keys>(params: &mut HyStartParams, keys: &mut K) {
         &mut params.judges_before_round,
         "Whether the ACK that ends a round trip is its last.",
     );
+    keys.key(
+        "judges-reductions",
+        &mut params.judges_reductions,
+        "Whether ACKs are judged in recovery too, if slow start did not end this way before.",
+    );
 }
 
 fn hystart_plus_plus<K: Keys>(params: &mut HyStartPlusPlusParams, keys: &mut K) {

@@ -6,7 +6,7 @@ use crate::keys::{Keys, Table, choice, fields};
 use crate::value::names;
 use queuescope_queue::{
     AredParams, CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, FqCodelParams, HashQueuesParams, Limit,
-    MultiQueueParams, Pi2Params, PieParams, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler,
+    MultiQueueParams, Pi2Params, PieParams, Placement, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler,
     TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
@@ -96,6 +96,7 @@ fn red<K: Keys>(params: &mut RedParams, keys: &mut K) {
 
 names! {
     RedUnit, "a unit": "packets" = RedUnit::Packets, "bytes" = RedUnit::Bytes;
+    Placement, "a placement of flows": "hash" = Placement::Hash, "number" = Placement::Number;
     CodelFlavour, "a flavour of CoDel":
         "rfc" = CodelFlavour::Rfc, "linux" = CodelFlavour::Linux, "ns3" = CodelFlavour::Ns3;
 }
@@ -187,6 +188,7 @@ fn fq_codel<K: Keys>(params: &mut FqCodelParams, keys: &mut K) {
         "ECN-capable packets that waited longer are marked.",
     );
     keys.key("flavour", &mut params.flavour, "Whose details: the pseudocode's, Linux's or ns-3's.");
+    keys.key("placement", &mut params.placement, "How a flow gets its queue: by a hash, or by its number.");
 }
 
 const MOST_QUEUES: NonZeroU16 = NonZeroU16::new(4096).unwrap();

@@ -233,10 +233,30 @@ impl Cubic {
         }
     }
 
-    fn take_time(&mut self, rtt: Option<Nanos>, now: Nanos) {
-        let settling = self.curve.is_some_and(|curve| now.saturating_sub(curve.began) < self.params.settling);
-        if let Some(rtt) = rtt.filter(|_| !settling) {
+    /// Takes a round-trip time for the smallest, and judges by it a window that is not above the threshold.
+    fn take_time(&mut self, ack: &Ack, rtt: Option<Nanos>, now: Nanos) {
+        if self.curve.is_some_and(|curve| now.saturating_sub(curve.began) < self.params.settling) {
+            return;
+        }
+        if let Some(rtt) = rtt {
             self.path = Some(self.path.map_or(rtt, |path| path.min(rtt)));
+        }
+        if let SlowStartState::HyStart(hystart) = &mut self.slow_start
+            && ack.window <= self.window.threshold
+            && let Some(exit) =
+                hystart.on_any_ack(rtt, self.path.unwrap_or(Nanos::MAX), ack.window / self.window.mss, now)
+        {
+            // What a reduction is to end with is the threshold.
+            self.window.set(ack.window);
+            self.leave_slow_start(exit);
+        }
+    }
+
+    fn leave_slow_start(&mut self, exit: Exit) {
+        self.window.threshold = self.window.bytes;
+        match exit {
+            Exit::Train => self.stats.train_exits += 1,
+            Exit::Delay => self.stats.delay_exits += 1,
         }
     }
 
@@ -257,11 +277,7 @@ impl Cubic {
             SlowStartState::Plain | SlowStartState::PlusPlus(_) => None,
         };
         if let Some(exit) = exit {
-            self.window.threshold = self.window.bytes;
-            match exit {
-                Exit::Train => self.stats.train_exits += 1,
-                Exit::Delay => self.stats.delay_exits += 1,
-            }
+            self.leave_slow_start(exit);
         }
         1
     }
@@ -393,7 +409,7 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &Ack, now: Nanos) {
         self.timeouts.on_ack(ack);
         let rtt = self.params.rtt.of(ack);
-        self.take_time(rtt, now);
+        self.take_time(ack, rtt, now);
         if !may_grow(ack) {
             return;
         }

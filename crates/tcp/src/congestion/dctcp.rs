@@ -138,9 +138,9 @@ impl Dctcp {
 
     #[inline]
     fn observe(&mut self, ack: &Ack) {
-        self.acked = self.acked.saturating_add(ack.acked);
-        self.marked = self.marked.saturating_add(ack.marked.min(ack.acked));
-        self.stats.marked_bytes = self.stats.marked_bytes.saturating_add(ack.marked.min(ack.acked));
+        self.acked = self.acked.saturating_add(ack.counted);
+        self.marked = self.marked.saturating_add(ack.marked.min(ack.counted));
+        self.stats.marked_bytes = self.stats.marked_bytes.saturating_add(ack.marked.min(ack.counted));
         if !std::mem::replace(&mut self.begun, true) {
             self.round.begin(ack.next);
         } else if self.round.is_over(ack, self.params.round) {

@@ -12,7 +12,9 @@
 //!   paces), or of all of it (ns-3);
 //! - of a round trip all times count for the minimum, and from the ninth on it is judged (Linux), or the first eight count
 //!   (ns-3);
-//! - the ACK that ends a round trip is the first of the next (Linux since 5.6) or the last of it (ns-3).
+//! - the ACK that ends a round trip is the first of the next (Linux since 5.6) or the last of it (ns-3);
+//! - ACKs are judged in slow start, or whenever the window in force is no larger than the threshold, so in recovery too: if
+//!   it has not found an end of slow start before, the threshold comes down to what the reduction has left (ns-3).
 //!
 //! Linux leaves room for up to a millisecond of GSO bursts in the train of a paced sender; there are none here.
 
@@ -45,6 +47,8 @@ pub struct HyStartParams {
     pub largest_rise: Nanos,
     /// Whether the ACK that ends a round trip is judged as the last of it, not as the first of the next.
     pub judges_before_round: bool,
+    /// Whether ACKs are judged at any time when the window in force is no larger than the threshold, not in slow start only.
+    pub judges_reductions: bool,
 }
 
 const MILLISECOND: u64 = 1_000_000;
@@ -70,6 +74,7 @@ impl HyStartParams {
             least_rise: Nanos(4 * MILLISECOND),
             largest_rise: Nanos(16 * MILLISECOND),
             judges_before_round: false,
+            judges_reductions: false,
         }
     }
 
@@ -81,6 +86,7 @@ impl HyStartParams {
             delay_divisor: 1,
             largest_rise: Nanos(1_000 * MILLISECOND),
             judges_before_round: true,
+            judges_reductions: true,
             ..Self::linux()
         }
     }
@@ -134,11 +140,26 @@ impl HyStart {
         if !self.params.judges_before_round {
             self.follow_round(ack, now);
         }
-        let exit = rtt.filter(|_| segments >= self.params.low_window).and_then(|rtt| self.judge(rtt, path, now));
-        self.found = exit.is_some();
+        let exit = if self.params.judges_reductions { None } else { self.judge_window(rtt, path, segments, now) };
         if self.params.judges_before_round {
             self.follow_round(ack, now);
         }
+        exit
+    }
+
+    /// An ACK came, in slow start or not, when the window in force was no larger than the threshold: whether it becomes the
+    /// threshold. None where that is judged in slow start only.
+    #[inline]
+    pub fn on_any_ack(&mut self, rtt: Option<Nanos>, path: Nanos, segments: u64, now: Nanos) -> Option<Exit> {
+        if self.found || !self.params.judges_reductions {
+            return None;
+        }
+        self.judge_window(rtt, path, segments, now)
+    }
+
+    fn judge_window(&mut self, rtt: Option<Nanos>, path: Nanos, segments: u64, now: Nanos) -> Option<Exit> {
+        let exit = rtt.filter(|_| segments >= self.params.low_window).and_then(|rtt| self.judge(rtt, path, now));
+        self.found = exit.is_some();
         exit
     }
 

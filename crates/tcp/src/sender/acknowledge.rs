@@ -53,6 +53,7 @@ impl<C: CongestionControl> Sender<C> {
         if segment.ack < old_una || segment.ack > self.flight.next() {
             return;
         }
+        let (phase_before, duplicates_before) = (self.phase, self.duplicates);
         let in_flight_before = self.flight.in_network();
         let outstanding_before = self.flight.outstanding();
         let same_window = self.update_peer_window(segment);
@@ -103,6 +104,7 @@ impl<C: CongestionControl> Sender<C> {
         let ends_loss =
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
         let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
+        let held = (self.phase == Phase::Recovery).then(|| self.window());
         self.leave_phase(advanced, now);
         let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
@@ -124,9 +126,31 @@ impl<C: CongestionControl> Sender<C> {
             RateMethod::Ns3 => self.flight.lost().abs_diff(lost_before),
         };
         let rate = self.delivery.sample(&tally, changed, self.rtt.least(), now);
+        let counts_causes = self.params.reduction_counts_causes;
+        if self.reduces() && counts_causes {
+            let times = match self.phase {
+                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
+                _ => u32::from(newly_reduced),
+            };
+            for _ in 0..times {
+                self.reduce(&tally, advanced, lost);
+            }
+        }
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
+            let counted = match self.phase {
+                _ if !self.params.disorder => acked,
+                // So ns-3 tells of a duplicate, and of whatever advances in recovery: as one segment. What told of disorder
+                // has been told of as one each.
+                _ if !advanced && outstanding_before == 0 => 0,
+                _ if !advanced => u64::from(self.params.mss),
+                Phase::Recovery => u64::from(self.params.mss),
+                Phase::Open if phase_before == Phase::Open => {
+                    acked.saturating_sub(u64::from(duplicates_before) * u64::from(self.params.mss))
+                }
+                _ => acked,
+            };
             let ack = Ack {
                 acked,
                 delivered: tally.delivered,
@@ -137,22 +161,18 @@ impl<C: CongestionControl> Sender<C> {
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
                 phase: if disorder { Phase::Disorder } else { self.phase },
-                marked: if echo { acked } else { 0 },
+                window: held.filter(|_| self.phase == Phase::Open).unwrap_or_else(|| self.window()),
+                counted,
+                marked: if echo && self.marks.standing { counted } else { 0 },
                 echo,
                 window_limited: self.window_limited(),
                 rate,
             };
             self.control.on_ack(&ack, now);
         }
-        if self.reduces() {
-            let times = match self.phase {
-                _ if !self.params.reduction_counts_causes => u32::from(tally.delivered > 0),
-                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
-                _ => u32::from(advanced) + u32::from(newly_reduced),
-            };
-            for _ in 0..times {
-                self.reduce(&tally, advanced, lost);
-            }
+        let reduces_after = if counts_causes { advanced && self.phase == Phase::Reduced } else { tally.delivered > 0 };
+        if self.reduces() && reduces_after {
+            self.reduce(&tally, advanced, lost);
         }
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
             self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);
@@ -247,6 +267,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// An echoed mark reduces the window once in a window of data (RFC 3168 section 6.1.2).
     fn note_echo(&mut self, echo: bool, advanced: bool, ack: u64, now: Nanos) {
+        self.marks.standing = echo && (advanced || self.marks.standing);
         if !echo || !advanced {
             return;
         }

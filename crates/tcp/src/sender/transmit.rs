@@ -183,6 +183,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         if self.marks.cwr {
             self.marks.cwr = false;
+            self.marks.standing = false;
             self.marks.cwr_seq = seq;
             flags = flags | Flags::CWR;
         }

@@ -199,6 +199,8 @@ fn quiet_ack() -> Ack {
         rtt: None,
         smoothed_rtt: Nanos(RTT),
         phase: Phase::Open,
+        window: 10 * MSS,
+        counted: MSS,
         marked: 0,
         echo: false,
         window_limited: false,

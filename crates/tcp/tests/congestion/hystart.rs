@@ -2,8 +2,8 @@
 
 use crate::rounds::Rounds;
 use crate::{MILLISECOND, MSS};
-use queuescope_tcp::CongestionControl;
 use queuescope_tcp::congestion::{Cubic, CubicParams, HyStartParams, HyStartPlusPlusParams, SlowStart};
+use queuescope_tcp::{Ack, CongestionControl, Phase};
 use queuescope_wire::Nanos;
 
 fn with(slow_start: SlowStart, segments: u64) -> Cubic {
@@ -97,6 +97,47 @@ fn a_train_as_long_as_the_path_ends_slow_start() {
     assert!(ends(ns3(), 100));
     // More than 2 ms apart: no train.
     assert!(!ends(linux(), 64 * 3));
+}
+
+/// Slow start at 40 segments and 20 ms ends with a loss. In recovery the round-trip time stands at 50 ms, and the reduction
+/// holds the window at 22 of the 28 segments that are to be left.
+fn after_ninth_ack_in_recovery(slow_start: SlowStart, held: u64) -> (u64, u64) {
+    let (mut control, mut rounds) = (with(slow_start, 40), Rounds::new());
+    rounds.ack(&mut control, MSS, Nanos(20 * MILLISECOND));
+    rounds.lose(&mut control);
+    for number in 0..9 {
+        let rtt = Nanos(50 * MILLISECOND);
+        let ack = Ack {
+            acked: 0,
+            delivered: MSS,
+            in_flight_before: held,
+            in_flight: held,
+            unacknowledged: MSS,
+            next: 41 * MSS,
+            rtt: Some(rtt),
+            smoothed_rtt: rtt,
+            phase: Phase::Recovery,
+            window: held,
+            counted: 0,
+            marked: 0,
+            echo: false,
+            window_limited: true,
+            rate: None,
+        };
+        control.on_ack(&ack, Nanos(rounds.now.0 + number * 3 * MILLISECOND));
+    }
+    (control.slow_start_threshold(), control.window())
+}
+
+/// ns-3 has one window for congestion control and reduction, and judges every ACK by it.
+#[test]
+fn ns3_ends_slow_start_even_in_recovery_at_what_the_reduction_has_left() {
+    assert_eq!(after_ninth_ack_in_recovery(ns3(), 22 * MSS), (22 * MSS, 22 * MSS));
+    // Of 41 segments 28.7 are left, but for rounding. A window above that, or below sixteen, is not judged.
+    let left = (41.0 * MSS as f64 * 0.7) as u64;
+    assert_eq!(after_ninth_ack_in_recovery(ns3(), 29 * MSS), (left, left));
+    assert_eq!(after_ninth_ack_in_recovery(ns3(), 15 * MSS), (left, left));
+    assert_eq!(after_ninth_ack_in_recovery(linux(), 22 * MSS), (left, left));
 }
 
 #[test]

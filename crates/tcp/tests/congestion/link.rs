@@ -180,6 +180,8 @@ impl<C: CongestionControl> Flow<C> {
             rtt: (!packet.lost).then_some(Nanos(rtt)),
             smoothed_rtt: Nanos(self.smoothed),
             phase: self.reaction.map_or(Phase::Open, |(phase, _)| phase),
+            window: self.control.window(),
+            counted: delivered,
             marked: if packet.marked { delivered } else { 0 },
             echo: packet.marked,
             window_limited: true,

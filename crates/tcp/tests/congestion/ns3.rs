@@ -53,6 +53,8 @@ impl Peer {
                     rtt: None,
                     smoothed_rtt: Nanos(rtt * 1_000),
                     phase: self.phase,
+                    window,
+                    counted: acked,
                     marked: marked * acked,
                     echo: marked == 1,
                     window_limited: true,

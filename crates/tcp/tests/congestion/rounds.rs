@@ -60,6 +60,8 @@ impl Rounds {
             rtt: Some(rtt),
             smoothed_rtt: rtt,
             phase: self.phase,
+            window: control.window(),
+            counted: bytes,
             marked: if marked { bytes } else { 0 },
             echo: marked,
             window_limited: self.limited,

@@ -97,6 +97,62 @@ fn when_a_reduction_is_over_the_window_is_the_threshold() {
     assert_eq!(pair.sender.control().recovered.len(), 1);
 }
 
+/// An ACK that a change of the mark brings may acknowledge nothing: ns-3 counts it as a segment all the same, and here
+/// without a mark, as it has no echo. Each line: what is acknowledged, how much with this ACK, how much counts, and of that how
+/// much as marked; in segments.
+#[test]
+fn duplicates_count_for_the_marked_part_in_ns3_only() {
+    for (params, expected) in [
+        (
+            TcpParams::ns3(),
+            &[(4, 2, 2, 2), (4, 0, 1, 0), (5, 1, 1, 1), (12, 0, 1, 0), (15, 3, 3, 3), (15, 0, 1, 0), (17, 1, 1, 1)][..],
+        ),
+        (TcpParams::linux(), &[(4, 2, 2, 2), (6, 1, 1, 1), (15, 2, 2, 2), (16, 1, 1, 1), (18, 1, 1, 1)][..]),
+    ] {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..params };
+        let mss = u64::from(params.mss);
+        // Data 2, 3 and 5 of the first window of ten, 13 to 15 and 17 of the second.
+        let plan =
+            |way, number, _: &Segment, _| mark_if(way == Way::Forth && [4, 5, 7, 15, 16, 17, 19].contains(&number));
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::fixed(params.mss, 10) };
+        let mut pair = Pair::new(&params, control, Some(40 * mss), plan);
+        pair.byte_time = 100;
+        pair.connect();
+        assert!(pair.finish(Nanos(2_000 * MS)));
+        let told: Vec<_> = pair
+            .sender
+            .control()
+            .acks
+            .iter()
+            .filter(|ack| ack.acked == 0 || ack.echo)
+            .map(|ack| (ack.unacknowledged / mss, ack.acked / mss, ack.counted / mss, ack.marked / mss))
+            .collect();
+        assert_eq!(told, expected);
+    }
+}
+
+/// An ACK in recovery that does not end it counts as one segment in ns-3, whatever it acknowledges.
+#[test]
+fn what_advances_in_recovery_counts_as_a_segment_in_ns3_only() {
+    for (params, counts_one) in [(TcpParams::ns3(), true), (TcpParams::linux(), false)] {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..params };
+        let mss = u64::from(params.mss);
+        // Data 2 and 6 of the first window are lost: the repair of the first acknowledges four segments.
+        let lost = |way, number, _: &Segment, _| Fate {
+            lost: way == Way::Forth && [4, 8].contains(&number),
+            ..Fate::default()
+        };
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 10), Some(40 * mss), lost);
+        pair.byte_time = 100;
+        pair.connect();
+        assert!(pair.finish(Nanos(2_000 * MS)));
+        let acks = &pair.sender.control().acks;
+        let partial = acks.iter().find(|ack| ack.acked == 4 * mss && ack.phase == Phase::Recovery).unwrap();
+        assert_eq!(partial.counted, if counts_one { mss } else { 4 * mss });
+        assert_eq!(acks.iter().all(|ack| ack.counted == ack.acked), !counts_one);
+    }
+}
+
 #[test]
 fn each_change_between_marked_and_unmarked_is_acknowledged_with_what_was_before() {
     // RFC 8257 figure 1, delayed ACKs of two: data 0 and 1 unmarked, 2 marked, 3 marked, 4 marked, 5 unmarked.
