@@ -128,7 +128,8 @@ pub enum RtoFloor {
 /// Where round-trip times come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RttMethod {
-    /// The echoed timestamp, in its ticks, if the first segment that the ACK covers was sent once (ns-3).
+    /// The echoed timestamp, in its ticks, if the first segment that the ACK covers was sent once, of those that left after
+    /// the last timeout (ns-3, whose history of segments is emptied then).
     Timestamps,
     /// The times at which the acknowledged segments were sent, if they were sent once (Linux).
     SendTimes,
