@@ -47,6 +47,10 @@ pub trait CongestionControl {
     /// profiles that do not know RFC 5681's exception for repeated expiries (ns-3).
     fn forget_timeouts(&mut self) {}
 
+    /// The sender's rate reduction has come to this window, which counts as the congestion window in the event that follows:
+    /// only in profiles that have one window for both (ns-3).
+    fn hold(&mut self, _bytes: u64) {}
+
     /// All that was in flight when the congestion or the timeout came is acknowledged.
     fn on_recovered(&mut self, now: Nanos);
 
@@ -96,6 +100,9 @@ pub struct Ack {
     pub unacknowledged: u64,
     /// See `unacknowledged`.
     pub next: u64,
+    /// The number behind what left last, or the acknowledged one if that is higher: below `next` after a retransmission. What
+    /// leaves with this ACK past the window counts as begun: the number where it starts.
+    pub left_last: u64,
     /// The round-trip time that this ACK measured, if it did.
     pub rtt: Option<Nanos>,
     /// The smoothed round-trip time, with this one; zero before the first.

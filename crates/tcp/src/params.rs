@@ -85,6 +85,9 @@ pub struct TcpParams {
     /// Whether a timer that expires again for the same data is a congestion event of its own, in place of none (RFC 5681
     /// section 3.1).
     pub timeouts_compound: bool,
+    /// Whether a timeout or a mark in recovery reduces what the rate reduction has left of the window by then, in place of the
+    /// window that the loss left (ns-3 3.37, which has one variable for both).
+    pub reduces_what_is_left: bool,
     /// Whether a window of less than a segment lets nothing out, even if nothing is in flight; then the retransmission timer
     /// goes on, and expires (ns-3 3.37, `TcpSocketBase::SendPendingData`).
     pub stalls_below_segment: bool,
@@ -128,7 +131,8 @@ pub enum RtoFloor {
 /// Where round-trip times come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RttMethod {
-    /// The echoed timestamp, in its ticks, if the first segment that the ACK covers was sent once (ns-3).
+    /// The echoed timestamp, in its ticks, if the first segment that the ACK covers was sent once, of those that left after
+    /// the last timeout (ns-3, whose history of segments is emptied then).
     Timestamps,
     /// The times at which the acknowledged segments were sent, if they were sent once (Linux).
     SendTimes,
@@ -241,6 +245,7 @@ impl TcpParams {
             disorder: true,
             loss_end_counts_beyond: true,
             timeouts_compound: true,
+            reduces_what_is_left: true,
             stalls_below_segment: true,
             loss_ends_reduced: false,
             mark_in_recovery: true,
@@ -292,6 +297,7 @@ impl TcpParams {
             disorder: false,
             loss_end_counts_beyond: false,
             timeouts_compound: false,
+            reduces_what_is_left: false,
             stalls_below_segment: false,
             loss_ends_reduced: true,
             mark_in_recovery: false,

@@ -276,7 +276,8 @@ choice! {
 names! {
     Reduced, "a base of reductions":
         "in-flight" = Reduced::InFlight, "pipe" = Reduced::Pipe, "window" = Reduced::Window;
-    RoundEnd, "an end of round trips": "reached" = RoundEnd::Reached, "passed" = RoundEnd::Passed;
+    RoundEnd, "an end of round trips":
+        "reached" = RoundEnd::Reached, "passed" = RoundEnd::Passed, "last-reached" = RoundEnd::LastReached;
     RttSource, "a source of round-trip times": "measured" = RttSource::Measured, "smoothed" = RttSource::Smoothed;
     Waiting, "a count of packets that wait":
         "exact" = Waiting::Exact, "whole" = Waiting::Whole, "over-base" = Waiting::OverBase;

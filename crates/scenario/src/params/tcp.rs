@@ -134,6 +134,11 @@ impl Table for TcpParams {
             "Whether a timer that expires again for the same data is a congestion event of its own.",
         );
         keys.key(
+            "reduces-what-is-left",
+            &mut self.reduces_what_is_left,
+            "Whether a timeout or a mark in recovery reduces what the rate reduction has left of the window (ns-3).",
+        );
+        keys.key(
             "stalls-below-segment",
             &mut self.stalls_below_segment,
             "Whether a window of less than a segment lets nothing out until the timer expires.",

@@ -212,6 +212,12 @@ macro_rules! algorithms {
                 }
             }
 
+            fn hold(&mut self, bytes: u64) {
+                match self {
+                    $(Self::$control(control) => control.hold(bytes),)*
+                }
+            }
+
             fn on_recovered(&mut self, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_recovered(now),)*

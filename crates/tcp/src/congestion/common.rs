@@ -209,6 +209,9 @@ pub enum RoundEnd {
     Reached,
     /// With the first acknowledgement of something that was sent in it, as RFC 8257 and Linux's algorithms say.
     Passed,
+    /// As soon as what left last before it is acknowledged: after a retransmission that is not all (ns-3 3.37, whose
+    /// `m_nextTxSequence` goes back with one), so that in recovery each partial ACK may end a round trip.
+    LastReached,
 }
 
 impl Round {
@@ -216,11 +219,11 @@ impl Round {
     #[inline]
     pub fn is_over(&mut self, ack: &Ack, end: RoundEnd) -> bool {
         let over = match end {
-            RoundEnd::Reached => ack.unacknowledged >= self.end,
+            RoundEnd::Reached | RoundEnd::LastReached => ack.unacknowledged >= self.end,
             RoundEnd::Passed => ack.unacknowledged > self.end,
         };
         if over {
-            self.end = ack.next;
+            self.begin_with(ack, end);
         }
         over
     }
@@ -228,6 +231,12 @@ impl Round {
     /// A round trip begins.
     pub fn begin(&mut self, next: u64) {
         self.end = next;
+    }
+
+    /// A round trip begins with this ACK.
+    #[inline]
+    pub fn begin_with(&mut self, ack: &Ack, end: RoundEnd) {
+        self.end = if end == RoundEnd::LastReached { ack.left_last } else { ack.next };
     }
 }
 

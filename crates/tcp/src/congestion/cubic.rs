@@ -448,6 +448,10 @@ impl CongestionControl for Cubic {
         self.timeouts = Timeouts::default();
     }
 
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
+    }
+
     fn on_timeout(&mut self, congestion: &Congestion, now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {

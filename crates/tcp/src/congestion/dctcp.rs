@@ -13,7 +13,7 @@
 //! - ns-3 reduces by `alpha` after a loss too, and to less than two segments: even to less than one, so that nothing can be
 //!   sent until the retransmission timer expires and leaves one.
 
-use super::common::{ReductionStats, Round, RoundEnd, Timeouts, Window, may_grow};
+use super::common::{ReductionStats, Round, RoundEnd, Timeouts, Window};
 use super::{Ack, Congestion, CongestionControl, Counting, EcnUse};
 use queuescope_wire::Nanos;
 
@@ -57,7 +57,7 @@ impl DctcpParams {
     /// As ns-3.37's `TcpDctcp`.
     pub fn ns3() -> Self {
         Self {
-            round: RoundEnd::Reached,
+            round: RoundEnd::LastReached,
             loss_halves: false,
             floor: 0,
             counting: Counting::Segments { carries: false },
@@ -142,7 +142,7 @@ impl Dctcp {
         self.marked = self.marked.saturating_add(ack.marked.min(ack.counted));
         self.stats.marked_bytes = self.stats.marked_bytes.saturating_add(ack.marked.min(ack.counted));
         if !std::mem::replace(&mut self.begun, true) {
-            self.round.begin(ack.next);
+            self.round.begin_with(ack, self.params.round);
         } else if self.round.is_over(ack, self.params.round) {
             let marked = if self.acked > 0 { self.marked as f64 / self.acked as f64 } else { 0.0 };
             self.alpha = self.params.average(self.alpha, marked);
@@ -166,7 +166,7 @@ impl CongestionControl for Dctcp {
     fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
         self.timeouts.on_ack(ack);
         self.observe(ack);
-        if may_grow(ack) && (ack.window_limited || !self.params.only_if_limited) {
+        if self.params.counting.may_grow(ack) && (ack.window_limited || !self.params.only_if_limited) {
             self.params.counting.grow(&mut self.window, ack.acked);
         }
     }
@@ -178,6 +178,10 @@ impl CongestionControl for Dctcp {
 
     fn forget_timeouts(&mut self) {
         self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
     }
 
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {

@@ -282,6 +282,10 @@ impl CongestionControl for Illinois {
         self.timeouts = Timeouts::default();
     }
 
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
+    }
+
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.timeouts += 1;
         if self.timeouts.is_first() {

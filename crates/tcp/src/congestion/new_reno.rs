@@ -95,7 +95,7 @@ impl CongestionControl for NewReno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
         self.timeouts.on_ack(ack);
-        if !may_grow(ack) || (self.params.only_if_limited && !ack.window_limited) {
+        if !self.params.counting.may_grow(ack) || (self.params.only_if_limited && !ack.window_limited) {
             return;
         }
         self.params.counting.in_phase(ack.phase).grow(&mut self.window, ack.acked);
@@ -108,6 +108,10 @@ impl CongestionControl for NewReno {
 
     fn forget_timeouts(&mut self) {
         self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
@@ -143,6 +147,14 @@ impl Counting {
             Self::Bytes { limit: Some(limit) } if phase == Phase::Loss => Self::Bytes { limit: Some(limit.min(1)) },
             other => other,
         }
+    }
+
+    /// Whether the window may grow with this ACK. ns-3's `TcpLinuxReno` looks at its count, too, with the ACK that ends the
+    /// repair after a timeout and acknowledges nothing beyond it: what a larger window left there may be worth a segment.
+    #[inline]
+    pub(super) fn may_grow(self, ack: &Ack) -> bool {
+        let ends_repair = ack.acked == 0 && ack.delivered > 0 && ack.phase == Phase::Open;
+        may_grow(ack) || (ends_repair && self == Self::Segments { carries: false })
     }
 
     /// A window that grows by it.

@@ -82,7 +82,7 @@ impl VegasParams {
             waiting: Waiting::Whole,
             on_loss: OnLoss::OneSegment,
             counting: Counting::Acks,
-            round: RoundEnd::Reached,
+            round: RoundEnd::LastReached,
             rtt: RttSource::Smoothed,
             ..Self::default()
         }
@@ -224,7 +224,7 @@ impl CongestionControl for Vegas {
         }
         if self.begins_round {
             self.begins_round = false;
-            self.round.begin(ack.next);
+            self.round.begin_with(ack, self.params.round);
             (self.smallest, self.samples) = (Nanos::MAX, 0);
         }
         if !may_grow(ack) {
@@ -252,6 +252,10 @@ impl CongestionControl for Vegas {
 
     fn forget_timeouts(&mut self) {
         self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
     }
 
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {

@@ -136,6 +136,12 @@ impl<C: CongestionControl> Sender<C> {
                 self.reduce(&tally, advanced, lost);
             }
         }
+        let partial = advanced && self.phase == Phase::Recovery;
+        if self.params.partial_ack_repeats && partial {
+            self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);
+        }
+        let left_last = if self.due.forced { self.forced_start() } else { self.left_last };
+        self.left_last = self.left_last.max(segment.ack);
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
@@ -158,6 +164,7 @@ impl<C: CongestionControl> Sender<C> {
                 in_flight: self.flight.in_network(),
                 unacknowledged: self.flight.una(),
                 next: self.flight.next(),
+                left_last,
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
                 phase: if disorder { Phase::Disorder } else { self.phase },
@@ -173,9 +180,6 @@ impl<C: CongestionControl> Sender<C> {
         let reduces_after = if counts_causes { advanced && self.phase == Phase::Reduced } else { tally.delivered > 0 };
         if self.reduces() && reduces_after {
             self.reduce(&tally, advanced, lost);
-        }
-        if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
-            self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);
         }
         self.usage.limited = false;
         self.update_pace();
@@ -278,6 +282,7 @@ impl<C: CongestionControl> Sender<C> {
         };
         if may {
             self.stats.reductions += 1;
+            self.hold_what_is_left();
             self.phase = Phase::Reduced;
             self.begin_reduction(0, now);
         }
@@ -316,6 +321,13 @@ impl<C: CongestionControl> Sender<C> {
         // The first lost segment leaves whatever window and pace say, where partial ACKs do that too.
         self.due.forced = self.params.partial_ack_repeats;
         more
+    }
+
+    /// What is to be reduced is what a reduction under way has left, if the profile says so.
+    pub(super) fn hold_what_is_left(&mut self) {
+        if self.params.reduces_what_is_left && self.reduces() {
+            self.control.hold(self.reduction.window());
+        }
     }
 
     fn begin_reduction(&mut self, lost: u64, now: Nanos) {

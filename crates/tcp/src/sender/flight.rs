@@ -39,6 +39,8 @@ pub(crate) struct Flight {
     judged: u64,
     /// Below this, all has arrived or was sent again.
     unconfirmed: u64,
+    /// What left below this does not count for round-trip times in timestamps: the timer has expired since.
+    measured_from: u64,
     /// Those that were taken for lost, in the order in which they are to be sent again; some are not lost any more.
     again: VecDeque<u64>,
 }
@@ -62,6 +64,7 @@ impl Flight {
             highest: [0; DUPLICATES],
             judged: start,
             unconfirmed: start,
+            measured_from: start,
             again: VecDeque::new(),
         }
     }
@@ -170,7 +173,8 @@ impl Flight {
         }
         tally.acked += ack - self.una;
         let hole = self.ring.front().map_or(0, Sent::bytes);
-        tally.first_is_clean = self.ring.front().is_some_and(|sent| !sent.ever_repeated);
+        let first = if self.una >= self.measured_from { 0 } else { self.place(self.measured_from) };
+        tally.first_is_clean = self.ring.get(first).is_some_and(|sent| sent.end() <= ack && !sent.ever_repeated);
         while let Some(sent) = self.ring.front()
             && sent.end() <= ack
         {
@@ -357,6 +361,7 @@ impl Flight {
         let mut found = 0;
         self.again.clear();
         self.ghosts = 0;
+        self.measured_from = self.next;
         if forget_arrivals {
             self.highest = [0; DUPLICATES];
             self.sacked = 0;

@@ -45,6 +45,8 @@ pub struct Sender<C: CongestionControl> {
     phase: Phase,
     /// When this is acknowledged, the phase is over: what was next when it began.
     recovery_point: u64,
+    /// The number behind what left last, or the acknowledged one if that is higher.
+    left_last: u64,
     duplicates: u32,
     reduction: Reduction,
     clock: Option<Clock>,
@@ -163,6 +165,7 @@ impl<C: CongestionControl> Sender<C> {
             peer_limit: 0,
             phase: Phase::Open,
             recovery_point: 0,
+            left_last: 1,
             duplicates: 0,
             reduction: Reduction::default(),
             clock: Clock::new(params.timestamp_tick),

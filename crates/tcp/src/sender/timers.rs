@@ -57,6 +57,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         self.stats.timeouts += 1;
+        self.hold_what_is_left();
         let in_flight = self.flight.in_network();
         let moment = self.moment(false, now);
         let window = self.rack.window(&self.flight, &moment);

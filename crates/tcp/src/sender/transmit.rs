@@ -52,7 +52,12 @@ impl<C: CongestionControl> Sender<C> {
         if !self.due.forced && self.waits_for_pace(now) {
             return None;
         }
-        self.due.forced = false;
+        let forced = std::mem::take(&mut self.due.forced);
+        self.left_last = match choice {
+            Choice::New { length, .. } => self.flight.next() + if forced { 0 } else { u64::from(length) },
+            Choice::Again(seq) if forced => seq,
+            Choice::Again(seq) => self.flight.find(seq).map_or(seq, Sent::end),
+        };
         if self.due.tail_probe {
             self.due.tail_probe = false;
             let again = matches!(choice, Choice::Again(_));
@@ -97,6 +102,14 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.usage.limited = true;
         None
+    }
+
+    /// Where the segment starts that is forced out.
+    pub(super) fn forced_start(&mut self) -> u64 {
+        self.flight.next_lost().unwrap_or_else(|| {
+            let next = self.flight.next();
+            if self.supplied > next { next } else { self.flight.una() }
+        })
     }
 
     /// How much of what was not sent yet may go in one segment, as the peer's window and the buffer say.

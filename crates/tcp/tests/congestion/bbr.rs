@@ -196,6 +196,7 @@ fn quiet_ack() -> Ack {
         in_flight: 4 * MSS,
         unacknowledged: 0,
         next: 0,
+        left_last: 0,
         rtt: None,
         smoothed_rtt: Nanos(RTT),
         phase: Phase::Open,

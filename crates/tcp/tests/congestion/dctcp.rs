@@ -3,7 +3,7 @@
 use crate::MSS;
 use crate::rounds::Rounds;
 use queuescope_tcp::congestion::{Dctcp, DctcpParams};
-use queuescope_tcp::{Congestion, CongestionControl, Phase};
+use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase};
 use queuescope_wire::Nanos;
 
 const RTT: Nanos = Nanos(1_000_000);
@@ -93,4 +93,75 @@ fn two_segments_are_left_and_less_than_one_in_ns3() {
         }
         assert_eq!(control.window(), left);
     }
+}
+
+/// An ACK of a segment in recovery, up to `unacknowledged`; `left_last` is behind what left last, 100 segments are out.
+fn partial_ack(unacknowledged: u64, left_last: u64) -> Ack {
+    Ack {
+        acked: MSS,
+        delivered: MSS,
+        in_flight_before: 10 * MSS,
+        in_flight: 9 * MSS,
+        unacknowledged: unacknowledged * MSS,
+        next: 100 * MSS,
+        left_last: left_last * MSS,
+        rtt: None,
+        smoothed_rtt: RTT,
+        phase: Phase::Recovery,
+        window: 10 * MSS,
+        counted: MSS,
+        marked: 0,
+        echo: false,
+        window_limited: true,
+        rate: None,
+    }
+}
+
+#[test]
+fn after_a_repetition_each_partial_ack_ends_a_window_of_data_in_ns3() {
+    for (params, windows) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), 4)] {
+        let mut control = with(params, 20);
+        // The first begins a window; behind each next the hole is sent again that begins there.
+        for hole in 1..=5 {
+            control.on_ack(&partial_ack(10 * hole, 10 * hole), Nanos::ZERO);
+        }
+        assert_eq!(control.stats().windows, windows);
+        assert!((control.alpha() - 0.9375f64.powi(windows as i32)).abs() < 1e-15);
+        // What left last is new data: all of it has to be acknowledged.
+        control.on_ack(&partial_ack(60, 100), Nanos::ZERO);
+        control.on_ack(&partial_ack(99, 100), Nanos::ZERO);
+        assert_eq!(control.stats().windows, if windows == 0 { 0 } else { windows + 1 });
+        control.on_ack(&partial_ack(100, 120), Nanos::ZERO);
+        assert_eq!(control.stats().windows, if windows == 0 { 1 } else { windows + 2 });
+    }
+}
+
+#[test]
+fn what_a_larger_window_left_in_the_count_is_spent_when_a_repair_ends_in_ns3() {
+    for (params, grown) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), MSS)] {
+        let (mut control, mut rounds) = (with(DctcpParams { initial_alpha: 1.0, ..params }, 20), Rounds::new());
+        control.on_congestion(&rounds.mark(&control), Nanos::ZERO);
+        // Nine of ten segments until the window grows, then it is halved.
+        for _ in 0..9 {
+            rounds.ack(&mut control, MSS, RTT);
+        }
+        assert_eq!(control.window(), 10 * MSS);
+        control.on_congestion(&rounds.mark(&control), Nanos::ZERO);
+        assert_eq!(control.window(), 5 * MSS);
+        // This one acknowledges nothing beyond what was in flight at the timeout. The count is spent then.
+        let end = Ack { acked: 0, phase: Phase::Open, ..partial_ack(40, 40) };
+        control.on_ack(&end, Nanos::ZERO);
+        assert_eq!(control.window(), 5 * MSS + grown);
+        control.on_ack(&end, Nanos::ZERO);
+        assert_eq!(control.window(), 5 * MSS + grown);
+    }
+}
+
+#[test]
+fn a_timeout_reduces_the_window_that_is_held() {
+    let mut control = with(DctcpParams { initial_alpha: 0.5, ..DctcpParams::ns3() }, 40);
+    control.hold(20 * MSS);
+    assert_eq!(control.window(), 20 * MSS);
+    control.on_timeout(&Congestion { in_flight: 0, lost: 0, next: 0 }, Nanos::ZERO);
+    assert_eq!((control.window(), control.slow_start_threshold()), (MSS, 15 * MSS));
 }

@@ -114,6 +114,7 @@ fn after_ninth_ack_in_recovery(slow_start: SlowStart, held: u64) -> (u64, u64) {
             in_flight: held,
             unacknowledged: MSS,
             next: 41 * MSS,
+            left_last: 41 * MSS,
             rtt: Some(rtt),
             smoothed_rtt: rtt,
             phase: Phase::Recovery,

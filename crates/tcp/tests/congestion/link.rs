@@ -177,6 +177,7 @@ impl<C: CongestionControl> Flow<C> {
             in_flight: self.in_flight(),
             unacknowledged: self.resolved,
             next: self.sent,
+            left_last: self.sent,
             rtt: (!packet.lost).then_some(Nanos(rtt)),
             smoothed_rtt: Nanos(self.smoothed),
             phase: self.reaction.map_or(Phase::Open, |(phase, _)| phase),

@@ -50,6 +50,7 @@ impl Peer {
                     in_flight: eighths(in_flight),
                     unacknowledged: self.acknowledged,
                     next: self.acknowledged + window,
+                    left_last: self.acknowledged + window,
                     rtt: None,
                     smoothed_rtt: Nanos(rtt * 1_000),
                     phase: self.phase,

@@ -50,9 +50,9 @@ fn sample() -> impl Strategy<Value = RateSample> {
 }
 
 fn ack() -> impl Strategy<Value = Ack> {
-    let amounts = (amount(), amount(), amount(), amount(), amount(), amount(), amount(), amount());
+    let amounts = (amount(), amount(), amount(), amount(), amount(), (amount(), amount()), amount(), amount());
     let rest = (prop::option::of(time()), time(), phase(), any::<bool>(), any::<bool>(), prop::option::of(sample()));
-    (amounts, rest).prop_map(|((acked, delivered, before, after, una, next, marked, window), rest)| {
+    (amounts, rest).prop_map(|((acked, delivered, before, after, una, (next, left_last), marked, window), rest)| {
         let (rtt, smoothed_rtt, phase, echo, window_limited, rate) = rest;
         Ack {
             acked,
@@ -61,6 +61,7 @@ fn ack() -> impl Strategy<Value = Ack> {
             in_flight: after,
             unacknowledged: una,
             next,
+            left_last,
             rtt,
             smoothed_rtt,
             phase,

@@ -57,6 +57,7 @@ impl Rounds {
             in_flight: in_flight_before - bytes,
             unacknowledged: self.acknowledged,
             next: self.acknowledged + control.window(),
+            left_last: self.acknowledged + control.window(),
             rtt: Some(rtt),
             smoothed_rtt: rtt,
             phase: self.phase,

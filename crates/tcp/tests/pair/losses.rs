@@ -217,3 +217,45 @@ fn a_loss_while_the_window_is_reduced_is_an_event_or_not() {
         assert_eq!((stats.reductions, stats.recoveries, stats.repeated, stats.timeouts), (1, recoveries, 1, 0));
     }
 }
+
+#[test]
+fn what_left_last_is_below_what_is_next_after_a_repetition() {
+    let params = TcpParams::ns3();
+    let mss = u64::from(params.mss);
+    let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(60 * mss), dropping(&[3, 7, 12]));
+    pair.connect();
+    assert!(pair.finish(Nanos(2_000 * MS)));
+    let in_recovery = pair.sender.control().acks.iter().filter(|ack| ack.phase == Phase::Recovery);
+    let mut behind: Vec<_> = in_recovery.map(|ack| ((ack.left_last - 1) / mss, (ack.next - 1) / mss)).collect();
+    behind.dedup();
+    // 3 leaves past the window with the ACK that begins recovery: where it starts counts. Then 7 leaves, 28, 12, and new data.
+    assert_eq!(behind[..6], [(3, 28), (8, 28), (29, 29), (13, 29), (30, 30), (31, 31)]);
+    let leaves: Vec<_> = left(&pair, 27).iter().map(|sent| sent.1).take(7).collect();
+    assert_eq!(leaves, [27, 3, 7, 28, 12, 29, 30]);
+}
+
+#[test]
+fn a_timeout_in_recovery_reduces_what_the_rate_reduction_has_left_or_not() {
+    for (params, holds) in [(TcpParams::ns3(), true), (rfc6675(), false)] {
+        let mss = u64::from(params.mss);
+        // The second to the fifth arrive, and nothing else: few ACKs for a reduction from twenty to ten.
+        let plan = |way, number: u64, _: &_, _| Fate {
+            lost: way == Way::Forth && number >= 2 && !(3..7).contains(&number),
+            ..Fate::default()
+        };
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(60 * mss), plan);
+        pair.connect();
+        while pair.sender.phase() != Phase::Recovery {
+            assert!(pair.step());
+        }
+        while pair.sender.stats().timeouts == 0 {
+            assert!(pair.sender.control().held.is_empty());
+            let (window, after_loss) = (pair.sender.window(), pair.sender.control().window);
+            assert!(pair.step());
+            if pair.sender.stats().timeouts > 0 {
+                assert_eq!(pair.sender.control().held, if holds { vec![window] } else { vec![] });
+                assert_ne!(window, after_loss);
+            }
+        }
+    }
+}

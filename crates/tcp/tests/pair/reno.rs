@@ -17,6 +17,7 @@ pub struct Reno {
     pub timeouts: Vec<Nanos>,
     pub recovered: Vec<Nanos>,
     pub idle: Vec<u32>,
+    pub held: Vec<u64>,
 }
 
 impl Reno {
@@ -34,6 +35,7 @@ impl Reno {
             timeouts: Vec::new(),
             recovered: Vec::new(),
             idle: Vec::new(),
+            held: Vec::new(),
         }
     }
 
@@ -70,6 +72,10 @@ impl CongestionControl for Reno {
         if !self.fixed {
             self.window = self.mss;
         }
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.held.push(bytes);
     }
 
     fn on_recovered(&mut self, now: Nanos) {

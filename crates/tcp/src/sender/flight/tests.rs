@@ -209,3 +209,33 @@ fn many_holes_cost_little() {
     assert_eq!(lost, 9_998);
     assert_eq!(flight.in_network(), 10_000);
 }
+
+#[test]
+fn what_left_before_a_timeout_gives_no_round_trip_time_and_keeps_none_from_what_left_after_it() {
+    let first_is_clean = |flight: &mut Flight, ack: u64| {
+        let mut tally = Tally::default();
+        flight.acknowledge(ack, &mut tally);
+        tally.first_is_clean
+    };
+    let mut flight = Flight::new(1, 1_000);
+    for number in 0..4 {
+        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+    }
+    assert!(first_is_clean(&mut flight, 1_001));
+    flight.lose_late(false, |_| true);
+    for seq in [1_001, 2_001] {
+        assert!(flight.repeat(seq, |_| ()).is_some());
+    }
+    for number in 4..8 {
+        flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
+    }
+    assert!(!first_is_clean(&mut flight, 2_001), "sent again");
+    // The first behind the timeout is the fifth, whatever became of the third and the fourth.
+    assert!(first_is_clean(&mut flight, 5_001));
+    assert!(flight.repeat(5_001, |_| ()).is_some());
+    assert!(!first_is_clean(&mut flight, 6_001), "sent again");
+    assert!(first_is_clean(&mut flight, 7_001));
+    // Of what left before a timeout, none counts, not even what was sent once.
+    flight.lose_late(false, |_| true);
+    assert!(!first_is_clean(&mut flight, 8_001));
+}
