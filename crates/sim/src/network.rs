@@ -121,9 +121,9 @@ impl Network {
     #[inline]
     pub fn arrive(&mut self, link: u32, observer: &mut impl Observer) -> Arrival {
         let sent = &mut self.links[link as usize].sent;
-        let Some((_, id)) = sent.pop_front() else { return Arrival::OnItsWay };
-        if let Some((next, _)) = sent.front() {
-            self.events.push(*next, Event::Arrive(link));
+        let Some((_, id, _)) = sent.pop_front() else { return Arrival::OnItsWay };
+        if let Some((next, _, turn)) = sent.front() {
+            self.events.push_in_turn(*next, Event::Arrive(link), *turn);
         }
         let packet = self.packets.at(id);
         packet.hop += 1;
@@ -183,18 +183,18 @@ impl Network {
             if free <= now {
                 self.idle.push(index);
             } else {
-                self.events.push(free, Event::Serve(index));
+                self.events.push_in_turn(free, Event::Serve(index), link.turn);
             }
         }
         self.set_queue_timer(index);
     }
 
-    /// Links that were idle before the event that is over send what came to them: unless more happens at this time, for
-    /// links are served last.
+    /// Links that were idle before the event that is over send what came to them: unless more happens at this time and
+    /// links are served last, not in turn.
     #[inline]
     pub fn serve_idle(&mut self, observer: &mut impl Observer) {
         while let Some(index) = self.idle.pop() {
-            if self.events.next_time() == Some(self.now) {
+            if !self.events.are_in_turn() && self.events.next_time() == Some(self.now) {
                 self.events.push(self.now, Event::Serve(index));
             } else {
                 self.serve(index, observer);
@@ -213,6 +213,7 @@ impl Network {
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
         if let Some(departure) = link.queue.dequeue(now, &mut sink) {
             link.transmitter.send(departure.packet.size);
+            link.turn = self.events.turn();
             if link.switch.is_some() {
                 self.through_egress(index, departure, observer);
             } else {
@@ -222,7 +223,7 @@ impl Network {
         let link = &mut self.links[index as usize];
         if link.queue.backlog().packets > 0 {
             link.serving = true;
-            self.events.push(link.transmitter.free_at(), Event::Serve(index));
+            self.events.push_in_turn(link.transmitter.free_at(), Event::Serve(index), link.turn);
         }
         self.set_queue_timer(index);
     }
@@ -237,10 +238,11 @@ impl Network {
         link.stats.departed(departure);
         observer.departed(link.id, departure, on_its_way);
         let arrives = link.transmitter.finished_at().saturating_add(link.delay);
+        let turn = self.events.turn();
         if link.sent.is_empty() {
-            self.events.push(arrives, Event::Arrive(index));
+            self.events.push_in_turn(arrives, Event::Arrive(index), turn);
         }
-        link.sent.push_back((arrives, id));
+        link.sent.push_back((arrives, id, turn));
     }
 
     /// The timer of a link's discipline may be due.

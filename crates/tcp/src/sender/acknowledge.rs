@@ -33,15 +33,17 @@ impl<C: CongestionControl> Sender<C> {
         self.peer_limit = segment.ack.saturating_add(segment.window);
         self.echo_timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
         self.timers.rto = None;
-        if self.timers.syns == 1 {
-            let exact = now.saturating_sub(self.timers.syn_sent_at);
-            let rtt = match self.params.rtt_method {
-                RttMethod::Timestamps => self.echoed_rtt(segment, now).unwrap_or(exact),
-                RttMethod::SendTimes => exact,
-            };
+        // Of several SYNs, the timestamp tells which was answered.
+        let exact = (self.timers.syns == 1).then(|| now.saturating_sub(self.timers.syn_sent_at));
+        let rtt = match self.params.rtt_method {
+            RttMethod::Timestamps => self.echoed_rtt(segment, now).or(exact),
+            RttMethod::SendTimes => exact,
+        };
+        if let Some(rtt) = rtt {
             self.rtt.measure(rtt);
             self.rtt.note_least(rtt);
         }
+        self.pace.release_at = now.saturating_add(self.params.first_data_after);
         self.control.on_established(self.rtt.smoothed(), now);
         self.update_pace();
         self.watch_peer_window(now);
@@ -62,11 +64,16 @@ impl<C: CongestionControl> Sender<C> {
         let echo = self.ecn && segment.flags.contains(Flags::ECE);
         self.stats.echoes += u64::from(echo);
 
+        self.pace.before = self.control.pacing_rate();
         let least = self.rtt.least().unwrap_or(Nanos::ZERO);
         let standing = self.delivery.standing();
         let mut tally = Tally { sure_until: now.saturating_sub(least), standing, ..Tally::default() };
         let lost_before = self.flight.lost();
-        self.flight.acknowledge(segment.ack, &mut tally);
+        // ns-3 takes note of the blocks first, which its rate samples show.
+        let blocks_first = self.params.rate_method == RateMethod::Ns3;
+        if !blocks_first {
+            self.flight.acknowledge(segment.ack, &mut tally);
+        }
         let mut duplicate_told = false;
         if self.params.sack && !segment.sacks.is_empty() {
             duplicate_told = tells_of_duplicate(segment);
@@ -75,6 +82,9 @@ impl<C: CongestionControl> Sender<C> {
                     self.flight.sack(block.start, block.end, &mut tally);
                 }
             }
+        }
+        if blocks_first {
+            self.flight.acknowledge(segment.ack, &mut tally);
         }
         tally.repaired &= self.phase == Phase::Recovery && segment.ack < self.recovery_point;
         let advanced = segment.ack > old_una;
@@ -157,6 +167,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.params.partial_ack_repeats && advanced && self.phase == Phase::Recovery {
             self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);
         }
+        self.pace.before = self.pace.before.filter(|_| self.due.forced);
         self.usage.limited = false;
         self.update_pace();
         self.watch_peer_window(now);
