@@ -113,13 +113,16 @@ impl<C: CongestionControl> Sender<C> {
         let ends_loss =
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
         let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
+        // ns-3 asks what an ACK tells of before it ends a phase of repair, and then not again.
+        let repairs = self.params.disorder && matches!(self.phase, Phase::Recovery | Phase::Loss);
         self.leave_phase(advanced, now);
+        let out_of_order = duplicate && !repairs;
         let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
         let newly_reduced = self.stats.reductions > reductions;
-        let lost = lost + self.enter_recovery(lost, duplicate, now);
+        let lost = lost + self.enter_recovery(lost, out_of_order, now);
         self.stats.lost += lost;
-        let disorder = duplicate && self.phase == Phase::Open && self.params.disorder;
+        let disorder = out_of_order && self.phase == Phase::Open && self.params.disorder;
         if advanced {
             if !disorder {
                 self.rearm(now);
