@@ -80,6 +80,9 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     builder.switches(&hosts);
     let Builder { network, topology, links, .. } = builder;
     let mut simulation = Simulation::new(topology, scenario.seed, scenario.warmup)?;
+    if scenario.profile == scenario::Profile::Ns3 {
+        simulation.order_as_ns3();
+    }
     let mut groups = Vec::new();
     for (flows, hosts) in scenario.flows.iter().zip(&hosts) {
         groups.push(Group { name: flows.name.clone(), transport: transport_name(&flows.traffic) });

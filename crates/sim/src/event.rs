@@ -6,6 +6,9 @@ use queuescope_wire::Nanos;
 /// inputs; but links are served last, so that a packet which comes as another departs still finds it in the queue
 /// (ConQuest definition 3.1).
 ///
+/// Or *in turn*, as in ns-3: then what begins together with something else, such as the end of a transmission and the
+/// arrival at the other end with its beginning, takes its place among those of the same time then, whenever it is pushed.
+///
 /// A heap of four children a node, as one cache line holds four keys. A key is 128 bits: the time, whether a link is
 /// served, a serial number, and what happens. What happens mostly makes something else happen soon: so the place of the
 /// event that was taken last stays free for the next that is pushed, which then has not far to go.
@@ -15,7 +18,12 @@ pub(crate) struct Events {
     /// Whether the first place is free.
     hole: bool,
     serial: u64,
+    in_turn: bool,
 }
+
+/// A place among events of the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Turn(u64);
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,15 +66,30 @@ impl Events {
     /// The most that an event's index can be.
     pub const MOST: u32 = (1 << INDEX) - 1;
 
-    /// `event` happens at `at`.
+    /// From now on events come in turn.
+    pub fn come_in_turn(&mut self) {
+        self.in_turn = true;
+    }
+
+    /// Whether events come in turn.
     #[inline]
-    pub fn push(&mut self, at: Nanos, event: Event) {
-        self.serial += 1;
-        if self.serial == SERIALS {
-            self.renumber();
-        }
-        let late = if matches!(event, Event::Serve(_)) { LATE } else { 0 };
-        let key = u128::from(at.0) << 64 | u128::from(late | self.serial << CODE | u64::from(event.code()));
+    pub fn are_in_turn(&self) -> bool {
+        self.in_turn
+    }
+
+    /// A turn, which is taken now for an event that is pushed later. It may not wait until as many are taken as there are
+    /// numbers, 2^35: then it comes late among those of its time.
+    #[inline]
+    pub fn turn(&mut self) -> Turn {
+        if self.in_turn { self.next() } else { Turn::default() }
+    }
+
+    /// `event` happens at `at`, in a turn that was taken for it; or that it takes now, unless events come in turn.
+    #[inline]
+    pub fn push_in_turn(&mut self, at: Nanos, event: Event, turn: Turn) {
+        let turn = if self.in_turn { turn } else { self.next() };
+        let late = if matches!(event, Event::Serve(_)) && !self.in_turn { LATE } else { 0 };
+        let key = u128::from(at.0) << 64 | u128::from(late | turn.0 << CODE | u64::from(event.code()));
         if self.hole {
             self.hole = false;
             self.sink(key);
@@ -74,6 +97,22 @@ impl Events {
             self.heap.push(key);
             self.rise(key);
         }
+    }
+
+    /// `event` happens at `at`.
+    #[inline]
+    pub fn push(&mut self, at: Nanos, event: Event) {
+        let turn = self.turn();
+        self.push_in_turn(at, event, turn);
+    }
+
+    #[inline]
+    fn next(&mut self) -> Turn {
+        self.serial += 1;
+        if self.serial == SERIALS {
+            self.renumber();
+        }
+        Turn(self.serial)
     }
 
     /// The time of the first event.
@@ -221,6 +260,23 @@ mod tests {
             Event::Sample,
         ] {
             assert_eq!(Event::from_code(event.code()), event);
+        }
+    }
+
+    #[test]
+    fn in_turn_the_place_is_that_of_when_it_was_taken() {
+        for in_turn in [false, true] {
+            let mut events = Events { in_turn, ..Events::default() };
+            let (served, arrives) = (events.turn(), events.turn());
+            events.push(Nanos(7), Event::SenderTimer(1));
+            events.push_in_turn(Nanos(7), Event::Arrive(2), arrives);
+            events.push_in_turn(Nanos(7), Event::Serve(3), served);
+            let order: Vec<_> = std::iter::from_fn(|| events.pop()).map(|(_, event)| event).collect();
+            let mut expected = [Event::SenderTimer(1), Event::Arrive(2), Event::Serve(3)];
+            if in_turn {
+                expected.reverse();
+            }
+            assert_eq!(order, expected);
         }
     }
 

@@ -1,5 +1,6 @@
 //! A link with the queue before it.
 
+use crate::event::Turn;
 use crate::packets::Packets;
 use crate::summary::Times;
 use crate::topology::{LinkId, LinkParams};
@@ -50,8 +51,10 @@ pub(crate) struct Link {
     pub serving: bool,
     /// When the event of the discipline's timer comes; the latest time there is if there is none.
     pub timer: Nanos,
-    /// What was sent and has not arrived, with when it will.
-    pub sent: VecDeque<(Nanos, PacketId)>,
+    /// What was sent and has not arrived, with when it will, and its turn then: that of when it was sent.
+    pub sent: VecDeque<(Nanos, PacketId, Turn)>,
+    /// The turn in which what is being sent ends.
+    pub turn: Turn,
     pub stats: LinkStats,
 }
 
@@ -112,6 +115,7 @@ impl Link {
             serving: false,
             timer: Nanos::MAX,
             sent: VecDeque::new(),
+            turn: Turn::default(),
             stats: LinkStats::new(params.measured),
         }
     }

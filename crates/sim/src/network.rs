@@ -121,9 +121,9 @@ impl Network {
     #[inline]
     pub fn arrive(&mut self, link: u32, observer: &mut impl Observer) -> Arrival {
         let sent = &mut self.links[link as usize].sent;
-        let Some((_, id)) = sent.pop_front() else { return Arrival::OnItsWay };
+        let Some((_, id, _)) = sent.pop_front() else { return Arrival::OnItsWay };
         match sent.front() {
-            Some((next, _)) => self.events.push(*next, Event::Arrive(link)),
+            Some((next, _, turn)) => self.events.push_in_turn(*next, Event::Arrive(link), *turn),
             // The next begins at the start of the ring, which is in the caches.
             None => sent.clear(),
         }
@@ -184,18 +184,18 @@ impl Network {
             if free <= now {
                 self.idle.push(index);
             } else {
-                self.events.push(free, Event::Serve(index));
+                self.events.push_in_turn(free, Event::Serve(index), link.turn);
             }
         }
         self.set_queue_timer(index);
     }
 
-    /// Links that were idle before the event that is over send what came to them: unless more happens at this time, for
-    /// links are served last.
+    /// Links that were idle before the event that is over send what came to them: unless more happens at this time and
+    /// links are served last, not in turn.
     #[inline]
     pub fn serve_idle(&mut self, observer: &mut impl Observer) {
         while let Some(index) = self.idle.pop() {
-            if self.events.next_time() == Some(self.now) {
+            if !self.events.are_in_turn() && self.events.next_time() == Some(self.now) {
                 self.events.push(self.now, Event::Serve(index));
             } else {
                 self.serve(index, observer);
@@ -214,6 +214,7 @@ impl Network {
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
         if let Some(departure) = link.queue.dequeue(now, &mut sink) {
             link.transmitter.send(departure.packet.size);
+            link.turn = self.events.turn();
             if link.switch.is_some() {
                 self.through_egress(index, departure, observer);
             } else {
@@ -223,7 +224,7 @@ impl Network {
         let link = &mut self.links[index as usize];
         if link.queue.backlog().packets > 0 || link.queue.wants_to_be_asked() {
             link.serving = true;
-            self.events.push(link.transmitter.free_at(), Event::Serve(index));
+            self.events.push_in_turn(link.transmitter.free_at(), Event::Serve(index), link.turn);
         }
         self.set_queue_timer(index);
     }
@@ -238,10 +239,11 @@ impl Network {
         link.stats.departed(departure, on_its_way.group);
         observer.departed(link.id, departure, on_its_way);
         let arrives = link.transmitter.finished_at().saturating_add(link.delay);
+        let turn = self.events.turn();
         if link.sent.is_empty() {
-            self.events.push(arrives, Event::Arrive(index));
+            self.events.push_in_turn(arrives, Event::Arrive(index), turn);
         }
-        link.sent.push_back((arrives, id));
+        link.sent.push_back((arrives, id, turn));
     }
 
     /// The timer of a link's discipline may be due.

@@ -51,6 +51,12 @@ impl Simulation {
         Ok(simulation)
     }
 
+    /// What happens at one instant happens in the order of ns-3: the end of a transmission and the arrival at the other end
+    /// as if they had been told when it began. Otherwise links are served last. Of effect for what comes after the call.
+    pub fn order_as_ns3(&mut self) {
+        self.network.events.come_in_turn();
+    }
+
     /// The state is sampled at each multiple of `interval`.
     pub fn sample_every(&mut self, interval: Nanos) {
         self.interval = Some(interval);

@@ -132,7 +132,10 @@ pub struct RateSample {
     pub delivered: u64,
     /// The same when the packet left that this ACK is for.
     pub prior_delivered: u64,
-    /// How long the difference took: the longer of the times in which it was sent and was acknowledged.
+    /// What was delivered in `interval`: the difference, unless the sample has the rate of the one before
+    /// ([`RateMethod::Ns3`](crate::RateMethod::Ns3)).
+    pub amount: u64,
+    /// How long that took: the longer of the times in which it was sent and was acknowledged.
     pub interval: Nanos,
     /// Whether the sender had nothing to send when that packet left.
     pub application_limited: bool,

@@ -8,6 +8,7 @@ mod clock;
 pub mod congestion;
 mod params;
 mod receiver;
+mod recent;
 mod rtt;
 mod segment;
 mod sender;

@@ -17,6 +17,9 @@ pub struct TcpParams {
     /// The initial window in segments (RFC 6928: 10). The congestion control is made with it; after idleness the window
     /// goes back to it.
     pub initial_window: u32,
+    /// How long the first data waits once the connection is established (ns-3 3.37, `TcpSocketBase::Send`: one step of its
+    /// clock).
+    pub first_data_after: Nanos,
     /// The timeout of the first SYN (RFC 6298 section 2.1: 1 s).
     pub initial_rto: Nanos,
     /// The least retransmission timeout; what it is the least of, `rto_floor` says.
@@ -47,6 +50,10 @@ pub struct TcpParams {
     pub sack: bool,
     /// Whether the receiver tells of data that came twice (RFC 2883).
     pub dsack: bool,
+    /// Whether the receiver forgets what it has out of order beyond the four blocks that changed last: what touches a
+    /// forgotten block is a block of its own (ns-3 3.37, `TcpRxBuffer::UpdateSackList`); otherwise a block is all that is
+    /// contiguous (RFC 2018 section 4).
+    pub forgets_blocks: bool,
     /// How losses are found; without selective acknowledgements by three duplicates in any case (RFC 6582).
     pub detection: LossDetection,
     /// Proportional rate reduction (RFC 6937) in recovery and after a mark, and its bound; `None`: the window is the
@@ -113,6 +120,8 @@ pub struct TcpParams {
     pub pacing: Option<Pacing>,
     /// Whether the initial window is paced too.
     pub pace_initial_window: bool,
+    /// Whether the time from a paced segment to the next is rounded to the nearest nanosecond (ns-3), or down.
+    pub paces_to_nearest: bool,
     /// How the rate of delivery is measured.
     pub rate_method: RateMethod,
     /// Tail loss probes wait for a delayed ACK so long if one segment is in flight (RFC 8985 section 7.2).
@@ -218,6 +227,7 @@ impl TcpParams {
             network_header: 20,
             mss_option: false,
             initial_window: 10,
+            first_data_after: Nanos(1),
             initial_rto: Nanos(3_000 * MILLISECOND),
             min_rto: Nanos(1_000 * MILLISECOND),
             max_rto: Nanos(60_000 * MILLISECOND),
@@ -232,6 +242,7 @@ impl TcpParams {
             counted_echo_lags: true,
             sack: true,
             dsack: false,
+            forgets_blocks: true,
             detection: LossDetection::Rfc6675,
             reduction: Some(ReductionBound::SlowStartIfRepaired),
             reduction_from: ReductionBase::Outstanding,
@@ -258,6 +269,7 @@ impl TcpParams {
             cwr_after_loss: false,
             pacing: None,
             pace_initial_window: false,
+            paces_to_nearest: true,
             rate_method: RateMethod::Ns3,
             max_ack_delay: Nanos(200 * MILLISECOND),
         }
@@ -270,6 +282,7 @@ impl TcpParams {
             network_header: 20,
             mss_option: true,
             initial_window: 10,
+            first_data_after: Nanos::ZERO,
             initial_rto: Nanos(1_000 * MILLISECOND),
             min_rto: Nanos(200 * MILLISECOND),
             max_rto: Nanos(120_000 * MILLISECOND),
@@ -284,6 +297,7 @@ impl TcpParams {
             counted_echo_lags: false,
             sack: true,
             dsack: true,
+            forgets_blocks: false,
             detection: LossDetection::RackTlp,
             reduction: Some(ReductionBound::SlowStartIfAdvancing),
             reduction_from: ReductionBase::Window,
@@ -310,6 +324,7 @@ impl TcpParams {
             cwr_after_loss: true,
             pacing: None,
             pace_initial_window: true,
+            paces_to_nearest: false,
             rate_method: RateMethod::Draft,
             max_ack_delay: Nanos(200 * MILLISECOND),
         }

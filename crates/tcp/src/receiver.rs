@@ -8,6 +8,7 @@
 use crate::clock::Clock;
 use crate::congestion::EcnUse;
 use crate::params::TcpParams;
+use crate::recent::Recent;
 use crate::segment::{Flags, Sacks, Segment, Timestamps};
 use queuescope_wire::{Ecn, Nanos};
 use std::collections::VecDeque;
@@ -25,8 +26,7 @@ pub struct Receiver {
     /// The sequence number behind the FIN, once one has come.
     end: Option<u64>,
     islands: VecDeque<(u64, u64)>,
-    /// A number in each of the islands that changed last, the newest first.
-    recent: [u64; BLOCKS_KEPT],
+    recent: Recent,
     /// What came twice, to be told once.
     duplicate: Option<(u64, u64)>,
     /// The highest ACK sent.
@@ -43,10 +43,6 @@ pub struct Receiver {
     lag: Lag,
     stats: ReceiverStats,
 }
-
-/// Islands that are remembered as recent: one more than an ACK tells with a timestamp, for when one of those is filled in
-/// (Linux and ns-3 keep four, too).
-const BLOCKS_KEPT: usize = 4;
 
 /// What a receiver counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -116,7 +112,7 @@ impl Receiver {
             next: 0,
             end: None,
             islands: VecDeque::new(),
-            recent: [0; BLOCKS_KEPT],
+            recent: Recent::default(),
             duplicate: None,
             acknowledged: 0,
             echo_timestamp: 0,
@@ -317,6 +313,7 @@ impl Receiver {
 
     fn add_island(&mut self, seq: u64, end: u64) {
         let (mut seq_all, mut end_all) = (seq, end);
+        let mut is_new = true;
         // Those that touch it: `first..last`.
         let first = self.islands.partition_point(|&(_, stop)| stop < seq);
         let mut last = first;
@@ -326,6 +323,7 @@ impl Receiver {
             if start <= seq && stop >= end {
                 self.stats.duplicates += 1;
                 self.duplicate = Some((seq, end));
+                is_new = false;
             }
             seq_all = seq_all.min(start);
             end_all = end_all.max(stop);
@@ -339,17 +337,10 @@ impl Receiver {
                 self.islands.drain(first + 1..last);
             }
         }
-        let kept = self.recent.map(|recent| if (seq_all..end_all).contains(&recent) { 0 } else { recent });
-        self.recent[0] = seq_all;
-        let mut place = 1;
-        for recent in kept {
-            if recent != 0 && place < self.recent.len() {
-                self.recent[place] = recent;
-                place += 1;
-            }
-        }
-        for rest in &mut self.recent[place..] {
-            *rest = 0;
+        if !self.params.forgets_blocks {
+            self.recent.put((seq_all, end_all), self.next);
+        } else if is_new {
+            self.recent.join((seq, end), self.next);
         }
     }
 
@@ -364,11 +355,14 @@ impl Receiver {
         if self.islands.is_empty() {
             return sacks;
         }
-        let told = sacks.len();
-        for recent in self.recent {
-            if recent < self.next {
-                continue;
+        if self.params.forgets_blocks {
+            for (start, stop) in self.recent.from(self.next) {
+                sacks.push(start..stop);
             }
+            return sacks;
+        }
+        let told = sacks.len();
+        for (recent, _) in self.recent.from(self.next) {
             let after = self.islands.partition_point(|&(start, _)| start <= recent);
             if let Some(&(start, stop)) = after.checked_sub(1).and_then(|place| self.islands.get(place))
                 && recent < stop

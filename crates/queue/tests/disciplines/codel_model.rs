@@ -66,10 +66,12 @@ impl Model {
         let bytes: u64 = self.queue.iter().map(|packet| packet.size).sum();
         let short =
             if self.is(CodelFlavour::Ns3) { bytes < self.params.min_bytes.0 } else { bytes <= self.params.min_bytes.0 };
-        if now - (packet.came as f64) < self.params.target.0 as f64 || short {
+        let waited = self.counted(now - packet.came as f64);
+        let now = self.counted(now);
+        if waited < self.counted(self.params.target.0 as f64) || short {
             self.first_above_time = 0.0;
         } else if self.first_above_time == 0.0 {
-            self.first_above_time = now + self.params.interval.0 as f64;
+            self.first_above_time = now + self.counted(self.params.interval.0 as f64);
         } else if self.is(CodelFlavour::Rfc) {
             result.ok_to_drop = now >= self.first_above_time;
         } else {
@@ -78,9 +80,14 @@ impl Model {
         result
     }
 
-    /// A time is a whole number of nanoseconds in all implementations.
+    /// Nanoseconds as they are counted: in whole units of 1024 in ns-3.
+    fn counted(&self, time: f64) -> f64 {
+        if self.is(CodelFlavour::Ns3) { (time / 1024.0).floor() } else { time }
+    }
+
+    /// A time is a whole number of units in all implementations.
     fn control_law(&self, time: f64) -> f64 {
-        let interval = self.params.interval.0 as f64;
+        let interval = self.counted(self.params.interval.0 as f64);
         if self.is(CodelFlavour::Rfc) {
             time + (interval / f64::from(self.count).sqrt()).floor()
         } else {
@@ -112,12 +119,12 @@ impl Model {
             if !r.ok_to_drop {
                 self.dropping = false;
             }
-            while now >= self.drop_next && self.dropping {
+            while self.counted(now) >= self.drop_next && self.dropping {
                 let packet = r.packet.expect("what is late is there");
                 if self.mark(packet, &mut acts) {
                     self.count += 1;
                     self.newton();
-                    let from = if self.is(CodelFlavour::Ns3) { now } else { self.drop_next };
+                    let from = if self.is(CodelFlavour::Ns3) { self.counted(now) } else { self.drop_next };
                     self.drop_next = self.control_law(from);
                     marked = true;
                     break;
@@ -146,19 +153,20 @@ impl Model {
             }
             self.dropping = true;
             let delta = self.count - self.lastcount;
-            if delta > 1 && now - self.drop_next < 16.0 * self.params.interval.0 as f64 {
+            let interval = self.counted(self.params.interval.0 as f64);
+            if delta > 1 && self.counted(now) - self.drop_next < 16.0 * interval {
                 self.count = delta;
                 self.newton();
             } else {
                 self.count = 1;
                 self.reciprocal = 65_535.0 / 65_536.0;
             }
-            self.drop_next = self.control_law(now);
+            self.drop_next = self.control_law(self.counted(now));
             self.lastcount = self.count;
         }
         if let Some(packet) = r.packet {
-            let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| threshold.0 as f64);
-            if !marked && packet.markable && now - packet.came as f64 > threshold {
+            let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| self.counted(threshold.0 as f64));
+            if !marked && packet.markable && self.counted(now - packet.came as f64) > threshold {
                 acts.push(Act::Mark(packet.number));
             }
             acts.push(Act::Leave(packet.number));

@@ -76,6 +76,12 @@ pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
         0.0..=0.9,
         "Pacing is slower than the bandwidth by this part.",
     );
+    keys.key(
+        "restarts-once-probed",
+        &mut params.restarts_once_probed,
+        "Whether sending starts from idleness only once the round-trip time was probed, then always (ns-3).",
+    );
+    keys.key("whole-bits", &mut params.whole_bits, "Whether rates are kept in whole bits a second (ns-3).");
     keys.key("quantum", &mut params.quantum, "How much is sent at once.");
     keys.key("even-segments", &mut params.even_segments, "Whether the window is an even number of segments.");
     keys.key("recovery-begins-round", &mut params.recovery_begins_round, "Whether a round trip begins with recovery.");

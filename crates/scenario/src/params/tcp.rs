@@ -34,6 +34,7 @@ impl Table for TcpParams {
         keys.within("network-header", &mut self.network_header, 0..=1000, "Bytes of headers below TCP: 20 for IPv4.");
         keys.key("mss-option", &mut self.mss_option, "Whether SYNs tell the maximum segment size.");
         keys.within("initial-window", &mut self.initial_window, 1..=10_000, "The initial window in segments.");
+        keys.within("first-data-after", &mut self.first_data_after, TIME, "How long data waits for the handshake.");
         keys.within("initial-rto", &mut self.initial_rto, TIMER, "The timeout of the first SYN.");
         keys.within("min-rto", &mut self.min_rto, TIMER, "The least retransmission timeout.");
         keys.within("max-rto", &mut self.max_rto, TIMER, "The most.");
@@ -80,6 +81,11 @@ impl Table for TcpParams {
         );
         keys.key("sack", &mut self.sack, "Selective acknowledgements (RFC 2018).");
         keys.key("dsack", &mut self.dsack, "Whether the receiver tells of data that came twice (RFC 2883).");
+        keys.key(
+            "forgets-blocks",
+            &mut self.forgets_blocks,
+            "Whether blocks of data out of order are forgotten beyond the four that changed last (ns-3).",
+        );
         keys.key("detection", &mut self.detection, "How losses are found.");
         keys.key(
             "reduction",
@@ -179,6 +185,11 @@ impl Table for TcpParams {
             "Pacing at a rate from the window; a congestion control's own is obeyed in any case.",
         );
         keys.key("pace-initial-window", &mut self.pace_initial_window, "Whether the initial window is paced too.");
+        keys.key(
+            "paces-to-nearest",
+            &mut self.paces_to_nearest,
+            "Whether times between paced segments are rounded to the nearest nanosecond (ns-3), or down.",
+        );
         keys.key("rate-method", &mut self.rate_method, "How the rate of delivery is measured, which BBR goes by.");
         keys.within(
             "max-ack-delay",

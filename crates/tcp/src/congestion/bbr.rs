@@ -194,6 +194,11 @@ impl Bbr {
         policed.unwrap_or(self.bandwidth.largest())
     }
 
+    /// A rate as it is kept.
+    fn rounded(&self, rate: f64) -> f64 {
+        if self.params.whole_bits { (rate * 8.0).floor() / 8.0 } else { rate }
+    }
+
     fn least_window(&self) -> u64 {
         self.params.least_window.saturating_mul(self.mss)
     }
@@ -220,8 +225,7 @@ impl Bbr {
         }
         let limited = self.is_limited(&sample);
         self.look_for_policer(&sample, limited, now);
-        let amount = sample.delivered.saturating_sub(sample.prior_delivered);
-        let rate = amount as f64 * 1e9 / sample.interval.0 as f64;
+        let rate = self.rounded(sample.amount as f64 * 1e9 / sample.interval.0 as f64);
         if !limited || rate >= self.bandwidth.largest() {
             self.bandwidth.update(self.rounds, rate);
         }
@@ -459,7 +463,12 @@ impl CongestionControl for Bbr {
 
     #[inline]
     fn on_sent(&mut self, bytes: u64, in_flight: u64, now: Nanos) {
-        if in_flight > bytes || self.repair != Repair::No || self.delivered == 0 {
+        let may = if self.params.restarts_once_probed {
+            self.stats.probes > 0
+        } else {
+            self.repair == Repair::No && self.delivered > 0
+        };
+        if in_flight > bytes || !may {
             return;
         }
         self.idle_restart = true;

@@ -33,15 +33,17 @@ impl<C: CongestionControl> Sender<C> {
         self.peer_limit = segment.ack.saturating_add(segment.window);
         self.echo_timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
         self.timers.rto = None;
-        if self.timers.syns == 1 {
-            let exact = now.saturating_sub(self.timers.syn_sent_at);
-            let rtt = match self.params.rtt_method {
-                RttMethod::Timestamps => self.echoed_rtt(segment, now).unwrap_or(exact),
-                RttMethod::SendTimes => exact,
-            };
+        // Of several SYNs, the timestamp tells which was answered.
+        let exact = (self.timers.syns == 1).then(|| now.saturating_sub(self.timers.syn_sent_at));
+        let rtt = match self.params.rtt_method {
+            RttMethod::Timestamps => self.echoed_rtt(segment, now).or(exact),
+            RttMethod::SendTimes => exact,
+        };
+        if let Some(rtt) = rtt {
             self.rtt.measure(rtt);
             self.rtt.note_least(rtt);
         }
+        self.pace.release_at = now.saturating_add(self.params.first_data_after);
         self.control.on_established(self.rtt.smoothed(), now);
         self.update_pace();
         self.watch_peer_window(now);
@@ -63,11 +65,16 @@ impl<C: CongestionControl> Sender<C> {
         let echo = self.ecn && segment.flags.contains(Flags::ECE);
         self.stats.echoes += u64::from(echo);
 
+        self.pace.before = self.control.pacing_rate();
         let least = self.rtt.least().unwrap_or(Nanos::ZERO);
         let standing = self.delivery.standing();
         let mut tally = Tally { sure_until: now.saturating_sub(least), standing, ..Tally::default() };
         let lost_before = self.flight.lost();
-        self.flight.acknowledge(segment.ack, &mut tally);
+        // ns-3 takes note of the blocks first, which its rate samples show.
+        let blocks_first = self.params.rate_method == RateMethod::Ns3;
+        if !blocks_first {
+            self.flight.acknowledge(segment.ack, &mut tally);
+        }
         let mut duplicate_told = false;
         if self.params.sack && !segment.sacks.is_empty() {
             duplicate_told = tells_of_duplicate(segment);
@@ -76,6 +83,9 @@ impl<C: CongestionControl> Sender<C> {
                     self.flight.sack(block.start, block.end, &mut tally);
                 }
             }
+        }
+        if blocks_first {
+            self.flight.acknowledge(segment.ack, &mut tally);
         }
         tally.repaired &= self.phase == Phase::Recovery && segment.ack < self.recovery_point;
         let advanced = segment.ack > old_una;
@@ -105,13 +115,16 @@ impl<C: CongestionControl> Sender<C> {
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
         let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
         let held = (self.phase == Phase::Recovery).then(|| self.window());
+        // ns-3 asks what an ACK tells of before it ends a phase of repair, and then not again.
+        let repairs = self.params.disorder && matches!(self.phase, Phase::Recovery | Phase::Loss);
         self.leave_phase(advanced, now);
+        let out_of_order = duplicate && !repairs;
         let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
         let newly_reduced = self.stats.reductions > reductions;
-        let lost = lost + self.enter_recovery(lost, duplicate, now);
+        let lost = lost + self.enter_recovery(lost, out_of_order, now);
         self.stats.lost += lost;
-        let disorder = duplicate && self.phase == Phase::Open && self.params.disorder;
+        let disorder = out_of_order && self.phase == Phase::Open && self.params.disorder;
         if advanced {
             if !disorder {
                 self.rearm(now);
@@ -181,6 +194,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.reduces() && reduces_after {
             self.reduce(&tally, advanced, lost);
         }
+        self.pace.before = self.pace.before.filter(|_| self.due.forced);
         self.usage.limited = false;
         self.update_pace();
         self.watch_peer_window(now);

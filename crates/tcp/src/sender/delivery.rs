@@ -95,6 +95,7 @@ impl Delivery {
         Some(RateSample {
             delivered: self.delivered,
             prior_delivered: newest.delivered,
+            amount: self.delivered.saturating_sub(newest.delivered),
             interval,
             application_limited: newest.application_limited,
             lost,
@@ -120,13 +121,13 @@ impl Delivery {
                 standing.sample.prior_at = Nanos::ZERO;
             }
         }
-        // Without a rate of its own it has the one before: as long as its bytes take at that.
-        let (bytes, time) = standing.rate?;
-        let interval = u128::from(amount) * u128::from(time.0) / u128::from(bytes.max(1));
+        // Without a rate of its own it has the one before.
+        let (amount, interval) = standing.rate?;
         Some(RateSample {
             delivered: self.delivered,
             prior_delivered: standing.sample.prior,
-            interval: Nanos(u64::try_from(interval).unwrap_or(u64::MAX).max(1)),
+            amount,
+            interval,
             application_limited: standing.sample.application_limited,
             lost,
         })

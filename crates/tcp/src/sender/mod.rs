@@ -127,6 +127,9 @@ struct Timers {
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
     release_at: Nanos,
+    /// The rate before the ACK that lets a segment go past window and pace: as ns-3 sends it before it is done with the ACK,
+    /// that is the rate at which the next follows it.
+    before: Option<Rate>,
     waits: bool,
     rate: Option<Rate>,
 }

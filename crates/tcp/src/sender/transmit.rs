@@ -52,7 +52,7 @@ impl<C: CongestionControl> Sender<C> {
         if !self.due.forced && self.waits_for_pace(now) {
             return None;
         }
-        let forced = std::mem::take(&mut self.due.forced);
+        let forced = self.due.forced;
         self.left_last = match choice {
             Choice::New { length, .. } => self.flight.next() + if forced { 0 } else { u64::from(length) },
             Choice::Again(seq) if forced => seq,
@@ -68,10 +68,12 @@ impl<C: CongestionControl> Sender<C> {
             let end = self.flight.next() + new;
             self.rack.probed(end, again);
         }
-        match choice {
+        let sent = match choice {
             Choice::New { length, fin } => Some(self.send_new(length, fin, now)),
             Choice::Again(seq) => self.send_again(seq, now),
-        }
+        };
+        self.due.forced = false;
+        sent
     }
 
     /// The segment to send next (NextSeg in RFC 6675), if the windows have room for it.
@@ -223,7 +225,10 @@ impl<C: CongestionControl> Sender<C> {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.reduction.sent(bytes);
         }
-        self.control.on_sent(bytes, self.flight.in_network(), now);
+        // What goes past window and pace is part of taking the ACK: no start for ns-3, where there is such.
+        if !self.due.forced {
+            self.control.on_sent(bytes, self.flight.in_network(), now);
+        }
         self.after_pace(bytes, now);
         self.timers.last_sent_at = now;
         if self.detects_by_time() {
@@ -271,16 +276,22 @@ impl<C: CongestionControl> Sender<C> {
 
     #[inline]
     fn after_pace(&mut self, bytes: u64, now: Nanos) {
+        let before = self.pace.before.take();
         if now < self.pace.release_at {
             // Sent past the pace, which goes on.
             return;
         }
-        let Some(rate) = self.control.pacing_rate().or(self.pace.rate) else { return };
+        let Some(rate) = before.or(self.control.pacing_rate()).or(self.pace.rate) else { return };
         let initial = u64::from(self.params.initial_window) * u64::from(self.params.mss);
-        if !self.params.pace_initial_window && self.flight.next() <= 1 + initial {
+        // Its last segment is paced: what comes next keeps away from it, as in ns-3, also if that is the first again.
+        if !self.params.pace_initial_window && self.flight.next() <= initial {
             return;
         }
-        self.pace.release_at = Nanos(now.0 + bytes * 8_000_000_000 / rate.bits_per_second());
+        let rate = rate.bits_per_second();
+        let half = if self.params.paces_to_nearest { rate / 2 } else { 0 };
+        self.pace.release_at = Nanos(now.0 + (bytes * 8_000_000_000).saturating_add(half) / rate);
+        // Its turn at that instant is of now, also if it turns out later that something waits for it.
+        self.pace.waits = true;
     }
 }
 

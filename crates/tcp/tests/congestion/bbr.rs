@@ -176,6 +176,7 @@ fn an_equal_time_renews_the_smallest_but_in_linux() {
             let rate = RateSample {
                 delivered,
                 prior_delivered: delivered - 4 * MSS.min(delivered / 4),
+                amount: 4 * MSS.min(delivered / 4),
                 interval: Nanos(RTT),
                 application_limited: true,
                 lost: 0,
@@ -243,6 +244,7 @@ fn recovery_conserves_packets_for_a_round_trip_and_gives_the_window_back() {
         rate: Some(RateSample {
             delivered: flow.delivered,
             prior_delivered: 0,
+            amount: flow.delivered,
             interval: Nanos::ZERO,
             application_limited: false,
             lost: MSS,

@@ -189,6 +189,7 @@ impl<C: CongestionControl> Flow<C> {
             rate: Some(RateSample {
                 delivered: self.delivered,
                 prior_delivered: packet.delivered,
+                amount: self.delivered - packet.delivered,
                 interval: if packet.lost { Nanos::ZERO } else { Nanos(interval) },
                 application_limited: false,
                 lost: if packet.lost { MSS } else { 0 },

@@ -39,6 +39,7 @@ impl Peer {
                 let rate = RateSample {
                     delivered: self.delivered,
                     prior_delivered: self.delivered.saturating_sub(ago * MSS),
+                    amount: self.delivered.min(ago * MSS),
                     interval: Nanos(interval * 1_000),
                     application_limited: false,
                     lost: lost * MSS,

@@ -42,6 +42,7 @@ fn sample() -> impl Strategy<Value = RateSample> {
         |(delivered, prior_delivered, interval, application_limited, lost)| RateSample {
             delivered,
             prior_delivered,
+            amount: delivered.saturating_sub(prior_delivered),
             interval,
             application_limited,
             lost,

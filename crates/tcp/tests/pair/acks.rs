@@ -84,6 +84,29 @@ fn what_is_out_of_order_is_acknowledged_at_once_the_newest_block_first() {
 }
 
 #[test]
+fn a_block_that_touches_a_forgotten_one_is_whole_or_not_as_the_profile_says() {
+    for forgets_blocks in [false, true] {
+        let mut receiver = listener(&TcpParams { forgets_blocks, ..TcpParams::ns3() });
+        for number in [10, 8, 6, 4, 2] {
+            assert_eq!(answer(&mut receiver, number).unwrap().1[0], (number, number + 1));
+        }
+        // The block (10, 11) is the fifth last.
+        let first = if forgets_blocks { (11, 12) } else { (10, 12) };
+        assert_eq!(answer(&mut receiver, 11), Some((0, vec![first, (2, 3), (4, 5)])));
+        // What comes twice changes nothing where blocks are forgotten.
+        let blocks = if forgets_blocks { vec![(11, 12), (2, 3), (4, 5)] } else { vec![(4, 5), (10, 12), (2, 3)] };
+        assert_eq!(answer(&mut receiver, 4), Some((0, blocks)));
+        for number in [0, 1, 3, 5, 7] {
+            assert!(answer(&mut receiver, number).is_none_or(|(_, blocks)| blocks.len() <= 3));
+        }
+        // All that is remembered is in order; what is not was told of before.
+        let rest = if forgets_blocks { vec![(11, 12)] } else { vec![(10, 12)] };
+        assert_eq!(answer(&mut receiver, 0), Some((9, rest)));
+        assert_eq!(answer(&mut receiver, 9), Some((12, vec![])));
+    }
+}
+
+#[test]
 fn what_comes_twice_is_told_if_the_profile_says() {
     for (params, told) in [(TcpParams::linux(), true), (TcpParams::ns3(), false)] {
         let params = TcpParams { quick_acks: 0, delayed_ack_count: 1, ..params };

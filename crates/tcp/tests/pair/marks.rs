@@ -40,7 +40,7 @@ fn it_is_agreed_in_the_handshake_or_not_used() {
 #[test]
 fn a_mark_is_echoed_until_the_sender_says_that_it_has_slowed_down() {
     for params in [TcpParams::linux(), TcpParams::ns3()] {
-        let params = TcpParams { ecn: true, quick_acks: 0, ..params };
+        let params = TcpParams { ecn: true, quick_acks: 0, first_data_after: Nanos::ZERO, ..params };
         let mss = u64::from(params.mss);
         // Number 3 on the way forth (behind SYN and ACK: 0 and 1) is the second data segment.
         let plan = |way, number, _: &Segment, _| mark_if(way == Way::Forth && number == 3);

@@ -56,6 +56,7 @@ fn data_is_sent_again_after_a_timeout_that_doubles() {
         let plan = |way, _, segment: &queuescope_tcp::Segment, now: Nanos| {
             lost_if(way == Way::Forth && segment.length > 0 && now < Nanos(3_000 * MS))
         };
+        let params = TcpParams { first_data_after: Nanos::ZERO, ..params };
         let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(1_000), plan);
         pair.connect();
         pair.finish(Nanos(20_000 * MS));
@@ -71,7 +72,7 @@ fn data_is_sent_again_after_a_timeout_that_doubles() {
 
 #[test]
 fn after_a_timeout_all_is_lost_and_comes_back_by_slow_start() {
-    let params = TcpParams::ns3();
+    let params = TcpParams { first_data_after: Nanos::ZERO, ..TcpParams::ns3() };
     let mss = u64::from(params.mss);
     // The first flight of ten vanishes.
     let plan = |way, number, _: &_, _| lost_if(way == Way::Forth && (2..12).contains(&number));

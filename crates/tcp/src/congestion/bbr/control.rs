@@ -46,7 +46,7 @@ impl Bbr {
     pub(super) fn set_first_pacing(&mut self, rtt: Nanos) {
         let unit = self.params.first_rtt_unit.0.max(1);
         let rtt = Nanos((rtt.0 / unit).max(1).saturating_mul(unit));
-        self.pacing = self.params.high_gain * self.window as f64 / rtt.as_secs_f64();
+        self.pacing = self.rounded(self.params.high_gain * self.rounded(self.window as f64 / rtt.as_secs_f64()));
     }
 
     pub(super) fn set_pacing(&mut self, gain: f64, smoothed_rtt: Nanos) {
@@ -54,7 +54,7 @@ impl Bbr {
             self.paced_by_rtt = true;
             self.set_first_pacing(smoothed_rtt);
         }
-        let pacing = gain * self.used_bandwidth() * (1.0 - self.params.pacing_margin);
+        let pacing = self.rounded(gain * self.used_bandwidth() * (1.0 - self.params.pacing_margin));
         if self.full.is_full || pacing > self.pacing {
             self.pacing = pacing;
         }

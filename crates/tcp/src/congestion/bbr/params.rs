@@ -38,10 +38,15 @@ pub struct BbrParams {
     pub probe_rtt: Nanos,
     /// Whether what is delivered of a window that was kept small by this counts as limited by the application.
     pub probe_limits_samples: bool,
+    /// Whether what is sent with nothing in flight is a start from idleness once the round-trip time was probed, then always
+    /// (ns-3, where nothing is limited by the application before); otherwise whenever nothing is repaired.
+    pub restarts_once_probed: bool,
     /// The smallest window outside of recovery, in segments: 4.
     pub least_window: u64,
     /// Pacing is slower than the bandwidth by this part: 0; Linux 0.01.
     pub pacing_margin: f64,
+    /// Whether rates are kept in whole bits a second (ns-3).
+    pub whole_bits: bool,
     /// How much is sent at once: the window has room for three.
     pub quantum: Quantum,
     /// Whether the window is a whole, even number of segments (Linux).
@@ -96,8 +101,10 @@ impl Default for BbrParams {
             equal_renews: true,
             probe_rtt: Nanos(200_000_000),
             probe_limits_samples: true,
+            restarts_once_probed: false,
             least_window: 4,
             pacing_margin: 0.0,
+            whole_bits: false,
             quantum: Quantum::ByRate,
             even_segments: false,
             aggregation: None,
@@ -118,6 +125,8 @@ impl BbrParams {
             cycle_starts: 6,
             late_third: true,
             probe_limits_samples: false,
+            restarts_once_probed: true,
+            whole_bits: true,
             quantum: Quantum::Segment,
             aggregation: Some(AggregationParams::ns3()),
             recovery_begins_round: false,

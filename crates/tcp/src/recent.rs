@@ -1,0 +1,65 @@
+//! The blocks of data out of order that changed last, which a receiver tells of first (RFC 2018 section 4).
+
+/// Blocks that are remembered: one more than an ACK tells with a timestamp, for when one of those is filled in (Linux and
+/// ns-3 keep four, too).
+const KEPT: usize = 4;
+
+/// Half-open ranges of sequence numbers, the one that changed last first. None is empty but those that stand for none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Recent {
+    blocks: [(u64, u64); KEPT],
+}
+
+impl Recent {
+    /// `block` has changed; those that begin in it are of it. Those below `next` are out of order no more.
+    pub(crate) fn put(&mut self, block: (u64, u64), next: u64) {
+        let before = self.blocks;
+        self.blocks = [(0, 0); KEPT];
+        self.blocks[0] = block;
+        let others = before.into_iter().filter(|other| other.0 >= next && !(block.0..block.1).contains(&other.0));
+        for (place, other) in self.blocks[1..].iter_mut().zip(others) {
+            *place = other;
+        }
+    }
+
+    /// What came is one block with those that it touches, as far as they are remembered.
+    pub(crate) fn join(&mut self, came: (u64, u64), next: u64) {
+        let (mut start, mut end) = came;
+        for other in self.blocks {
+            if other.1 == start {
+                start = other.0;
+            }
+            if other.0 == end {
+                end = other.1;
+            }
+        }
+        self.put((start, end), next);
+    }
+
+    /// Those that are out of order still, the one that changed last first.
+    pub(crate) fn from(&self, next: u64) -> impl Iterator<Item = (u64, u64)> {
+        self.blocks.into_iter().filter(move |block| block.0 >= next && block.0 < block.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_forgotten_does_not_come_back() {
+        let mut recent = Recent::default();
+        for start in [10, 20, 30, 40, 50] {
+            recent.join((start, start + 5), 1);
+        }
+        assert_eq!(recent.from(1).collect::<Vec<_>>(), [(50, 55), (40, 45), (30, 35), (20, 25)]);
+        // It touches (10, 15), which is forgotten, and (20, 25), which is not.
+        recent.join((15, 20), 1);
+        assert_eq!(recent.from(1).collect::<Vec<_>>(), [(15, 25), (50, 55), (40, 45), (30, 35)]);
+        recent.join((45, 50), 26);
+        assert_eq!(recent.from(26).collect::<Vec<_>>(), [(40, 55), (30, 35)]);
+        recent.put((30, 55), 26);
+        assert_eq!(recent.from(26).collect::<Vec<_>>(), [(30, 55)]);
+        assert_eq!(recent.from(55).count(), 0);
+    }
+}
