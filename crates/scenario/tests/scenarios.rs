@@ -242,10 +242,36 @@ fn what_is_set_of_a_wire_goes_before_what_it_inherits() {
     let changes = ["wires.1.discipline=codel", "wires.0.rate=1mbps"].map(Override::new);
     let scenario = read("test", text, &changes);
     assert_eq!(read("explained", &scenario.explain(), &[]), scenario);
-    let name = |n: usize| (scenario.wires[n].link.pipeline.as_ref().map(|it| it.name()), &scenario.wires[n].link);
-    assert_eq!((name(0).0, name(1).0), (Some("abc"), None));
-    assert_eq!(name(1).1.discipline.name(), "codel");
-    assert!(matches!((&name(0).1.capacity, &name(1).1.capacity), (Capacity::Rate(_), Capacity::Trace(_))));
+    let [first, second] = [0, 1].map(|n: usize| &scenario.wires[n].link);
+    assert!(first.pipeline.is_some() && second.pipeline.is_none());
+    assert_eq!((first.discipline.name(), second.discipline.name()), ("tail-drop", "codel"));
+    assert!(matches!((&first.capacity, &second.capacity), (Capacity::Rate(_), Capacity::Trace(_))));
+}
+
+#[test]
+fn programs_are_explained_with_lists_of_their_own() {
+    let text = r#"
+        topology = "graph"
+        [link.pipeline.conquest-aqm]
+        changes = [{ at = "1s", tau = "1ms" }, { at = "2s", threshold = 7 }]
+        [[wires]]
+        from = "a"
+        to = "b"
+        [[wires]]
+        from = "b"
+        to = "c"
+        pipeline = { abc = { surcharges = [0.0, 1.5] } }
+        [[flows]]
+        from = "a"
+        to = "c"
+    "#;
+    let scenario = read("test", text, &[]);
+    assert_eq!(read("explained", &scenario.explain(), &[]), scenario);
+    let explained = scenario.explain();
+    assert!(explained.contains("[[link.pipeline.conquest-aqm.changes]]\n"), "{explained}");
+    assert!(explained.contains("surcharges = [0.0, 1.5]"), "{explained}");
+    let change = Override::new("link.pipeline.conquest-aqm.changes.1.at=3s");
+    assert_eq!(read("test", &explained, std::slice::from_ref(&change)), read("test", text, &[change]));
 }
 
 /// What was a mistake stays one: two in a file, two in one value, and two lists of a sweep.

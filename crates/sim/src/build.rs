@@ -246,8 +246,7 @@ fn fitted(pipeline: PipelineParams, managed: &[bool], contracts: &[(Host, Promis
                 Others::Inside => Contract::default().reference,
             };
             for (host, promise) in contracts {
-                let contract =
-                    Contract { reference: promise.reference.unwrap_or(reference), class: promise.class };
+                let contract = Contract { reference: promise.reference.unwrap_or(reference), class: promise.class };
                 aggregates.hosts.push((*host, aggregates.contracts.len() as u32));
                 aggregates.contracts.push(contract);
             }
@@ -451,6 +450,34 @@ fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
 mod tests {
     use super::*;
     use queuescope_scenario::NamedSizes;
+
+    /// Senders have a reference rate and a class, receivers a class; who was promised nothing is as the program says.
+    #[test]
+    fn hosts_have_what_their_flows_and_workloads_were_promised() {
+        let text = r#"
+            link = { pipeline = { abc = { surcharges = [0.0, 1.0], reference = "7kbps" } } }
+            [[flows]]
+            [[flows]]
+            reference = "1mbps"
+            [[workloads]]
+            hosts = 1
+            class = 1
+            poisson = { rate = "5/s" }
+        "#;
+        let built = build(&Scenario::parse("test", text, &[]).unwrap(), &Files::default()).unwrap();
+        let topology = built.simulation.topology();
+        let switches: Vec<_> = topology.nodes.iter().filter_map(|node| node.switch.as_ref()).collect();
+        let [SwitchParams { pipeline: PipelineParams::Abc(params), .. }] = switches[..] else { panic!("{switches:?}") };
+        let promised = params.aggregates.hosts.iter().map(|(host, number)| {
+            let Contract { reference, class } = params.aggregates.contracts[*number as usize];
+            (topology.node_name(NodeId(host.0)), reference.bits_per_second(), class.0)
+        });
+        let expected =
+            [("flows2-sender-1", 1_000_000, 0), ("workload1-sender-1", 7_000, 1), ("workload1-receiver-1", 7_000, 1)];
+        assert_eq!(promised.collect::<Vec<_>>(), expected);
+        let queues = params.classes.iter().map(|class| (class.queue, class.surcharge)).collect::<Vec<_>>();
+        assert_eq!(queues, [(0, 0.0), (1, 1.0)]);
+    }
 
     /// By straight lines between the points, as they were published with them.
     #[test]

@@ -84,9 +84,11 @@ impl Field for Surcharges {
             surcharge.read(item, findings);
             if findings.count() == before && !ACTIVITY.contains(&surcharge) {
                 findings.problem(|| {
-                    Problem::new("the surcharge is out of bounds")
-                        .at(item.place.clone(), "")
-                        .help(format!("it is from {:?} to {:?}", ACTIVITY.start(), ACTIVITY.end()))
+                    Problem::new("the surcharge is out of bounds").at(item.place.clone(), "").help(format!(
+                        "it is from {:?} to {:?}",
+                        ACTIVITY.start(),
+                        ACTIVITY.end()
+                    ))
                 });
             }
             surcharges.push(surcharge);
