@@ -5,7 +5,7 @@
 use crate::{
     Abc, AbcError, AbcParams, AbcStats, AckWindow, AckWindowError, AckWindowParams, AckWindowStats, ConQuestAqm,
     ConQuestAqmParams, ConQuestAqmStats, Egress, HashToQueues, HashToQueuesParams, HashToQueuesStats, Headers, Ingress,
-    MultiQueueParams, Outlet, PieCp, PieCpParams, PieCpStats, PieDataPlaneStats, PieDp, PieDpParams, PieTable,
+    Limit, MultiQueueParams, Outlet, PieCp, PieCpParams, PieCpStats, PieDataPlaneStats, PieDp, PieDpParams, PieTable,
     PieTableParams, Pipeline, Port, Scheduler, Sink, TailDropParams,
 };
 use queuescope_sketch::ParamsError;
@@ -43,7 +43,7 @@ impl PipelineParams {
         let seed = outlets.first().map_or(0, |first| first.seed);
         Ok(match self {
             Self::HashToQueues(params) => AnyPipeline::HashToQueues(HashToQueues::new(*params)),
-            Self::AckWindow(params) => AnyPipeline::AckWindow(AckWindow::new(*params, outlets)?),
+            Self::AckWindow(params) => AnyPipeline::AckWindow(AckWindow::new(params.clone(), outlets)?),
             Self::PieCp(params) => AnyPipeline::PieCp(PieCp::new(*params, ports, seed)),
             Self::PieDp(params) => AnyPipeline::PieDp(PieDp::new(*params, ports, seed)),
             Self::PieTable(params) => AnyPipeline::PieTable(PieTable::new(*params, ports, seed)),
@@ -72,13 +72,22 @@ impl PipelineParams {
 
     /// The queues of each port and who is served next, as the program takes them to be.
     pub fn queues(&self) -> MultiQueueParams {
+        self.queues_with(self.queue().limit)
+    }
+
+    /// The same of a port with a limit of its own: of each queue; for ABC, which counts them as one, of all together.
+    pub fn queues_with(&self, limit: Limit) -> MultiQueueParams {
         let (queues, scheduler) = match self {
             Self::HashToQueues(params) => (params.queues, Scheduler::RoundRobin),
             Self::Abc(params) => (params.queues(), Scheduler::StrictPriority),
             _ => (1, Scheduler::RoundRobin),
         };
         let queues = NonZeroU16::new(queues).unwrap_or(NonZeroU16::MIN);
-        MultiQueueParams { queues, scheduler, limit: self.queue().limit, ..MultiQueueParams::default() }
+        let (limit, shared_limit) = match self {
+            Self::Abc(_) => (Limit::None, limit),
+            _ => (limit, Limit::None),
+        };
+        MultiQueueParams { queues, scheduler, limit, shared_limit }
     }
 }
 
@@ -214,7 +223,7 @@ use pipelines;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limit, PortRole};
+    use crate::PortRole;
     use queuescope_wire::{QueueId, Rate};
 
     fn ports(count: u16) -> Vec<Outlet> {
@@ -232,7 +241,12 @@ mod tests {
             assert!(program.stats().iter().all(|(_, count)| *count == 0), "{}", params.name());
             let port = params.name().starts_with("pie").then_some(0.0);
             assert_eq!(program.drop_probability(Port(0)), port);
-            assert_eq!(params.queues().limit, params.queue().limit);
+            let held = params.queues();
+            let limits =
+                if params.name() == "abc" { (held.shared_limit, held.limit) } else { (held.limit, held.shared_limit) };
+            assert_eq!(limits, (params.queue().limit, Limit::None));
+            let other = params.queues_with(Limit::Packets(7));
+            assert!([other.limit, other.shared_limit].contains(&Limit::Packets(7)) && other.queues == held.queues);
         }
     }
 
@@ -260,7 +274,9 @@ mod tests {
         let class = |queue| crate::DelayClass { queue, surcharge: 0.0 };
         let abc = AbcParams { classes: vec![class(0), class(2)], ..AbcParams::default() };
         assert_eq!(queues(PipelineParams::Abc(abc.clone())), (3, Scheduler::StrictPriority));
-        assert_eq!(PipelineParams::Abc(abc).queue().limit, Limit::Packets(24));
+        // What the AQM counts is all of them, and so is what they hold.
+        let held = PipelineParams::Abc(abc).queues();
+        assert_eq!((held.limit, held.shared_limit), (Limit::None, Limit::Packets(24)));
         assert_eq!(queues(PipelineParams::ConQuestAqm(ConQuestAqmParams::default())), (1, Scheduler::RoundRobin));
     }
 }

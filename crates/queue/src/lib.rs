@@ -59,8 +59,8 @@ pub use any::{AnyDiscipline, DisciplineParams};
 pub use any_pipeline::{AnyPipeline, PipelineError, PipelineParams};
 pub use codel::{Codel, CodelFlavour, CodelParams, CodelStats};
 pub use conquest_aqm::{
-    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, Curve, HoldParams, Response, Step, Steps, StepsError,
-    WeightUnit,
+    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, ConQuestChange, Curve, HoldParams, Response, Step, Steps,
+    StepsError, WeightUnit,
 };
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
 pub use dual_pi2::{DualPi2, DualPi2Params, DualPi2Scheduler, DualPi2Stats};

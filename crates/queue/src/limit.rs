@@ -88,7 +88,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Written `none`, `250ms`, `64KiB`, `1000 bytes`, `100 packets`.
+/// Written `none`, `250ms`, `64KiB`, `1000 bytes`, `100 packets`. A size ends in an upper-case B, as a [`ByteCount`] does.
 impl FromStr for Limit {
     type Err = LimitError;
 
@@ -150,6 +150,8 @@ mod tests {
         for text in ["", "100", "-1packets", "1.5packets", "packets", "lots", "5 furlongs", "None", "é"] {
             assert!(text.parse::<Limit>().is_err(), "{text}");
         }
+        let error = "64kb".parse::<Limit>().unwrap_err().to_string();
+        assert!(error.contains("'kb' may be kbit or kB"), "{error}");
     }
 
     #[test]

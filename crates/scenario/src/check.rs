@@ -1,16 +1,17 @@
 //! What no part of a scenario can know by itself: whether the parts fit each other.
 
-use crate::link::Capacity;
+use crate::link::{Capacity, Link};
 use crate::near::did_you_mean;
 use crate::network::Network;
-use crate::problem::Problem;
+use crate::problem::{Place, Problem};
 use crate::read::{Findings, shortened};
 use crate::scenario::Scenario;
 use crate::topology::Topology;
 use crate::traffic::Traffic;
 use crate::value::Buffer;
 use crate::workload::{Arrivals, Intensity};
-use queuescope_wire::Nanos;
+use queuescope_queue::{AbcParams, Limit, PipelineParams, QueueLength};
+use queuescope_wire::{ByteCount, Nanos};
 use std::collections::BTreeSet;
 
 /// Tells what does not fit.
@@ -18,7 +19,7 @@ pub(crate) fn check(scenario: &Scenario, findings: &mut Findings) {
     topology(scenario, findings);
     let network = Network::skeleton(scenario);
     limits(scenario, findings);
-    programs(scenario, findings);
+    programs(scenario, &network, findings);
     traffic(scenario, &network, findings);
     names(scenario, findings);
     for (index, meter) in scenario.meters.iter().enumerate() {
@@ -62,12 +63,17 @@ fn topology(scenario: &Scenario, findings: &mut Findings) {
     }
 }
 
+/// The links that there are, with their paths.
+fn links(scenario: &Scenario) -> impl Iterator<Item = (String, &Link)> {
+    let wires = scenario.wires.iter().enumerate().map(|(index, wire)| (format!("wires.{index}"), &wire.link));
+    let link = (scenario.topology != Topology::Graph).then(|| ("link".to_owned(), &scenario.link));
+    link.into_iter().chain(wires)
+}
+
 fn limits(scenario: &Scenario, findings: &mut Findings) {
-    let wires = scenario.wires.iter().enumerate().map(|(index, wire)| (format!("wires.{index}.limit"), &wire.link));
-    let link = (scenario.topology != Topology::Graph).then(|| ("link.limit".to_owned(), &scenario.link));
-    for (path, link) in link.into_iter().chain(wires) {
+    for (path, link) in links(scenario) {
         if matches!((link.limit, &link.capacity), (Buffer::Bdp(_), Capacity::Trace(_))) {
-            let place = findings.place(&path);
+            let place = findings.place(&format!("{path}.limit"));
             findings.tell(|| {
                 Problem::new("a trace has no rate, and so no product of rate and delay")
                     .at(place, "")
@@ -216,21 +222,90 @@ fn known_name<'a>(
     });
 }
 
-/// A switch has one program, whichever of its ports it is named at.
-fn programs(scenario: &Scenario, findings: &mut Findings) {
+/// A switch has one program, whichever of its ports it is named at; and each fits its link.
+fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     for (index, wire) in scenario.wires.iter().enumerate() {
         let Some(program) = &wire.link.pipeline else { continue };
-        let other = scenario.wires[..index].iter().find(|other| {
-            other.from == wire.from && other.link.pipeline.as_ref().is_some_and(|other| other != program)
+        let other = scenario.wires[..index].iter().enumerate().find_map(|(n, other)| {
+            let theirs = other.link.pipeline.as_ref().filter(|theirs| *theirs != program)?;
+            (other.from == wire.from).then_some((n, other, theirs))
         });
-        if let Some(other) = other {
-            let place = findings.place(&format!("wires.{index}.pipeline"));
-            findings.tell(|| {
-                Problem::new(format!("the switch {} has two programs", shortened(&wire.from)))
-                    .at(place, format!("another than at {}", shortened(&other.name)))
-                    .help("give all its wires the same, or split the switch")
-            });
+        let Some((n, other, theirs)) = other else { continue };
+        let place = |wire: usize| place_of(findings, &format!("wires.{wire}"), "pipeline");
+        let (here, there) = (place(index), place(n));
+        findings.tell(|| {
+            let (wire, other, switch) = (shortened(&wire.name), shortened(&other.name), shortened(&wire.from));
+            let (program, theirs) = (program.name(), theirs.name());
+            let difference = if program == theirs { " with other parameters" } else { "" };
+            Problem::new(format!("the switch {switch} has two programs, and can have one"))
+                .at(here, format!("{program} for {wire}{difference}"))
+                .at(there, format!("{theirs} for {other}"))
+                .help(format!(
+                    "give both the same, or one of them pipeline = \"none\", or put a switch of its own before one: a \
+                     wire from {switch} to it, and {wire} from there"
+                ))
+        });
+    }
+    let rtt = scenario.longest_rtt(network);
+    for (path, link) in links(scenario) {
+        match &link.pipeline {
+            Some(PipelineParams::Abc(AbcParams { queue_length: QueueLength::Counted { buffer }, .. })) => {
+                holds(scenario, (&path, link), rtt, *buffer, findings);
+            }
+            Some(PipelineParams::ConQuestAqm(params)) => {
+                for (n, change) in params.changes.iter().enumerate() {
+                    changes(scenario, &format!("{path}.pipeline.conquest-aqm.changes.{n}.at"), change.at, findings);
+                }
+            }
+            _ => {}
         }
+    }
+}
+
+/// What ABC counts as its buffer, the queue must hold: of what that drops, the program does not know.
+fn holds(scenario: &Scenario, (path, link): (&str, &Link), rtt: Nanos, buffer: u64, findings: &mut Findings) {
+    let largest = scenario.largest_packet().saturating_add(link.overhead.0);
+    let bytes = largest.saturating_mul(buffer);
+    let held = match (scenario.limit_of(link, rtt), &link.capacity) {
+        (Limit::None, _) => return,
+        (Limit::Packets(packets), _) if packets >= buffer => return,
+        (Limit::Packets(packets), _) => format!("{packets} packets"),
+        (Limit::Bytes(most), _) if most.0 >= bytes => return,
+        (Limit::Bytes(most), _) => format!("{} packets of {largest} bytes", most.0 / largest),
+        // Before the last of them, all others wait.
+        (Limit::Time(most), Capacity::Rate(rate)) if rate.time_for(ByteCount(bytes - largest)) <= most => return,
+        (Limit::Time(_), Capacity::Rate(_)) => format!("fewer than {buffer} packets of {largest} bytes"),
+        (Limit::Time(_), Capacity::Trace(_)) => "as many as the trace lets out in that time".to_owned(),
+    };
+    if findings.has_failed(&format!("{path}.limit")) || findings.has_failed(&format!("{path}.pipeline")) {
+        return;
+    }
+    let limit = place_of(findings, path, "limit");
+    let program = place_of(findings, path, "pipeline.abc.queue-length.counted.buffer");
+    findings.tell(|| {
+        Problem::new("the queue holds less than ABC's buffer, and would drop what ABC takes for accepted")
+            .at(limit, format!("it holds {held}"))
+            .at(program, format!("ABC counts on room for {buffer}"))
+            .help(format!("write limit = \"{buffer}packets\", or make `buffer` of `queue-length` smaller"))
+    });
+}
+
+/// Where the value of a link's key stands, or the nearest one around it: at the link, or else in `[link]`.
+fn place_of(findings: &Findings, path: &str, key: &str) -> Place {
+    let first = key.split('.').next().unwrap_or(key);
+    let inherited = !findings.is_written(&format!("{path}.{first}")) && findings.is_written(&format!("link.{first}"));
+    findings.place(&format!("{}.{key}", if inherited { "link" } else { path }))
+}
+
+/// A change of a program comes while it runs.
+fn changes(scenario: &Scenario, path: &str, at: Nanos, findings: &mut Findings) {
+    if at >= scenario.duration && !findings.has_failed(path) && !findings.has_failed("duration") {
+        let place = findings.place(path);
+        findings.tell(|| {
+            Problem::new("the change comes when the scenario is over")
+                .at(place, "")
+                .help(format!("`duration` is {}", scenario.duration))
+        });
     }
 }
 

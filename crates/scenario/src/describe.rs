@@ -1,8 +1,11 @@
 //! Describing: what a scenario may say, as a JSON schema for editors and as tables for readers.
 
+mod level;
+
 use crate::dom::{Node, Raw};
 use crate::explain::Written;
 use crate::keys::{Bounded, Choice, Field, Keys, Table};
+pub(crate) use level::Level;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -47,6 +50,7 @@ pub(crate) struct ChoiceInfo {
 pub(crate) struct TableInfo {
     keys: Vec<KeyInfo>,
     groups: Vec<(&'static [&'static str], bool)>,
+    rivals: Vec<[(&'static str, &'static str); 2]>,
     required: Vec<&'static str>,
 }
 
@@ -120,6 +124,10 @@ impl Keys for TableInfo {
 
     fn one_of(&mut self, names: &'static [&'static str], required: bool) {
         self.groups.push((names, required));
+    }
+
+    fn rivals(&mut self, keys: [(&'static str, &'static str); 2]) {
+        self.rivals.push(keys);
     }
 
     fn required(&mut self, name: &'static str) {

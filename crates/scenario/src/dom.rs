@@ -59,6 +59,16 @@ impl Node {
         }
     }
 
+    /// Whether all or a part of it was written in a source.
+    pub fn is_from(&self, source: usize) -> bool {
+        self.place.source == source
+            || match &self.value {
+                Raw::List(items) => items.iter().any(|item| item.is_from(source)),
+                Raw::Table(entries) => entries.iter().any(|entry| entry.node.is_from(source)),
+                _ => false,
+            }
+    }
+
     /// What kind of value this is, as a sentence's object.
     pub fn kind(&self) -> &'static str {
         match self.value {

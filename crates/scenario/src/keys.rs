@@ -70,6 +70,12 @@ pub(crate) trait Keys {
     /// Only one of these keys may stand there; `required` says that one must.
     fn one_of(&mut self, names: &'static [&'static str], required: bool);
 
+    /// Of these two keys, each with the name of the value that leaves the other alone, only one may have another value. What
+    /// breaks that, [`Self::ensure`] tells; an override of the one puts the other back.
+    fn rivals(&mut self, keys: [(&'static str, &'static str); 2]) {
+        let _ = keys;
+    }
+
     /// This key must stand there.
     fn required(&mut self, name: &'static str) {
         let _ = name;

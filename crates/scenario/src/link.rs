@@ -87,6 +87,7 @@ impl Table for Link {
         );
         keys.key("discipline", &mut self.discipline, "What the queue does.");
         keys.key("pipeline", &mut self.pipeline, "The switch program around the queue, which is a tail-drop one then.");
+        keys.rivals([("discipline", "tail-drop"), ("pipeline", "none")]);
         keys.ensure(
             "pipeline",
             self.pipeline.is_none() || matches!(self.discipline, DisciplineParams::TailDrop(_)),

@@ -1,6 +1,6 @@
 //! A scenario's topology as switches and links, whatever kind it is of; and the routes through it.
 
-use crate::link::Capacity;
+use crate::link::{Capacity, Link};
 use crate::scenario::Scenario;
 use crate::topology::{Topology, Wire};
 use crate::traffic::{FlowGroup, Traffic};
@@ -58,22 +58,11 @@ pub struct Hop {
 impl Scenario {
     /// The switches and links.
     pub fn network(&self) -> Network {
-        let network = Network::skeleton(self);
-        let rtt = self.longest_rtt(&network);
+        let mut network = Network::skeleton(self);
         let links = self.wires_of_topology();
-        let mut network = network;
+        let rtt = self.longest_rtt(&network);
         for (link, wire) in network.links.iter_mut().zip(&links) {
-            let limit = match (wire.link.limit, &wire.link.capacity) {
-                (Buffer::Fixed(limit), _) => limit,
-                (Buffer::Bdp(times), Capacity::Rate(rate)) => {
-                    let product = rate.bytes_in(rtt).0 as f64 * times;
-                    // Room for one full packet there is in any case.
-                    let least = self.largest_packet() + wire.link.overhead.0;
-                    Limit::Bytes(ByteCount((product as u64).max(least)))
-                }
-                // Refused at the door: a trace has no rate.
-                (Buffer::Bdp(_), Capacity::Trace(_)) => Limit::None,
-            };
+            let limit = self.limit_of(&wire.link, rtt);
             link.discipline = crate::params::with_limit(&wire.link.discipline, limit);
             link.pipeline = wire.link.pipeline.as_ref().map(|program| crate::params::with_queue_limit(program, limit));
             if wire.link.both_ways {
@@ -98,8 +87,23 @@ impl Scenario {
         Some(one_way.saturating_add(one_way))
     }
 
+    /// How much a link's queue holds; `rtt` is the longest round-trip time.
+    pub(crate) fn limit_of(&self, link: &Link, rtt: Nanos) -> Limit {
+        match (link.limit, &link.capacity) {
+            (Buffer::Fixed(limit), _) => limit,
+            (Buffer::Bdp(times), Capacity::Rate(rate)) => {
+                let product = rate.bytes_in(rtt).0 as f64 * times;
+                // Room for one full packet there is in any case.
+                let least = self.largest_packet() + link.overhead.0;
+                Limit::Bytes(ByteCount((product as u64).max(least)))
+            }
+            // Refused at the door: a trace has no rate.
+            (Buffer::Bdp(_), Capacity::Trace(_)) => Limit::None,
+        }
+    }
+
     /// The largest packet that anyone sends, from its network header on.
-    fn largest_packet(&self) -> u64 {
+    pub(crate) fn largest_packet(&self) -> u64 {
         const TCP_HEADER: u32 = 60;
         let segment = |stack: &TcpParams| u64::from(stack.network_header + TCP_HEADER + stack.mss);
         let flows = self.flows.iter().map(|flows| match &flows.traffic {
@@ -114,7 +118,8 @@ impl Scenario {
         flows.chain(loads).max().unwrap_or(1514)
     }
 
-    fn longest_rtt(&self, network: &Network) -> Nanos {
+    /// The longest round-trip time of all traffic, as [`Self::base_rtt`].
+    pub(crate) fn longest_rtt(&self, network: &Network) -> Nanos {
         let groups = self.flows.iter().filter_map(|flows| self.base_rtt(network, flows));
         let workloads = self.workloads.iter().filter_map(|load| self.path_rtt(network, &load.from, &load.to));
         groups.chain(workloads).max().unwrap_or(Nanos::ZERO)

@@ -65,6 +65,11 @@ impl Findings {
         }
     }
 
+    /// Whether the file has a value at a path.
+    pub fn is_written(&self, path: &str) -> bool {
+        self.places.contains_key(path)
+    }
+
     /// Whether the value at a path could not be read.
     pub fn has_failed(&self, path: &str) -> bool {
         self.failed.contains(path)

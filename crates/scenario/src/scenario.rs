@@ -141,11 +141,7 @@ impl Scenario {
         if !findings.problems.is_empty() {
             return scenario;
         }
-        for (index, change) in overrides.iter().enumerate() {
-            if let Err(problem) = change.apply(&mut root, index + 1) {
-                findings.problem(|| problem);
-            }
-        }
+        Override::apply_all(overrides, &mut root, findings);
         read_table(&mut scenario, &root, findings);
         check(&scenario, findings);
         if findings.problems.is_empty() {

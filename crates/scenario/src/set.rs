@@ -1,15 +1,22 @@
 //! Overrides: `link.rate=1gbps` changes one value of a scenario before it is read.
 
+use crate::describe::{Level, TableInfo, table_info};
 use crate::dom::{Entry, Node, Raw};
+use crate::keys::Table;
 use crate::near::did_you_mean;
 use crate::problem::{Place, Problem};
-use crate::read::shortened;
+use crate::read::{Findings, shortened};
+use crate::scenario::Scenario;
 use crate::sweep;
+use std::sync::LazyLock;
 
 /// One change to a scenario file, as written after `--set`: a path of keys, `=`, and a value.
 ///
 /// The value is TOML; what is not is text, so that units need no quotes. In a list, a path goes on with the number of an
 /// element from 0, with its `name`, or with `*` for all: `flows.0.count=10`, `flows.bulk.tcp=cubic`, `flows.*.ecn=true`.
+///
+/// Of keys that cannot stand beside each other (`link.rate` and `link.trace`) the one that is set last takes the other's
+/// place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     /// As it was written.
@@ -24,6 +31,8 @@ enum Kind {
     Set,
     /// It is swept over these values.
     Sweep,
+    /// It has this value in one run of a sweep.
+    Cell,
 }
 
 impl Override {
@@ -38,29 +47,56 @@ impl Override {
         Self { text: text.into(), kind: Kind::Sweep }
     }
 
+    /// A value of a run of a sweep, as [`Self::new`]. It does not take the place of another such value.
+    pub(crate) fn cell(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: Kind::Cell }
+    }
+
     /// The option that it was given with, as messages name it.
     pub(crate) fn option(&self) -> &'static str {
         match self.kind {
-            Kind::Set => "--set",
+            Kind::Set | Kind::Cell => "--set",
             Kind::Sweep => "--sweep",
         }
     }
 
-    /// Changes the document; the text is source `source`.
-    pub(crate) fn apply(&self, root: &mut Node, source: usize) -> Result<(), Problem> {
+    /// Makes them in the document, in order: the first of them is source 1.
+    pub(crate) fn apply_all(overrides: &[Self], root: &mut Node, findings: &mut Findings) {
+        for (index, change) in overrides.iter().enumerate() {
+            match change.apply(root, index + 1) {
+                Ok(gone) if change.kind == Kind::Cell => {
+                    let of_cell = overrides[..index].iter().enumerate().filter(|(_, other)| other.kind == Kind::Cell);
+                    for (_, other) in of_cell.filter(|(n, _)| gone.iter().any(|entry| entry.node.is_from(n + 1))) {
+                        let place = Place { source: index + 1, span: 0..change.text.len() };
+                        findings.problem(|| {
+                            Problem::new("two lists of the sweep cannot be in one run")
+                                .at(place, format!("takes the place of {}", shortened(&other.text)))
+                                .help("sweep over one of them, or run each sweep by itself")
+                        });
+                    }
+                }
+                Ok(_) => {}
+                Err(problem) => findings.problem(|| problem),
+            }
+        }
+    }
+
+    /// Changes the document; the text is source `source`. What made room is returned.
+    fn apply(&self, root: &mut Node, source: usize) -> Result<Vec<Entry>, Problem> {
         let whole = Place { source, span: 0..self.text.len() };
         match (self.kind, self.text.split_once('=')) {
-            (Kind::Set, Some((path, value))) => {
+            (Kind::Set | Kind::Cell, Some((path, value))) => {
                 set(root, &segments(path, source, 0), Node::bare(value, source, path.len() + 1))
             }
-            (Kind::Set, None) => Err(Problem::new("an override has no '='")
+            (Kind::Set | Kind::Cell, None) => Err(Problem::new("an override has no '='")
                 .at(whole, "nothing is set here")
                 .help("write KEY=VALUE, for example link.rate=1gbps")),
             (Kind::Sweep, Some((path, values))) => {
                 let place = Place { source, span: path.len() + 1..self.text.len() };
                 let values = list(values, source, path.len() + 1);
                 let key = Place { source, span: 0..path.len() };
-                sweep::replace(root, path.trim(), key, Node { place, value: Raw::List(values) })
+                sweep::replace(root, path.trim(), key, Node { place, value: Raw::List(values) })?;
+                Ok(Vec::new())
             }
             (Kind::Sweep, None) => Err(Problem::new("a sweep has no '='")
                 .at(whole, "nothing is swept here")
@@ -113,6 +149,11 @@ impl Segment {
     pub fn place(&self) -> &Place {
         &self.place
     }
+
+    /// Whether it can only mean elements of a list.
+    fn chooses(&self) -> bool {
+        self.name == "*" || self.name.bytes().all(|byte| byte.is_ascii_digit())
+    }
 }
 
 /// The keys of a path that starts at `offset` in `source`.
@@ -132,8 +173,17 @@ pub(crate) fn segments(path: &str, source: usize, offset: usize) -> Vec<Segment>
 /// The deepest path that makes sense is far shorter.
 const DEEPEST: usize = 16;
 
-/// Puts a value at a path, and makes the tables on the way.
-pub(crate) fn set(node: &mut Node, path: &[Segment], value: Node) -> Result<(), Problem> {
+/// What may be written where, for paths.
+static KEYS: LazyLock<TableInfo> = LazyLock::new(|| table_info(&Scenario::fresh()));
+
+/// Puts a value at a path, and makes the tables on the way. What cannot stand beside it makes room, and is returned.
+pub(crate) fn set(root: &mut Node, path: &[Segment], value: Node) -> Result<Vec<Entry>, Problem> {
+    let mut gone = Vec::new();
+    put(root, path, value, Level::Table(&KEYS), &mut gone)?;
+    Ok(gone)
+}
+
+fn put(node: &mut Node, path: &[Segment], value: Node, level: Level<'_>, gone: &mut Vec<Entry>) -> Result<(), Problem> {
     let Some((first, rest)) = path.split_first() else {
         *node = value;
         return Ok(());
@@ -146,17 +196,32 @@ pub(crate) fn set(node: &mut Node, path: &[Segment], value: Node) -> Result<(), 
     if path.len() > DEEPEST {
         return Err(Problem::new("the path is too long").at(first.place.clone(), "no key is so deep"));
     }
-    if let Raw::List(items) = &mut node.value {
+    if let Raw::List(items) = &mut node.value
+        && (first.chooses() || items.is_empty() || items.iter().any(|item| matches!(item.value, Raw::Table(_))))
+    {
         return match choose(items, first)? {
-            Chosen::One(index) => set(&mut items[index], rest, value),
-            Chosen::All => items.iter_mut().try_for_each(|item| set(item, rest, value.clone())),
+            Chosen::One(index) => put(&mut items[index], rest, value, level, gone),
+            Chosen::All => items.iter_mut().try_for_each(|item| put(item, rest, value.clone(), level, gone)),
         };
     }
-    // A plain name that gets parameters: `discipline = "pie"` and then `discipline.pie.target=20ms`.
+    // A plain name that gets parameters: `discipline = "pie"` and then `discipline.pie.target=20ms`. And a list of points
+    // where a table may stand too.
     if !matches!(node.value, Raw::Table(_)) {
         node.value = Raw::Table(Vec::new());
     }
     let Raw::Table(entries) = &mut node.value else { return Ok(()) };
+    gone.extend(entries.extract_if(.., |other| level.excludes(&first.name, &other.name)));
+    let own_name = rest.first().map_or_else(|| chosen(&value), |next| Some(next.name.as_str()));
+    for (own, (rival, idle)) in level.rivals(&first.name) {
+        if own_name.is_none_or(|it| it == own) {
+            continue;
+        }
+        let others = entries.extract_if(.., |other| other.name == rival);
+        gone.extend(others.filter(|other| chosen(&other.node) != Some(idle)));
+        // It could be inherited otherwise.
+        let node = Node { place: first.place.clone(), value: Raw::Text(idle.to_owned()) };
+        entries.push(Entry { name: rival.to_owned(), key: first.place.clone(), node });
+    }
     let index = entries.iter().position(|entry| entry.name == first.name).unwrap_or_else(|| {
         let node = Node { place: first.place.clone(), value: Raw::Table(Vec::new()) };
         entries.push(Entry { name: first.name.clone(), key: first.place.clone(), node });
@@ -165,7 +230,16 @@ pub(crate) fn set(node: &mut Node, path: &[Segment], value: Node) -> Result<(), 
     if rest.is_empty() {
         entries[index].key = first.place.clone();
     }
-    set(&mut entries[index].node, rest, value)
+    put(&mut entries[index].node, rest, value, level.below(&first.name), gone)
+}
+
+/// The name of a choice.
+fn chosen(node: &Node) -> Option<&str> {
+    match &node.value {
+        Raw::Text(name) => Some(name),
+        Raw::Table(entries) => entries.first().map(|entry| entry.name.as_str()),
+        _ => None,
+    }
 }
 
 enum Chosen {

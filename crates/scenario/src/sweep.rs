@@ -62,12 +62,12 @@ impl Sweep {
             let mut overrides = Vec::new();
             for (path, values) in self.values.iter().rev() {
                 let count = values.len() as u64;
-                overrides.push(Override::new(format!("{path}={}", values[(rest % count) as usize])));
+                overrides.push(Override::cell(format!("{path}={}", values[(rest % count) as usize])));
                 rest /= count;
             }
             overrides.reverse();
             if self.seeds > 1 {
-                overrides.push(Override::new(format!("seed={}", self.seed_of(index, seed))));
+                overrides.push(Override::cell(format!("seed={}", self.seed_of(index, seed))));
             }
             Cell { index, overrides }
         })

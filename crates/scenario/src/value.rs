@@ -104,7 +104,7 @@ const SIZE: Quantity = Quantity {
     what: "a size",
     units: &["B", "kB", "MB", "GB", "KiB", "MiB", "GiB"],
     examples: &["64KiB", "1500B", "1.5MB"],
-    pattern: Some(r"^\s*(0|[0-9._]+\s*([kKmMgG]|[kKmMgG]?[iI]?[bB]|[bB][yY][tT][eE][sS]?))\s*$"),
+    pattern: Some(r"^\s*(0|[0-9._]+\s*([kKmMgG]|([kKmMgG][iI]?)?B|[bB][yY][tT][eE][sS]?))\s*$"),
 };
 
 const BUFFER: Quantity = Quantity {

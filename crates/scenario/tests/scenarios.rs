@@ -167,6 +167,152 @@ fn overrides_change_one_value() {
     assert!(matches!(with(&[capture]).workloads[0].arrivals, Arrivals::Capture(_)));
 }
 
+/// Of keys that cannot stand beside each other the last one that is set stays: all such there are.
+#[test]
+fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
+    let text = r#"
+        [link]
+        rate = "10mbps"
+        [link.discipline.codel]
+        target = "1ms"
+        [[flows]]
+        name = "a"
+        tcp = "cubic"
+        [[flows]]
+        udp = { rate = "1mbps", packet = "400B" }
+        [[workloads]]
+        [workloads.poisson]
+        rate = "9/s"
+        sizes = [["1kB", 0.5], ["2kB", 1.0]]
+    "#;
+    // As if the file said it and not the other.
+    let same = |changes: &[&str], from: &str, to: &str| {
+        let overrides: Vec<_> = changes.iter().copied().map(Override::new).collect();
+        assert!(text.contains(from), "{from}");
+        let expected = read("other", &text.replace(from, to), &[]);
+        let changed = read("test", text, &overrides);
+        assert_eq!(changed, expected, "{changes:?}");
+        assert_eq!(read("explained", &changed.explain(), &[]), expected, "{changes:?}");
+        assert_ne!(changed, read("test", text, &[]), "{changes:?}");
+        changed.explain()
+    };
+    let rate = "rate = \"10mbps\"\n";
+    let explained = same(&["link.trace=lte.trace"], rate, "trace = \"lte.trace\"\n");
+    assert!(explained.contains("trace = \"lte.trace\"") && !explained.contains("rate = \"10mbps\""), "{explained}");
+    same(&["link.trace=lte.trace", "link.rate=2mbps"], rate, "rate = \"2mbps\"\n");
+    same(&["link.rate=2mbps", "link.trace=lte.trace"], rate, "trace = \"lte.trace\"\n");
+    let (tcp, udp) = ("tcp = \"cubic\"", "udp = { rate = \"1mbps\", packet = \"400B\" }");
+    same(&["flows.0.udp=3mbps"], tcp, "udp = \"3mbps\"");
+    same(&["flows.a.udp.rate=3mbps", "flows.a.udp.packet=100B"], tcp, "udp = { rate = \"3mbps\", packet = \"100B\" }");
+    same(&["flows.1.tcp=bbr"], udp, "tcp = \"bbr\"");
+    same(&["flows.1.tcp.cubic.beta=0.5"], udp, "tcp = { cubic = { beta = 0.5 } }");
+    same(&["flows.*.tcp=newreno", "flows.*.tcp=cubic"], udp, tcp);
+    let poisson = "[workloads.poisson]\n        rate = \"9/s\"\n        sizes = [[\"1kB\", 0.5], [\"2kB\", 1.0]]";
+    let sizes = "sizes = [[\"1kB\", 0.5], [\"2kB\", 1.0]]";
+    same(&["workloads.0.incast={}"], poisson, "incast = {}");
+    same(&["workloads.0.bursts.packets=7"], poisson, "bursts = { packets = 7 }");
+    same(&["workloads.*.capture.file=x.pcap"], poisson, "capture = { file = \"x.pcap\" }");
+    same(&["workloads.0.incast={}", "workloads.0.poisson.rate=5/s"], poisson, "poisson = { rate = \"5/s\" }");
+    same(&["workloads.0.poisson.load=0.5"], "rate = \"9/s\"", "load = 0.5");
+    same(&["workloads.0.poisson.sizes=web-rack"], sizes, "sizes = \"web-rack\"");
+    let lognormal = "sizes = { mean = \"3kB\", median = \"1kB\" }";
+    same(&["workloads.0.poisson.sizes.mean=3kB", "workloads.0.poisson.sizes.median=1kB"], sizes, lognormal);
+    let codel = "[link.discipline.codel]\n        target = \"1ms\"";
+    same(&["link.discipline.pie.target=1ms"], codel, "[link.discipline.pie]\n        target = \"1ms\"");
+    same(&["link.discipline.codel.interval=70ms"], codel, &format!("{codel}\n        interval = \"70ms\""));
+    same(&["topology.parking-lot.hops=2", "topology=dumbbell", "link.discipline=red"], codel, "discipline = \"red\"");
+    // A program stands around tail drop only.
+    same(&["link.pipeline=pie-cp"], codel, "pipeline = \"pie-cp\"");
+    same(&["link.pipeline.pie-cp.target=1ms"], codel, "pipeline = { pie-cp = { target = \"1ms\" } }");
+    same(&["link.pipeline=pie-cp", "link.discipline=red"], codel, "discipline = \"red\"");
+    same(&["link.pipeline=none", "link.discipline=tail-drop"], codel, "");
+    same(&["link.pipeline=pie-cp", "link.discipline=tail-drop"], codel, "pipeline = \"pie-cp\"");
+    same(&["link.pipeline.pie-cp={}", "link.pipeline=none"], codel, "");
+}
+
+/// Also of what a wire has from `[link]`.
+#[test]
+fn what_is_set_of_a_wire_goes_before_what_it_inherits() {
+    let text = r#"
+        topology = "graph"
+        link = { pipeline = "abc", trace = "x" }
+        wires = [{ from = "a", to = "b" }, { from = "b", to = "c" }]
+        flows = [{ from = "a", to = "c" }]
+    "#;
+    let changes = ["wires.1.discipline=codel", "wires.0.rate=1mbps"].map(Override::new);
+    let scenario = read("test", text, &changes);
+    assert_eq!(read("explained", &scenario.explain(), &[]), scenario);
+    let [first, second] = [0, 1].map(|n: usize| &scenario.wires[n].link);
+    assert!(first.pipeline.is_some() && second.pipeline.is_none());
+    assert_eq!((first.discipline.name(), second.discipline.name()), ("tail-drop", "codel"));
+    assert!(matches!((&first.capacity, &second.capacity), (Capacity::Rate(_), Capacity::Trace(_))));
+}
+
+#[test]
+fn programs_are_explained_with_lists_of_their_own() {
+    let text = r#"
+        topology = "graph"
+        [link.pipeline.conquest-aqm]
+        changes = [{ at = "1s", tau = "1ms" }, { at = "2s", threshold = 7 }]
+        [[wires]]
+        from = "a"
+        to = "b"
+        [[wires]]
+        from = "b"
+        to = "c"
+        pipeline = { abc = { surcharges = [0.0, 1.5] } }
+        [[flows]]
+        from = "a"
+        to = "c"
+    "#;
+    let scenario = read("test", text, &[]);
+    assert_eq!(read("explained", &scenario.explain(), &[]), scenario);
+    let explained = scenario.explain();
+    assert!(explained.contains("[[link.pipeline.conquest-aqm.changes]]\n"), "{explained}");
+    assert!(explained.contains("surcharges = [0.0, 1.5]"), "{explained}");
+    let change = Override::new("link.pipeline.conquest-aqm.changes.1.at=3s");
+    assert_eq!(read("test", &explained, std::slice::from_ref(&change)), read("test", text, &[change]));
+}
+
+/// What was a mistake stays one: two in a file, two in one value, and two lists of a sweep.
+#[test]
+fn two_in_one_place_stay_an_error() {
+    let messages = |text: &str, changes: &[Override]| {
+        let error = Scenario::parse("test", text, changes).unwrap_err();
+        error.messages().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let both = "only one of `rate`, `trace` can be";
+    assert_eq!(messages("link = { rate = \"1mbps\", trace = \"x\" }\n[[flows]]", &[]), [both]);
+    assert_eq!(messages("[[flows]]", &[Override::new("link={ rate = \"1mbps\", trace = \"x\" }")]), [both]);
+
+    let text = r#"
+        [[flows]]
+        [sweep]
+        "link.rate" = ["1mbps", "2mbps"]
+        "link.trace" = ["x"]
+    "#;
+    let scenario = read("sweep", text, &[]);
+    for cell in scenario.sweep.cells(1) {
+        assert_eq!(messages(text, &cell.overrides), ["two lists of the sweep cannot be in one run"]);
+    }
+    // One list takes the place of what the file, or an override, has.
+    let text = text.replace("\"link.trace\" = [\"x\"]", "");
+    for cell in read("sweep", &text, &[]).sweep.cells(1) {
+        let overrides: Vec<_> = [Override::new("link.trace=x")].into_iter().chain(cell.overrides).collect();
+        assert!(matches!(read("sweep", &text, &overrides).link.capacity, Capacity::Rate(_)));
+    }
+    // A value that leaves the other alone takes nobody's place.
+    let text = r#"
+        [[flows]]
+        [sweep]
+        "link.discipline" = ["tail-drop", "codel"]
+        "link.pipeline" = ["none", "pie-cp"]
+    "#;
+    let refused = |cell: &queuescope_scenario::Cell| Scenario::parse("sweep", text, &cell.overrides).is_err();
+    let cells: Vec<_> = read("sweep", text, &[]).sweep.cells(1).collect();
+    assert_eq!(cells.iter().map(refused).collect::<Vec<_>>(), [false, false, false, true]);
+}
+
 #[test]
 fn a_profile_decides_what_is_not_said() {
     let text = r#"

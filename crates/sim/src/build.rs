@@ -13,8 +13,8 @@ use crate::workload::{
     Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
 };
 use crate::{Speedup, seed};
-use queuescope_queue::{AckWindowParams, Contract, DisciplineParams, Host, PipelineParams, Port, PortRole};
-use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, Scenario, Traffic};
+use queuescope_queue::{AckWindowParams, Contract, DisciplineParams, Host, Others, PipelineParams, Port, PortRole};
+use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, NetworkLink, Scenario, Traffic};
 use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -117,6 +117,13 @@ struct Builder<'a> {
     links: Vec<(LinkId, LinkId)>,
 }
 
+/// What a host was promised, where the program does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Promise {
+    reference: Option<Rate>,
+    class: Class,
+}
+
 /// The hosts of a group: a sender and a receiver for each flow.
 type Pair = (NodeId, NodeId);
 
@@ -148,32 +155,37 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The programs of switches, fitted to the ports that they have. Of several links with a program at one switch, the
-    /// last one's runs, for all of them.
+    /// The programs of switches, fitted to the ports that they have. Links with a program at one switch have the same one;
+    /// each queue has the limit of its link.
     fn switches(&mut self, hosts: &[Vec<Pair>]) {
         let contracts = self.contracts(hosts);
         for (place, node) in self.hosts.iter().enumerate() {
             let here = || self.network.links.iter().zip(&self.links).filter(|(link, _)| link.ends.0 == place);
-            let Some(pipeline) = here().rev().find_map(|(link, _)| link.pipeline.clone()) else { continue };
-            let managed: Vec<_> = here().filter(|(link, _)| link.pipeline.is_some()).map(|(_, both)| both.0).collect();
-            let ports: Vec<_> = self.topology.links().filter(|link| self.topology.link(*link).from == *node).collect();
-            let at: Vec<_> = ports.iter().map(|port| managed.contains(port)).collect();
+            let Some(pipeline) = here().find_map(|(link, _)| link.pipeline.clone()) else { continue };
+            let limit = |link: &NetworkLink| link.pipeline.as_ref().map(|program| program.queue().limit);
+            let managed: Vec<_> = here().filter_map(|(link, both)| Some((both.0, limit(link)?))).collect();
+            let ports: Vec<_> = self.topology.links_from(*node).collect();
+            let at: Vec<_> = ports.iter().map(|port| managed.iter().any(|(link, _)| link == port)).collect();
             let pipeline = fitted(pipeline, &at, &contracts);
             self.topology.set_switch(*node, SwitchParams { pipeline, managed, recirculation: RECIRCULATION });
         }
     }
 
-    /// What hosts were promised, for switches that meter them.
-    fn contracts(&self, hosts: &[Vec<Pair>]) -> Vec<(Host, Contract)> {
-        let references = self.scenario.flows.iter().map(|flows| flows.reference);
-        let references = references.chain(self.scenario.workloads.iter().map(|load| load.reference));
-        let promised = references.zip(hosts).filter_map(|(reference, hosts)| Some((reference?, hosts)));
+    /// What hosts were promised, for switches that meter them: the reference rate of those who send, and the class of those
+    /// who send and who answer.
+    fn contracts(&self, hosts: &[Vec<Pair>]) -> Vec<(Host, Promise)> {
+        let flows = self.scenario.flows.iter().map(|flows| (flows.reference, flows.class));
+        let loads = self.scenario.workloads.iter().map(|load| (load.reference, load.class));
+        let mut promised = Vec::new();
+        for ((reference, class), hosts) in flows.chain(loads).zip(hosts) {
+            let class = Class(class);
+            for (sender, receiver) in hosts {
+                promised.push((Host(sender.0), Promise { reference, class }));
+                promised.push((Host(receiver.0), Promise { reference: None, class }));
+            }
+        }
+        promised.retain(|(_, promise)| *promise != Promise::default());
         promised
-            .flat_map(|(reference, hosts)| {
-                let contract = Contract { reference, ..Contract::default() };
-                hosts.iter().map(move |(sender, _)| (Host(sender.0), contract))
-            })
-            .collect()
     }
 
     /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip time is
@@ -221,20 +233,25 @@ impl Builder<'_> {
 }
 
 /// A program as the ports are that it is for: `managed` says of each whether it is.
-fn fitted(pipeline: PipelineParams, managed: &[bool], contracts: &[(Host, Contract)]) -> PipelineParams {
-    let first = managed.iter().position(|managed| *managed).unwrap_or(0);
+fn fitted(pipeline: PipelineParams, managed: &[bool], contracts: &[(Host, Promise)]) -> PipelineParams {
     match pipeline {
         PipelineParams::AckWindow(params) => {
-            PipelineParams::AckWindow(AckWindowParams { bottleneck: Port(first as u16), ..params })
+            let ports = (0..).map(Port).zip(managed);
+            let bottlenecks = ports.filter_map(|(port, managed)| managed.then_some(port)).collect();
+            PipelineParams::AckWindow(AckWindowParams { bottlenecks, ..params })
         }
         PipelineParams::Abc(mut params) => {
             let role = params.ports.first().copied().unwrap_or_default();
             params.ports = managed.iter().map(|managed| if *managed { role } else { PortRole::default() }).collect();
-            for (host, contract) in contracts {
-                let aggregates = &mut params.aggregates;
-                let number = u16::try_from(aggregates.contracts.len()).unwrap_or(u16::MAX);
-                aggregates.contracts.push(*contract);
-                aggregates.hosts.push((*host, number));
+            let aggregates = &mut params.aggregates;
+            let reference = match aggregates.others {
+                Others::EachHost { contract, .. } | Others::Together(contract) => contract.reference,
+                Others::Inside => Contract::default().reference,
+            };
+            for (host, promise) in contracts {
+                let contract = Contract { reference: promise.reference.unwrap_or(reference), class: promise.class };
+                aggregates.hosts.push((*host, aggregates.contracts.len() as u32));
+                aggregates.contracts.push(contract);
             }
             PipelineParams::Abc(params)
         }
@@ -436,6 +453,34 @@ fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
 mod tests {
     use super::*;
     use queuescope_scenario::NamedSizes;
+
+    /// Senders have a reference rate and a class, receivers a class; who was promised nothing is as the program says.
+    #[test]
+    fn hosts_have_what_their_flows_and_workloads_were_promised() {
+        let text = r#"
+            link = { pipeline = { abc = { surcharges = [0.0, 1.0], reference = "7kbps" } } }
+            [[flows]]
+            [[flows]]
+            reference = "1mbps"
+            [[workloads]]
+            hosts = 1
+            class = 1
+            poisson = { rate = "5/s" }
+        "#;
+        let built = build(&Scenario::parse("test", text, &[]).unwrap(), &Files::default()).unwrap();
+        let topology = built.simulation.topology();
+        let switches: Vec<_> = topology.nodes.iter().filter_map(|node| node.switch.as_ref()).collect();
+        let [SwitchParams { pipeline: PipelineParams::Abc(params), .. }] = switches[..] else { panic!("{switches:?}") };
+        let promised = params.aggregates.hosts.iter().map(|(host, number)| {
+            let Contract { reference, class } = params.aggregates.contracts[*number as usize];
+            (topology.node_name(NodeId(host.0)), reference.bits_per_second(), class.0)
+        });
+        let expected =
+            [("flows2-sender-1", 1_000_000, 0), ("workload1-sender-1", 7_000, 1), ("workload1-receiver-1", 7_000, 1)];
+        assert_eq!(promised.collect::<Vec<_>>(), expected);
+        let queues = params.classes.iter().map(|class| (class.queue, class.surcharge)).collect::<Vec<_>>();
+        assert_eq!(queues, [(0, 0.0), (1, 1.0)]);
+    }
 
     /// By straight lines between the points, as they were published with them.
     #[test]

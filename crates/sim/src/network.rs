@@ -65,8 +65,9 @@ impl Network {
             let pipeline = params.pipeline.build(&outlets);
             for (port, &id) in ports.iter().enumerate() {
                 let here = topology.link(id);
-                let queue = if params.managed.contains(&id) {
-                    Queue::Many(MultiQueue::new(params.pipeline.queues(), outlets[port]))
+                let managed = params.managed.iter().find(|(link, _)| *link == id);
+                let queue = if let Some((_, limit)) = managed {
+                    Queue::Many(MultiQueue::new(params.pipeline.queues_with(*limit), outlets[port]))
                 } else if params.pipeline.sees_all_ports() {
                     Queue::One(here.discipline.build(outlets[port]))
                 } else {

@@ -45,7 +45,7 @@ impl Dumbbell {
         let there = (left_router, right_router);
         let (bottleneck, back) = add_both(&mut topology, ("bottleneck", "back"), there, bottleneck, true);
         if let Some(pipeline) = program {
-            let managed = vec![bottleneck];
+            let managed = vec![(bottleneck, pipeline.queue().limit)];
             topology.set_switch(left_router, SwitchParams { pipeline, managed, recirculation: RECIRCULATION });
         }
         let (mut left, mut right) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! Nodes and links: what a simulation is built from.
 
 use crate::LinkRate;
-use queuescope_queue::{DisciplineParams, PipelineParams};
+use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_wire::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,8 +44,8 @@ pub(crate) struct Node {
 pub struct SwitchParams {
     /// The program.
     pub pipeline: PipelineParams,
-    /// The links whose queues it has.
-    pub managed: Vec<LinkId>,
+    /// The links whose queues it has, and how much those hold of each.
+    pub managed: Vec<(LinkId, Limit)>,
     /// How long a packet takes from egress back to ingress.
     pub recirculation: Nanos,
 }

@@ -185,26 +185,39 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// Written `65536`, `64KiB`, `1.5MB`, `10k`; a bare number is bytes.
+/// Written `65536`, `64KiB`, `1.5MB`, `10k`, `100 bytes`; a bare number is bytes. Any case, but for the B: a lower-case b is a
+/// bit in rates, so that `64kb` could be eight times less than `64kB`, and is refused.
 impl FromStr for ByteCount {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
+        const EXAMPLES: &str = "64KiB, 1.5MB, 65536";
         const UNITS: &[(&str, u64)] = &[
             ("", 1),
-            ("b", 1),
+            ("B", 1),
             ("byte", 1),
             ("bytes", 1),
             ("k", 1_000),
-            ("m", 1_000_000),
-            ("g", 1_000_000_000),
-            ("kb", 1_000),
-            ("mb", 1_000_000),
-            ("gb", 1_000_000_000),
-            ("kib", 1 << 10),
-            ("mib", 1 << 20),
-            ("gib", 1 << 30),
+            ("M", 1_000_000),
+            ("G", 1_000_000_000),
+            ("kB", 1_000),
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
         ];
-        quantity(&text.to_ascii_lowercase(), UNITS, "a size", "64KiB, 1.5MB, 65536").map(Self)
+        let trimmed = text.trim();
+        let start = trimmed.find(|c: char| c.is_alphabetic()).unwrap_or(trimmed.len());
+        let (number, unit) = trimmed.split_at(start);
+        let known = |unit: &str| UNITS.iter().map(|(name, _)| *name).find(|name| name.eq_ignore_ascii_case(unit));
+        let Some(known) = known(unit) else { return quantity(trimmed, UNITS, "a size", EXAMPLES).map(Self) };
+        if known.ends_with('B') && unit.ends_with('b') {
+            let stem = known.trim_end_matches('B');
+            let why = format!("'{unit}' may be {stem}bit or {known}, which is eight times as much");
+            return Err(UnitError { what: "a size", text: text.to_owned(), why, examples: EXAMPLES });
+        }
+        let read = quantity(&format!("{number}{known}"), UNITS, "a size", EXAMPLES);
+        read.map(Self).map_err(|error| UnitError { text: text.to_owned(), ..error })
     }
 }
 
@@ -310,6 +323,43 @@ mod tests {
         assert!("0.5ns".parse::<Nanos>().unwrap_err().why.contains("finer"));
         assert!("5".parse::<Nanos>().unwrap_err().why.contains("no unit"));
         assert!("".parse::<ByteCount>().is_err());
+    }
+
+    #[test]
+    fn a_size_whose_b_may_be_a_bit_is_refused() {
+        for (text, bytes) in [
+            ("64kB", 64_000),
+            ("64KB", 64_000),
+            ("64 kB", 64_000),
+            ("64KiB", 65_536),
+            ("64kiB", 65_536),
+            ("1.5MB", 1_500_000),
+            ("2GiB", 2 << 30),
+            ("10k", 10_000),
+            ("10K", 10_000),
+            ("3m", 3_000_000),
+            ("100B", 100),
+            ("100 Bytes", 100),
+            (" 7 ", 7),
+        ] {
+            assert_eq!(text.parse(), Ok(ByteCount(bytes)), "{text}");
+        }
+        for (text, readings) in [
+            ("64kb", "'kb' may be kbit or kB,"),
+            ("64 kb", "'kb' may be kbit or kB,"),
+            ("64Kb", "'Kb' may be kbit or kB,"),
+            ("1.5mb", "'mb' may be Mbit or MB,"),
+            ("1Gb", "'Gb' may be Gbit or GB,"),
+            ("64kib", "'kib' may be Kibit or KiB,"),
+            ("64Mib", "'Mib' may be Mibit or MiB,"),
+            ("100b", "'b' may be bit or B,"),
+        ] {
+            let error = text.parse::<ByteCount>().unwrap_err();
+            assert_eq!((error.text.as_str(), error.why.split_inclusive(',').next()), (text, Some(readings)), "{text}");
+        }
+        assert!("64xb".parse::<ByteCount>().unwrap_err().why.contains("'xb' is unknown"));
+        assert!("64kbit".parse::<ByteCount>().unwrap_err().why.contains("'kbit' is unknown"));
+        assert!("é".parse::<ByteCount>().is_err() && "b".parse::<ByteCount>().is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub struct Aggregates {
     /// What each aggregate was promised.
     pub contracts: Vec<Contract>,
     /// Source hosts and their aggregates, by number in `contracts`.
-    pub hosts: Vec<(Host, u16)>,
+    pub hosts: Vec<(Host, u32)>,
     /// Whoever is not among `hosts`.
     pub others: Others,
 }
@@ -95,13 +95,13 @@ impl Meters {
         let mut meters = aggregates.contracts.iter().copied().map(meter).collect::<Vec<_>>();
         let mut hosts = HashTable::with_capacity(aggregates.hosts.len());
         for (host, aggregate) in &aggregates.hosts {
-            if usize::from(*aggregate) >= meters.len() {
+            if *aggregate as usize >= meters.len() {
                 return Err(AbcError::Aggregate { host: host.0, aggregate: *aggregate, contracts: meters.len() });
             }
             if find(&hosts, *host).is_some() {
                 return Err(AbcError::HostTwice { host: host.0 });
             }
-            insert(&mut hosts, *host, u32::from(*aggregate));
+            insert(&mut hosts, *host, *aggregate);
         }
         match aggregates.others {
             Others::EachHost { contract, .. } | Others::Together(contract) => meters.push(meter(contract)),

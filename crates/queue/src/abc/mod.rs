@@ -48,8 +48,8 @@ pub struct AbcParams {
     pub missing: Missing,
     /// Which length of the queue decides.
     pub queue_length: QueueLength,
-    /// What each queue of a port is, which the driver keeps. 24 packets by default; at least the buffer of
-    /// [`QueueLength::Counted`].
+    /// What the queues of a port are, which the driver keeps; what they hold is of all together. 24 packets by default; at
+    /// least the buffer of [`QueueLength::Counted`].
     pub queue: TailDropParams,
 }
 
@@ -328,7 +328,7 @@ pub enum AbcError {
         /// The host.
         host: u32,
         /// As asked.
-        aggregate: u16,
+        aggregate: u32,
         /// How many there are.
         contracts: usize,
     },

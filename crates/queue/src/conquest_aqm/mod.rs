@@ -46,8 +46,21 @@ pub struct ConQuestAqmParams {
     pub response: Response,
     /// Where that happens.
     pub act_at: ActAt,
+    /// When `tau` and `threshold` become others, as a control plane would have it. Never by default.
+    pub changes: Vec<ConQuestChange>,
     /// What the queue of each port is, which the driver keeps. 16384 packets by default.
     pub queue: TailDropParams,
+}
+
+/// A change of the parameters while the program runs; what it does not name stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ConQuestChange {
+    /// When it is made: packets from then on meet it. Of several at one time the last holds.
+    pub at: Nanos,
+    /// Another `tau`.
+    pub tau: Option<Nanos>,
+    /// Another `w_T`, in the unit that there is.
+    pub threshold: Option<f64>,
 }
 
 /// What a flow's weight is counted in.
@@ -102,6 +115,8 @@ pub struct ConQuestAqm {
     params: ConQuestAqmParams,
     ports: Vec<PortState>,
     held: Held,
+    /// The place in `params.changes` of the next one.
+    next_change: usize,
     stats: ConQuestAqmStats,
 }
 
@@ -157,6 +172,7 @@ impl Default for ConQuestAqmParams {
             curve: Curve::Threshold,
             response: Response::MarkOrDrop,
             act_at: ActAt::Egress,
+            changes: Vec::new(),
             queue: TailDropParams { limit: Limit::Packets(16_384) },
         }
     }
@@ -175,6 +191,8 @@ impl ConQuestAqm {
     /// # Errors
     /// If there can be no sketch of these dimensions.
     pub fn new(params: ConQuestAqmParams, ports: &[Outlet]) -> Result<Self, ParamsError> {
+        let mut params = params;
+        params.changes.sort_by_key(|change| change.at);
         let port = |outlet: &Outlet| {
             let all = ConQuestParams { rows: 1, columns: 1, ..params.sketch.clone() };
             Ok(PortState {
@@ -189,7 +207,7 @@ impl ConQuestAqm {
             ActAt::Ingress(hold) => Held::new(hold.registers.max(1)),
         };
         let ports = ports.iter().map(port).collect::<Result<_, _>>()?;
-        Ok(Self { ports, held, stats: ConQuestAqmStats::default(), params })
+        Ok(Self { ports, held, next_change: 0, stats: ConQuestAqmStats::default(), params })
     }
 
     /// The parameters, as they are now.
@@ -323,6 +341,22 @@ impl Pipeline for ConQuestAqm {
             Egress::Drop(DropReason::FlowWeight)
         } else {
             Egress::Send
+        }
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        self.params.changes.get(self.next_change).map(|change| change.at)
+    }
+
+    /// Makes the changes whose time has come.
+    fn on_timer(&mut self, now: Nanos) {
+        while let Some(ConQuestChange { tau, threshold, .. }) =
+            self.params.changes.get(self.next_change).copied().filter(|change| change.at <= now)
+        {
+            self.set_tau(tau.unwrap_or(self.params.tau));
+            self.set_threshold(threshold.unwrap_or(self.params.threshold));
+            self.next_change += 1;
         }
     }
 }

@@ -67,13 +67,13 @@ fn idle_flows_lose_their_share() {
         switch.offer(Nanos(n * 5 * MS), 0, packet(1 + n, 2, 1500), data(2, 1 + 1448 * n));
     }
     switch.run_until(Nanos(49 * MS));
-    assert_eq!((switch.program.flows(), switch.program.share()), (2, ByteCount(50_000)));
+    assert_eq!((switch.program.flows(Port(0)), switch.program.share(Port(0))), (2, Some(ByteCount(50_000))));
     switch.run_until(Nanos(50 * MS));
-    assert_eq!((switch.program.flows(), switch.program.share()), (1, ByteCount(100_000)));
+    assert_eq!((switch.program.flows(Port(0)), switch.program.share(Port(0))), (1, Some(ByteCount(100_000))));
     // The last data came at 195 ms; the control plane looks every 50 ms, and no more once nobody is left.
     switch.run_until(Nanos(10_000 * MS));
     assert_eq!(switch.log.timers, [50, 100, 150, 200, 250].map(|at| Nanos(at * MS)));
-    assert_eq!((switch.program.flows(), switch.program.stats().expired), (0, 2));
+    assert_eq!((switch.program.flows(Port(0)), switch.program.stats().expired), (0, 2));
 }
 
 #[test]
@@ -87,9 +87,48 @@ fn no_window_is_closed() {
     assert_eq!(windows(&switch), [2 * 1448]);
 }
 
+/// Port 0 has 8 Mb/s and port 1 has 4; hosts are behind port 2, and behind the others too.
+#[test]
+fn each_bottleneck_is_shared_by_its_own_flows() {
+    let ports = outlets(&[8_000_000, 4_000_000, 1_000_000_000], 1);
+    let params = AckWindowParams { bottlenecks: vec![Port(0), Port(1)], ..params() };
+    let program = AckWindow::new(params, &ports).unwrap();
+    let mut switch = Switch::new(program, &ports, 1, Limit::None, Nanos(1_000));
+    for (time, (port, flow)) in [(0, 7), (0, 8), (1, 9)].into_iter().enumerate() {
+        switch.offer(Nanos(time as u64), port, packet(time as u64, flow, 1500), data(flow, 1));
+    }
+    // Where the data of flow 9 goes, no ACK of it is bounded; towards the other bottleneck it is, as anywhere.
+    for (id, (port, flow)) in (10..).zip([(2, 7), (1, 8), (2, 9), (0, 9), (1, 9)]) {
+        switch.offer(Nanos(id * MS), port, packet(id, 1000 + flow, 40), ack(flow, 1449, 1 << 20));
+    }
+    switch.run_until(Nanos(50 * MS));
+    let shares = [0, 1, 2].map(|port| (switch.program.flows(Port(port)), switch.program.share(Port(port))));
+    assert_eq!(shares, [(2, Some(ByteCount(50_000))), (1, Some(ByteCount(50_000))), (0, None)]);
+    let told = |id: u64| {
+        let sent = switch.log.sent.iter().find(|sent| sent.departure.packet.id.0 == id).unwrap();
+        sent.headers.tcp.unwrap().window
+    };
+    assert_eq!([10, 11, 12, 13, 14].map(told), [50_000, 50_000, 50_000, 50_000, 1 << 20]);
+
+    // Data may be an ACK too: of flow 9, on its way to the other bottleneck.
+    let tcp = Segment { seq: 1, length: 1448, ack: 1449, window: 1 << 20, flags: Flags::ACK, ..Segment::default() };
+    let both = Headers { tcp: Some(tcp), ..headers(2, 9) };
+    switch.offer(Nanos(60 * MS), 0, packet(20, 1009, 1500), both);
+    // Flow 7 goes the other way from now on.
+    switch.offer(Nanos(61 * MS), 1, packet(21, 7, 1500), data(7, 1449));
+    switch.run_until(Nanos(70 * MS));
+    let flows = |switch: &Switch<AckWindow>| [0, 1].map(|port| switch.program.flows(Port(port)));
+    let sent = switch.log.sent.iter().find(|sent| sent.departure.packet.id.0 == 20).unwrap();
+    assert_eq!((sent.headers.tcp.unwrap().window, flows(&switch)), (50_000, [2, 2]));
+    switch.run_until(Nanos(5_000 * MS));
+    assert_eq!((flows(&switch), switch.program.stats().expired), ([0, 0], 4));
+    switch.check();
+}
+
 #[test]
 fn a_bottleneck_that_is_no_port_is_an_error() {
-    let error = AckWindow::new(AckWindowParams { bottleneck: Port(2), ..params() }, &outlets(&[1, 1], 1)).unwrap_err();
+    let bottlenecks = vec![Port(0), Port(2)];
+    let error = AckWindow::new(AckWindowParams { bottlenecks, ..params() }, &outlets(&[1, 1], 1)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "receive windows cannot be bounded for port 2: the switch has 2 ports, numbered from 0"

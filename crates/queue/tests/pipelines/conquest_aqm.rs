@@ -3,8 +3,8 @@
 use crate::driver::{Log, Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
-    ActAt, ConQuestAqm, ConQuestAqmParams, Curve, DropReason, Egress, HoldParams, Limit, MarkReason, Pipeline, Port,
-    Response, Step, Steps, WeightUnit,
+    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestChange, Curve, DropReason, Egress, HoldParams, Limit, MarkReason,
+    Pipeline, Port, Response, Step, Steps, WeightUnit,
 };
 use queuescope_sketch::{ConQuestParams, Estimator};
 use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet, QueueId};
@@ -38,20 +38,37 @@ fn switch(params: ConQuestAqmParams, rate: u64, limit: Limit, recirculation: u64
 
 proptest! {
     /// Who is marked is who waited longer than tau and whose flow weighs enough by the definition of section 3.1, whatever
-    /// the unit and the estimator.
+    /// the unit and the estimator; and tau and w_T are those of the time.
     #[test]
     fn who_is_marked_is_whose_flow_weighs_enough_by_the_exact_count(
         arrivals in prop::collection::vec((0..3u64, 0..4u32), 0..150), estimator in 0..3usize, unit in 0..4usize,
-        tau in 0..12u64, packets in 0..8u32
+        tau in 0..12u64, packets in 0..8u32,
+        changes in prop::collection::vec((0..150u64, prop::option::of(0..12u64), prop::option::of(0..8u32)), 0..4)
     ) {
         let unit = [WeightUnit::Packets, WeightUnit::Bytes, WeightUnit::ShareOfDeparted, WeightUnit::ShareOfDelay][unit];
-        let threshold = match unit {
+        let threshold = |packets: u32| match unit {
             WeightUnit::Packets => f64::from(packets),
             WeightUnit::Bytes => f64::from(packets * 1000),
             _ => f64::from(packets) / 8.0,
         };
+        let changes: Vec<_> = changes
+            .into_iter()
+            .map(|(at, tau, packets)| ConQuestChange {
+                at: Nanos(at * MS), tau: tau.map(|tau| Nanos(tau * MS)), threshold: packets.map(threshold)
+            })
+            .collect();
+        let (tau, threshold) = (Nanos(tau * MS), threshold(packets));
         let params = ConQuestAqmParams {
-            estimator: Estimator::ALL[estimator], unit, threshold, tau: Nanos(tau * MS), ..exact_params()
+            estimator: Estimator::ALL[estimator], unit, threshold, tau, changes: changes.clone(), ..exact_params()
+        };
+        // The last one of those before; of several at one time the last in the list.
+        let mut in_order = changes;
+        in_order.sort_by_key(|change| change.at);
+        let at = |time: Nanos| {
+            let made = in_order.iter().filter(|change| change.at <= time);
+            made.fold((tau, threshold), |(tau, threshold), change| {
+                (change.tau.unwrap_or(tau), change.threshold.unwrap_or(threshold))
+            })
         };
         let mut switch = switch(params, 8_000_000, Limit::Packets(40), 1_000);
         let mut time = 0;
@@ -71,7 +88,8 @@ proptest! {
                 WeightUnit::ShareOfDeparted => own / all,
                 WeightUnit::ShareOfDelay => own * 1e6 / packet.sojourn().0 as f64,
             };
-            packet.sojourn() > Nanos(tau * MS) && weight >= threshold
+            let (tau, threshold) = at(packet.dequeued);
+            packet.sojourn() > tau && weight >= threshold
         });
         let expected = expected.map(|packet| (packet.packet.id.0, MarkReason::FlowWeight, packet.dequeued));
         prop_assert_eq!(expected.collect::<Vec<_>>(), switch.log.marked.clone());

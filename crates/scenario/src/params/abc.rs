@@ -1,12 +1,18 @@
 //! ABC. A program of a scenario does the same with packets towards each port behind which a queue of the scenario is.
 
 use super::{FACTOR, STEP, TIME};
-use crate::keys::{Keys, Table, choice, fields};
-use queuescope_queue::{AbcParams, ActivityAqmParams, Contract, Missing, Others, PortRole, QueueLength};
+use crate::describe::Kind;
+use crate::dom::{Node, Raw};
+use crate::explain::Written;
+use crate::keys::{Field, Keys, Table, choice, fields};
+use crate::problem::Problem;
+use crate::read::Findings;
+use queuescope_queue::{AbcParams, ActivityAqmParams, Contract, DelayClass, Missing, Others, PortRole, QueueLength};
 use queuescope_wire::{Nanos, Rate};
+use std::ops::RangeInclusive;
 
-/// Each host is an aggregate; what it was promised, `reference` of its flows says, and of others the one here. There is one
-/// delay class.
+/// Each host is an aggregate; what it was promised, `reference` and `class` of its flows say, and of others the one here.
+/// Delay class n has queue n.
 pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
     let mut role = params.ports.first().copied().unwrap_or_else(|| PortRole::single(ActivityAqmParams::default()));
     keys.key(
@@ -25,6 +31,15 @@ pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
     if let Others::EachHost { contract, .. } | Others::Together(contract) = &mut params.aggregates.others {
         contract.reference = reference;
     }
+    let mut surcharges = Surcharges(params.classes.iter().map(|class| class.surcharge).collect());
+    keys.key(
+        "surcharges",
+        &mut surcharges,
+        "The delay classes, the most urgent first: what is added to the activity of each. `class` of flows is theirs; one \
+         above is of the last.",
+    );
+    let classes = (0..).zip(surcharges.0).map(|(queue, surcharge)| DelayClass { queue, surcharge });
+    params.classes = classes.collect();
     keys.within("memory", &mut params.meter.memory, STEP, "How long the meter of activity remembers: M.");
     keys.within("least-time", &mut params.meter.least_time, STEP, "The shortest time by which bytes are divided.");
     keys.key("missing", &mut params.missing, "How active a packet without activity is.");
@@ -32,6 +47,64 @@ pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
 }
 
 fields!(tables: ActivityAqmParams; choices:);
+
+/// What edges add to the activity of each delay class; one of them at least.
+#[derive(Debug, Clone, PartialEq)]
+struct Surcharges(Vec<f64>);
+
+/// As many as there are classes of service.
+const MOST_CLASSES: usize = 64;
+/// As an activity in a header.
+const ACTIVITY: RangeInclusive<f64> = -128.0..=127.0;
+
+impl Field for Surcharges {
+    fn blank() -> Self {
+        Self(vec![0.0])
+    }
+
+    fn read(&mut self, node: &Node, findings: &mut Findings) {
+        const HELP: &str = "write a surcharge for each delay class, as [0.0, 1.0]";
+        let Raw::List(items) = &node.value else {
+            return findings.problem(|| {
+                Problem::new("surcharges are a list of numbers")
+                    .at(node.place.clone(), format!("this is {}", node.kind()))
+                    .help(HELP)
+            });
+        };
+        if !(1..=MOST_CLASSES).contains(&items.len()) {
+            return findings.problem(|| {
+                Problem::new(format!("there are 1 to {MOST_CLASSES} delay classes"))
+                    .at(node.place.clone(), format!("these are {}", items.len()))
+                    .help(HELP)
+            });
+        }
+        let mut surcharges = Vec::with_capacity(items.len());
+        for item in items {
+            let (mut surcharge, before) = (0.0, findings.count());
+            surcharge.read(item, findings);
+            if findings.count() == before && !ACTIVITY.contains(&surcharge) {
+                findings.problem(|| {
+                    Problem::new("the surcharge is out of bounds").at(item.place.clone(), "").help(format!(
+                        "it is from {:?} to {:?}",
+                        ACTIVITY.start(),
+                        ACTIVITY.end()
+                    ))
+                });
+            }
+            surcharges.push(surcharge);
+        }
+        self.0 = surcharges;
+    }
+
+    fn write(&self) -> Written {
+        let surcharges: Vec<_> = self.0.iter().map(|surcharge| format!("{surcharge:?}")).collect();
+        Written::Inline(format!("[{}]", surcharges.join(", ")))
+    }
+
+    fn kind() -> Kind {
+        Kind::List(Box::new(Kind::Number))
+    }
+}
 
 impl Table for ActivityAqmParams {
     fn fresh() -> Self {
@@ -60,7 +133,7 @@ choice! {
     Missing, "missing activity", keys;
     "average", "As active as accepted packets are on average.", Self::Average, Self::Average => {};
     "assumed", "So active.", Self::Assumed(0.0), Self::Assumed(activity) => {
-        keys.within("activity", activity, -128.0..=127.0, "Its activity: log2 of its rate over the reference rate.");
+        keys.within("activity", activity, ACTIVITY, "Its activity: log2 of its rate over the reference rate.");
     };
 }
 
@@ -68,7 +141,7 @@ choice! {
     QueueLength, "length of the queue", keys;
     "counted", "The true one; the program drops what does not fit into the buffer.",
         Self::Counted { buffer: 24 }, Self::Counted { buffer } => {
-            keys.within("buffer", buffer, 1..=1_000_000_000, "Packets that the queue holds; the link's limit must be as much.");
+            keys.within("buffer", buffer, 1..=1_000_000_000, "Packets that the queues hold together; the link's limit must be as much.");
         };
     "register", "One that is refreshed only when a packet leaves (section 5.1).", Self::Register, Self::Register => {};
 }

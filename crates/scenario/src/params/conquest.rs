@@ -1,15 +1,22 @@
 //! The ConQuest AQM.
 
-use super::TIME;
+use super::{TIME, optional};
 use crate::describe::Kind;
 use crate::dom::{Node, Raw};
 use crate::explain::Written;
-use crate::keys::{Field, Keys, choice};
+use crate::keys::{Field, Keys, Table, choice};
 use crate::problem::Problem;
 use crate::read::Findings;
+use crate::traffic::LONGEST;
 use crate::value::names;
-use queuescope_queue::{ActAt, ConQuestAqmParams, Curve, HoldParams, Response, Step, Steps, WeightUnit};
+use queuescope_queue::{
+    ActAt, ConQuestAqmParams, ConQuestChange, Curve, HoldParams, Response, Step, Steps, WeightUnit,
+};
 use queuescope_wire::Nanos;
+use std::ops::RangeInclusive;
+
+/// What a threshold may be, in any unit.
+const WEIGHT: RangeInclusive<f64> = 0.0..=1e15;
 
 /// All but how old counts go away and how windows are weighed, which are the defaults.
 pub(crate) fn conquest_aqm<K: Keys>(params: &mut ConQuestAqmParams, keys: &mut K) {
@@ -23,12 +30,38 @@ pub(crate) fn conquest_aqm<K: Keys>(params: &mut ConQuestAqmParams, keys: &mut K
     keys.within(
         "threshold",
         &mut params.threshold,
-        0.0..=1e15,
+        WEIGHT,
         "The weight from which on a flow is acted on, in the unit: w_T.",
     );
     keys.key("curve", &mut params.curve, "With which probability a packet of a flow of some weight is chosen.");
     keys.key("response", &mut params.response, "What becomes of a packet that was chosen.");
     keys.key("act-at", &mut params.act_at, "Where that happens.");
+    keys.list(
+        "changes",
+        &mut params.changes,
+        |_| ConQuestChange::fresh(),
+        false,
+        "When `tau` and `threshold` become others, as a control plane would have it, in the order of time.",
+    );
+    keys.ensure("changes", params.changes.is_sorted_by(|one, next| one.at < next.at), || {
+        ("the changes are not in the order of time".to_owned(), "of two, the later one has the later `at`".to_owned())
+    });
+}
+
+impl Table for ConQuestChange {
+    fn fresh() -> Self {
+        Self::default()
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        keys.within("at", &mut self.at, Nanos::ZERO..=LONGEST, "From when on packets meet it.");
+        keys.required("at");
+        optional(keys, "tau", &mut self.tau, &TIME, "The new `tau`; none: as before.");
+        optional(keys, "threshold", &mut self.threshold, &WEIGHT, "The new `threshold`; none: as before.");
+        keys.ensure("tau", self.tau.is_some() || self.threshold.is_some(), || {
+            ("the change changes nothing".to_owned(), "write `tau` or `threshold`, or both".to_owned())
+        });
+    }
 }
 
 names! {

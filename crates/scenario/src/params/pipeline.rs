@@ -18,7 +18,7 @@ choice! {
             keys.within("queues", &mut params.queues, 1..=4096, "How many queues.");
             keys.within("seed", &mut params.seed, 0..=i64::MAX as u64, "Chooses the hash function.");
         };
-    "ack-window", "Receive windows of ACKs are bounded by a flow's share of the bottleneck.",
+    "ack-window", "Receive windows of ACKs are bounded by a flow's share of the link with the program that its data passes.",
         Self::AckWindow(AckWindowParams::default()), Self::AckWindow(params) => ack_window(params, keys);
     "pie-cp", "PIE with its controller in the control plane (Kunze et al., IM 2021).",
         Self::PieCp(PieCpParams::default()), Self::PieCp(params) => pie_cp(params, keys);

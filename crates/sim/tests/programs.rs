@@ -1,0 +1,200 @@
+//! Switch programs as scenarios have them: what depends on the scenario around them.
+
+use queuescope_queue::MarkReason;
+use queuescope_scenario::{Override, Scenario};
+use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, build};
+use queuescope_wire::{ByteCount, Nanos, Packet};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Runs a scenario to its end.
+fn run(text: &str, changes: &[&str], observer: &mut impl Observer) -> Built {
+    let overrides: Vec<_> = changes.iter().copied().map(Override::new).collect();
+    let scenario = Scenario::parse("test", text, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let mut built = build(&scenario, &Files::default()).unwrap();
+    built.simulation.run_until(scenario.duration, observer);
+    built
+}
+
+/// Of each group at the first meter's link: Mb/s, and the mean wait in milliseconds.
+fn shares(built: &Built) -> Vec<(f64, f64)> {
+    let simulation = &built.simulation;
+    let seconds = (simulation.now() - simulation.warmup()).as_secs_f64();
+    let groups = simulation.link(built.meters[0]).groups().iter();
+    let share = |sojourn: &queuescope_sim::summary::Times| {
+        (sojourn.count() as f64 * 12e-3 / seconds, sojourn.mean().unwrap_or(0.0) / 1e6)
+    };
+    groups.map(|group| share(&group.sojourn)).collect()
+}
+
+/// The values of the paper's experiment (docs/abc.md), and two users of whom one sends twice as much.
+const CLASSES: &str = r#"
+duration = "20s"
+warmup = "5s"
+access = { rate = "100mbps", delay = "5ms" }
+link = { rate = "50mbps", delay = "5ms", limit = "24packets", pipeline = { abc = { surcharges = [0.0, 0.0] } } }
+
+[[flows]]
+name = "patient"
+udp = "40mbps"
+class = 1
+
+[[flows]]
+name = "urgent"
+udp = "20mbps"
+"#;
+
+#[test]
+fn the_urgent_class_waits_less_and_gets_no_more() {
+    let told = shares(&run(CLASSES, &[], &mut ()));
+    let [(patient, patient_wait), (urgent, urgent_wait)] = told[..] else { panic!("{told:?}") };
+    assert!((patient - 30.0).abs() < 1.0 && (urgent - 20.0).abs() < 1.0, "{told:?}");
+    assert!(urgent_wait < 0.5 && patient_wait > 3.0, "{told:?}");
+
+    // In one class all wait the same, whatever class the flows say.
+    let one = shares(&run(CLASSES, &["link.pipeline.abc.surcharges=[0.0]"], &mut ()));
+    assert!((one[0].1 / one[1].1 - 1.0).abs() < 0.1 && one[0].1 > 2.0, "{one:?}");
+
+    // The class is that of the flows; it changes who waits, not who is dropped.
+    let swapped = shares(&run(CLASSES, &["flows.patient.class=0", "flows.urgent.class=1"], &mut ()));
+    assert!(swapped[0].1 < 0.5 && swapped[1].1 > 3.0, "{swapped:?}");
+    assert!((swapped[0].0 - patient).abs() < 1.0 && (swapped[1].0 - urgent).abs() < 1.0, "{swapped:?}");
+
+    // Haste has its price: as if the urgent one sent four times as much.
+    let told = shares(&run(CLASSES, &["link.pipeline.abc.surcharges=[2.0, 0.0]"], &mut ()));
+    let [(patient, _), (urgent, urgent_wait)] = told[..] else { panic!("{told:?}") };
+    assert!(patient > 38.0 && urgent < 12.0 && urgent_wait < 0.5, "{told:?}");
+}
+
+/// Also the queues of several classes hold together what the link's limit says.
+#[test]
+fn the_limit_is_of_all_classes_together() {
+    let register =
+        "link.pipeline={ abc = { surcharges = [0.0, 0.0], queue-length = \"register\", aqm = { base = 1000.0 } } }";
+    let built = run(CLASSES, &[register], &mut ());
+    assert_eq!(built.simulation.link(built.meters[0]).longest, ByteCount(24 * 1500));
+}
+
+/// When packets were marked.
+#[derive(Default)]
+struct Marks(Vec<Nanos>);
+
+impl Observer for Marks {
+    fn marked(&mut self, _: LinkId, _: &Packet, reason: MarkReason, now: Nanos, _: &OnItsWay) {
+        assert_eq!(reason, MarkReason::FlowWeight);
+        self.0.push(now);
+    }
+}
+
+/// A heavy flow, and a threshold that nobody reaches.
+const CHANGES: &str = r#"
+duration = "4s"
+
+[link]
+rate = "20mbps"
+delay = "5ms"
+limit = "100packets"
+
+[link.pipeline.conquest-aqm]
+snapshots = 8
+window = "8ms"
+tau = "5ms"
+threshold = 1000.0
+
+[[flows]]
+udp = { rate = "30mbps", on = "1s", off = "1us" }
+ecn = true
+"#;
+
+#[test]
+fn marks_begin_and_end_with_changes_of_the_parameters() {
+    let marks = |changes: &[&str]| {
+        let mut marks = Marks::default();
+        let built = run(CHANGES, changes, &mut marks);
+        assert_eq!(built.simulation.link(built.meters[0]).marks.iter().sum::<u64>(), marks.0.len() as u64);
+        marks.0
+    };
+    let within = |marks: &[Nanos], from: u64, to: u64| {
+        assert!(marks.len() > 500, "{}", marks.len());
+        let (first, last) = (marks[0], marks[marks.len() - 1]);
+        // A packet leaves each 0.6 ms.
+        assert!(Nanos(from) <= first && first < Nanos(from + SECOND / 500), "{first}");
+        assert!(Nanos(to - SECOND / 500) < last && last <= Nanos(to), "{last}");
+    };
+    assert_eq!(marks(&[]), []);
+    let lower = "link.pipeline.conquest-aqm.changes=[{ at = \"2s\", threshold = 40 }]";
+    within(&marks(&[lower]), 2 * SECOND, 4 * SECOND);
+    let both =
+        "link.pipeline.conquest-aqm.changes=[{ at = \"1s\", threshold = 40 }, { at = \"2500ms\", tau = \"1s\" }]";
+    within(&marks(&[both]), SECOND, 5 * SECOND / 2);
+    // The later change alone leaves the threshold as it is.
+    let tau = "link.pipeline.conquest-aqm.changes=[{ at = \"0s\", tau = \"0s\" }]";
+    assert_eq!(marks(&[tau]), []);
+}
+
+/// Two links with one program at one switch.
+const TWO: &str = r#"
+topology = "graph"
+duration = "6s"
+warmup = "2s"
+access = { rate = "100mbps" }
+
+[link]
+delay = "10ms"
+limit = "none"
+pipeline = { ack-window = { base-rtt = "30ms" } }
+
+[[wires]]
+from = "a"
+to = "b"
+rate = "20mbps"
+
+[[wires]]
+from = "a"
+to = "c"
+rate = "10mbps"
+
+[[flows]]
+from = "a"
+to = "b"
+count = 2
+
+[[flows]]
+from = "a"
+to = "c"
+count = 3
+
+[[meters]]
+link = "a-b"
+
+[[meters]]
+link = "a-c"
+"#;
+
+#[test]
+fn receive_windows_are_bounded_for_both_links() {
+    let sojourn = |changes: &[&str]| {
+        let built = run(TWO, changes, &mut ());
+        let seconds = (built.simulation.now() - built.simulation.warmup()).as_secs_f64();
+        let at = |link: &LinkId| {
+            let stats = built.simulation.link(*link);
+            (stats.sojourn().unwrap().mean().unwrap() / 1e6, stats.sent.bytes.0 as f64 * 8e-6 / seconds)
+        };
+        built.meters.iter().map(at).collect::<Vec<_>>()
+    };
+    let [(first, one), (second, other)] = sojourn(&[])[..] else { panic!("two meters") };
+    assert!(first < 15.0 && second < 15.0, "{first} ms, {second} ms");
+    assert!(one > 17.0 && other > 8.5, "{one} and {other} Mb/s");
+    // Without a limit and without the program there is no end of queues.
+    let [(first, _), (second, _)] = sojourn(&["link.pipeline=none"])[..] else { panic!("two meters") };
+    assert!(first > 50.0 && second > 50.0, "{first} ms, {second} ms");
+}
+
+#[test]
+fn links_with_one_program_have_their_own_limits() {
+    let udp =
+        ["flows.*.udp=60mbps", "link.pipeline.pie-cp.act=false", "wires.0.limit=40packets", "wires.1.limit=10packets"];
+    let built = run(TWO, &udp, &mut ());
+    let longest = |meter: usize| built.simulation.link(built.meters[meter]).longest;
+    assert_eq!((longest(0), longest(1)), (ByteCount(40 * 1500), ByteCount(10 * 1500)));
+}
