@@ -22,10 +22,12 @@ const OF_FLOWS = [
   ['completion_p99_ns', '99 %', time, 'The flow completion time that 99 % of flows took at most', '99 % completion time'],
 ];
 
-// An axis grows by factors if its numbers span more than a decade and a half.
+// An axis is logarithmic if its numbers span more than a decade and a half.
 const FACTORS = 10 ** 1.5;
 
-const spanned = (values) => Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > FACTORS;
+const leastOf = (values) => values.reduce((least, value) => Math.min(least, value), Infinity);
+const mostOf = (values) => values.reduce((most, value) => Math.max(most, value), -Infinity);
+const spanned = (values) => leastOf(values) > 0 && mostOf(values) / leastOf(values) > FACTORS;
 
 /** A figure as an axis. */
 function figureAxis([key, , show, about, title]) {
@@ -108,18 +110,21 @@ function parameterAxis({ path, values }, at) {
   return { key: `parameter-${at}`, parameter: at, title: path, name: path, values, names, numbers, of, words, ticks };
 }
 
-/** Names short enough for an axis: without what all long ones begin with, and no longer than `most` characters. */
+/** Names short enough for an axis: without the marks of tables, and, where that is too long, without what all have in common. */
 function shortNames(names, most) {
-  const long = names.some((name) => name.length > most);
-  let same = 0;
-  if (long && names.length > 1) {
-    while (same < names[0].length && names.every((name) => name[same] === names[0][same])) same += 1;
-    while (same > 0 && /[\w.-]/.test(names[0][same - 1])) same -= 1; // words stay whole
-  }
-  return names.map((name) => {
-    const rest = same > 3 && same < name.length ? `…${name.slice(same)}` : name;
-    return rest.length > most ? `${rest.slice(0, most - 1)}…` : rest;
+  const words = names.map((name) => name.replace(/[{}"]/g, ' ').replace(/\s*=\s*/g, ' ').replace(/\s+(?=,|$)|^\s+|\s+(?=\s)/g, ''));
+  if (words.every((name) => name.length <= most)) return words;
+  const parts = words.map((name) => name.split(/(?<=\s)/));
+  const fewest = leastOf(parts.map((part) => part.length));
+  const same = (at) => parts.every((part) => part.at(at) === parts[0].at(at));
+  let [first, last] = [0, 0];
+  while (names.length > 1 && first < fewest - 1 && same(first)) first += 1;
+  while (names.length > 1 && last < fewest - 1 - first && same(-1 - last)) last += 1;
+  const own = parts.map((part) => {
+    const rest = part.slice(first, part.length - last).join('').replace(/,?\s*$/, '');
+    return `${first ? '…' : ''}${rest}${last ? '…' : ''}`;
   });
+  return own.map((name) => (name.length > most ? `${name.slice(0, most - 1)}…` : name));
 }
 
 /**
@@ -128,25 +133,25 @@ function shortNames(names, most) {
  */
 function scaleOf(axis, places, how) {
   if (axis.names) return { log: false, min: -0.6, max: axis.values.length - 0.4 };
-  const at = places.map((place) => place.at);
-  const positive = at.filter((value) => value > 0);
   if (!axis.figure) {
-    const [least, most] = [Math.min(...axis.numbers), Math.max(...axis.numbers)];
+    const [least, most] = [leastOf(axis.numbers), mostOf(axis.numbers)];
     const log = spanned(axis.numbers);
     const room = log ? (most / least) ** 0.04 : (most - least) * 0.04;
     return log ? { log, min: least / room, max: most * room } : { log, min: least - room, max: most + room };
   }
-  const [least, most] = [Math.min(...at), Math.max(...at)];
+  const at = places.map((place) => place.at);
+  const positive = at.filter((value) => value > 0);
   if (positive.length === 0) return { log: false, min: 0, max: axis.unit };
-  const high = Math.min(Math.max(...places.map((place) => place.high)), 2 * most);
+  const [least, most] = [leastOf(at), mostOf(at)];
+  const high = Math.min(mostOf(places.map((place) => place.high)), 2 * most);
   if (how === 'log' || (how === 'auto' && spanned(at))) {
-    const first = Math.min(...positive);
-    const low = Math.min(first, ...places.map((place) => (place.low > 0 ? Math.max(place.low, first / 3) : first)));
+    const first = leastOf(positive);
+    const low = leastOf(places.map((place) => (place.low > 0 ? Math.max(place.low, first / 3) : first)));
     const room = Math.max((high / low) ** 0.05, 1.1);
     return { log: true, min: low / room, max: high * room };
   }
   if (how === 'close' || (how === 'auto' && least > 0.7 * most)) {
-    const low = Math.max(Math.min(...places.map((place) => place.low)), least - (most - least) * 2 - most * 0.02);
+    const low = Math.max(leastOf(places.map((place) => place.low)), least - (most - least) * 2 - most * 0.02);
     const room = Math.max((high - low) * 0.08, most * 0.002);
     return { log: false, min: Math.max(low - room, 0), max: high + room };
   }

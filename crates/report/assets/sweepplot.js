@@ -5,10 +5,10 @@
 const REACH = 32;
 
 const SCALES = [
-  ['auto', 'by the values'],
+  ['auto', 'automatic'],
   ['zero', 'from 0'],
   ['close', 'close up'],
-  ['log', 'by factors'],
+  ['log', 'logarithmic'],
 ];
 
 class SweepPlot {
@@ -119,12 +119,16 @@ class SweepPlot {
 
   /** The rows as panels of lines of points, each with its place on both axes. */
   #arrange() {
+    const fixed = this.roles.fixed();
     const rows = this.roles.rows(this.sweep.rows);
     const panels = this.roles.parted(rows, 'panels');
     const lines = this.roles.parted(rows, 'lines');
     const told = this.scatter ? lines : lines.slice(0, MARKED);
     const drawn = new Set(told.map((line) => line.number));
     this.missing = 0;
+    // Of the combinations that are asked for, those of which there is no cell.
+    const size = (axis) => (fixed.includes(axis) ? 1 : axis.values.length);
+    this.absent = Math.max(0, this.roles.axes.reduce((all, axis) => all * size(axis), 1) - rows.length);
     this.panels = panels.slice(0, PANELS).map(({ rows: own }) => ({
       row: own[0],
       lines: this.roles
@@ -142,20 +146,19 @@ class SweepPlot {
 
   #points(rows) {
     const points = [];
-    let gap = false;
-    const place = (row) => [this.across.of(row), this.up.of(row)];
-    const sorted = this.scatter ? rows : [...rows].sort((a, b) => this.across.of(a).at - this.across.of(b).at);
-    for (const row of sorted) {
-      const [across, up] = place(row);
-      if (across === null || up === null) {
-        this.missing += 1;
-        gap = true;
-        continue;
-      }
-      points.push({ row, across, up, gap });
-      gap = false;
+    for (const row of rows) {
+      const [across, up] = [this.across.of(row), this.up.of(row)];
+      if (across === null || up === null) this.missing += 1;
+      else points.push({ row, across, up, gap: false });
     }
-    return this.scatter ? points.sort((a, b) => a.across.at - b.across.at || a.up.at - b.up.at) : points;
+    points.sort((a, b) => a.across.at - b.across.at || a.up.at - b.up.at);
+    if (this.scatter) return points;
+    // A line has a gap where a value has no point.
+    points.forEach((point, n) => {
+      const before = points[n - 1]?.across.at ?? -Infinity;
+      point.gap = this.across.numbers.some((value) => before < value && value < point.across.at);
+    });
+    return points;
   }
 
   #build(width) {
@@ -175,7 +178,7 @@ class SweepPlot {
       const values = this.roles.of('panels').flatMap((axis) => [el('small', {}, axis.title), ` ${axis.words(panel.row)} `]);
       return el('div', { class: 'panel' }, several ? el('h3', {}, values) : null);
     });
-    const grid = el('div', { class: several ? 'multiples' : 'one' }, frames);
+    const grid = el('div', { class: several ? `multiples${frames.length === 4 ? ' four' : ''}` : null }, frames);
     this.host.replaceChildren(
       el('p', { class: 'axis-title up', title: this.up.about }, this.up.title),
       grid,
@@ -183,6 +186,8 @@ class SweepPlot {
       this.tip,
     );
     const size = this.#size(several, frames[0]?.clientWidth ?? 0, width);
+    this.labels = this.across.names ? this.#nameTicks(size) : null;
+    size.height += Math.max(0, (this.labels?.size ?? 0) - 28);
     this.#plots = this.panels.map((panel, n) => this.#plot(panel, frames[n], size));
     this.#describe();
     this.#keys();
@@ -198,7 +203,7 @@ class SweepPlot {
     const [axis, room] = axisLook(narrow);
     const [across, up] = this.scales;
     const scale = ({ log, min, max }) => ({ time: false, distr: log ? 3 : 1, range: () => [min, max] });
-    const below = this.across.names ? this.#nameTicks(size.width - 76, axis.font) : this.#ticks(this.across, across, narrow);
+    const below = this.labels ?? this.#ticks(this.across, across, narrow);
     const options = {
       ...size,
       padding: [8, this.across.names ? 8 : 24, 0, 0],
@@ -239,12 +244,12 @@ class SweepPlot {
   }
 
   /** Labels of names: whole if they fit, else shortened, and upright if they do not fit so either. */
-  #nameTicks(width, font) {
+  #nameTicks({ width }) {
     const { values } = this.across;
-    const each = width / values.length;
+    const each = (width - 76) / values.length;
     const ruler = document.createElement('canvas').getContext('2d');
-    ruler.font = font;
-    const reach = (names) => Math.max(...names.map((name) => ruler.measureText(name).width));
+    ruler.font = axisLook(width < 560)[0].font;
+    const reach = (names) => mostOf(names.map((name) => ruler.measureText(name).width));
     const names = shortNames(values, 22);
     const flat = reach(names) + 8 <= each;
     const every = Math.ceil(15 / Math.max(each, 1)); // so many upright labels that none stands on another
@@ -253,7 +258,7 @@ class SweepPlot {
       values: (_, ticks) => ticks.map((n) => names[n]),
       filter: (_, ticks) => ticks,
       grid: { show: false },
-      rotate: flat ? 0 : -90,
+      rotate: flat ? 0 : 90,
       size: flat ? 28 : Math.ceil(reach(names)) + 16,
     };
   }
@@ -297,7 +302,7 @@ class SweepPlot {
     const width = plot.bbox.width / uPlot.pxRatio;
     const places = [...new Set(this.across.numbers)].map((value) => plot.valToPos(value, 'x')).sort((a, b) => a - b);
     const gaps = places.slice(1).map((place, n) => place - places[n]);
-    const least = Math.min(width, ...gaps);
+    const least = Math.min(width, leastOf(gaps));
     return this.across.names ? Math.min((least * 0.7) / lines, 28) : Math.min((least * 0.3) / lines, 4);
   }
 
@@ -334,9 +339,10 @@ class SweepPlot {
       `${this.up.title} against ${this.across.name}${only.length ? `, only ${only.join(', ')}` : ''}.`,
       whiskers,
       sweep.seeds === 1 ? 'With one seed there are no intervals.' : null,
-      log.length ? those(log, 'grows by factors.', 'grow by factors.') : null,
+      log.length ? those(log, 'is logarithmic.', 'are logarithmic.') : null,
       off ? 'A hollow point at its end is a 0.' : null,
       close.length ? those(close, 'does not begin at 0.', 'do not begin at 0.') : null,
+      this.absent ? `${plural(this.absent, 'combination')} ${this.absent === 1 ? 'is' : 'are'} not here.` : null,
       this.missing ? `${plural(this.missing, 'combination')} ${this.missing === 1 ? 'has' : 'have'} no such figure.` : null,
       this.more.lines ? `${plural(this.more.lines, 'line')} more ${this.more.lines === 1 ? 'is' : 'are'} not drawn: choose what parts them.` : null,
       this.more.panels ? `${plural(this.more.panels, 'panel')} more ${this.more.panels === 1 ? 'is' : 'are'} not drawn.` : null,
@@ -427,8 +433,9 @@ class SweepPlot {
 
   #under(clientX, clientY) {
     let [best, found] = [REACH ** 2, null];
+    const boxes = this.#plots.map((plot) => plot.ctx.canvas.getBoundingClientRect());
     for (const one of this.#drawn().flat()) {
-      const [x, y] = this.#place(one);
+      const [x, y] = this.#place(one, boxes[one.panel]);
       const far = (x - clientX) ** 2 + (y - clientY) ** 2;
       if (far < best) [best, found] = [far, one];
     }
@@ -436,8 +443,7 @@ class SweepPlot {
   }
 
   /** Where a point is in the window. */
-  #place({ point, panel }) {
-    const box = this.#plots[panel].ctx.canvas.getBoundingClientRect();
+  #place({ point, panel }, box = this.#plots[panel].ctx.canvas.getBoundingClientRect()) {
     return [box.left + point.x / uPlot.pxRatio, box.top + point.y / uPlot.pxRatio];
   }
 
