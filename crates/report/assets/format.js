@@ -15,6 +15,8 @@ function number(value, digits = 3, column = false) {
   return decimals > 0 && !column ? text.replace(/\.?0+$/, '') : text;
 }
 
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
 /** A whole number with its thousands apart. */
 function count(value) {
   if (value === null || value === undefined) return DASH;

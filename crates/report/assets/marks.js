@@ -22,13 +22,48 @@ function shapePath(ctx, shape, x, y, size) {
   };
   ctx.beginPath();
   if (shape === 0) ctx.arc(x, y, size * 0.95, 0, 2 * Math.PI);
-  if (shape === 1) corners([[-0.85, -0.85], [0.85, -0.85], [0.85, 0.85], [-0.85, 0.85]]);
-  if (shape === 2) corners([[0, -1.15], [1.1, 0.8], [-1.1, 0.8]]);
-  if (shape === 3) corners([[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]]);
-  if (shape === 4) corners([[0, 1.15], [1.1, -0.8], [-1.1, -0.8]]);
+  if (shape === 1)
+    corners([
+      [-0.85, -0.85],
+      [0.85, -0.85],
+      [0.85, 0.85],
+      [-0.85, 0.85],
+    ]);
+  if (shape === 2)
+    corners([
+      [0, -1.15],
+      [1.1, 0.8],
+      [-1.1, 0.8],
+    ]);
+  if (shape === 3)
+    corners([
+      [0, -1.25],
+      [1.25, 0],
+      [0, 1.25],
+      [-1.25, 0],
+    ]);
+  if (shape === 4)
+    corners([
+      [0, 1.15],
+      [1.1, -0.8],
+      [-1.1, -0.8],
+    ]);
   if (shape === 5) {
     const [a, b] = [0.4, 1.15];
-    corners([[-a, -b], [a, -b], [a, -a], [b, -a], [b, a], [a, a], [a, b], [-a, b], [-a, a], [-b, a], [-b, -a], [-a, -a]]);
+    corners([
+      [-a, -b],
+      [a, -b],
+      [a, -a],
+      [b, -a],
+      [b, a],
+      [a, a],
+      [a, b],
+      [-a, b],
+      [-a, a],
+      [-b, a],
+      [-b, -a],
+      [-a, -a],
+    ]);
   }
 }
 
@@ -47,7 +82,7 @@ function drawMarks(ctx, points, { look, joined, whiskers, ratio, paper, box }) {
     ctx.setLineDash([]);
   }
   if (whiskers) {
-    ctx.lineWidth = 1.25 * ratio;
+    ctx.lineWidth = ratio;
     ctx.beginPath();
     for (const point of points) drawWhiskers(ctx, point, 3.5 * ratio, box);
     ctx.stroke();

@@ -18,8 +18,20 @@ const OF_QUEUE = [
 const OF_FLOWS = [
   ['completion_mean_ns', 'Mean', time, 'The mean flow completion time', 'Mean completion time'],
   ['completion_p50_ns', 'Median', time, 'The median flow completion time', 'Median completion time'],
-  ['completion_p95_ns', '95 %', time, 'The flow completion time that 95 % of flows took at most', '95 % completion time'],
-  ['completion_p99_ns', '99 %', time, 'The flow completion time that 99 % of flows took at most', '99 % completion time'],
+  [
+    'completion_p95_ns',
+    '95 %',
+    time,
+    'The flow completion time that 95 % of flows took at most',
+    '95 % completion time',
+  ],
+  [
+    'completion_p99_ns',
+    '99 %',
+    time,
+    'The flow completion time that 99 % of flows took at most',
+    '99 % completion time',
+  ],
 ];
 
 // An axis is logarithmic if its numbers span more than a decade and a half.
@@ -32,7 +44,12 @@ const spanned = (values) => leastOf(values) > 0 && mostOf(values) / leastOf(valu
 /** A figure as an axis. */
 function figureAxis([key, , show, about, title]) {
   const most = show === share || show === plain ? 1 : Infinity; // there is no more
-  const kind = new Map([[rate, 'rate'], [share, 'share'], [time, 'time'], [plain, 'count']]).get(show);
+  const kind = new Map([
+    [rate, 'rate'],
+    [share, 'share'],
+    [time, 'time'],
+    [plain, 'count'],
+  ]).get(show);
   const of = (row) => {
     const figure = row.figures[key];
     if (figure === null) return null;
@@ -107,53 +124,7 @@ function parameterAxis({ path, values }, at) {
   const of = (row) => ({ at: numbers[row.at[at]], low: numbers[row.at[at]], high: numbers[row.at[at]] });
   const ticks = names ? null : ticksOf(known.kind);
   const words = (row) => row.values[at];
-  return { key: `parameter-${at}`, parameter: at, title: path, name: path, values, names, numbers, of, words, ticks };
-}
-
-/** Names short enough for an axis: without the marks of tables, and, where that is too long, without what all have in common. */
-function shortNames(names, most) {
-  const words = names.map((name) => name.replace(/[{}"]/g, ' ').replace(/\s*=\s*/g, ' ').replace(/\s+(?=,|$)|^\s+|\s+(?=\s)/g, ''));
-  if (words.every((name) => name.length <= most)) return words;
-  const parts = words.map((name) => name.split(/(?<=\s)/));
-  const fewest = leastOf(parts.map((part) => part.length));
-  const same = (at) => parts.every((part) => part.at(at) === parts[0].at(at));
-  let [first, last] = [0, 0];
-  while (names.length > 1 && first < fewest - 1 && same(first)) first += 1;
-  while (names.length > 1 && last < fewest - 1 - first && same(-1 - last)) last += 1;
-  const own = parts.map((part) => {
-    const rest = part.slice(first, part.length - last).join('').replace(/,?\s*$/, '');
-    return `${first ? '…' : ''}${rest}${last ? '…' : ''}`;
-  });
-  return own.map((name) => (name.length > most ? `${name.slice(0, most - 1)}…` : name));
-}
-
-/**
- * The scale of an axis on which `places` (each with `at`, `low`, `high`) stand; `how` is `auto`, `zero`, `close` or `log`.
- * An interval that is far longer than the figures themselves is cut off.
- */
-function scaleOf(axis, places, how) {
-  if (axis.names) return { log: false, min: -0.6, max: axis.values.length - 0.4 };
-  if (!axis.figure) {
-    const [least, most] = [leastOf(axis.numbers), mostOf(axis.numbers)];
-    const log = spanned(axis.numbers);
-    const room = log ? (most / least) ** 0.04 : (most - least) * 0.04;
-    return log ? { log, min: least / room, max: most * room } : { log, min: least - room, max: most + room };
-  }
-  const at = places.map((place) => place.at);
-  const positive = at.filter((value) => value > 0);
-  if (positive.length === 0) return { log: false, min: 0, max: axis.unit };
-  const [least, most] = [leastOf(at), mostOf(at)];
-  const high = Math.min(mostOf(places.map((place) => place.high)), 2 * most);
-  if (how === 'log' || (how === 'auto' && spanned(at))) {
-    const first = leastOf(positive);
-    const low = leastOf(places.map((place) => (place.low > 0 ? Math.max(place.low, first / 3) : first)));
-    const room = Math.max((high / low) ** 0.05, 1.1);
-    return { log: true, min: low / room, max: high * room };
-  }
-  if (how === 'close' || (how === 'auto' && least > 0.7 * most)) {
-    const low = Math.max(leastOf(places.map((place) => place.low)), least - (most - least) * 2 - most * 0.02);
-    const room = Math.max((high - low) * 0.08, most * 0.002);
-    return { log: false, min: Math.max(low - room, 0), max: high + room };
-  }
-  return { log: false, min: 0, max: high * 1.06 };
+  const ranks = new Map([...new Set(numbers)].sort((a, b) => a - b).map((value, rank) => [value, rank]));
+  const rank = (value) => ranks.get(value); // its place among the values, from 0
+  return { key: `parameter-${at}`, parameter: at, title: path, name: path, values, names, numbers, of, words, ticks, rank };
 }

@@ -4,6 +4,9 @@
 // Pixels from a point within which the pointer means it.
 const REACH = 32;
 
+// Points that have whiskers on both sides at most.
+const WHISKERS = 80;
+
 const SCALES = [
   ['auto', 'automatic'],
   ['zero', 'from 0'],
@@ -38,9 +41,12 @@ class SweepPlot {
     this.legend = el('div', {});
     this.others = el('div', { class: 'choices' });
     this.tip = el('div', { class: 'tip', 'aria-hidden': 'true', hidden: true });
+    const ways = this.scatter
+      ? '← → go across, ↑ ↓ from colour to colour'
+      : '← → go along a line, ↑ ↓ from line to line';
     const keys = coarse
       ? 'Tap a point to see which combination it is.'
-      : `A point tells which combination it is; ← → go ${this.scatter ? 'across' : 'along a line'}, ↑ ↓ from ${this.scatter ? 'colour to colour' : 'line to line'}.`;
+      : `A point tells which combination it is; ${ways}.`;
     this.section = el(
       'section',
       { id, class: 'sweep-section', 'aria-labelledby': `${id}-title` },
@@ -134,14 +140,10 @@ class SweepPlot {
       lines: this.roles
         .parted(own, 'lines')
         .filter((line) => drawn.has(line.number))
-        .map((line) => ({ ...line, look: this.#look(line), points: this.#points(line.rows) })),
+        .map((line) => ({ ...line, look: lookOf(line.number), points: this.#points(line.rows) })),
     }));
     this.lines = told;
     this.more = { panels: Math.max(0, panels.length - PANELS), lines: lines.length - told.length };
-  }
-
-  #look({ number }) {
-    return lookOf(number);
   }
 
   #points(rows) {
@@ -155,8 +157,7 @@ class SweepPlot {
     if (this.scatter) return points;
     // A line has a gap where a value has no point.
     points.forEach((point, n) => {
-      const before = points[n - 1]?.across.at ?? -Infinity;
-      point.gap = this.across.numbers.some((value) => before < value && value < point.across.at);
+      point.gap = n > 0 && this.across.rank(point.across.at) > this.across.rank(points[n - 1].across.at) + 1;
     });
     return points;
   }
@@ -168,14 +169,16 @@ class SweepPlot {
     this.#arrange();
     const seen = this.panels.flatMap((panel) => panel.lines.filter((line) => !this.#hidden.has(line.number)));
     const points = seen.flatMap((line) => line.points);
-    this.points = points.length;
+    this.whiskers = !this.scatter || points.length <= WHISKERS;
     this.scales = ['across', 'up'].map((name) => {
       const places = points.map((point) => point[name]);
       return places.length ? scaleOf(this[name], places, this.how) : { log: false, min: 0, max: 1 };
     });
     const several = this.panels.length > 1;
     const frames = this.panels.map((panel) => {
-      const values = this.roles.of('panels').flatMap((axis) => [el('small', {}, axis.title), ` ${axis.words(panel.row)} `]);
+      const values = this.roles
+        .of('panels')
+        .flatMap((axis) => [el('small', {}, axis.title), ` ${axis.words(panel.row)} `]);
       return el('div', { class: 'panel' }, several ? el('h3', {}, values) : null);
     });
     const grid = el('div', { class: several ? `multiples${frames.length === 4 ? ' four' : ''}` : null }, frames);
@@ -186,7 +189,7 @@ class SweepPlot {
       this.tip,
     );
     const size = this.#size(several, frames[0]?.clientWidth ?? 0, width);
-    this.labels = this.across.names ? this.#nameTicks(size) : null;
+    this.labels = this.across.names ? nameTicks(this.across.values, size) : null;
     size.height += Math.max(0, (this.labels?.size ?? 0) - 28);
     this.#plots = this.panels.map((panel, n) => this.#plot(panel, frames[n], size));
     this.#describe();
@@ -203,7 +206,7 @@ class SweepPlot {
     const [axis, room] = axisLook(narrow);
     const [across, up] = this.scales;
     const scale = ({ log, min, max }) => ({ time: false, distr: log ? 3 : 1, range: () => [min, max] });
-    const below = this.labels ?? this.#ticks(this.across, across, narrow);
+    const below = this.labels ?? numberTicks(this.across, across, narrow);
     const options = {
       ...size,
       padding: [8, this.across.names ? 8 : 24, 0, 0],
@@ -212,55 +215,19 @@ class SweepPlot {
       scales: { x: scale(across), y: scale(up) },
       axes: [
         { ...axis, size: 28, space: narrow ? 62 : 80, ...below },
-        { ...axis, scale: 'y', size: room(narrow ? 44 : 56), space: 34, ...this.#ticks(this.up, up, false) },
+        { ...axis, scale: 'y', size: room(narrow ? 44 : 56), space: 34, ...numberTicks(this.up, up, false) },
       ],
       series: [{}, { scale: 'y', show: true, paths: () => null, points: { show: false } }],
       hooks: { draw: [(plot) => this.#draw(plot, panel)] },
     };
-    return new uPlot(options, [[across.min, across.max], [null, null]], frame);
-  }
-
-  /** Where an axis of numbers has its labels: at the values, if these are few; else at round numbers. */
-  #ticks(axis, { log, min, max }, narrow) {
-    const most = axis.most ?? Infinity; // above it there is room for points, and no number
-    const values = (_, ticks) => axis.ticks(ticks).map((label, n) => (ticks[n] > most * 1.0001 ? '' : label));
-    if (!axis.figure && axis.numbers.length <= 12) {
-      const unlike = [...new Set(axis.numbers)].sort((a, b) => a - b);
-      const splits = (plot) => {
-        const far = narrow ? 46 : 60;
-        let last = -Infinity;
-        return unlike.filter((value, n) => {
-          const at = plot.valToPos(value, 'x');
-          const end = n < unlike.length - 1 ? plot.valToPos(unlike.at(-1), 'x') : Infinity;
-          const kept = at - last >= far && end - at >= far;
-          if (kept) last = at;
-          return kept;
-        });
-      };
-      return { splits, values, filter: (_, ticks) => ticks };
-    }
-    if (log) return { splits: () => logSteps(min, max, narrow ? 4 : 8), values, filter: (_, ticks) => ticks };
-    return { values };
-  }
-
-  /** Labels of names: whole if they fit, else shortened, and upright if they do not fit so either. */
-  #nameTicks({ width }) {
-    const { values } = this.across;
-    const each = (width - 76) / values.length;
-    const ruler = document.createElement('canvas').getContext('2d');
-    ruler.font = axisLook(width < 560)[0].font;
-    const reach = (names) => mostOf(names.map((name) => ruler.measureText(name).width));
-    const names = shortNames(values, 22);
-    const flat = reach(names) + 8 <= each;
-    const every = Math.ceil(15 / Math.max(each, 1)); // so many upright labels that none stands on another
-    return {
-      splits: () => values.map((_, n) => n).filter((n) => flat || n % every === 0),
-      values: (_, ticks) => ticks.map((n) => names[n]),
-      filter: (_, ticks) => ticks,
-      grid: { show: false },
-      rotate: flat ? 0 : 90,
-      size: flat ? 28 : Math.ceil(reach(names)) + 16,
-    };
+    return new uPlot(
+      options,
+      [
+        [across.min, across.max],
+        [null, null],
+      ],
+      frame,
+    );
   }
 
   #draw(plot, panel) {
@@ -277,16 +244,20 @@ class SweepPlot {
     const shown = panel.lines.filter((line) => !this.#hidden.has(line.number));
     const all = this.lines.filter((line) => !this.#hidden.has(line.number)).map((line) => line.number);
     const apart = this.#apart(plot, all.length) * ratio;
-    for (const line of shown) {
+    // What has no colour of its own is behind.
+    for (const line of [...shown].reverse()) {
       const shift = (all.indexOf(line.number) - (all.length - 1) / 2) * apart;
       for (const point of line.points) {
         point.x = pixels(point.across.at, 'x', across) + shift;
         point.y = pixels(point.up.at, 'y', up);
-        point.off = [[point.across.at, across], [point.up.at, up]].some(([at, { log }]) => log && at <= 0);
+        point.off = [
+          [point.across.at, across],
+          [point.up.at, up],
+        ].some(([at, { log }]) => log && at <= 0);
         point.wide = [point.up.low, point.up.high].map((value) => pixels(value, 'y', up, up.min / 2));
         point.long = [point.across.low, point.across.high].map((value) => pixels(value, 'x', across, across.min / 2));
       }
-      const whiskers = !this.scatter || this.points <= 80;
+      const { whiskers } = this;
       const joined = !this.scatter && !this.across.names;
       const points = line.points.map(({ x, y, gap, off, wide, long }) => {
         return { x, y, gap, off, up: wide, across: this.scatter ? long : null };
@@ -323,33 +294,11 @@ class SweepPlot {
   // Words around the drawing.
 
   #describe() {
-    const { sweep, roles } = this;
-    const only = roles.fixed().map((axis) => `${axis.title} ${axis.values[Number(roles.role(axis))]}`);
-    const [across, up] = this.scales;
-    const figures = [this.scatter ? [this.across, across] : null, [this.up, up]].filter(Boolean);
-    const axes = [[this.across, across], [this.up, up]];
-    const log = axes.filter(([, scale]) => scale.log).map(([axis]) => axis.name);
-    const close = figures.filter(([, scale]) => !scale.log && scale.min > 0).map(([axis]) => axis.name);
-    const those = (names, one, many) => `The ${names.length > 1 ? 'axes' : 'axis'} of ${names.join(' and ')} ${names.length > 1 ? many : one}`;
-    const drawn = this.panels.flatMap((panel) => panel.lines.flatMap((line) => line.points));
-    const spread = drawn.some(({ row }) => figures.some(([axis]) => row.figures[axis.key]?.half_width > 0));
-    const off = drawn.some((point) => figures.some(([axis, scale]) => scale.log && axis.of(point.row).at <= 0));
-    const whiskers = !spread ? null : this.scatter && this.points > 80 ? 'A point tells its interval.' : 'Whiskers are 95 % confidence intervals over the seeds.';
-    const words = [
-      `${this.up.title} against ${this.across.name}${only.length ? `, only ${only.join(', ')}` : ''}.`,
-      whiskers,
-      sweep.seeds === 1 ? 'With one seed there are no intervals.' : null,
-      log.length ? those(log, 'is logarithmic.', 'are logarithmic.') : null,
-      off ? 'A hollow point at its end is a 0.' : null,
-      close.length ? those(close, 'does not begin at 0.', 'do not begin at 0.') : null,
-      this.absent ? `${plural(this.absent, 'combination')} ${this.absent === 1 ? 'is' : 'are'} not here.` : null,
-      this.missing ? `${plural(this.missing, 'combination')} ${this.missing === 1 ? 'has' : 'have'} no such figure.` : null,
-      this.more.lines ? `${plural(this.more.lines, 'line')} more ${this.more.lines === 1 ? 'is' : 'are'} not drawn: choose what parts them.` : null,
-      this.more.panels ? `${plural(this.more.panels, 'panel')} more ${this.more.panels === 1 ? 'is' : 'are'} not drawn.` : null,
-    ];
-    this.caption.textContent = words.filter(Boolean).join(' ');
-    const each = `${plural(drawn.length, 'point')}${this.panels.length > 1 ? ` in ${plural(this.panels.length, 'panel')}` : ''}`;
-    this.host.setAttribute('aria-label', `${this.caption.textContent} ${each}. The table below has all of it.`);
+    this.caption.textContent = captionOf(this);
+    const points = sum(this.panels.flatMap((panel) => panel.lines.map((line) => line.points.length)));
+    const panels = this.panels.length > 1 ? ` in ${plural(this.panels.length, 'panel')}` : '';
+    const label = `${this.caption.textContent} ${plural(points, 'point')}${panels}. The table below has all of it.`;
+    this.host.setAttribute('aria-label', label);
   }
 
   /** The legend: a switch for each line. */
@@ -362,11 +311,12 @@ class SweepPlot {
         'aria-pressed': String(!this.#hidden.has(line.number)),
         'data-line': line.number,
       });
-      toggle.append(markOf(this.#look(line)), el('span', { class: 'name' }, line.name));
+      toggle.append(markOf(lookOf(line.number)), el('span', { class: 'name' }, line.name));
       return el('li', {}, toggle);
     });
     const rest = this.lines.length - told.length;
-    if (rest > 0) entries.push(el('li', {}, el('span', { class: 'key' }, markOf(lookOf(MARKED)), `${count(rest)} more`)));
+    if (rest > 0)
+      entries.push(el('li', {}, el('span', { class: 'key' }, markOf(lookOf(MARKED)), `${count(rest)} more`)));
     const paths = parted.map((axis) => axis.title).join(', ');
     const title = el('li', { class: 'legend-title', 'aria-hidden': 'true' }, paths);
     this.legend.replaceChildren(
@@ -394,7 +344,14 @@ class SweepPlot {
       if (host.matches(':focus-visible') && !this.#pointed) this.#go(0, 0);
     });
     host.addEventListener('blur', () => this.#point(null));
-    const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] };
+    const steps = {
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      Home: [0, -Infinity],
+      End: [0, Infinity],
+    };
     host.addEventListener('keydown', (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === 'Escape' && this.#pointed) this.#point(null);
@@ -478,34 +435,4 @@ class SweepPlot {
     this.tip.firstChild.style.setProperty('left', `${beside}px`);
     this.tip.firstChild.style.setProperty('top', `${above}px`);
   }
-}
-
-/** The plots of a sweep; none where there is nothing to compare. */
-function sweepPlots(sweep) {
-  sweep.rows.forEach((row) => {
-    row.at = sweep.parameters.map(({ values }, at) => values.indexOf(row.values[at]));
-  });
-  const parameters = sweep.parameters.map(parameterAxis);
-  const several = parameters.filter((axis) => new Set(sweep.rows.map((row) => row.at[axis.parameter])).size > 1);
-  const all = [...OF_QUEUE, ...OF_FLOWS].map(figureAxis);
-  const figures = all.filter((axis) => sweep.rows.some((row) => row.figures[axis.key] !== null));
-  if (several.length === 0 || figures.length === 0) return [];
-  const find = (axes, key) => Math.max(0, axes.findIndex((axis) => axis.key === key));
-  // Numbers make a better axis than names, and many values a better one than few.
-  const axis = [...several].sort((a, b) => a.names - b.names || b.values.length - a.values.length)[0];
-  const plots = [
-    new SweepPlot(sweep, parameters, {
-      id: 'against',
-      title: 'A figure against what was swept',
-      across: { axes: several, first: several.indexOf(axis) },
-      up: { axes: figures, first: find(figures, 'delay_mean_ns') },
-    }),
-  ];
-  if (figures.length < 2) return plots;
-  const first = find(figures, 'goodput_bps');
-  const delay = find(figures, 'delay_mean_ns');
-  const scatter = { axes: figures, first };
-  const up = { axes: figures, first: delay === first ? 1 : delay };
-  plots.push(new SweepPlot(sweep, parameters, { id: 'scatter', title: 'Two figures against each other', across: scatter, up }));
-  return plots;
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 pub(super) const STYLE: &str = include_str!("../../assets/sweep.css");
 
 /// The scripts of such a page; as those of a report.
-pub(super) const SCRIPTS: [&str; 12] = [
+pub(super) const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
@@ -17,9 +17,11 @@ pub(super) const SCRIPTS: [&str; 12] = [
     include_str!("../../assets/tables.js"),
     include_str!("../../assets/sorted.js"),
     include_str!("../../assets/quantities.js"),
+    include_str!("../../assets/plotaxes.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/roles.js"),
     include_str!("../../assets/sweepplot.js"),
+    include_str!("../../assets/sweepplots.js"),
     include_str!("../../assets/sweep.js"),
 ];
 

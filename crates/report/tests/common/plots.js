@@ -16,7 +16,11 @@
   // The point that is meant: where it is, and what is said of it.
   const meant = (id) => {
     const { left, top } = tip(id).style;
-    return [parseFloat(left), parseFloat(top), ...[...tip(id).querySelectorAll('dd')].map((value) => value.textContent)];
+    return [
+      parseFloat(left),
+      parseFloat(top),
+      ...[...tip(id).querySelectorAll('dd')].map((value) => value.textContent),
+    ];
   };
   // The points of a line, the first but for as many as given.
   const line = (id, down = 0) => {
@@ -51,7 +55,9 @@
     const [left, top] = [x - own.left + host.left, y - own.top + host.top].map((at) => Math.round(at * scale));
     const wanted = rgb(getComputedStyle(document.documentElement).getPropertyValue(variable).trim());
     const { data } = canvas.getContext('2d').getImageData(left - 2, top, 5, 1);
-    return [0, 4, 8, 12, 16].some((at) => data[at + 3] > 100 && wanted.every((part, n) => Math.abs(data[at + n] - part) < 40));
+    return [0, 4, 8, 12, 16].some(
+      (at) => data[at + 3] > 100 && wanted.every((part, n) => Math.abs(data[at + n] - part) < 40),
+    );
   };
   const told = {};
   await later();
