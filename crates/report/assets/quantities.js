@@ -126,5 +126,17 @@ function parameterAxis({ path, values }, at) {
   const words = (row) => row.values[at];
   const ranks = new Map([...new Set(numbers)].sort((a, b) => a - b).map((value, rank) => [value, rank]));
   const rank = (value) => ranks.get(value); // its place among the values, from 0
-  return { key: `parameter-${at}`, parameter: at, title: path, name: path, values, names, numbers, of, words, ticks, rank };
+  return {
+    key: `parameter-${at}`,
+    parameter: at,
+    title: path,
+    name: path,
+    values,
+    names,
+    numbers,
+    of,
+    words,
+    ticks,
+    rank,
+  };
 }

@@ -5,13 +5,12 @@ const FIRST_PANELS = 6; // and without being asked for
 
 /** Lines, panels and fixed values: which rows go where. */
 class Roles {
-  #roles;
+  #roles = new Map();
 
-  /** `axes` are those of the parameters; where `alike` is possible, rows need not be told apart. */
-  constructor(axes, alike) {
-    Object.assign(this, { axes, alike, across: null });
+  /** `axes` are those of the parameters, `first` is a row; where `alike` is possible, rows need not be told apart. */
+  constructor(axes, first, alike) {
+    Object.assign(this, { axes, first, alike, across: null });
     this.free = axes.filter((axis) => axis.values.length > 1);
-    this.#roles = new Map();
   }
 
   /** Puts a parameter on the axis (or none), and gives the others what suits their number of values. */
@@ -23,7 +22,8 @@ class Roles {
     let [lines, panels] = [1, 1];
     for (const axis of others) {
       const size = axis.values.length;
-      let role = this.alike ? 'alike' : '0';
+      // A value of which there is something.
+      let role = this.alike ? 'alike' : String(this.first.at[axis.parameter]);
       if (lines * size <= HUES && !(this.alike && lines > 1)) {
         role = 'lines';
         lines *= size;
@@ -76,9 +76,10 @@ class Roles {
     const axes = this.of(role);
     const parts = new Map();
     for (const row of rows) {
-      const number = axes.reduce((sum, axis) => sum * axis.values.length + row.at[axis.parameter], 0);
-      const name = axes.map((axis) => axis.words(row)).join(', ');
-      if (!parts.has(number)) parts.set(number, { number, name, rows: [] });
+      const number = axes.reduce((before, axis) => before * axis.values.length + row.at[axis.parameter], 0);
+      if (!parts.has(number)) {
+        parts.set(number, { number, name: axes.map((axis) => axis.words(row)).join(', '), rows: [] });
+      }
       parts.get(number).rows.push(row);
     }
     return [...parts.values()].sort((a, b) => a.number - b.number);

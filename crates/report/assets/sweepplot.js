@@ -1,5 +1,5 @@
-// A plot of a sweep: a figure against a parameter, or against another figure. A point is a combination of values, whiskers are
-// intervals over seeds; lines, or panels, part the combinations.
+// A plot of a sweep: a figure against a parameter, or against another figure. A point is a combination of values, whiskers
+// are intervals over seeds; lines, or panels, part the combinations.
 
 // Pixels from a point within which the pointer means it.
 const REACH = 32;
@@ -21,13 +21,13 @@ class SweepPlot {
   #pointed = null;
 
   /** `across` and `up` are axes to choose from, and which is first: `{ axes, first }`. */
-  constructor(sweep, parameters, { id, title, across, up, hint }) {
-    Object.assign(this, { sweep, id, how: 'auto', hint });
+  constructor(sweep, parameters, { id, title, across, up }) {
+    Object.assign(this, { sweep, id, how: 'auto' });
     this.offered = { across: across.axes, up: up.axes };
     this.across = across.axes[across.first];
     this.up = up.axes[up.first];
     this.scatter = Boolean(this.across.figure);
-    this.roles = new Roles(parameters, this.scatter);
+    this.roles = new Roles(parameters, sweep.rows[0], this.scatter);
     this.roles.place(this.scatter ? null : this.across);
     const coarse = matchMedia('(pointer: coarse)').matches;
     this.host = el('div', {
@@ -172,7 +172,7 @@ class SweepPlot {
     this.whiskers = !this.scatter || points.length <= WHISKERS;
     this.scales = ['across', 'up'].map((name) => {
       const places = points.map((point) => point[name]);
-      return places.length ? scaleOf(this[name], places, this.how) : { log: false, min: 0, max: 1 };
+      return scaleOf(this[name], places, this.how);
     });
     const several = this.panels.length > 1;
     const frames = this.panels.map((panel) => {
@@ -217,17 +217,12 @@ class SweepPlot {
         { ...axis, size: 28, space: narrow ? 62 : 80, ...below },
         { ...axis, scale: 'y', size: room(narrow ? 44 : 56), space: 34, ...numberTicks(this.up, up, false) },
       ],
-      series: [{}, { scale: 'y', show: true, paths: () => null, points: { show: false } }],
+      series: [{}, { scale: 'y', paths: () => null, points: { show: false } }],
       hooks: { draw: [(plot) => this.#draw(plot, panel)] },
     };
-    return new uPlot(
-      options,
-      [
-        [across.min, across.max],
-        [null, null],
-      ],
-      frame,
-    );
+    const ends = [across.min, across.max];
+    // Nothing for the library to draw but the axes.
+    return new uPlot(options, [ends, [null, null]], frame);
   }
 
   #draw(plot, panel) {
@@ -244,6 +239,7 @@ class SweepPlot {
     const shown = panel.lines.filter((line) => !this.#hidden.has(line.number));
     const all = this.lines.filter((line) => !this.#hidden.has(line.number)).map((line) => line.number);
     const apart = this.#apart(plot, all.length) * ratio;
+    const style = { whiskers: this.whiskers, ratio, paper: cssVariable('--surface'), box: bbox };
     // What has no colour of its own is behind.
     for (const line of [...shown].reverse()) {
       const shift = (all.indexOf(line.number) - (all.length - 1) / 2) * apart;
@@ -257,12 +253,11 @@ class SweepPlot {
         point.wide = [point.up.low, point.up.high].map((value) => pixels(value, 'y', up, up.min / 2));
         point.long = [point.across.low, point.across.high].map((value) => pixels(value, 'x', across, across.min / 2));
       }
-      const { whiskers } = this;
       const joined = !this.scatter && !this.across.names;
       const points = line.points.map(({ x, y, gap, off, wide, long }) => {
         return { x, y, gap, off, up: wide, across: this.scatter ? long : null };
       });
-      drawMarks(ctx, points, { look: line.look, joined, whiskers, ratio, paper: cssVariable('--surface'), box: bbox });
+      drawMarks(ctx, points, { ...style, look: line.look, joined });
     }
     ctx.restore();
   }
@@ -320,7 +315,15 @@ class SweepPlot {
     const paths = parted.map((axis) => axis.title).join(', ');
     const title = el('li', { class: 'legend-title', 'aria-hidden': 'true' }, paths);
     this.legend.replaceChildren(
-      el('ul', { class: 'legend', 'aria-label': `Lines by ${paths}; press one to hide or show it` }, title, entries),
+      el(
+        'ul',
+        {
+          class: 'legend',
+          'aria-label': `${this.scatter ? 'Colours' : 'Lines'} by ${paths}; press one to hide or show it`,
+        },
+        title,
+        entries,
+      ),
     );
   }
 
@@ -417,7 +420,7 @@ class SweepPlot {
     if (one?.point === this.#pointed?.point) return;
     this.#pointed = one;
     this.tip.hidden = one === null;
-    this.host.classList.toggle('over-burst', one !== null);
+    this.host.classList.toggle('over-point', one !== null);
     if (one === null) return;
     const pairs = this.#words(one).map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value)));
     const ring = el('span', { class: 'ring' });

@@ -92,6 +92,13 @@ pub fn few() -> Vec<(&'static str, Sweep, usize)> {
         ),
         ("one-figure", of("figure", vec![list("link.rate", &rates)], goodput), 1),
         ("one-parameter", of("parameter", vec![list("link.rate", &rates)], all), 2),
+        (
+            "a-part",
+            of("part", vec![list("a", &many), list("b", &many), list("c", &rates)], |at| {
+                if at[1] == 5 { all(at) } else { None }
+            }),
+            2,
+        ),
         ("many-lines", of("lines", vec![list("a", &many), list("b", &many), list("c", &rates)], all), 2),
     ]
 }
