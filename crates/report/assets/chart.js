@@ -1,28 +1,8 @@
 // The chart: depth stacked by flow, the longest delay as a line, bursts and drops in two lanes above.
 // What is drawn follows from two things, the range in view and the chosen burst; everything else is derived.
 
-// Steps between the labels of time; a quarter of a step would need a digit more than its labels have.
-const STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 const NARROWEST = 1.5; // CSS pixels of a bucket
 const FEWEST = 8; // buckets that stay in view at the deepest zoom
-
-/** How axes look, and how wide one is at `least`: wide enough for its longest label, as of a delay of an hour. */
-function axisLook(narrow) {
-  const [size, font] = [narrow ? 11 : 12, cssVariable('--font')];
-  const axis = {
-    stroke: cssVariable('--ink-soft'),
-    font: `${size}px ${font}`,
-    grid: { stroke: cssVariable('--rule'), width: 1 },
-    ticks: { stroke: cssVariable('--rule'), width: 1, size: 4 },
-    gap: 4,
-  };
-  const room = (least) => (plot, labels) => {
-    plot.ctx.font = `${size * uPlot.pxRatio}px ${font}`;
-    const widest = Math.max(0, ...(labels ?? []).map((label) => plot.ctx.measureText(label ?? '').width));
-    return Math.max(least, Math.ceil(widest / uPlot.pxRatio) + 12);
-  };
-  return [axis, room];
-}
 
 class Chart {
   #plot = null;

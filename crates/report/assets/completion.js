@@ -124,12 +124,3 @@ function shares(times, own) {
     return done / own.length;
   });
 }
-
-/** Round numbers from `least` to `most` on a log axis, no more than `room`: by 1, 2, 5, or powers of ten. */
-function logSteps(least, most, room) {
-  const all = STEPS.filter((step) => step >= least && step <= most);
-  const tens = all.filter((step) => Number.isInteger(Math.log10(step)));
-  for (const steps of [all, tens]) if (steps.length > 0 && steps.length <= room) return steps;
-  const sparse = Math.ceil(tens.length / room);
-  return tens.length ? tens.filter((_, at) => at % sparse === 0) : [least, most];
-}

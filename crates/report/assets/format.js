@@ -15,6 +15,8 @@ function number(value, digits = 3, column = false) {
   return decimals > 0 && !column ? text.replace(/\.?0+$/, '') : text;
 }
 
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
 /** A whole number with its thousands apart. */
 function count(value) {
   if (value === null || value === undefined) return DASH;
@@ -26,28 +28,31 @@ function plural(value, one, many = one + 's') {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-function withUnit(value, units, column) {
+const SIZES = ['B', 'kB', 'MB', 'GB', 'TB'];
+const RATES = ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'];
+const TIMES = ['ns', 'µs', 'ms', 's'];
+
+function withUnit(value, units, column, digits = 3) {
   let at = 0;
   // 999.6 would be written as 1000 of the smaller unit.
   while (at < units.length - 1 && Math.abs(value) >= 999.5) {
     value /= 1000;
     at += 1;
   }
-  return `${number(value, 3, column && at > 0)}${THIN}${units[at]}`;
+  return `${number(value, digits, column && at > 0)}${THIN}${units[at]}`;
 }
 
-const bytes = (value, column = false) =>
-  value === null ? DASH : withUnit(value, ['B', 'kB', 'MB', 'GB', 'TB'], column);
-const rate = (value) => (value === null ? DASH : withUnit(value, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], false));
+const bytes = (value, column = false) => (value === null ? DASH : withUnit(value, SIZES, column));
+const rate = (value) => (value === null ? DASH : withUnit(value, RATES, false));
 
 /** A length of time in one unit however long, as at an axis. */
-const oneUnit = (ns) => withUnit(ns, ['ns', 'µs', 'ms', 's'], false);
+const oneUnit = (ns) => withUnit(ns, TIMES, false);
 
 /** A length of time. */
 function duration(ns, column = false) {
   if (ns === null || ns === undefined) return DASH;
   if (ns === 0) return `0${THIN}s`;
-  if (ns < 120e9) return withUnit(ns, ['ns', 'µs', 'ms', 's'], column);
+  if (ns < 120e9) return withUnit(ns, TIMES, column);
   const seconds = Math.round(ns / 1e9);
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return h > 0 ? `${count(h)}${THIN}h ${m}${THIN}min` : `${m}${THIN}min${s > 0 ? ` ${s}${THIN}s` : ''}`;

@@ -101,49 +101,6 @@ addEventListener('keydown', (event) => {
 });
 follow(true);
 
-// Light, dark, or as the system has it.
-
-const themes = ['auto', 'light', 'dark'];
-const themeButton = document.getElementById('theme');
-
-function theme(name) {
-  if (name === 'auto') delete root.dataset.theme;
-  else root.dataset.theme = name;
-  themeButton.textContent = { auto: '◐ Auto', light: '☀ Light', dark: '☾ Dark' }[name];
-  themeButton.setAttribute('aria-label', `Colours: ${name}. Press to change.`);
-  themeButton.onclick = () => {
-    const next = themes[(themes.indexOf(name) + 1) % themes.length];
-    try {
-      localStorage.setItem('queuescope-theme', next);
-    } catch {
-      /* a file without storage forgets */
-    }
-    theme(next);
-  };
-  for (const each of charts) each.refresh();
-}
-
-let kept = null;
-try {
-  kept = localStorage.getItem('queuescope-theme');
-} catch {
-  /* as above */
-}
-theme(themes.includes(kept) ? kept : 'auto');
-themeButton.hidden = false;
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.forEach((each) => each.refresh()));
-
-// On paper: light, everything open, the chart as wide as the sheet.
-
-addEventListener('beforeprint', () => {
-  root.dataset.print = '';
-  for (const details of document.querySelectorAll('details')) details.open = true;
-  bursts?.showAll();
-  for (const each of charts) each.refresh(680);
-});
-addEventListener('afterprint', () => {
-  delete root.dataset.print;
-  for (const each of charts) each.refresh();
-});
-
+followTheme(charts);
+onPaper(charts, () => bursts?.showAll());
 root.dataset.ready = 'true';

@@ -1,6 +1,5 @@
 // The parts of the page, from what matters first to what explains it.
 
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 const dropped = (report) => sum(Object.values(report.totals.drops));
 const burstsFound = (report) => report.bursts.length + (report.bursts_left_out ?? 0);
 

@@ -7,28 +7,7 @@ addEventListener('error', (event) => {
 });
 
 const sweep = JSON.parse(document.getElementById('report-data').textContent);
-const share = (value) => (value === null ? DASH : `${number(value * 100, 3)}${THIN}%`);
-const time = (value) => duration(Math.round(value), true);
-const plain = (value) => value.toFixed(3);
 const tables = [];
-
-// A figure's name in the data, its column's title, how it is shown, and what it is.
-const OF_QUEUE = [
-  ['goodput_bps', 'Goodput', rate, 'What the receivers of all flows got in order'],
-  ['utilisation', 'Busy', share, 'What the link sent, as a share of what its rate allows'],
-  ['delay_mean_ns', 'Delay', time, 'The mean time that packets waited in the queue'],
-  ['delay_p95_ns', '95 %', time, 'The time that 95 % of packets waited at most'],
-  ['delay_p99_ns', '99 %', time, 'The time that 99 % of packets waited at most'],
-  ['drop_rate', 'Dropped', share, 'Packets dropped, as a share of what came to the queue'],
-  ['mark_rate', 'Marked', share, 'Packets marked, as a share of what came to the queue'],
-  ['jain', 'Jain', plain, 'Jain’s index of the goodput of all flows: 1 where all got the same'],
-];
-const OF_FLOWS = [
-  ['completion_mean_ns', 'Mean', time, 'The mean flow completion time'],
-  ['completion_p50_ns', 'Median', time, 'The median flow completion time'],
-  ['completion_p95_ns', '95 %', time, 'The flow completion time that 95 % of flows took at most'],
-  ['completion_p99_ns', '99 %', time, 'The flow completion time that 99 % of flows took at most'],
-];
 
 /** A figure, and half of its confidence interval. */
 function figureCell(mean, label, show) {
@@ -96,9 +75,10 @@ document
 document.querySelector('.skip').remove();
 
 const flowsEnd = sweep.rows.some((row) => row.figures.completion_mean_ns !== null);
+const plots = sweepPlots(sweep);
 const parts = [
-  el('h1', {}, sweep.about ?? sweep.name),
-  el('p', { class: 'lead' }, cells()),
+  el('header', { class: 'headline' }, el('h1', {}, sweep.about ?? sweep.name), el('p', { class: 'lead' }, cells())),
+  ...plots.map((plot) => plot.section),
   section('found', 'Queue and flows', figures('Queue and flows', OF_QUEUE)),
   flowsEnd ? section('completion', 'Flow completion times', figures('Flow completion times', OF_FLOWS)) : null,
   notes(),
@@ -115,5 +95,6 @@ const parts = [
   ),
 ];
 document.getElementById('main').append(...parts.filter(Boolean));
-addEventListener('beforeprint', () => tables.forEach((one) => one.showAll()));
+followTheme(plots);
+onPaper(plots, () => tables.forEach((one) => one.showAll()));
 document.documentElement.dataset.ready = 'true';

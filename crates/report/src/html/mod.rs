@@ -28,10 +28,12 @@ const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// Our scripts; they share one scope, and each uses only what stands before it.
-const SCRIPTS: [&str; 14] = [
+const SCRIPTS: [&str; 16] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
     include_str!("../../assets/colours.js"),
+    include_str!("../../assets/axes.js"),
+    include_str!("../../assets/theme.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/lanes.js"),
     include_str!("../../assets/gestures.js"),
@@ -66,17 +68,17 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// Writes `report` as one self-contained page.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let (style, of_sim): (_, &[&str]) =
-        if report.sim.is_some() { (Some(SIM_STYLE), &SIM_SCRIPTS) } else { (None, &[]) };
+    let (styles, of_sim): (&[_], &[&str]) =
+        if report.sim.is_some() { (&[SIM_STYLE], &SIM_SCRIPTS) } else { (&[], &[]) };
     let scripts = SCRIPTS.iter().chain(of_sim).chain([&PAGE]);
-    page(&report.input.name, thin::thinned(report).as_ref(), style, scripts, out)
+    page(&report.input.name, thin::thinned(report).as_ref(), styles, scripts, out)
 }
 
-/// Writes a page that `scripts` draw from `data`, with a style sheet of its own after the others.
+/// Writes a page that `scripts` draw from `data`, with style sheets of its own after the others.
 fn page<'a>(
     name: &str,
     data: &impl Serialize,
-    style: Option<&'static str>,
+    styles: &[&str],
     scripts: impl Iterator<Item = &'a &'static str>,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -87,7 +89,7 @@ fn page<'a>(
     writeln!(out, "<meta name=\"color-scheme\" content=\"light dark\">")?;
     writeln!(out, "<meta name=\"generator\" content=\"queuescope {}\">", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "<link rel=\"icon\" href=\"data:,\">\n<title>{name} – queuescope</title>")?;
-    for style in STYLES.into_iter().chain(style) {
+    for style in STYLES.iter().chain(styles) {
         writeln!(out, "<style>")?;
         lines(style, out)?;
         writeln!(out, "</style>")?;
@@ -152,7 +154,7 @@ mod tests {
             let script = script.to_ascii_lowercase();
             assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains("<script"));
         }
-        for style in STYLES.into_iter().chain([SIM_STYLE]) {
+        for style in STYLES.into_iter().chain([SIM_STYLE, sweep::STYLE]) {
             assert!(!style.to_ascii_lowercase().contains("</style"));
         }
         assert!(!LIBRARY_LICENCE.contains("*/"));

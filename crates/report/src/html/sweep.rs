@@ -1,15 +1,27 @@
-//! A sweep as a page: what was swept, and a table of what was found.
+//! A sweep as a page: what was swept, and plots and a table of what was found.
 
-use super::page;
+use super::{SIM_STYLE, page};
 use crate::model::Sweep;
 use std::io::{self, Write};
 
+/// What only such a page needs of style.
+pub(super) const STYLE: &str = include_str!("../../assets/sweep.css");
+
 /// The scripts of such a page; as those of a report.
-pub(super) const SCRIPTS: [&str; 5] = [
+pub(super) const SCRIPTS: [&str; 14] = [
     include_str!("../../assets/format.js"),
     include_str!("../../assets/dom.js"),
+    include_str!("../../assets/colours.js"),
+    include_str!("../../assets/axes.js"),
+    include_str!("../../assets/theme.js"),
     include_str!("../../assets/tables.js"),
     include_str!("../../assets/sorted.js"),
+    include_str!("../../assets/quantities.js"),
+    include_str!("../../assets/plotaxes.js"),
+    include_str!("../../assets/marks.js"),
+    include_str!("../../assets/roles.js"),
+    include_str!("../../assets/sweepplot.js"),
+    include_str!("../../assets/sweepplots.js"),
     include_str!("../../assets/sweep.js"),
 ];
 
@@ -18,5 +30,5 @@ pub(super) const SCRIPTS: [&str; 5] = [
 /// # Errors
 /// Those of `out`.
 pub fn write(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
-    page(&sweep.name, sweep, None, SCRIPTS.iter(), out)
+    page(&sweep.name, sweep, &[SIM_STYLE, STYLE], SCRIPTS.iter(), out)
 }
