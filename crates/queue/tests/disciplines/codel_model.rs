@@ -165,7 +165,8 @@ impl Model {
             self.lastcount = self.count;
         }
         if let Some(packet) = r.packet {
-            let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| self.counted(threshold.0 as f64));
+            let threshold =
+                self.params.ce_threshold.map_or(f64::INFINITY, |threshold| self.counted(threshold.0 as f64));
             if !marked && packet.markable && self.counted(now - packet.came as f64) > threshold {
                 acts.push(Act::Mark(packet.number));
             }
