@@ -378,7 +378,13 @@ impl Bbr {
     }
 
     fn save_window(&mut self) {
-        let unspoilt = self.repair == Repair::No && self.mode != BbrMode::ProbeRtt;
+        // After a timeout the window is small for that, but ns-3 saves it as it is.
+        let repaired = match self.repair {
+            Repair::No => true,
+            Repair::Timeout => self.params.after_recovery == AfterRecovery::Threshold,
+            Repair::Recovery { .. } => false,
+        };
+        let unspoilt = repaired && self.mode != BbrMode::ProbeRtt;
         self.saved_window = if unspoilt { self.window } else { self.saved_window.max(self.window) };
     }
 }

@@ -39,8 +39,8 @@ pub(crate) struct Flight {
     judged: u64,
     /// Below this, all has arrived or was sent again.
     unconfirmed: u64,
-    /// What left below this does not count for round-trip times in timestamps: the timer has expired since.
-    measured_from: u64,
+    /// What was sent before a timeout is timed no more: where the rest begins.
+    timed_from: u64,
     /// Those that were taken for lost, in the order in which they are to be sent again; some are not lost any more.
     again: VecDeque<u64>,
 }
@@ -64,7 +64,7 @@ impl Flight {
             highest: [0; DUPLICATES],
             judged: start,
             unconfirmed: start,
-            measured_from: start,
+            timed_from: start,
             again: VecDeque::new(),
         }
     }
@@ -173,12 +173,15 @@ impl Flight {
         }
         tally.acked += ack - self.una;
         let hole = self.ring.front().map_or(0, Sent::bytes);
-        let first = if self.una >= self.measured_from { 0 } else { self.place(self.measured_from) };
-        tally.first_is_clean = self.ring.get(first).is_some_and(|sent| sent.end() <= ack && !sent.ever_repeated);
+        let mut is_first = true;
         while let Some(sent) = self.ring.front()
             && sent.end() <= ack
         {
             let bytes = sent.bytes();
+            if is_first && sent.seq >= self.timed_from {
+                is_first = false;
+                tally.first_is_clean = !sent.ever_repeated;
+            }
             if sent.fin {
                 self.fin = false;
                 tally.acked -= 1;
@@ -359,9 +362,9 @@ impl Flight {
     /// keeps what is known to have) those that are `late`. Returns bytes that were not taken for lost before.
     pub(crate) fn lose_late(&mut self, forget_arrivals: bool, late: impl Fn(&Sent) -> bool) -> u64 {
         let mut found = 0;
+        self.timed_from = self.next;
         self.again.clear();
         self.ghosts = 0;
-        self.measured_from = self.next;
         if forget_arrivals {
             self.highest = [0; DUPLICATES];
             self.sacked = 0;

@@ -16,8 +16,7 @@ pub(crate) struct Tally {
     pub(crate) selectively: u64,
     /// Whether data that was sent again is among what was acknowledged cumulatively and not known to have arrived.
     pub(crate) repaired: bool,
-    /// Whether the first segment that was acknowledged cumulatively, of those that left after the last timeout, was sent
-    /// once.
+    /// Whether the first segment that was acknowledged cumulatively was sent once; of those that left after the last timeout.
     pub(crate) first_is_clean: bool,
     /// When the first and the last of the segments were sent that were sent once.
     pub(crate) first_sent_at: Option<Nanos>,

@@ -260,6 +260,39 @@ fn recovery_conserves_packets_for_a_round_trip_and_gives_the_window_back() {
     assert_eq!(flow.control.window(), before);
 }
 
+#[test]
+fn in_ns3_nothing_starts_from_idleness_before_the_first_probe() {
+    for (params, slows) in [(BbrParams::linux(), true), (BbrParams::ns3(), false)] {
+        let mut flow = flow(params, PATH, 9);
+        let mut seen = false;
+        flow.run(5 * SECOND, |flow| {
+            if flow.now > 2 * SECOND && !seen && flow.control.pacing_gain() > 1.0 {
+                seen = true;
+                let mut control = flow.control.clone();
+                control.on_sent(MSS, MSS, Nanos(flow.now));
+                assert_eq!(control.pacing_rate() < flow.control.pacing_rate(), slows);
+            }
+        });
+        assert!(seen);
+        assert_eq!(flow.control.stats().probes, 0);
+    }
+}
+
+#[test]
+fn in_ns3_rates_are_whole_bits_a_second() {
+    // Two segments in 1.0003 ms are 15 995 201.44 bits a second; 2.89 times that is 46 226 132.16, and of the whole ones
+    // 46 226 130.89.
+    for (whole_bits, expected) in [(false, 46_226_132), (true, 46_226_130)] {
+        let mut control = Bbr::new(BbrParams { whole_bits, ..BbrParams::ns3() }, MSS as u32, 10 * MSS, 1);
+        control.on_established(Some(Nanos(40 * MILLISECOND)), Nanos::ZERO);
+        let (delivered, interval) = (2 * MSS, Nanos(1_000_300));
+        let rate =
+            RateSample { delivered, prior_delivered: 0, amount: delivered, interval, application_limited: false, lost: 0 };
+        control.on_ack(&Ack { rate: Some(rate), ..quiet_ack() }, Nanos(50 * MILLISECOND));
+        assert_eq!(control.pacing_rate().unwrap().bits_per_second(), expected);
+    }
+}
+
 /// ns-3: the threshold, which is what filled the pipe as startup ended.
 #[test]
 fn after_recovery_ns3_has_the_threshold_for_a_window() {

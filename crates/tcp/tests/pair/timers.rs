@@ -191,6 +191,26 @@ fn paced_segments_leave_one_by_one() {
 }
 
 #[test]
+fn in_ns3_the_first_data_waits_a_step_and_paces_are_to_the_nearest_nanosecond() {
+    for params in [TcpParams::ns3(), TcpParams { quick_acks: 1, ..TcpParams::linux() }] {
+        let is_ns3 = params.paces_to_nearest;
+        let mss = u64::from(params.mss);
+        let mut control = Reno::fixed(params.mss, 12);
+        control.rate = queuescope_wire::Rate::from_bits_per_second(6_000_000);
+        let mut pair = Pair::new(&params, control, Some(12 * mss), |_, _, _, _| Fate::default());
+        pair.connect();
+        assert!(pair.finish(Nanos(5_000 * MS)));
+        let forth = pair.passed.iter().filter(|passed| passed.segment.length > 0);
+        let times: Vec<_> = forth.map(|passed| passed.at.0).collect();
+        // 1 448 bytes take 1 930 666.67 ns. ns-3 paces the initial window not, but what follows its last segment.
+        let (first, gap) = if is_ns3 { (20 * MS + 1, 1_930_667) } else { (20 * MS, 1_930_666) };
+        let unpaced = if is_ns3 { 9 } else { 0 };
+        let expected: Vec<_> = (0..12_u64).map(|number| first + gap * number.saturating_sub(unpaced)).collect();
+        assert_eq!(times, expected);
+    }
+}
+
+#[test]
 fn a_window_amounts_to_a_rate_if_the_profile_paces() {
     let pacing = Some(queuescope_tcp::Pacing::default());
     let params = TcpParams { pacing, quick_acks: 0, ..TcpParams::linux() };
