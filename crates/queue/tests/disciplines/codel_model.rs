@@ -57,7 +57,13 @@ impl Model {
         self.params.flavour == flavour
     }
 
-    fn dodequeue(&mut self, now: f64) -> Dodequeue {
+    /// Times of ns-3 are in units of 1024 ns; those of the others in nanoseconds.
+    fn units(&self, nanoseconds: u64) -> f64 {
+        if self.is(CodelFlavour::Ns3) { (nanoseconds / 1024) as f64 } else { nanoseconds as f64 }
+    }
+
+    fn dodequeue(&mut self, at: u64) -> Dodequeue {
+        let now = self.units(at);
         let mut result = Dodequeue { packet: self.queue.pop_front(), ok_to_drop: false };
         let Some(packet) = result.packet else {
             self.first_above_time = 0.0;
@@ -66,10 +72,10 @@ impl Model {
         let bytes: u64 = self.queue.iter().map(|packet| packet.size).sum();
         let short =
             if self.is(CodelFlavour::Ns3) { bytes < self.params.min_bytes.0 } else { bytes <= self.params.min_bytes.0 };
-        if now - (packet.came as f64) < self.params.target.0 as f64 || short {
+        if self.units(at - packet.came) < self.units(self.params.target.0) || short {
             self.first_above_time = 0.0;
         } else if self.first_above_time == 0.0 {
-            self.first_above_time = now + self.params.interval.0 as f64;
+            self.first_above_time = now + self.units(self.params.interval.0);
         } else if self.is(CodelFlavour::Rfc) {
             result.ok_to_drop = now >= self.first_above_time;
         } else {
@@ -78,9 +84,9 @@ impl Model {
         result
     }
 
-    /// A time is a whole number of nanoseconds in all implementations.
+    /// A time is a whole number of units in all implementations.
     fn control_law(&self, time: f64) -> f64 {
-        let interval = self.params.interval.0 as f64;
+        let interval = self.units(self.params.interval.0);
         if self.is(CodelFlavour::Rfc) {
             time + (interval / f64::from(self.count).sqrt()).floor()
         } else {
@@ -103,10 +109,10 @@ impl Model {
         marks
     }
 
-    pub fn deque(&mut self, now: u64) -> Vec<Act> {
-        let now = now as f64;
+    pub fn deque(&mut self, at: u64) -> Vec<Act> {
+        let now = self.units(at);
         let mut acts = Vec::new();
-        let mut r = self.dodequeue(now);
+        let mut r = self.dodequeue(at);
         let mut marked = false;
         if self.dropping {
             if !r.ok_to_drop {
@@ -127,7 +133,7 @@ impl Model {
                     self.count += 1;
                     self.newton();
                 }
-                r = self.dodequeue(now);
+                r = self.dodequeue(at);
                 if !r.ok_to_drop {
                     self.dropping = false;
                 } else {
@@ -142,11 +148,11 @@ impl Model {
             marked = self.mark(packet, &mut acts);
             if !marked {
                 acts.push(Act::Drop(packet.number));
-                r = self.dodequeue(now);
+                r = self.dodequeue(at);
             }
             self.dropping = true;
             let delta = self.count - self.lastcount;
-            if delta > 1 && now - self.drop_next < 16.0 * self.params.interval.0 as f64 {
+            if delta > 1 && now - self.drop_next < 16.0 * self.units(self.params.interval.0) {
                 self.count = delta;
                 self.newton();
             } else {
@@ -157,8 +163,8 @@ impl Model {
             self.lastcount = self.count;
         }
         if let Some(packet) = r.packet {
-            let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| threshold.0 as f64);
-            if !marked && packet.markable && now - packet.came as f64 > threshold {
+            let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| self.units(threshold.0));
+            if !marked && packet.markable && self.units(at - packet.came) > threshold {
                 acts.push(Act::Mark(packet.number));
             }
             acts.push(Act::Leave(packet.number));
