@@ -3,8 +3,8 @@
 //! The state machine is that of the pseudocode in section 5. Where Linux (`net/sched/sch_codel`) and ns-3 differ from
 //! it, a [`CodelFlavour`] chooses. Deviations from all three:
 //!
-//! - Time is in nanoseconds. Linux and ns-3 drop its ten low bits, which moves a drop by a microsecond: seldom by a packet.
-//!   The flavour of ns-3 does so too.
+//! - Time is in nanoseconds. Linux drops its ten low bits, which moves a drop by some microseconds; as ns-3 does, and so
+//!   ns-3's flavour.
 //! - The pseudocode has no ECN. As in Linux a packet is marked in place of dropped, and leaves: a mark ends the
 //!   dequeue, while drops go on until one packet may leave.
 //! - A packet marked in place of a drop is not marked once more for the CE threshold (as ns-3; Linux counts both).
@@ -58,9 +58,8 @@ pub enum CodelFlavour {
     /// Linux: one step of Newton's method for each drop towards the reciprocal square root, which is kept in 16 bits;
     /// only after the end of the first interval; all drops count.
     Linux,
-    /// ns-3 3.37: as Linux; and all times are in whole units of 1024 ns; and a queue of exactly `min_bytes` is long enough
-    /// to drop from; and after a mark in the dropping state the next one is due a spacing after now, not after it was due
-    /// itself.
+    /// ns-3 3.37: as Linux; and a queue of exactly `min_bytes` is long enough to drop from; and after a mark in the
+    /// dropping state the next one is due a spacing after now, not after it was due itself. Time is in units of 1024 ns.
     Ns3,
 }
 
@@ -184,9 +183,10 @@ pub(crate) trait Line {
     fn marked(&mut self, packet: &Packet, reason: MarkReason);
 }
 
-/// What does not change: one for any number of queues.
+/// What does not change: one for any number of queues. Times are in units of 2^`shift` ns.
 #[derive(Debug)]
 pub(crate) struct Law {
+    shift: u32,
     target: Nanos,
     interval: Nanos,
     /// A queue of so many bytes or fewer is not dropped from.
@@ -194,8 +194,6 @@ pub(crate) struct Law {
     ecn: bool,
     ce_threshold: Nanos,
     flavour: CodelFlavour,
-    /// Low bits of nanoseconds that times do without: those above, and those of [`Control`].
-    coarse: u32,
 }
 
 /// The state of one queue under control.
@@ -219,22 +217,23 @@ impl Law {
     pub fn new(params: &CodelParams) -> Self {
         let CodelParams { limit: _, target, interval, min_bytes, ecn, ce_threshold, flavour } = *params;
         let strictly = u64::from(flavour == CodelFlavour::Ns3);
-        let coarse = if flavour == CodelFlavour::Ns3 { 10 } else { 0 };
+        let shift = if flavour == CodelFlavour::Ns3 { 10 } else { 0 };
+        let units = |time: Nanos| Nanos(time.0 >> shift);
         Self {
-            target: Nanos(target.0 >> coarse),
-            interval: Nanos(interval.0 >> coarse),
+            shift,
+            target: units(target),
+            interval: units(interval),
             min_bytes: min_bytes.0.saturating_sub(strictly),
             ecn,
-            ce_threshold: Nanos(ce_threshold.unwrap_or(Nanos::MAX).0 >> coarse),
+            ce_threshold: ce_threshold.map_or(Nanos::MAX, units),
             flavour,
-            coarse,
         }
     }
 
-    /// A time, or a stretch of it, as the law counts it.
+    /// A time, or how long something took, in its units.
     #[inline]
-    fn counted(&self, time: Nanos) -> Nanos {
-        Nanos(time.0 >> self.coarse)
+    fn units(&self, time: Nanos) -> Nanos {
+        Nanos(time.0 >> self.shift)
     }
 }
 
@@ -251,7 +250,7 @@ impl Control {
         if let Some(leaving) = &mut leaving
             && !marked
             && leaving.packet.ecn.is_capable()
-            && law.counted(now.saturating_sub(leaving.enqueued)) > law.ce_threshold
+            && law.units(now.saturating_sub(leaving.enqueued)) > law.ce_threshold
         {
             leaving.packet.ecn = Ecn::Ce;
             line.marked(&leaving.packet, MarkReason::Threshold);
@@ -266,11 +265,11 @@ impl Control {
             self.first_above = None;
             return None;
         };
-        if law.counted(now.saturating_sub(first.enqueued)) < law.target || line.bytes().0 <= law.min_bytes {
+        if law.units(now.saturating_sub(first.enqueued)) < law.target || line.bytes().0 <= law.min_bytes {
             self.first_above = None;
             return Some((first, false));
         }
-        let now = law.counted(now);
+        let now = law.units(now);
         let late = match self.first_above {
             None => {
                 self.first_above = Some(now.saturating_add(law.interval));
@@ -300,11 +299,10 @@ impl Control {
             return (Some(first), false);
         }
         let mut first = first;
-        let counted = law.counted(now);
-        while counted >= self.drop_next {
+        while law.units(now) >= self.drop_next {
             if mark(law, line, &mut first) {
                 self.faster(law);
-                let due = if law.flavour == CodelFlavour::Ns3 { counted } else { self.drop_next };
+                let due = if law.flavour == CodelFlavour::Ns3 { law.units(now) } else { self.drop_next };
                 self.drop_next = self.after(law, due);
                 return (Some(first), true);
             }
@@ -338,8 +336,8 @@ impl Control {
             self.pop(law, line, now).map(|(next, _)| next)
         };
         self.dropping = true;
+        let now = law.units(now);
         // If the state was left not long ago, the rate of drops that it had reached is a good one to start with.
-        let now = law.counted(now);
         let reached = self.count.saturating_sub(self.last_count);
         let recent = u128::from(now.saturating_sub(self.drop_next).0) < 16 * u128::from(law.interval.0);
         if reached > 1 && recent {

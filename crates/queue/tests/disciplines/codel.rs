@@ -187,6 +187,29 @@ fn a_new_overload_starts_at_the_rate_that_the_last_one_reached() {
     }
 }
 
+/// ns-3 counts in 1024 ns: its target of 5 ms is 4882 of them, 4 999 168 ns. Packets that all wait just that long are late.
+#[test]
+fn times_of_ns3_are_in_units_of_1024_nanoseconds() {
+    let first_drop = |flavour, wait: u64| {
+        let mut queue = codel(CodelParams { flavour, ..CodelParams::default() });
+        let mut acts = Acts::default();
+        (0..200).position(|number| {
+            queue.enqueue(packet(number, 1500, Ecn::NotEct), millis(number), &mut Overlimit::default());
+            let leaves = number.checked_sub(4).map(|before| Nanos(millis(before).0 + wait));
+            leaves.is_some_and(|now| queue.dequeue(now, &mut acts).is_some() && queue.stats().target > 0)
+        })
+    };
+    assert_eq!(first_drop(CodelFlavour::Ns3, 4_999_167), None);
+    // Late since 4.999 168 ms, 4882 units; at 104.999 168 ms these are 102 538, by 97 656 more and not above that.
+    assert_eq!(first_drop(CodelFlavour::Ns3, 4_999_168), Some(4 + 101));
+    // 104.999 999 ms are 102 539.
+    assert_eq!(first_drop(CodelFlavour::Ns3, 4_999_999), Some(4 + 100));
+    for flavour in [CodelFlavour::Rfc, CodelFlavour::Linux] {
+        assert_eq!(first_drop(flavour, 4_999_999), None);
+        assert!(first_drop(flavour, 5_000_000).is_some());
+    }
+}
+
 /// The wait is above the target only while more than one largest packet stays.
 #[test]
 fn a_slow_link_with_a_packet_in_hand_drops_nothing() {

@@ -57,7 +57,13 @@ impl Model {
         self.params.flavour == flavour
     }
 
-    fn dodequeue(&mut self, now: f64) -> Dodequeue {
+    /// Times of ns-3 are in units of 1024 ns; those of the others in nanoseconds.
+    fn units(&self, nanoseconds: u64) -> f64 {
+        if self.is(CodelFlavour::Ns3) { (nanoseconds / 1024) as f64 } else { nanoseconds as f64 }
+    }
+
+    fn dodequeue(&mut self, at: u64) -> Dodequeue {
+        let now = self.units(at);
         let mut result = Dodequeue { packet: self.queue.pop_front(), ok_to_drop: false };
         let Some(packet) = result.packet else {
             self.first_above_time = 0.0;
@@ -66,12 +72,10 @@ impl Model {
         let bytes: u64 = self.queue.iter().map(|packet| packet.size).sum();
         let short =
             if self.is(CodelFlavour::Ns3) { bytes < self.params.min_bytes.0 } else { bytes <= self.params.min_bytes.0 };
-        let waited = self.counted(now - packet.came as f64);
-        let now = self.counted(now);
-        if waited < self.counted(self.params.target.0 as f64) || short {
+        if self.units(at - packet.came) < self.units(self.params.target.0) || short {
             self.first_above_time = 0.0;
         } else if self.first_above_time == 0.0 {
-            self.first_above_time = now + self.counted(self.params.interval.0 as f64);
+            self.first_above_time = now + self.units(self.params.interval.0);
         } else if self.is(CodelFlavour::Rfc) {
             result.ok_to_drop = now >= self.first_above_time;
         } else {
@@ -80,14 +84,9 @@ impl Model {
         result
     }
 
-    /// Nanoseconds as they are counted: in whole units of 1024 in ns-3.
-    fn counted(&self, time: f64) -> f64 {
-        if self.is(CodelFlavour::Ns3) { (time / 1024.0).floor() } else { time }
-    }
-
     /// A time is a whole number of units in all implementations.
     fn control_law(&self, time: f64) -> f64 {
-        let interval = self.counted(self.params.interval.0 as f64);
+        let interval = self.units(self.params.interval.0);
         if self.is(CodelFlavour::Rfc) {
             time + (interval / f64::from(self.count).sqrt()).floor()
         } else {
@@ -110,21 +109,21 @@ impl Model {
         marks
     }
 
-    pub fn deque(&mut self, now: u64) -> Vec<Act> {
-        let now = now as f64;
+    pub fn deque(&mut self, at: u64) -> Vec<Act> {
+        let now = self.units(at);
         let mut acts = Vec::new();
-        let mut r = self.dodequeue(now);
+        let mut r = self.dodequeue(at);
         let mut marked = false;
         if self.dropping {
             if !r.ok_to_drop {
                 self.dropping = false;
             }
-            while self.counted(now) >= self.drop_next && self.dropping {
+            while now >= self.drop_next && self.dropping {
                 let packet = r.packet.expect("what is late is there");
                 if self.mark(packet, &mut acts) {
                     self.count += 1;
                     self.newton();
-                    let from = if self.is(CodelFlavour::Ns3) { self.counted(now) } else { self.drop_next };
+                    let from = if self.is(CodelFlavour::Ns3) { now } else { self.drop_next };
                     self.drop_next = self.control_law(from);
                     marked = true;
                     break;
@@ -134,7 +133,7 @@ impl Model {
                     self.count += 1;
                     self.newton();
                 }
-                r = self.dodequeue(now);
+                r = self.dodequeue(at);
                 if !r.ok_to_drop {
                     self.dropping = false;
                 } else {
@@ -149,25 +148,23 @@ impl Model {
             marked = self.mark(packet, &mut acts);
             if !marked {
                 acts.push(Act::Drop(packet.number));
-                r = self.dodequeue(now);
+                r = self.dodequeue(at);
             }
             self.dropping = true;
             let delta = self.count - self.lastcount;
-            let interval = self.counted(self.params.interval.0 as f64);
-            if delta > 1 && self.counted(now) - self.drop_next < 16.0 * interval {
+            if delta > 1 && now - self.drop_next < 16.0 * self.units(self.params.interval.0) {
                 self.count = delta;
                 self.newton();
             } else {
                 self.count = 1;
                 self.reciprocal = 65_535.0 / 65_536.0;
             }
-            self.drop_next = self.control_law(self.counted(now));
+            self.drop_next = self.control_law(now);
             self.lastcount = self.count;
         }
         if let Some(packet) = r.packet {
-            let threshold =
-                self.params.ce_threshold.map_or(f64::INFINITY, |threshold| self.counted(threshold.0 as f64));
-            if !marked && packet.markable && self.counted(now - packet.came as f64) > threshold {
+            let threshold = self.params.ce_threshold.map_or(f64::INFINITY, |threshold| self.units(threshold.0));
+            if !marked && packet.markable && self.units(at - packet.came) > threshold {
                 acts.push(Act::Mark(packet.number));
             }
             acts.push(Act::Leave(packet.number));
