@@ -271,7 +271,7 @@ impl<O: Observer> Sink for LinkSink<'_, O> {
         if let Some(group) = self.stats.group(packet.group) {
             group.dropped += 1;
         }
-        self.observer.dropped(self.link, dropped, &packet);
+        self.observer.dropped(self.link, dropped, &packet, self.packets.headers(dropped.packet.id));
     }
 
     fn marked(&mut self, packet: &Packet, reason: MarkReason, now: Nanos) {

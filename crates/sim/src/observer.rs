@@ -3,7 +3,7 @@
 use crate::connection::FlowRecord;
 use crate::packets::OnItsWay;
 use crate::topology::LinkId;
-use queuescope_queue::{Dropped, MarkReason};
+use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_wire::{Departure, Nanos, Packet, PacketId};
 
 /// Told of what happens in a simulation, in order of time. All of it is of no effect unless it is said to be.
@@ -14,7 +14,7 @@ pub trait Observer {
 
     /// A packet was dropped at a link.
     #[inline]
-    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay) {}
+    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay, _headers: &Headers) {}
 
     /// A packet was marked at a link; `marked` shows it as it is now.
     #[inline]
@@ -40,8 +40,8 @@ impl<O: Observer> Observer for &mut O {
     }
 
     #[inline]
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay) {
-        (**self).dropped(link, dropped, packet);
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        (**self).dropped(link, dropped, packet, headers);
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use crate::connection::FlowRecord;
 use crate::observer::Observer;
 use crate::packets::{OnItsWay, number, slot};
 use crate::topology::{LinkId, NodeId, Topology};
-use queuescope_queue::{DropReason, Dropped, MarkReason};
+use queuescope_queue::{DropReason, Dropped, Headers, MarkReason};
 use queuescope_wire::{Backlog, Departure, Nanos, Packet, PacketId};
 
 /// Gathers what each packet meets, and tells it when the packet is there or dropped. It passes on everything that it is told.
@@ -88,9 +88,9 @@ impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
         self.inner.departed(link, departure, packet);
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
         self.end(dropped.packet.id, packet, dropped.at, Some((link, dropped.reason)));
-        self.inner.dropped(link, dropped, packet);
+        self.inner.dropped(link, dropped, packet, headers);
     }
 
     fn delivered(&mut self, id: PacketId, packet: &OnItsWay, now: Nanos) {

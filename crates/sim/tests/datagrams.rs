@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use queuescope_queue::{
-    CodelFlavour, Discipline, DisciplineParams, DropReason, Dropped, FqCodel, FqCodelParams, Limit, MarkReason, Outlet,
-    Sink, TailDrop, TailDropParams,
+    CodelFlavour, Discipline, DisciplineParams, DropReason, Dropped, FqCodel, FqCodelParams, Headers, Limit,
+    MarkReason, Outlet, Sink, TailDrop, TailDropParams,
 };
 use queuescope_sim::shapes::{Dumbbell, Wire, add_both};
 use queuescope_sim::{
@@ -29,7 +29,7 @@ impl Observer for Log {
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &OnItsWay) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &OnItsWay, _headers: &Headers) {
         assert_eq!((link.0, dropped.reason), (self.link, DropReason::Overlimit));
         self.drops.push((number(dropped.packet.id), dropped.at));
     }

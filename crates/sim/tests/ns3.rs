@@ -5,7 +5,7 @@
 //! are those of ns-3. One packet that leaves a nanosecond earlier, or an ACK that tells of another block, changes all that
 //! follows.
 
-use queuescope_queue::Dropped;
+use queuescope_queue::{Dropped, Headers};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, LinkId, Observer, OnItsWay, build};
 use queuescope_wire::Nanos;
@@ -48,9 +48,10 @@ struct Drops {
 }
 
 impl Observer for Drops {
-    fn dropped(&mut self, _link: LinkId, dropped: &Dropped, packet: &OnItsWay) {
+    fn dropped(&mut self, _link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for number in [dropped.at.0, packet.number, packet.headers.tcp.as_ref().map_or(0, |segment| segment.seq)] {
+        let seq = headers.tcp.as_ref().map_or(0, |segment| segment.seq);
+        for number in [dropped.at.0, u64::from(packet.number), seq] {
             for byte in number.to_le_bytes() {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
             }

@@ -7,7 +7,7 @@ use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
 use anyhow::Result;
 use queuescope_meter::History;
-use queuescope_queue::{Dropped, MarkReason, Sink};
+use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_scenario::Meter;
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation, number};
@@ -154,7 +154,7 @@ impl Observer for Meters {
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
         for meter in self.each() {
             if meter.watches(link, dropped.at) {
                 let known = meter.packet(dropped.packet, packet, dropped.enqueued.unwrap_or(dropped.at), dropped.at);
