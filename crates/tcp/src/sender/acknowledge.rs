@@ -83,6 +83,8 @@ impl<C: CongestionControl> Sender<C> {
         } else {
             !advanced && outstanding_before > 0 && same_window && segment.length == 0
         };
+        self.marks.heard = echo && (advanced || self.marks.heard);
+        let duplicates = if self.phase == Phase::Open { self.duplicates } else { 0 };
         let sample = self.measure(segment, &tally, now);
         if duplicate && self.phase != Phase::Loss {
             self.duplicates += 1;
@@ -133,6 +135,9 @@ impl<C: CongestionControl> Sender<C> {
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
+            let phase = if disorder { Phase::Disorder } else { self.phase };
+            let told =
+                if self.params.disorder { self.counted(acked, advanced, phase, duplicates) } else { Some(acked) };
             let ack = Ack {
                 acked,
                 delivered: tally.delivered,
@@ -143,9 +148,10 @@ impl<C: CongestionControl> Sender<C> {
                 left_last,
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
-                phase: if disorder { Phase::Disorder } else { self.phase },
-                marked: if echo { acked } else { 0 },
-                echo,
+                phase,
+                marked: if self.marks.heard { told.unwrap_or(0) } else { 0 },
+                echo: self.marks.heard,
+                told,
                 window_limited: self.window_limited(),
                 rate,
             };
@@ -164,6 +170,17 @@ impl<C: CongestionControl> Sender<C> {
         self.usage.limited = false;
         self.update_pace();
         self.watch_peer_window(now);
+    }
+
+    /// What ns-3 tells its congestion control that an ACK is for, after `duplicates` that told of data out of order; or nothing.
+    fn counted(&self, acked: u64, advanced: bool, phase: Phase, duplicates: u32) -> Option<u64> {
+        let mss = u64::from(self.params.mss);
+        match phase {
+            _ if !advanced => Some(mss),
+            Phase::Recovery => Some(mss),
+            Phase::Open | Phase::Disorder if acked > 0 => acked.checked_sub(u64::from(duplicates) * mss),
+            Phase::Open | Phase::Disorder | Phase::Reduced | Phase::Loss => Some(acked),
+        }
     }
 
     /// The peer's window, unless the segment is older than what is known (RFC 9293 section 3.10.7.4; a window that shrinks

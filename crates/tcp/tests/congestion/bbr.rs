@@ -202,6 +202,7 @@ fn quiet_ack() -> Ack {
         phase: Phase::Open,
         marked: 0,
         echo: false,
+        told: Some(MSS),
         window_limited: false,
         rate: None,
     }

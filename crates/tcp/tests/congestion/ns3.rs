@@ -56,6 +56,7 @@ impl Peer {
                     phase: self.phase,
                     marked: marked * acked,
                     echo: marked == 1,
+                    told: Some(acked),
                     window_limited: true,
                     rate: Some(rate),
                 };

@@ -67,6 +67,7 @@ fn ack() -> impl Strategy<Value = Ack> {
             phase,
             marked,
             echo,
+            told: (marked % 4 > 0).then_some(acked),
             window_limited,
             rate,
         }

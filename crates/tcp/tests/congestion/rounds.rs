@@ -63,6 +63,7 @@ impl Rounds {
             phase: self.phase,
             marked: if marked { bytes } else { 0 },
             echo: marked,
+            told: Some(bytes),
             window_limited: self.limited,
             rate: None,
         };
