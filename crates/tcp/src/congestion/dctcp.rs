@@ -138,12 +138,17 @@ impl Dctcp {
 
     #[inline]
     fn observe(&mut self, ack: &Ack) {
-        self.acked = self.acked.saturating_add(ack.counted);
-        self.marked = self.marked.saturating_add(ack.marked.min(ack.counted));
-        self.stats.marked_bytes = self.stats.marked_bytes.saturating_add(ack.marked.min(ack.counted));
-        if !std::mem::replace(&mut self.begun, true) {
+        let Some(told) = ack.told else { return };
+        let marked = ack.marked.min(told);
+        self.acked = self.acked.saturating_add(told);
+        self.marked = self.marked.saturating_add(marked);
+        self.stats.marked_bytes = self.stats.marked_bytes.saturating_add(marked);
+        let begins = !std::mem::replace(&mut self.begun, true);
+        if begins {
             self.round.begin_with(ack, self.params.round);
-        } else if self.round.is_over(ack, self.params.round) {
+        }
+        // ns-3 looks at once whether all that left is acknowledged, as it is after a timeout of the first window.
+        if (!begins || self.params.round == RoundEnd::LastReached) && self.round.is_over(ack, self.params.round) {
             let marked = if self.acked > 0 { self.marked as f64 / self.acked as f64 } else { 0.0 };
             self.alpha = self.params.average(self.alpha, marked);
             self.stats.windows += 1;

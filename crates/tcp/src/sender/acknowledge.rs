@@ -55,7 +55,6 @@ impl<C: CongestionControl> Sender<C> {
         if segment.ack < old_una || segment.ack > self.flight.next() {
             return;
         }
-        let (phase_before, duplicates_before) = (self.phase, self.duplicates);
         let in_flight_before = self.flight.in_network();
         let outstanding_before = self.flight.outstanding();
         let same_window = self.update_peer_window(segment);
@@ -94,6 +93,8 @@ impl<C: CongestionControl> Sender<C> {
         } else {
             !advanced && outstanding_before > 0 && same_window && segment.length == 0
         };
+        self.marks.heard = echo && (advanced || self.marks.heard);
+        let duplicates = if self.phase == Phase::Open { self.duplicates } else { 0 };
         let sample = self.measure(segment, &tally, now);
         if duplicate && self.phase != Phase::Loss {
             self.duplicates += 1;
@@ -158,17 +159,12 @@ impl<C: CongestionControl> Sender<C> {
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
-            let counted = match self.phase {
-                _ if !self.params.disorder => acked,
-                // So ns-3 tells of a duplicate, and of whatever advances in recovery: as one segment. What told of disorder
-                // has been told of as one each.
-                _ if !advanced && outstanding_before == 0 => 0,
-                _ if !advanced => u64::from(self.params.mss),
-                Phase::Recovery => u64::from(self.params.mss),
-                Phase::Open if phase_before == Phase::Open => {
-                    acked.saturating_sub(u64::from(duplicates_before) * u64::from(self.params.mss))
-                }
-                _ => acked,
+            let phase = if disorder { Phase::Disorder } else { self.phase };
+            let told = match self.params.disorder {
+                // What tells of nothing that is out is no duplicate.
+                true if !advanced && outstanding_before == 0 => None,
+                true => self.counted(acked, advanced, phase, duplicates),
+                false => Some(acked),
             };
             let ack = Ack {
                 acked,
@@ -180,11 +176,11 @@ impl<C: CongestionControl> Sender<C> {
                 left_last,
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
-                phase: if disorder { Phase::Disorder } else { self.phase },
+                phase,
                 window: held.filter(|_| self.phase == Phase::Open).unwrap_or_else(|| self.window()),
-                counted,
-                marked: if echo && self.marks.standing { counted } else { 0 },
-                echo,
+                marked: if self.marks.heard { told.unwrap_or(0) } else { 0 },
+                echo: self.marks.heard,
+                told,
                 window_limited: self.window_limited(),
                 rate,
             };
@@ -198,6 +194,17 @@ impl<C: CongestionControl> Sender<C> {
         self.usage.limited = false;
         self.update_pace();
         self.watch_peer_window(now);
+    }
+
+    /// What ns-3 tells its congestion control that an ACK is for, after `duplicates` that told of data out of order; or nothing.
+    fn counted(&self, acked: u64, advanced: bool, phase: Phase, duplicates: u32) -> Option<u64> {
+        let mss = u64::from(self.params.mss);
+        match phase {
+            _ if !advanced => Some(mss),
+            Phase::Recovery => Some(mss),
+            Phase::Open | Phase::Disorder if acked > 0 => acked.checked_sub(u64::from(duplicates) * mss),
+            Phase::Open | Phase::Disorder | Phase::Reduced | Phase::Loss => Some(acked),
+        }
     }
 
     /// The peer's window, unless the segment is older than what is known (RFC 9293 section 3.10.7.4; a window that shrinks
@@ -285,7 +292,6 @@ impl<C: CongestionControl> Sender<C> {
 
     /// An echoed mark reduces the window once in a window of data (RFC 3168 section 6.1.2).
     fn note_echo(&mut self, echo: bool, advanced: bool, ack: u64, now: Nanos) {
-        self.marks.standing = echo && (advanced || self.marks.standing);
         if !echo || !advanced {
             return;
         }

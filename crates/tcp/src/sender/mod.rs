@@ -140,8 +140,8 @@ struct Marks {
     cwr: bool,
     /// The number that said so last: an echo from before it says nothing new.
     cwr_seq: u64,
-    /// The last ACK had the echo, and none since one that advanced was without; and nothing has said so since.
-    standing: bool,
+    /// The last ACK had an echo that counts, and nothing has left since that says that the window was reduced.
+    heard: bool,
 }
 
 /// Whether the window is used (Linux's `tcp_cwnd_validate`).

@@ -198,8 +198,8 @@ impl<C: CongestionControl> Sender<C> {
         }
         if self.marks.cwr {
             self.marks.cwr = false;
-            self.marks.standing = false;
             self.marks.cwr_seq = seq;
+            self.marks.heard = false;
             flags = flags | Flags::CWR;
         }
         self.note_usage();

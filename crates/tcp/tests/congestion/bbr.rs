@@ -202,9 +202,9 @@ fn quiet_ack() -> Ack {
         smoothed_rtt: Nanos(RTT),
         phase: Phase::Open,
         window: 10 * MSS,
-        counted: MSS,
         marked: 0,
         echo: false,
+        told: Some(MSS),
         window_limited: false,
         rate: None,
     }

@@ -95,6 +95,15 @@ fn two_segments_are_left_and_less_than_one_in_ns3() {
     }
 }
 
+#[test]
+fn a_first_ack_of_all_that_left_ends_a_window_in_ns3() {
+    for (params, windows) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), 1)] {
+        let mut control = with(params, 20);
+        control.on_ack(&partial_ack(1, 1), Nanos::ZERO);
+        assert_eq!(control.stats().windows, windows);
+    }
+}
+
 /// An ACK of a segment in recovery, up to `unacknowledged`; `left_last` is behind what left last, 100 segments are out.
 fn partial_ack(unacknowledged: u64, left_last: u64) -> Ack {
     Ack {
@@ -109,9 +118,9 @@ fn partial_ack(unacknowledged: u64, left_last: u64) -> Ack {
         smoothed_rtt: RTT,
         phase: Phase::Recovery,
         window: 10 * MSS,
-        counted: MSS,
         marked: 0,
         echo: false,
+        told: Some(MSS),
         window_limited: true,
         rate: None,
     }
@@ -119,9 +128,9 @@ fn partial_ack(unacknowledged: u64, left_last: u64) -> Ack {
 
 #[test]
 fn after_a_repetition_each_partial_ack_ends_a_window_of_data_in_ns3() {
-    for (params, windows) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), 4)] {
+    for (params, windows) in [(DctcpParams::linux(), 0), (DctcpParams::ns3(), 5)] {
         let mut control = with(params, 20);
-        // The first begins a window; behind each next the hole is sent again that begins there.
+        // Behind each, the hole is sent again that begins there.
         for hole in 1..=5 {
             control.on_ack(&partial_ack(10 * hole, 10 * hole), Nanos::ZERO);
         }

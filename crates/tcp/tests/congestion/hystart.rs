@@ -119,7 +119,7 @@ fn after_ninth_ack_in_recovery(slow_start: SlowStart, held: u64) -> (u64, u64) {
             smoothed_rtt: rtt,
             phase: Phase::Recovery,
             window: held,
-            counted: 0,
+            told: None,
             marked: 0,
             echo: false,
             window_limited: true,

@@ -182,9 +182,9 @@ impl<C: CongestionControl> Flow<C> {
             smoothed_rtt: Nanos(self.smoothed),
             phase: self.reaction.map_or(Phase::Open, |(phase, _)| phase),
             window: self.control.window(),
-            counted: delivered,
             marked: if packet.marked { delivered } else { 0 },
             echo: packet.marked,
+            told: Some(delivered),
             window_limited: true,
             rate: Some(RateSample {
                 delivered: self.delivered,

@@ -56,9 +56,9 @@ impl Peer {
                     smoothed_rtt: Nanos(rtt * 1_000),
                     phase: self.phase,
                     window,
-                    counted: acked,
                     marked: marked * acked,
                     echo: marked == 1,
+                    told: Some(acked),
                     window_limited: true,
                     rate: Some(rate),
                 };

@@ -67,9 +67,9 @@ fn ack() -> impl Strategy<Value = Ack> {
             smoothed_rtt,
             phase,
             window,
-            counted: acked,
             marked,
             echo,
+            told: (marked % 4 > 0).then_some(acked),
             window_limited,
             rate,
         }

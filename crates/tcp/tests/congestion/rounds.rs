@@ -62,9 +62,9 @@ impl Rounds {
             smoothed_rtt: rtt,
             phase: self.phase,
             window: control.window(),
-            counted: bytes,
             marked: if marked { bytes } else { 0 },
             echo: marked,
+            told: Some(bytes),
             window_limited: self.limited,
             rate: None,
         };

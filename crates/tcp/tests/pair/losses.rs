@@ -228,6 +228,11 @@ fn what_left_last_is_below_what_is_next_after_a_repetition() {
     let in_recovery = pair.sender.control().acks.iter().filter(|ack| ack.phase == Phase::Recovery);
     let mut behind: Vec<_> = in_recovery.map(|ack| ((ack.left_last - 1) / mss, (ack.next - 1) / mss)).collect();
     behind.dedup();
+    // In recovery each counts for one segment; before it, too: none advanced. The first to advance again is for twelve.
+    let acks = &pair.sender.control().acks;
+    assert!(acks.iter().all(|ack| ack.phase != Phase::Recovery || ack.told == Some(mss)));
+    let end = acks.iter().position(|ack| ack.unacknowledged > 12 * mss + 1 && ack.phase == Phase::Open).unwrap();
+    assert_eq!(acks[end].told, Some(acks[end].acked));
     // 3 leaves past the window with the ACK that begins recovery: where it starts counts. Then 7 leaves, 28, 12, and new data.
     assert_eq!(behind[..6], [(3, 28), (8, 28), (29, 29), (13, 29), (30, 30), (31, 31)]);
     let leaves: Vec<_> = left(&pair, 27).iter().map(|sent| sent.1).take(7).collect();
