@@ -6,8 +6,10 @@ PACKET = 1500           # what a full segment counts in a queue
 UDP_PACKET = 1000
 LINK_HEADER = 2         # what ns-3's point-to-point links add to a packet
 SLOT_NS = 10_000_000    # flow i starts in the i-th
-# A quantum is a full packet; and the hash of ns-3 puts no two of 50 flows into one queue.
-FQ = ['quantum = "1502B"', 'placement = "number"']
+# A quantum is a full packet; and the hash of ns-3 puts no two flows into one queue. Flows of UDP are numbered from 2^31 on,
+# those of TCP evenly from 0: by 1024 both begin in the first queue, by a prime they do not meet.
+QUEUES = 1019
+FQ = ['quantum = "1502B"', 'placement = "number"', f"queues = {QUEUES}"]
 
 
 def splitmix64(x):

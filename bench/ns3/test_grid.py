@@ -95,6 +95,10 @@ class Scenarios(unittest.TestCase):
         plan = scenario.Plan(self.cell)
         self.assertAlmostEqual(plan.udp_rate * 10 * 1002 / 1000, 12_500_000, delta=10)
 
+    def test_no_two_flows_share_a_queue(self):
+        numbers = [2 * n for n in range(50)] + [2**31 + n for n in range(10)]
+        self.assertEqual(len({number % scenario.QUEUES for number in numbers}), len(numbers))
+
     def test_every_cell_has_a_flow_for_each_of_its_flows(self):
         for cell in grid.read_cells(None):
             text = scenario.scenario(cell, 1)
