@@ -142,9 +142,9 @@ const CELLS: &[Cell] = &[
         rate: 10,
         rtt: 40,
         limit: 33,
-        end: 13200,
-        drops: 3395,
-        hashes: 0xf21e1fab442641d1,
+        end: 22000,
+        drops: 4423,
+        hashes: 0x2d0067b7d40ab63f,
     },
     Cell {
         number: 3,

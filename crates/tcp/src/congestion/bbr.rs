@@ -329,7 +329,9 @@ impl Bbr {
             // In this order, as everywhere: what was saved before stays if it is larger.
             self.mode = BbrMode::ProbeRtt;
             self.save_window();
-            self.probe = Some(ProbeRtt::default());
+            // ns-3 does not forget that a round trip passed in the probe before, until this one counts.
+            let round_passed = self.params.restarts_once_probed && self.stats.probes > 0;
+            self.probe = Some(ProbeRtt { end: None, round_passed });
             self.stats.probes += 1;
         }
         if self.mode == BbrMode::ProbeRtt {
@@ -353,7 +355,7 @@ impl Bbr {
         };
         if probe.end.is_none() {
             if ack.in_flight <= least {
-                probe.end = Some(now.saturating_add(self.params.probe_rtt));
+                *probe = ProbeRtt { end: Some(now.saturating_add(self.params.probe_rtt)), round_passed: false };
                 self.begin_round();
             }
             return;
@@ -363,7 +365,7 @@ impl Bbr {
     }
 
     fn check_probe_over(&mut self, now: Nanos) {
-        let over = self.probe.is_some_and(|probe| probe.round_passed && probe.end.is_some_and(|end| now > end));
+        let over = self.probe.is_some_and(|probe| probe.round_passed && probe.end.is_none_or(|end| now > end));
         if !over {
             return;
         }

@@ -286,8 +286,14 @@ fn in_ns3_rates_are_whole_bits_a_second() {
         let mut control = Bbr::new(BbrParams { whole_bits, ..BbrParams::ns3() }, MSS as u32, 10 * MSS, 1);
         control.on_established(Some(Nanos(40 * MILLISECOND)), Nanos::ZERO);
         let (delivered, interval) = (2 * MSS, Nanos(1_000_300));
-        let rate =
-            RateSample { delivered, prior_delivered: 0, amount: delivered, interval, application_limited: false, lost: 0 };
+        let rate = RateSample {
+            delivered,
+            prior_delivered: 0,
+            amount: delivered,
+            interval,
+            application_limited: false,
+            lost: 0,
+        };
         control.on_ack(&Ack { rate: Some(rate), ..quiet_ack() }, Nanos(50 * MILLISECOND));
         assert_eq!(control.pacing_rate().unwrap().bits_per_second(), expected);
     }

@@ -39,7 +39,8 @@ pub struct BbrParams {
     /// Whether what is delivered of a window that was kept small by this counts as limited by the application.
     pub probe_limits_samples: bool,
     /// Whether what is sent with nothing in flight is a start from idleness once the round-trip time was probed, then always
-    /// (ns-3, where nothing is limited by the application before); otherwise whenever nothing is repaired.
+    /// (ns-3, where nothing is limited by the application before), which ends a later probe that has not begun to count;
+    /// otherwise whenever nothing is repaired.
     pub restarts_once_probed: bool,
     /// The smallest window outside of recovery, in segments: 4.
     pub least_window: u64,
