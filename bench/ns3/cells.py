@@ -29,8 +29,9 @@ BUFFERS_BDP = [0.5, 1, 4]
 MAIN_CELLS = 66
 FAST_CELLS = 6
 
-# Simulated seconds and those not counted: enough packets for a rate of drops, few enough for ns-3.
-SECONDS = {10: (60, 10), 100: (30, 5), 1000: (5, 2)}
+# Simulated seconds and those not counted, by rate: some forty thousand packets or more that count, and few enough in all for
+# ns-3, which needs up to two minutes for a run.
+SECONDS = {10: (60, 10), 100: (12, 5), 1000: (3, 1)}
 
 COLUMNS = ["cell", "aqm", "cc", "flows", "rate_mbps", "rtt_ms", "buffer_bdp", "udp_load", "udp_flows",
            "duration_s", "warmup_s"]

@@ -57,6 +57,7 @@ impl<D: Door> Findings<D> {
             input: source.input,
             tap: None,
             sim: None,
+            others: Vec::new(),
             bursts,
             skipped,
         }

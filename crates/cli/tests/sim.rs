@@ -159,24 +159,41 @@ fn the_scenarios_run() {
     }
 }
 
-/// A meter's own question is asked, unless the command line asks another; a second meter is told to be unused.
+/// Each meter's own question is asked of its own link, unless the command line asks another; what it finds is what a run with
+/// this meter alone finds.
 #[test]
-fn meters_are_heeded_or_told() {
+fn each_meter_of_a_scenario_is_heeded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metered.toml");
-    let meters = "\n[[meters]]\ntau = \"3ms\"\nalpha = 0.2\nby = \"src\"\n\n[[meters]]\nreverse = true\n";
+    let meters =
+        "\n[[meters]]\ntau = \"3ms\"\nalpha = 0.2\nby = \"src\"\n\n[[meters]]\nreverse = true\ntau = \"100us\"\n";
     fs::write(&path, fs::read_to_string(file(SMALL)).unwrap() + meters).unwrap();
-    let of = |words: &str| {
+    let of = |words: &str| -> Vec<Value> {
         let text = printed(run(&format!("sim --json {words}"), &[&path]), 0);
-        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        (lines[0]["setup"].clone(), lines.last().unwrap()["skipped"]["unused_meters"].clone())
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let (setup, unused) = of("");
-    assert_eq!((number(&setup, "/tau_ns"), &setup["granularities"]), (3_000_000, &serde_json::json!(["src"])));
-    assert_eq!((setup["alpha"].as_f64(), unused), (Some(0.2), 1.into()));
-    let (setup, _) = of("--tau 2ms --alpha 5% --by conn");
-    assert_eq!((number(&setup, "/tau_ns"), &setup["granularities"]), (2_000_000, &serde_json::json!(["conn"])));
-    assert_eq!(setup["alpha"].as_f64(), Some(0.05));
+    let kinds = |lines: &[Value], kind: &str| -> Vec<Value> {
+        lines.iter().filter(|line| line["kind"] == kind).cloned().collect()
+    };
+    let both = of("");
+    let (setup, queues) = (&both[0]["setup"], kinds(&both, "queue"));
+    assert_eq!((number(setup, "/tau_ns"), &setup["granularities"]), (3_000_000, &serde_json::json!(["src"])));
+    assert_eq!(setup["alpha"].as_f64(), Some(0.2));
+    assert_eq!((queues.len(), &queues[0]["link"]), (1, &"bottleneck-back".into()));
+    assert_eq!(number(&queues[0], "/setup/tau_ns"), 100_000);
+    let summaries = kinds(&both, "summary");
+    let alone = of("--meter bottleneck-back --tau 100us");
+    assert_eq!(&summaries[1..], kinds(&alone, "summary"));
+    assert!(number(&summaries[1], "/packets") > 100 && summaries[0]["packets"] != summaries[1]["packets"]);
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    assert!(both.iter().all(|line| validator.is_valid(line)));
+
+    let asked = of("--tau 2ms --alpha 5% --by conn");
+    for setup in [&asked[0]["setup"], &kinds(&asked, "queue")[0]["setup"]] {
+        assert_eq!((number(setup, "/tau_ns"), &setup["granularities"]), (2_000_000, &serde_json::json!(["conn"])));
+        assert_eq!(setup["alpha"].as_f64(), Some(0.05));
+    }
+    assert!(kinds(&of("--meter none"), "queue").is_empty());
 }
 
 /// The constants that stand for "not told otherwise" are what the command line has by default.

@@ -5,8 +5,8 @@
 use crate::{
     Abc, AbcError, AbcParams, AbcStats, AckWindow, AckWindowError, AckWindowParams, AckWindowStats, ConQuestAqm,
     ConQuestAqmParams, ConQuestAqmStats, Egress, HashToQueues, HashToQueuesParams, HashToQueuesStats, Headers, Ingress,
-    Limit, MultiQueueParams, Outlet, PieCp, PieCpParams, PieCpStats, PieDp, PieDpParams, PieDpStats, PieTable,
-    PieTableParams, PieTableStats, Pipeline, Port, Scheduler, Sink, TailDropParams,
+    Limit, MultiQueueParams, Outlet, PieCp, PieCpParams, PieCpStats, PieDataPlaneStats, PieDp, PieDpParams, PieTable,
+    PieTableParams, Pipeline, Port, Scheduler, Sink, TailDropParams,
 };
 use queuescope_sketch::ParamsError;
 use queuescope_wire::{Departure, Nanos, Packet};
@@ -20,9 +20,9 @@ pipelines! {
     /// PIE with its controller in the control plane.
     PieCp(PieCpParams) "pie-cp": PieCpStats { offered, early, updates },
     /// PIE in the data plane, by shifts.
-    PieDp(PieDpParams) "pie-dp": PieDpStats { offered, early, updates },
+    PieDp(PieDpParams) "pie-dp": PieDataPlaneStats { offered, early, updates },
     /// PIE in the data plane, by tables.
-    PieTable(PieTableParams) "pie-table": PieTableStats { offered, early, updates },
+    PieTable(PieTableParams) "pie-table": PieDataPlaneStats { offered, early, updates },
     /// Flows that have too much of the queue are marked or dropped.
     ConQuestAqm(ConQuestAqmParams) "conquest-aqm": ConQuestAqmStats {
         departed, congested, chosen, marked, dropped, marked_before, spared, fed_back, collisions,

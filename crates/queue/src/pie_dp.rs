@@ -10,11 +10,10 @@
 //! Not as the switch: a generated packet takes no room in a queue of its own and no time on the link (70 bytes each 117
 //! us, 0.05 % of 10 Gb/s); timestamps are those of the queue, without the time in the pipeline.
 
-use crate::pie_switch::{QUEUE, TARGET, delay_register, fraction, target_register};
-use crate::random::Random;
-use crate::update_clock::UpdateClock;
-use crate::{DropReason, Egress, Headers, Ingress, PieGains, PieStep, Pipeline, Port, Sink, TailDropParams, Trend};
-use queuescope_wire::{Departure, Nanos, Packet};
+use crate::pie_data_plane::{PieDataPlane, UpdateRule};
+use crate::pie_switch::{QUEUE, TARGET, target_register};
+use crate::{PieGains, PieStep, TailDropParams, Trend};
+use queuescope_wire::Nanos;
 
 /// What PIE_DP is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,56 +51,28 @@ impl Default for PieDpParams {
 }
 
 /// PIE_DP on every port of a switch.
+pub type PieDp = PieDataPlane<ShiftedUpdate>;
+
+/// The update by shifts.
 #[derive(Debug)]
-pub struct PieDp {
-    params: PieDpParams,
-    target: u16,
-    ports: Vec<DpPort>,
-    clock: UpdateClock,
-    random: Random,
-    stats: PieDpStats,
-}
+pub struct ShiftedUpdate(PieDpParams);
 
-/// What PIE_DP counted, on all ports.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PieDpStats {
-    /// Packets that came to egress.
-    pub offered: u64,
-    /// Packets that were dropped there.
-    pub early: u64,
-    /// Packets of the generator, each counted once for all ports.
-    pub updates: u64,
-}
-
-/// The registers of a port.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct DpPort {
-    pub probability: u32,
-    /// The delay of the last packet.
-    pub delay: u16,
-    /// The delay that the last update read.
-    pub sampled: u16,
-    /// The number drawn for the packet before.
-    pub random: u32,
-}
-
-impl DpPort {
-    /// A packet leaves after `sojourn`: whether it is to be dropped.
+impl UpdateRule for ShiftedUpdate {
     #[inline]
-    pub fn leave(&mut self, sojourn: Nanos, drawn: u32) -> bool {
-        self.delay = delay_register(sojourn);
-        self.probability > std::mem::replace(&mut self.random, drawn)
+    fn step(&self, delay: u16, sampled: u16) -> PieStep {
+        shifted_step(&self.0, delay, sampled)
+    }
+}
+
+impl PieDp {
+    /// With all registers at 0.
+    pub fn new(params: PieDpParams, ports: u16, seed: u64) -> Self {
+        Self::with_rule(ShiftedUpdate(params), (params.update, params.act), ports, seed)
     }
 
-    /// A packet of the generator passes, and `step` says what its delay and the delay before make: whether any register
-    /// but the random one has changed.
-    #[inline]
-    pub fn sample(&mut self, step: impl Fn(u16, u16) -> PieStep, drawn: u32) -> bool {
-        let before = (self.probability, self.sampled);
-        self.probability = step(self.delay, self.sampled).apply(self.probability);
-        self.sampled = self.delay;
-        self.random = drawn;
-        before != (self.probability, self.sampled)
+    /// The target, in the unit of the delay register.
+    pub fn target_register(&self) -> u16 {
+        target_register(self.rule.0.target)
     }
 }
 
@@ -124,86 +95,5 @@ pub fn shifted_step(params: &PieDpParams, delay: u16, sampled: u16) -> PieStep {
         }
         (alpha_up, _) if alpha >= beta => PieStep { change: alpha - beta, increase: alpha_up },
         (_, beta_up) => PieStep { change: beta - alpha, increase: beta_up },
-    }
-}
-
-impl PieDp {
-    /// With all registers at 0.
-    pub fn new(params: PieDpParams, ports: u16, seed: u64) -> Self {
-        Self {
-            params,
-            target: target_register(params.target),
-            ports: vec![DpPort::default(); usize::from(ports)],
-            clock: UpdateClock::new(params.update, None),
-            random: Random::new(seed),
-            stats: PieDpStats::default(),
-        }
-    }
-
-    /// What was counted so far.
-    pub fn stats(&self) -> &PieDpStats {
-        &self.stats
-    }
-
-    /// The probability with which `port` drops, where 2^32 - 1 is one; none of a port that is not there.
-    pub fn probability_register(&self, port: Port) -> Option<u32> {
-        self.ports.get(usize::from(port.0)).map(|port| port.probability)
-    }
-
-    /// The probability with which `port` drops.
-    pub fn drop_probability(&self, port: Port) -> Option<f64> {
-        self.probability_register(port).map(fraction)
-    }
-
-    /// The target, in the unit of the delay register.
-    pub fn target_register(&self) -> u16 {
-        self.target
-    }
-}
-
-impl Pipeline for PieDp {
-    #[inline]
-    fn ingress(
-        &mut self,
-        _port: Port,
-        _packet: &mut Packet,
-        _headers: &mut Headers,
-        _now: Nanos,
-        _sink: &mut impl Sink,
-    ) -> Ingress {
-        Ingress::Enqueue(0)
-    }
-
-    #[inline]
-    fn egress(
-        &mut self,
-        port: Port,
-        departure: &mut Departure,
-        _headers: &mut Headers,
-        _sink: &mut impl Sink,
-    ) -> Egress {
-        let Some(port) = self.ports.get_mut(usize::from(port.0)) else { return Egress::Send };
-        self.clock.wake(departure.dequeued);
-        self.stats.offered += 1;
-        let drop = port.leave(departure.sojourn(), self.random.bits());
-        if drop && self.params.act {
-            self.stats.early += 1;
-            return Egress::Drop(DropReason::Early);
-        }
-        Egress::Send
-    }
-
-    #[inline]
-    fn next_timer(&self) -> Option<Nanos> {
-        self.clock.next()
-    }
-
-    fn on_timer(&mut self, _now: Nanos) {
-        self.stats.updates += 1;
-        let mut changed = false;
-        for port in &mut self.ports {
-            changed |= port.sample(|delay, sampled| shifted_step(&self.params, delay, sampled), self.random.bits());
-        }
-        if changed { self.clock.tick() } else { self.clock.rest() }
     }
 }

@@ -8,12 +8,10 @@ mod layout;
 
 pub use layout::{PieRange, PieTableLayout, PieUpdateTable};
 
-use crate::pie_dp::DpPort;
-use crate::pie_switch::{QUEUE, TARGET, fraction, target_register};
-use crate::random::Random;
-use crate::update_clock::UpdateClock;
-use crate::{DropReason, Egress, Headers, Ingress, PieGains, Pipeline, Port, Sink, TailDropParams, Trend};
-use queuescope_wire::{Departure, Nanos, Packet};
+use crate::pie_data_plane::{PieDataPlane, UpdateRule};
+use crate::pie_switch::{QUEUE, TARGET, target_register};
+use crate::{PieGains, PieStep, TailDropParams, Trend};
+use queuescope_wire::Nanos;
 
 /// What PIE_TABLE is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,115 +50,38 @@ impl Default for PieTableParams {
 }
 
 /// PIE_TABLE on every port of a switch.
+pub type PieTable = PieDataPlane<TableUpdate>;
+
+/// The update by tables.
 #[derive(Debug)]
-pub struct PieTable {
-    params: PieTableParams,
+pub struct TableUpdate {
     target: u16,
+    trend: Trend,
     table: PieUpdateTable,
-    ports: Vec<DpPort>,
-    clock: UpdateClock,
-    random: Random,
-    stats: PieTableStats,
 }
 
-/// What PIE_TABLE counted, on all ports.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PieTableStats {
-    /// Packets that came to egress.
-    pub offered: u64,
-    /// Packets that were dropped there.
-    pub early: u64,
-    /// Packets of the generator, each counted once for all ports.
-    pub updates: u64,
+impl UpdateRule for TableUpdate {
+    /// Registers and differences have 16 bits here, and wrap.
+    #[inline]
+    fn step(&self, delay: u16, sampled: u16) -> PieStep {
+        let change = match self.trend {
+            Trend::AsStated => delay.wrapping_sub(sampled),
+            Trend::AsPublished => sampled.wrapping_sub(delay),
+        };
+        self.table.step(delay.wrapping_sub(self.target).cast_signed(), change.cast_signed())
+    }
 }
 
 impl PieTable {
     /// With all registers at 0 and the tables filled.
     pub fn new(params: PieTableParams, ports: u16, seed: u64) -> Self {
-        Self {
-            params,
-            target: target_register(params.target),
-            table: PieUpdateTable::new(params.layout, params.gains, params.target, params.max_delay),
-            ports: vec![DpPort::default(); usize::from(ports)],
-            clock: UpdateClock::new(params.update, None),
-            random: Random::new(seed),
-            stats: PieTableStats::default(),
-        }
+        let PieTableParams { layout, gains, target, max_delay, trend, update, act, queue: _ } = params;
+        let table = PieUpdateTable::new(layout, gains, target, max_delay);
+        Self::with_rule(TableUpdate { target: target_register(target), trend, table }, (update, act), ports, seed)
     }
 
     /// The tables.
     pub fn table(&self) -> &PieUpdateTable {
-        &self.table
-    }
-
-    /// What was counted so far.
-    pub fn stats(&self) -> &PieTableStats {
-        &self.stats
-    }
-
-    /// The probability with which `port` drops, where 2^32 - 1 is one; none of a port that is not there.
-    pub fn probability_register(&self, port: Port) -> Option<u32> {
-        self.ports.get(usize::from(port.0)).map(|port| port.probability)
-    }
-
-    /// The probability with which `port` drops.
-    pub fn drop_probability(&self, port: Port) -> Option<f64> {
-        self.probability_register(port).map(fraction)
-    }
-}
-
-impl Pipeline for PieTable {
-    #[inline]
-    fn ingress(
-        &mut self,
-        _port: Port,
-        _packet: &mut Packet,
-        _headers: &mut Headers,
-        _now: Nanos,
-        _sink: &mut impl Sink,
-    ) -> Ingress {
-        Ingress::Enqueue(0)
-    }
-
-    #[inline]
-    fn egress(
-        &mut self,
-        port: Port,
-        departure: &mut Departure,
-        _headers: &mut Headers,
-        _sink: &mut impl Sink,
-    ) -> Egress {
-        let Some(port) = self.ports.get_mut(usize::from(port.0)) else { return Egress::Send };
-        self.clock.wake(departure.dequeued);
-        self.stats.offered += 1;
-        let drop = port.leave(departure.sojourn(), self.random.bits());
-        if drop && self.params.act {
-            self.stats.early += 1;
-            return Egress::Drop(DropReason::Early);
-        }
-        Egress::Send
-    }
-
-    #[inline]
-    fn next_timer(&self) -> Option<Nanos> {
-        self.clock.next()
-    }
-
-    fn on_timer(&mut self, _now: Nanos) {
-        self.stats.updates += 1;
-        let (table, target, trend) = (&self.table, self.target, self.params.trend);
-        let step = |delay: u16, sampled: u16| {
-            // Registers and differences have 16 bits here, and wrap.
-            let change = match trend {
-                Trend::AsStated => delay.wrapping_sub(sampled),
-                Trend::AsPublished => sampled.wrapping_sub(delay),
-            };
-            table.step(delay.wrapping_sub(target).cast_signed(), change.cast_signed())
-        };
-        let mut changed = false;
-        for port in &mut self.ports {
-            changed |= port.sample(step, self.random.bits());
-        }
-        if changed { self.clock.tick() } else { self.clock.rest() }
+        &self.rule.table
     }
 }

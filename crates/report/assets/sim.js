@@ -1,17 +1,17 @@
 // A simulation: what was simulated, what became of its links, groups and flows, and how to run it again.
 
-/** The sections of a simulation, and its charts. */
-function simulation(report, colours) {
+/** The sections of a simulation, and its charts; `queues` are the `names` of the links whose queues were looked into, and `which` of them this is. */
+function simulation(report, colours, queues) {
   const { sim } = report;
   const styles = flowStyles(sim, colours);
   const course = sim.samples.length > 1 ? new SimCharts(sim, styles) : null;
   const times = new CompletionChart(sim);
-  const sections = [simHead(report), simLinks(sim), simGroups(sim), course?.section, simFlows(sim, styles, times)];
+  const sections = [simHead(report, queues), simLinks(sim), simGroups(sim), course?.section, simFlows(sim, styles, times)];
   return { sections, charts: [course, times.empty ? null : times].filter(Boolean) };
 }
 
 /** What was simulated, and the scenario to run it again. */
-function simHead(report) {
+function simHead(report, queues) {
   const { sim } = report;
   const fact = (name, value, note) =>
     el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
@@ -28,10 +28,18 @@ function simHead(report) {
       fact('Seed', Number.isSafeInteger(sim.seed) ? String(sim.seed) : 'in the scenario'),
       fact('Flows', count(flows), sim.groups.length ? `in ${plural(sim.groups.length, 'group')}` : null),
       fact('Packet hops', count(sim.hops), 'packets that left a link'),
-      fact('Queue looked into', sim.meter, 'bursts and culprits are of it'),
+      fact('Queue looked into', queueLinks(queues), 'bursts and culprits are of it'),
     ),
     scenario(report),
   );
+}
+
+/** The queue that the page is about, and ways to the others. */
+function queueLinks({ names, which }) {
+  if (names.length < 2) return names[0];
+  const link = (name, number) =>
+    el('li', {}, number === which ? name : el('a', { href: `?queue=${number}` }, name));
+  return el('ul', { class: 'queues', 'aria-label': 'Queues that were looked into' }, names.map(link));
 }
 
 function scenario({ sim }) {

@@ -1,9 +1,9 @@
-//! The report as JSON Lines: one object a line, each with its `kind`; the last is the `summary`.
+//! The report as JSON Lines: one object a line, each with its `kind`; the last is a `summary`.
 //!
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Burst, Culprits, FlowCount, Input, Report, Setup, Sim, SketchScore, Sweep, SweepCell, Tap, Totals, Why,
+    Burst, Culprits, FlowCount, Input, OtherQueue, Report, Setup, Sim, SketchScore, Sweep, SweepCell, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,13 +29,22 @@ pub enum Line {
     Sim(Box<Sim>),
     /// A burst, in order of time.
     Burst(Box<Burst>),
+    /// The bursts and the summary that follow are of another queue of the same simulation.
+    Queue {
+        /// The link behind it.
+        link: String,
+        /// Time of its first packet, since the start of the simulation.
+        first_ns: u64,
+        /// How it was analysed.
+        setup: Box<Setup>,
+    },
     /// A cell of a sweep, in order.
     SweepCell(Box<SweepCell>),
     /// Last, of a sweep: each combination of values over its seeds.
     Sweep(Box<Sweep>),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
     Why(Box<Why>),
-    /// Last: counts and extremes over the whole input.
+    /// Last, of each queue: counts and extremes over the whole input.
     Summary(Box<Summary>),
 }
 
@@ -81,6 +90,17 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     if let Some(sim) = &report.sim {
         line(&Line::Sim(Box::new(sim.clone())), out)?;
     }
+    found(report, out)?;
+    for OtherQueue { link, report } in &report.others {
+        let (first_ns, setup) = (report.input.first_ns, Box::new(report.setup.clone()));
+        line(&Line::Queue { link: link.clone(), first_ns, setup }, out)?;
+        found(report, out)?;
+    }
+    Ok(())
+}
+
+/// What was found in a queue.
+fn found(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for burst in &report.bursts {
         line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)?;
     }

@@ -40,6 +40,17 @@ pub struct Report {
     pub tap: Option<Tap>,
     /// What was simulated, where the queue is of a simulation.
     pub sim: Option<Sim>,
+    /// The queues of the simulation's other meters.
+    pub others: Vec<OtherQueue>,
+}
+
+/// Another queue of the same simulation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct OtherQueue {
+    /// The link behind it.
+    pub link: String,
+    /// What was found there; it tells nothing of the simulation.
+    pub report: Report,
 }
 
 /// What was read.

@@ -33,20 +33,30 @@ const MOST_GROUPS: usize = 2;
 /// # Errors
 /// Those of `out`.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    head(report, out)?;
+    let input = &report.input;
+    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
+    let Some(sim) = &report.sim else { return found(report, false, out) };
+    sim::write(sim, &input.name, out)?;
+    let first = [(&sim.meter, report)].into_iter();
+    for (link, report) in first.chain(report.others.iter().map(|other| (&other.link, &other.report))) {
+        let from = duration(report.input.first_ns);
+        let from = format!("{DIM}times count from its first packet, {from} into the run{DIM:#}");
+        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}  {from}", plain(link))?;
+        found(report, true, out)?;
+    }
+    Ok(())
+}
+
+/// What was found in a queue.
+fn found(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()> {
+    head(report, simulated, out)?;
     bursts(report, out)?;
     overall(report, out)?;
     foot(report, out)
 }
 
-fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let (input, setup, totals) = (&report.input, &report.setup, &report.totals);
-    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
-    if let Some(sim) = &report.sim {
-        sim::write(sim, &input.name, out)?;
-        let from = format!("{DIM}times count from its first packet, {} into the run{DIM:#}", duration(input.first_ns));
-        writeln!(out, "\n{BOLD}The queue of {}{BOLD:#}  {from}", plain(&sim.meter))?;
-    }
+fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()> {
+    let (setup, totals) = (&report.setup, &report.totals);
     let flows: Vec<_> = totals
         .flows
         .iter()
@@ -67,7 +77,7 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
         ),
     )?;
     match (setup.rate_bps, totals.utilisation) {
-        _ if report.sim.is_some() => {}
+        _ if simulated => {}
         _ if report.tap.is_some() => {
             let at = setup.rate_bps.map_or(String::new(), |rate_bps| format!(" at {}", rate(rate_bps as f64)));
             let busy = totals.utilisation.map_or(String::new(), |busy| format!(", link {} busy", percent(busy)));

@@ -287,6 +287,26 @@ fn every_kind_of_report_is_drawn_without_an_error() {
     }
 }
 
+/// Each queue of a simulation has an address of its own.
+#[test]
+fn a_page_of_several_queues_shows_the_one_that_is_chosen() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = page(&sample::two_queues(), "", directory.path(), "queues.html");
+    for (address, verdict, current) in
+        [("", "The queue of bottleneck", "bottleneck"), ("?queue=1", "way back stayed calm", "way back")]
+    {
+        let Some(dom) = opened(directory.path(), &page, address) else { return };
+        let dom = sound(&dom);
+        let body = dom.split_once("<main").expect("a body").1;
+        assert!(body.contains(verdict), "{address}");
+        let (_, queues) = body.split_once("class=\"queues\"").expect("a list of queues");
+        let queues = queues.split_once("</ul>").unwrap().0;
+        assert!(queues.contains(&format!("<li>{current}</li>")), "{queues}");
+        assert_eq!(queues.matches("<a href").count(), 1, "{queues}");
+        assert!(body.contains("id=\"sim-links\""), "{address}");
+    }
+}
+
 #[test]
 fn a_sweep_is_drawn_whatever_its_names() {
     let directory = tempfile::tempdir().unwrap();

@@ -48,6 +48,21 @@ scenario  two kinds of flows
 }
 
 #[test]
+fn each_queue_is_told_with_what_was_found_there() {
+    let text = |report: &Report| {
+        let mut written = Vec::new();
+        text::write(report, &mut written).unwrap();
+        String::from_utf8(written).unwrap()
+    };
+    let (one, two) = (text(&sample::simulated()), text(&sample::two_queues()));
+    let (queue, calm) = (two.strip_prefix(&one).expect("the first as if it were alone"), text(&sample::calm()));
+    assert!(queue.contains("The queue of way back"), "{queue}");
+    // What is found there is what a report of it alone says, without what reads it.
+    let delay = calm.lines().find(|line| line.contains("p99")).unwrap();
+    assert!(queue.contains(delay) && queue.contains("No bursts:") && !queue.contains("FIFO"), "{queue}");
+}
+
+#[test]
 fn it_is_said_from_when_on_times_count() {
     let mut written = Vec::new();
     text::write(&sample::simulated(), &mut written).unwrap();

@@ -194,6 +194,11 @@ pub fn hostile() -> Report {
     report
 }
 
+/// A simulation with two meters.
+pub fn two_queues() -> Report {
+    Report { others: vec![OtherQueue { link: "way back".into(), report: calm() }], ..simulated() }
+}
+
 /// Every sample with its name.
 pub fn all() -> Vec<(&'static str, Report)> {
     vec![
@@ -205,6 +210,7 @@ pub fn all() -> Vec<(&'static str, Report)> {
         ("hostile", hostile()),
         ("simulated", simulated()),
         ("nothing-simulated", nothing_simulated()),
+        ("two-queues", two_queues()),
     ]
 }
 
@@ -247,6 +253,7 @@ pub fn report(recipe: &Recipe) -> Report {
     Report {
         tap: None,
         sim: None,
+        others: Vec::new(),
         input: Input {
             name: "uplink-2026-03-14.pcap.zst".into(),
             format: "pcap (zstd)".into(),

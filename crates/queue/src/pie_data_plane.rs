@@ -1,0 +1,144 @@
+//! What PIE_DP and PIE_TABLE share (Kunze et al., IM 2021, sections VI.C and VI.D): registers of a port, sampled by generated
+//! packets, and drops behind the queue. They differ in the rule by which a sample changes the probability.
+
+use crate::pie_switch::{delay_register, fraction};
+use crate::random::Random;
+use crate::update_clock::UpdateClock;
+use crate::{DropReason, Egress, Headers, Ingress, PieStep, Pipeline, Port, Sink};
+use queuescope_wire::{Departure, Nanos, Packet};
+
+/// PIE in the data plane, on every port of a switch: [`PieDp`](crate::PieDp) or [`PieTable`](crate::PieTable).
+#[derive(Debug)]
+pub struct PieDataPlane<R> {
+    pub(crate) rule: R,
+    act: bool,
+    ports: Vec<Registers>,
+    clock: UpdateClock,
+    random: Random,
+    stats: PieDataPlaneStats,
+}
+
+/// By how much a sample changes the probability.
+pub trait UpdateRule {
+    /// The last packet that left waited `delay`, and the one that the sample before read, `sampled`: in the unit of the delay
+    /// register.
+    fn step(&self, delay: u16, sampled: u16) -> PieStep;
+}
+
+/// What PIE in the data plane counted, on all ports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PieDataPlaneStats {
+    /// Packets that came to egress.
+    pub offered: u64,
+    /// Packets that were dropped there.
+    pub early: u64,
+    /// Packets of the generator, each counted once for all ports.
+    pub updates: u64,
+}
+
+/// The registers of a port.
+#[derive(Debug, Clone, Copy, Default)]
+struct Registers {
+    probability: u32,
+    /// The delay of the last packet.
+    delay: u16,
+    /// The delay that the last update read.
+    sampled: u16,
+    /// The number drawn for the packet before.
+    random: u32,
+}
+
+impl<R> PieDataPlane<R> {
+    /// With all registers at 0; a packet of the generator each `update`. Packets are dropped only if it is to `act`.
+    pub(crate) fn with_rule(rule: R, (update, act): (Nanos, bool), ports: u16, seed: u64) -> Self {
+        Self {
+            rule,
+            act,
+            ports: vec![Registers::default(); usize::from(ports)],
+            clock: UpdateClock::new(update, None),
+            random: Random::new(seed),
+            stats: PieDataPlaneStats::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &PieDataPlaneStats {
+        &self.stats
+    }
+
+    /// The probability with which `port` drops, where 2^32 - 1 is one; none of a port that is not there.
+    pub fn probability_register(&self, port: Port) -> Option<u32> {
+        self.ports.get(usize::from(port.0)).map(|port| port.probability)
+    }
+
+    /// The probability with which `port` drops.
+    pub fn drop_probability(&self, port: Port) -> Option<f64> {
+        self.probability_register(port).map(fraction)
+    }
+}
+
+impl<R: UpdateRule> Pipeline for PieDataPlane<R> {
+    #[inline]
+    fn ingress(
+        &mut self,
+        _port: Port,
+        _packet: &mut Packet,
+        _headers: &mut Headers,
+        _now: Nanos,
+        _sink: &mut impl Sink,
+    ) -> Ingress {
+        Ingress::Enqueue(0)
+    }
+
+    #[inline]
+    fn egress(
+        &mut self,
+        port: Port,
+        departure: &mut Departure,
+        _headers: &mut Headers,
+        _sink: &mut impl Sink,
+    ) -> Egress {
+        let Some(port) = self.ports.get_mut(usize::from(port.0)) else { return Egress::Send };
+        self.clock.wake(departure.dequeued);
+        self.stats.offered += 1;
+        let drop = port.leave(departure.sojourn(), self.random.bits());
+        if drop && self.act {
+            self.stats.early += 1;
+            return Egress::Drop(DropReason::Early);
+        }
+        Egress::Send
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        self.clock.next()
+    }
+
+    fn on_timer(&mut self, _now: Nanos) {
+        self.stats.updates += 1;
+        let mut changed = false;
+        for port in &mut self.ports {
+            changed |= port.sample(&self.rule, self.random.bits());
+        }
+        if changed { self.clock.tick() } else { self.clock.rest() }
+    }
+}
+
+impl Registers {
+    /// A packet leaves after `sojourn`: whether it is to be dropped.
+    #[inline]
+    fn leave(&mut self, sojourn: Nanos, drawn: u32) -> bool {
+        self.delay = delay_register(sojourn);
+        self.probability > std::mem::replace(&mut self.random, drawn)
+    }
+
+    /// A packet of the generator passes: whether any register but the random one has changed.
+    #[inline]
+    fn sample(&mut self, rule: &impl UpdateRule, drawn: u32) -> bool {
+        let before = (self.probability, self.sampled);
+        self.probability = rule.step(self.delay, self.sampled).apply(self.probability);
+        self.sampled = self.delay;
+        self.random = drawn;
+        before != (self.probability, self.sampled)
+    }
+}
