@@ -103,8 +103,10 @@ fn what_is_wrong_is_shown_where_it_is() {
     let missing = run("sim nowhere.toml", &[]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("nowhere.toml"));
-    let trace = run(&format!("sim {SMALL} --set link.trace=nowhere.down"), &[]);
-    assert!(String::from_utf8_lossy(&trace.stderr).contains("nowhere.down"));
+    // The trace takes the place of the rate, of which the limit was a product.
+    let trace = run(&format!("sim {SMALL} --set link.trace=nowhere.down --set link.limit=100packets"), &[]);
+    let error = String::from_utf8_lossy(&trace.stderr);
+    assert!(trace.status.code() == Some(2) && error.contains("nowhere.down"), "{error}");
 }
 
 /// A failed start costs no older report.
