@@ -48,21 +48,22 @@ class Plan:
                                     * UDP_PACKET / (UDP_PACKET + LINK_HEADER))
 
 
-def discipline(cell, plan):
+def discipline(cell, plan, seed):
     """The lines of `[link.discipline...]`; each says what differs between ns-3's defaults and queuescope's."""
     dctcp = cell["cc"] == "dctcp"
+    draws = f"draws = {{ ns3 = {{ run = {seed} }} }}"
     ecn = "true" if dctcp else "false"
     threshold = f'ce-threshold = "{plan.ecn_threshold * PACKET * 8 * 10**9 // plan.rate}ns"'
     if cell["aqm"] == "taildrop":
         return ["[link.discipline.tail-drop]"]
     if cell["aqm"] == "pie":
         return ["[link.discipline.pie]", 'first-update = "0ns"', "derandomise = false", 'burst = "ns3"',
-                "short-queue = { packets = { count = 2 } }", "mark-below = 0.1" if dctcp else 'mark-below = "none"']
+                "short-queue = { packets = { count = 2 } }", "mark-below = 0.1" if dctcp else 'mark-below = "none"', draws]
     if cell["aqm"] in ("codel", "fqcodel"):
         lines = [f"[link.discipline.{'codel' if cell['aqm'] == 'codel' else 'fq-codel'}]", 'flavour = "ns3"',
                  f"ecn = {ecn}"]
         return lines + ([threshold] if dctcp else []) + (FQ if cell["aqm"] == "fqcodel" else [])
-    lines = ["[link.discipline.red]", f'mean-packet = "{PACKET}B"', f"ecn = {ecn}"]
+    lines = ["[link.discipline.red]", f'mean-packet = "{PACKET}B"', f"ecn = {ecn}", draws]
     if dctcp:
         return lines + ["hard-drop = false", "gentle = false", "weight = 1.0",
                         f"thresholds = {{ min = {plan.ecn_threshold}.0, max = {plan.ecn_threshold}.0 }}"]
@@ -88,7 +89,7 @@ def scenario(cell, seed):
         f'delay = "{plan.one_way_ns}ns"',
         f'limit = "{plan.limit}packets"',
         f'overhead = "{LINK_HEADER}B"',
-        *discipline(cell, plan),
+        *discipline(cell, plan, seed),
         "",
         "[access]",
         f'rate = "{plan.access_rate}bps"',

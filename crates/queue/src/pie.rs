@@ -27,7 +27,7 @@ pub use params::{PieActivation, PieBurst, PieDecay, PieDelay, PieParams, PieScal
 
 use crate::fifo::Fifo;
 use crate::limit::Room;
-use crate::random::Random;
+use crate::random::Chance;
 use crate::update_clock::UpdateClock;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use control::{BurstAllowance, below_half, decayed, next_probability};
@@ -42,7 +42,7 @@ pub struct Pie {
     room: Room,
     fifo: Fifo,
     clock: UpdateClock,
-    random: Random,
+    chance: Chance,
     /// The drop probability (`drop_prob_`).
     probability: f64,
     /// The delay now, and at the last update (`qdelay_old_`).
@@ -96,7 +96,7 @@ impl Pie {
             room: Room::new(params.limit, outlet.rate),
             fifo: Fifo::default(),
             clock: UpdateClock::new(params.update, params.first_update),
-            random: Random::new(outlet.seed),
+            chance: Chance::new(params.draws, outlet.seed),
             probability: 0.0,
             delay: Nanos::ZERO,
             old: Nanos::ZERO,
@@ -180,7 +180,7 @@ impl Pie {
             Some(mean) => self.probability * packet.size.0 as f64 / mean.0.max(1) as f64,
             None => self.probability,
         };
-        self.random.unit() < probability
+        self.chance.unit() < probability
     }
 
     /// PIE may turn itself on or off as a packet comes (RFC 8033 section 5.3).

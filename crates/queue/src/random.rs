@@ -1,11 +1,40 @@
 //! Chance, from a seed.
 
+use queuescope_wire::{Draws, Mrg32k3a};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 
 /// A stream of random numbers that is a function of its seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(Pcg64Mcg);
+
+/// A stream of random numbers, or ns-3's.
+#[derive(Debug, Clone)]
+pub(crate) enum Chance {
+    Own(Random),
+    Ns3(Mrg32k3a),
+}
+
+/// ns-3's stream of number 1, which a program that is compared with this gives to its discipline.
+const STREAM: u64 = (1 << 63) + 1;
+
+impl Chance {
+    pub fn new(draws: Draws, seed: u64) -> Self {
+        match draws {
+            Draws::Own => Self::Own(Random::new(seed)),
+            Draws::Ns3 { run } => Self::Ns3(Mrg32k3a::new(STREAM, run)),
+        }
+    }
+
+    /// Uniform in 0.0 .. 1.0.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        match self {
+            Self::Own(random) => random.unit(),
+            Self::Ns3(random) => random.unit(),
+        }
+    }
+}
 
 impl Random {
     pub fn new(seed: u64) -> Self {

@@ -25,9 +25,9 @@ mod state;
 use self::state::{Curve, State, Verdict};
 use crate::fifo::Fifo;
 use crate::limit::Room;
-use crate::random::Random;
+use crate::random::Chance;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
-use queuescope_wire::{Backlog, ByteCount, Departure, Ecn, Nanos, Packet, QueueId};
+use queuescope_wire::{Backlog, ByteCount, Departure, Draws, Ecn, Nanos, Packet, QueueId};
 
 /// What a RED queue is made of. The defaults are ns-3's, which are ns-2's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,6 +60,8 @@ pub struct RedParams {
     pub ecn: bool,
     /// Whether packets are dropped at an average above the highest threshold (twice that, if gentle) even so. On.
     pub hard_drop: bool,
+    /// Whose random numbers it draws. Its own; ns-3's are for comparisons with it.
+    pub draws: Draws,
 }
 
 /// In what a RED queue is measured.
@@ -136,6 +138,7 @@ impl Default for RedParams {
             mean_packet: ByteCount(500),
             ecn: false,
             hard_drop: true,
+            draws: Draws::Own,
         }
     }
 }
@@ -163,7 +166,7 @@ pub struct Red {
     room: Room,
     curve: Curve,
     state: State,
-    random: Random,
+    chance: Chance,
     fifo: Fifo,
     /// How a mark above the highest threshold is called: where there is but one, it is that threshold's.
     forced_mark: MarkReason,
@@ -201,7 +204,7 @@ impl Red {
             room: Room::new(params.limit, outlet.rate),
             state: State::new(params.max_probability),
             curve,
-            random: Random::new(outlet.seed),
+            chance: Chance::new(params.draws, outlet.seed),
             fifo: Fifo::default(),
             forced_mark: if step { MarkReason::Threshold } else { MarkReason::Forced },
             stats: RedStats::default(),
@@ -238,8 +241,8 @@ impl Discipline for Red {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
         let backlog = self.fifo.backlog();
-        let random = &mut self.random;
-        let verdict = self.state.arrival(&self.curve, backlog, packet.size, now, || random.unit());
+        let chance = &mut self.chance;
+        let verdict = self.state.arrival(&self.curve, backlog, packet.size, now, || chance.unit());
         let markable = self.curve.ecn && packet.ecn.is_capable();
         let mark = match verdict {
             Verdict::Pass => None,

@@ -14,9 +14,7 @@ mod new_reno;
 mod vegas;
 
 pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
-pub use bbr::{
-    AfterRecovery, AggregationParams, Bbr, BbrMode, BbrParams, BbrStats, Draws, Limit, PolicerParams, Quantum,
-};
+pub use bbr::{AfterRecovery, AggregationParams, Bbr, BbrMode, BbrParams, BbrStats, Limit, PolicerParams, Quantum};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
 pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
 pub use dctcp::{Dctcp, DctcpParams, DctcpStats};

@@ -1,7 +1,7 @@
 //! What PIE is made of: RFC 8033's parameters, each of its options, and where ns-3 differs.
 
 use crate::Limit;
-use queuescope_wire::{ByteCount, Nanos};
+use queuescope_wire::{ByteCount, Draws, Nanos};
 
 /// What PIE is made of. [`Default`] is RFC 8033's sections 4, 5.1, 5.4 and 5.5; [`Self::appendix_a`] and
 /// [`Self::appendix_b`] are its pseudocode, [`Self::ns3`] is ns-3.37.
@@ -47,6 +47,8 @@ pub struct PieParams {
     pub scale_to_size: Option<ByteCount>,
     /// When PIE is on at all.
     pub activation: PieActivation,
+    /// Whose random numbers it draws. Its own; ns-3's are for comparisons with it.
+    pub draws: Draws,
 }
 
 /// How an update is scaled by how large the probability is.
@@ -152,6 +154,7 @@ impl Default for PieParams {
             mark_below: Some(0.1),
             scale_to_size: None,
             activation: PieActivation::Always,
+            draws: Draws::Own,
         }
     }
 }

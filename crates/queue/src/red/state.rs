@@ -1,7 +1,7 @@
 //! The decisions of RED: the average, the probability that belongs to it, and what becomes of an arrival.
 
 use super::{AredParams, RedAdaptation, RedParams, RedThresholds, RedUnit};
-use queuescope_wire::{Backlog, ByteCount, Nanos, Rate};
+use queuescope_wire::{Backlog, ByteCount, Draws, Nanos, Rate};
 
 /// What becomes of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(super) struct Curve {
     pub nanos_per_byte: f64,
     pub ecn: bool,
     pub hard_drop: bool,
+    /// Whether a number is drawn where nothing can be dropped, too.
+    draws_always: bool,
 }
 
 impl Curve {
@@ -65,6 +67,7 @@ impl Curve {
             nanos_per_byte: 8e9 / rate.bits_per_second() as f64,
             ecn,
             hard_drop,
+            draws_always: params.draws != Draws::Own,
         }
     }
 
@@ -176,7 +179,7 @@ impl State {
         if curve.bytes && probability < 1.0 {
             probability *= size.0 as f64 / curve.mean_packet;
         }
-        if probability == 0.0 || chance() >= probability {
+        if (probability == 0.0 && !curve.draws_always) || chance() >= probability {
             return Verdict::Pass;
         }
         (self.count, self.bytes) = (0, 0);

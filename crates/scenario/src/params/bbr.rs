@@ -4,8 +4,8 @@ use super::congestion::RTT;
 use super::{FACTOR, TIME};
 use crate::keys::{Keys, choice};
 use crate::value::names;
-use queuescope_tcp::congestion::{AfterRecovery, BbrParams, Draws, Quantum};
-use queuescope_wire::Nanos;
+use queuescope_tcp::congestion::{AfterRecovery, BbrParams, Quantum};
+use queuescope_wire::{Draws, Nanos};
 
 /// All but the cycle of gains, the room for aggregated ACKs and the policer, which the profile decides.
 pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
@@ -102,9 +102,9 @@ names! {
 }
 
 choice! {
-    Draws, "draw of the cycle's beginning", keys;
-    "own", "Each flow for itself.", Self::Own, Self::Own => {};
-    "ns3", "Each flow the same, as in ns-3.", Self::Ns3 { run: 1 }, Self::Ns3 { run } => {
+    Draws, "source of random numbers", keys;
+    "own", "Each for itself, by its seed.", Self::Own, Self::Own => {};
+    "ns3", "The numbers that ns-3 draws: each flow the same; a discipline those of stream 1.", Self::Ns3 { run: 1 }, Self::Ns3 { run } => {
         keys.within("run", run, 0..=1_000_000_000, "ns-3's number of the run.");
     };
 }

@@ -57,6 +57,7 @@ pub(crate) fn pie<K: Keys>(params: &mut PieParams, keys: &mut K) {
         "A size to whose ratio a packet's size scales its probability.",
     );
     keys.key("activation", &mut params.activation, "When PIE is on at all.");
+    keys.key("draws", &mut params.draws, "Whose random numbers it draws.");
 }
 
 names! {

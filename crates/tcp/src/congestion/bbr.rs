@@ -20,7 +20,6 @@ mod params;
 mod policer;
 
 pub use aggregation::{AggregationParams, Limit};
-pub use chance::Draws;
 pub use params::{AfterRecovery, BbrParams, Quantum};
 pub use policer::PolicerParams;
 

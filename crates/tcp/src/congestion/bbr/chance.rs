@@ -1,25 +1,11 @@
 //! Who draws the phases in which cycles begin.
 //!
 //! In ns-3 3.37 all flows of a run draw the same numbers, so that their cycles go together; a comparison with it has to draw
-//! them too. They come from MRG32k3a (L'Ecuyer, *Good parameters and implementations for combined multiple recursive random
-//! number generators*, 1999), whose streams begin 2^127 numbers after each other and whose substreams 2^76 (L'Ecuyer,
-//! Simard, Chen and Kelton, *An object-oriented random-number package with many long streams and substreams*, 2002).
+//! them too.
 
+use queuescope_wire::{Draws, Mrg32k3a};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
-
-/// Who draws the phases in which cycles begin.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Draws {
-    /// Each flow, by its seed.
-    #[default]
-    Own,
-    /// Each flow the same, as in ns-3 3.37 with its default seed, in the stream of `TcpBbr`.
-    Ns3 {
-        /// ns-3's number of the run.
-        run: u64,
-    },
-}
 
 /// The stream that ns-3's `TcpBbr` asks for by default, among those with a number.
 const STREAM: u64 = (1 << 63) + 4;
@@ -49,87 +35,12 @@ impl Chance {
     }
 }
 
-const FIRST: u64 = 4_294_967_087;
-const SECOND: u64 = 4_294_944_443;
-
-type Matrix = [[u64; 3]; 3];
-
-/// MRG32k3a.
-#[derive(Debug, Clone)]
-pub(super) struct Mrg32k3a {
-    first: [u64; 3],
-    second: [u64; 3],
-}
-
-impl Mrg32k3a {
-    /// Where a substream of a stream begins, from a state of ones.
-    fn new(stream: u64, substream: u64) -> Self {
-        let jump = |matrix: Matrix, modulus| {
-            let from = advance([1; 3], power_of_two(matrix, 127, modulus), stream, modulus);
-            advance(from, power_of_two(matrix, 76, modulus), substream, modulus)
-        };
-        Self {
-            first: jump([[0, 1, 0], [0, 0, 1], [FIRST - 810_728, 1_403_580, 0]], FIRST),
-            second: jump([[0, 1, 0], [0, 0, 1], [SECOND - 1_370_589, 0, 527_612]], SECOND),
-        }
-    }
-
-    /// Between 0 and 1.
-    fn unit(&mut self) -> f64 {
-        let first = dot([FIRST - 810_728, 1_403_580, 0], self.first, FIRST);
-        self.first = [self.first[1], self.first[2], first];
-        let second = dot([SECOND - 1_370_589, 0, 527_612], self.second, SECOND);
-        self.second = [self.second[1], self.second[2], second];
-        let difference = if first > second { first - second } else { FIRST + first - second };
-        difference as f64 / (FIRST as f64 + 1.0)
-    }
-}
-
-fn dot(row: [u64; 3], column: [u64; 3], modulus: u64) -> u64 {
-    let sum = row.iter().zip(&column).map(|(a, b)| u128::from(*a) * u128::from(*b)).sum::<u128>();
-    (sum % u128::from(modulus)) as u64
-}
-
-fn square(matrix: Matrix, modulus: u64) -> Matrix {
-    let column = |n: usize| [matrix[0][n], matrix[1][n], matrix[2][n]];
-    matrix.map(|row| [0, 1, 2].map(|n| dot(row, column(n), modulus)))
-}
-
-/// `matrix^(2^power)`.
-fn power_of_two(matrix: Matrix, power: u32, modulus: u64) -> Matrix {
-    (0..power).fold(matrix, |matrix, _| square(matrix, modulus))
-}
-
-/// `matrix^times state`.
-fn advance(mut state: [u64; 3], mut matrix: Matrix, mut times: u64, modulus: u64) -> [u64; 3] {
-    while times > 0 {
-        if times & 1 == 1 {
-            state = matrix.map(|row| dot(row, state, modulus));
-        }
-        matrix = square(matrix, modulus);
-        times >>= 1;
-    }
-    state
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// `UniformRandomVariable::GetValue (0, 6)` of Debian's ns-3 3.37 with seed 1, runs 1 to 3, stream 4.
     #[test]
-    fn draws_are_ns3s() {
-        let expected = [
-            [0.910_531_531_877_480_3, 2.342_984_787_034_997, 3.732_890_412_779_806, 5.773_999_231_167_11],
-            [0.454_135_021_301_937_5, 3.867_285_445_424_582, 0.785_837_194_755_239_6, 5.215_265_698_911_452],
-            [2.871_820_574_938_012_5, 2.306_011_780_083_750_3, 5.146_602_485_909_433, 4.208_973_261_403_487],
-        ];
-        for (run, expected) in (1..).zip(expected) {
-            let mut random = Mrg32k3a::new(STREAM, run);
-            for value in expected {
-                assert!((6.0 * random.unit() - value).abs() < 1e-12);
-            }
-        }
+    fn phases_are_ns3s() {
         let mut chance = Chance::new(Draws::Ns3 { run: 1 }, 7);
         assert_eq!([0; 4].map(|_| chance.below(6)), [0, 2, 3, 5]);
     }

@@ -2,9 +2,8 @@
 
 use super::super::common::RttSource;
 use super::aggregation::AggregationParams;
-use super::chance::Draws;
 use super::policer::PolicerParams;
-use queuescope_wire::Nanos;
+use queuescope_wire::{Draws, Nanos};
 
 /// How BBR models the path. The default is as the draft has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
