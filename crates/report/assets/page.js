@@ -7,8 +7,7 @@ addEventListener('error', (event) => {
 });
 
 const data = JSON.parse(document.getElementById('report-data').textContent);
-const which = Number(new URLSearchParams(location.search).get('queue'));
-const report = reportOf(data, which);
+const report = data.sim ? chosenQueue(data) : data;
 const colours = new Colours(report);
 const timeline = new Timeline(report, colours);
 const main = document.getElementById('main');
@@ -26,8 +25,7 @@ const somethingToDraw = report.totals.packets > 0 && (report.series?.mean_bytes.
 const chart = somethingToDraw ? new Chart(report, timeline, pick) : null;
 const bursts = report.bursts.length ? new BurstTable(report.bursts, pick) : null;
 const panel = el('div', { id: 'panel' });
-const queues = { names: [data.sim?.meter, ...data.others.map((other) => other.link)], which };
-const simulated = report.sim ? simulation(report, colours, queues) : { sections: [], charts: [] };
+const simulated = report.sim ? simulation(report, colours) : { sections: [], charts: [] };
 const charts = [chart, ...simulated.charts].filter(Boolean);
 
 const parts = [
@@ -53,14 +51,6 @@ const parts = [
 ];
 main.append(...parts.filter(Boolean));
 if (!bursts) document.querySelector('.skip').remove();
-
-/** The report of the queue with this number: 0 is the first, others are of a simulation's other meters. */
-function reportOf(data, number) {
-  const other = data.others[number - 1];
-  if (!other) return data;
-  const { sim, input } = data;
-  return { ...other.report, sim: { ...sim, meter: other.link }, input: { ...other.report.input, name: input.name } };
-}
 
 // A chosen burst stands in the address, so that it can be linked to and gone back from.
 

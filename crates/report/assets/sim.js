@@ -1,18 +1,31 @@
 // A simulation: what was simulated, what became of its links, groups and flows, and how to run it again.
 
-/** The sections of a simulation, and its charts; `queues` are the `names` of the links whose queues were looked into, and `which` of them this is. */
-function simulation(report, colours, queues) {
+/**
+ * What is told of the queue whose number is in the address, with the simulation; the first, if none is. `queues` has the
+ * `names` of the links behind all of them, and `which` this is.
+ */
+function chosenQueue(data) {
+  const { sim, input, others } = data;
+  const wanted = Number(new URLSearchParams(location.search).get('queue'));
+  const other = others[wanted - 1];
+  const queues = { names: [sim.meter, ...others.map((entry) => entry.link)], which: other ? wanted : 0 };
+  if (!other) return { ...data, queues };
+  return { ...other.report, sim: { ...sim, meter: other.link }, input: { ...other.report.input, name: input.name }, queues };
+}
+
+/** The sections of a simulation, and its charts. */
+function simulation(report, colours) {
   const { sim } = report;
   const styles = flowStyles(sim, colours);
   const course = sim.samples.length > 1 ? new SimCharts(sim, styles) : null;
   const times = new CompletionChart(sim);
-  const sections = [simHead(report, queues), simLinks(sim), simGroups(sim), course?.section, simFlows(sim, styles, times)];
+  const sections = [simHead(report), simLinks(sim), simGroups(sim), course?.section, simFlows(sim, styles, times)];
   return { sections, charts: [course, times.empty ? null : times].filter(Boolean) };
 }
 
 /** What was simulated, and the scenario to run it again. */
-function simHead(report, queues) {
-  const { sim } = report;
+function simHead(report) {
+  const { sim, queues } = report;
   const fact = (name, value, note) =>
     el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
   const flows = sum(sim.groups.map((group) => group.flows));
