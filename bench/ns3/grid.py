@@ -3,6 +3,7 @@
 
     grid.py run [--only ns3|ours] [--cells 1-5,9] [--seeds 1-10] [--seconds 5-12] [--jobs 2]
     grid.py report [--cells ...] [--seeds ...] [--seconds ...] [--out FILE]
+    ... --own-draws: PIE, RED and BBR draw our own random numbers, not those of ns-3's run of the same seed
     grid.py speed [--core 0] [--runs 5]
 
 A result is a JSON file named after a hash of all that it depends on: the parameters, the seed and the program. `run`
@@ -144,7 +145,9 @@ def output_of(command):
 def path_of(side, cell, seed):
     """Where the result of this cell, seed and program is."""
     # The number of a cell is a name, not an input: cells may be renumbered.
-    inputs = {**{key: value for key, value in cell.items() if key != "cell"}, "seed": seed,
+    # ns-3 has but one generator.
+    unused = {"cell", "draws"} if side == "ns3" else {"cell"}
+    inputs = {**{key: value for key, value in cell.items() if key not in unused}, "seed": seed,
               "version": SIDES[side][1]()}
     key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
     return WORK / "results" / side / f"{key}.json"
@@ -347,6 +350,8 @@ def main(arguments=None):
         command = commands.add_parser(name)
         command.add_argument("--cells", type=numbers, help="such as 1-5,9; all if not given")
         command.add_argument("--seeds", type=numbers, default=numbers("1-10"), help="1-10 if not given")
+        command.add_argument("--own-draws", action="store_const", const={"draws": "own"}, default={},
+                             help="random numbers of our own, not those of ns-3's run of the same seed")
         command.add_argument("--seconds", type=stretch, default={},
                              help="end of the warm-up and of the run, such as 5-12, in place of the cells' own")
     commands.choices["run"].add_argument("--only", choices=list(SIDES))
@@ -358,7 +363,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.command == "speed":
         return speed(options)
-    options.cells = [{**cell, **options.seconds} for cell in read_cells(options.cells)]
+    options.cells = [{**cell, **options.seconds, **options.own_draws} for cell in read_cells(options.cells)]
     return {"run": run, "report": report}[options.command](options)
 
 

@@ -51,7 +51,7 @@ class Plan:
 def discipline(cell, plan, seed):
     """The lines of `[link.discipline...]`; each says what differs between ns-3's defaults and queuescope's."""
     dctcp = cell["cc"] == "dctcp"
-    draws = f"draws = {{ ns3 = {{ run = {seed} }} }}"
+    draws = draws_of(cell, seed)
     ecn = "true" if dctcp else "false"
     threshold = f'ce-threshold = "{plan.ecn_threshold * PACKET * 8 * 10**9 // plan.rate}ns"'
     if cell["aqm"] == "taildrop":
@@ -68,6 +68,11 @@ def discipline(cell, plan, seed):
         return lines + ["hard-drop = false", "gentle = false", "weight = 1.0",
                         f"thresholds = {{ min = {plan.ecn_threshold}.0, max = {plan.ecn_threshold}.0 }}"]
     return lines + ["weight = 0.002", "max-probability = 0.02", "thresholds = { min = 5.0, max = 15.0 }"]
+
+
+def draws_of(cell, seed):
+    """Whose random numbers are drawn: ns-3's, or with `draws: own` those of our own generator."""
+    return 'draws = "own"' if cell.get("draws") == "own" else f"draws = {{ ns3 = {{ run = {seed} }} }}"
 
 
 def scenario(cell, seed):
@@ -100,8 +105,7 @@ def scenario(cell, seed):
         if flow < cell["flows"]:
             # ns-3's BBR draws the same phases in each flow, by the number of the run.
             bbr = cell["cc"] == "bbr"
-            lines.append(f"tcp = {{ bbr = {{ draws = {{ ns3 = {{ run = {seed} }} }} }} }}" if bbr
-                         else f'tcp = "{cell["cc"]}"')
+            lines.append(f"tcp = {{ bbr = {{ {draws_of(cell, seed)} }} }}" if bbr else f'tcp = "{cell["cc"]}"')
         else:
             lines.append(f'udp = {{ rate = "{plan.udp_rate}bps", packet = "{UDP_PACKET}B" }}')
     return "\n".join(lines) + "\n"

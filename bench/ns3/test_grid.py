@@ -99,6 +99,16 @@ class Scenarios(unittest.TestCase):
         numbers = [2 * n for n in range(50)] + [2**31 + n for n in range(10)]
         self.assertEqual(len({number % scenario.QUEUES for number in numbers}), len(numbers))
 
+    def test_random_numbers_are_ns3s_or_our_own(self):
+        cell = grid.read_cells([18])[0]
+        self.assertEqual(scenario.scenario(cell, 7).count("draws = { ns3 = { run = 7 } }"), 1 + cell["flows"])
+        own = scenario.scenario({**cell, "draws": "own"}, 7)
+        self.assertEqual((own.count('draws = "own"'), own.count("run = 7")), (1 + cell["flows"], 0))
+        versions = {"ns3": (None, lambda: "a"), "ours": (None, lambda: "b")}
+        with mock.patch.object(grid, "SIDES", versions):
+            paths = [grid.path_of(side, {**cell, **own}, 1) for side in versions for own in ({}, {"draws": "own"})]
+        self.assertEqual([paths[0] == paths[1], paths[2] == paths[3]], [True, False])
+
     def test_every_cell_has_a_flow_for_each_of_its_flows(self):
         for cell in grid.read_cells(None):
             text = scenario.scenario(cell, 1)

@@ -1,10 +1,10 @@
 //! CoDel (RFC 8289): keeps the time that packets wait near a target, by dropping at the head.
 //!
 //! The state machine is that of the pseudocode in section 5. Where Linux (`net/sched/sch_codel`) and ns-3 differ from
-//! it, a [`CodelFlavour`] chooses. Deviations from all three:
+//! it, a [`CodelFlavour`] chooses. Deviations:
 //!
-//! - Time is in nanoseconds. Linux drops its ten low bits, which moves a drop by some microseconds; as ns-3 does, and so
-//!   ns-3's flavour.
+//! - Time is in nanoseconds. Linux drops its ten low bits, which moves a drop by some microseconds; of the flavours only ns-3's
+//!   does so.
 //! - The pseudocode has no ECN. As in Linux a packet is marked in place of dropped, and leaves: a mark ends the
 //!   dequeue, while drops go on until one packet may leave.
 //! - A packet marked in place of a drop is not marked once more for the CE threshold (as ns-3; Linux counts both).

@@ -49,7 +49,8 @@ pub struct FqCodelParams {
     pub ecn: bool,
     /// Each ECN-capable packet that waited longer than this is marked. None by default (RFC 8290 section 5.2).
     pub ce_threshold: Option<Nanos>,
-    /// Whose CoDel; and with ns-3's, its limit of each queue, and which of equally fat queues loses.
+    /// Whose CoDel; and with ns-3's, its limit of each queue, queues that an idle link turns off, and which of equally fat
+    /// queues loses.
     pub flavour: CodelFlavour,
     /// How a flow gets its queue. By hash (RFC 8290 section 4.1.1).
     pub placement: Placement,
@@ -96,14 +97,11 @@ pub struct FqCodel {
     memory_limit: ByteCount,
     quantum: i64,
     drop_batch: u32,
-    /// Whether each queue has the limit too, and drops what comes to it when it is full (ns-3 3.37, whose queues are
-    /// `CoDelQueueDisc`s with that limit: so it is with a flow alone, and nothing is dropped from the fattest then).
-    each_is_limited: bool,
-    /// Whether the link asks once more when it has sent all, so that all queues become inactive (ns-3, and Linux).
-    asked_when_empty: bool,
-    /// Whether of equally fat queues the one loses that had its first packet first (ns-3, which looks through them in
-    /// this order), not the one that is served first.
-    first_known_loses: bool,
+    /// As ns-3 3.37: each queue has the limit too, and drops what comes to it when it is full (its queues are `CoDelQueueDisc`s
+    /// with that limit: so it is with a flow alone, and nothing is dropped from the fattest then); the link asks once more
+    /// when it has sent all, so that all queues become inactive (Linux, too); and of equally fat queues the one loses that
+    /// had its first packet first, in whose order it looks through them, not the one that is served first.
+    as_ns3: bool,
     law: Law,
     flows: Vec<Flow>,
     /// Queues that became active and have not used up their first quantum; the first is served next.
@@ -163,9 +161,7 @@ impl FqCodel {
             memory_limit: params.memory_limit.unwrap_or(ByteCount(u64::MAX)),
             quantum: i64::try_from(params.quantum.0).unwrap_or(i64::MAX / 2).clamp(1, i64::MAX / 2),
             drop_batch: params.drop_batch.get(),
-            each_is_limited: flavour == CodelFlavour::Ns3,
-            asked_when_empty: flavour == CodelFlavour::Ns3,
-            first_known_loses: flavour == CodelFlavour::Ns3,
+            as_ns3: flavour == CodelFlavour::Ns3,
             law: Law::new(&CodelParams { limit, target, interval, min_bytes, ecn, ce_threshold, flavour }),
             flows: (0..queues).map(|_| Flow::default()).collect(),
             new: VecDeque::with_capacity(queues),
@@ -196,7 +192,7 @@ impl FqCodel {
         for &number in self.new.iter().chain(&self.old) {
             let Flow { fifo, rank, .. } = &self.flows[usize::from(number)];
             let Backlog { packets, bytes } = fifo.backlog();
-            let instead = bytes.0 > most || self.first_known_loses && bytes.0 == most && *rank < best;
+            let instead = bytes.0 > most || self.as_ns3 && bytes.0 == most && *rank < best;
             if packets > 0 && (fattest.is_none() || instead) {
                 (fattest, most, best) = (Some(number), bytes.0, *rank);
             }
@@ -228,7 +224,7 @@ impl Discipline for FqCodel {
         self.stats.offered += 1;
         let number = self.queue_of(packet.flow);
         let flow = &mut self.flows[usize::from(number)];
-        if self.each_is_limited && !self.room.admits(flow.fifo.backlog(), packet.size) {
+        if self.as_ns3 && !self.room.admits(flow.fifo.backlog(), packet.size) {
             self.stats.overlimit += 1;
             sink.dropped(&Dropped::on_arrival(packet, self.queue, now, DropReason::Overlimit));
             return;
@@ -294,7 +290,7 @@ impl Discipline for FqCodel {
 
     #[inline]
     fn wants_to_be_asked(&self) -> bool {
-        self.asked_when_empty && self.backlog.packets == 0 && !(self.new.is_empty() && self.old.is_empty())
+        self.as_ns3 && self.backlog.packets == 0 && !(self.new.is_empty() && self.old.is_empty())
     }
 }
 

@@ -88,7 +88,7 @@ pub struct LinkStats {
     pub wasted: Nanos,
     /// The longest queue that a packet met, in bytes.
     pub longest: ByteCount,
-    /// The same of each group of flows, by its number, as far as any came.
+    /// What was counted of each group of flows, by its number, as far as any came.
     groups: Option<Vec<GroupStats>>,
 }
 

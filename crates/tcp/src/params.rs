@@ -77,14 +77,16 @@ pub struct TcpParams {
     /// more (RFC 6675 NextSeg rules 3 and 4).
     pub rescue: Rescue,
     /// Whether each ACK in recovery that advances sends one segment past window and pace if the first that lacks was not
-    /// repeated, and so does the one that begins it.
+    /// repeated, and so does the one that begins it. It is paced at the rate before that ACK (ns-3 3.37).
     pub partial_ack_repeats: bool,
     /// Whether every ACK that advances restarts the retransmission timer; otherwise, in recovery, the first only (RFC 6582
     /// section 4, "impatient").
     pub partial_ack_restarts_timer: bool,
     /// Whether ACKs that tell of data out of order are of [`Phase::Disorder`](crate::Phase::Disorder), in which no window
     /// grows, and do not restart the retransmission timer; and whether recovery begins with the third ACK of this kind in
-    /// a row, or when more than the first segment is lost, in place of with any loss (ns-3 3.37).
+    /// a row, or when more than the first segment is lost, in place of with any loss, but not with one that ends a repair; and
+    /// whether congestion controls are told of plain duplicates, and what ns-3 takes an ACK for ([`Ack::told`](crate::Ack))
+    /// (ns-3 3.37).
     pub disorder: bool,
     /// Whether the ACK that ends [`Phase::Loss`](crate::Phase::Loss) counts, for windows, only what it acknowledges beyond
     /// what was in flight at the timeout (ns-3 3.37).
@@ -120,7 +122,8 @@ pub struct TcpParams {
     pub pacing: Option<Pacing>,
     /// Whether the initial window is paced too.
     pub pace_initial_window: bool,
-    /// Whether the time from a paced segment to the next is rounded to the nearest nanosecond (ns-3), or down.
+    /// Whether times between paced segments are rounded to the nearest nanosecond, in place of down, and the timer of the pace
+    /// is set as each leaves, in place of once something waits for it (ns-3 3.37).
     pub paces_to_nearest: bool,
     /// How the rate of delivery is measured.
     pub rate_method: RateMethod,

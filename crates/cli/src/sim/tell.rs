@@ -111,13 +111,13 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
 fn link_groups(stats: &LinkStats, groups: &[Group]) -> Vec<SimLinkGroup> {
     let came = |group: &GroupStats| group.sojourn.count() + group.dropped;
     let there: Vec<_> = groups.iter().zip(stats.groups()).filter(|(_, stats)| came(stats) > 0).collect();
-    let told = |(group, stats): &(&Group, &GroupStats)| SimLinkGroup {
+    let of = |(group, stats): &(&Group, &GroupStats)| SimLinkGroup {
         name: group.name.clone(),
         drop_rate: stats.dropped as f64 / came(stats) as f64,
         mark_rate: stats.marked as f64 / came(stats) as f64,
         sojourn: told(&stats.sojourn),
     };
-    if there.len() > 1 { there.iter().map(told).collect() } else { Vec::new() }
+    if there.len() > 1 { there.iter().map(of).collect() } else { Vec::new() }
 }
 
 /// The reasons that there were.

@@ -136,7 +136,8 @@ impl State {
         }
     }
 
-    /// A packet of `size` finds `backlog`. `chance` is asked for a number in 0.0 .. 1.0, if it matters.
+    /// A packet of `size` finds `backlog`. `chance` is asked for a number in 0.0 .. 1.0, if it
+    /// matters; with ns-3's numbers also if the probability is 0.
     #[inline]
     pub fn arrival(
         &mut self,

@@ -188,7 +188,7 @@ impl Table for TcpParams {
         keys.key(
             "paces-to-nearest",
             &mut self.paces_to_nearest,
-            "Whether times between paced segments are rounded to the nearest nanosecond (ns-3), or down.",
+            "Whether times between paced segments are rounded to the nearest nanosecond, and their timer is always set (ns-3).",
         );
         keys.key("rate-method", &mut self.rate_method, "How the rate of delivery is measured, which BBR goes by.");
         keys.within(

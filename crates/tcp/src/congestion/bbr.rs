@@ -60,6 +60,8 @@ pub struct Bbr {
     cycle_index: usize,
     cycle_began: Nanos,
     probe: Option<ProbeRtt>,
+    /// Whether there was one.
+    probed: bool,
     /// Samples of packets that left while between so much and so much was delivered are limited by the probe.
     limited: Option<(u64, u64)>,
     idle_restart: bool,
@@ -150,6 +152,7 @@ impl Bbr {
             cycle_index: 0,
             cycle_began: Nanos::ZERO,
             probe: None,
+            probed: false,
             limited: None,
             idle_restart: false,
             repair: Repair::No,
@@ -329,9 +332,10 @@ impl Bbr {
             self.mode = BbrMode::ProbeRtt;
             self.save_window();
             // ns-3 does not forget that a round trip passed in the probe before, until this one counts.
-            let round_passed = self.params.restarts_once_probed && self.stats.probes > 0;
+            let round_passed = self.params.restarts_once_probed && self.probed;
             self.probe = Some(ProbeRtt { end: None, round_passed });
             self.stats.probes += 1;
+            self.probed = true;
         }
         if self.mode == BbrMode::ProbeRtt {
             self.probe_rtt(ack, now);
@@ -471,7 +475,7 @@ impl CongestionControl for Bbr {
     #[inline]
     fn on_sent(&mut self, bytes: u64, in_flight: u64, now: Nanos) {
         let may = if self.params.restarts_once_probed {
-            self.stats.probes > 0
+            self.probed
         } else {
             self.repair == Repair::No && self.delivered > 0
         };
