@@ -1,14 +1,15 @@
-//! Whole simulations against ns-3 3.37: every drop, to the nanosecond.
+//! Whole simulations against ns-3 3.37: every drop and every mark, to the nanosecond.
 //!
-//! The table holds how many packets Debian's ns-3 3.37 dropped in the first stretch of cells of `bench/ns3/cells.csv`, and
-//! the sum of the hashes of each drop's time, flow and sequence number. Nothing is drawn in them but the phases of BBR, which
-//! are those of ns-3. One packet that leaves a nanosecond earlier, or an ACK that tells of another block, changes all that
-//! follows.
+//! The table holds what Debian's ns-3 3.37 dropped and marked in the first stretch of cells of `bench/ns3/cells.csv`:
+//! how many packets of each, and the sum of the hashes of a drop's time, flow and sequence number, and of a mark's
+//! time, flow and size in bytes. Here the same cells are run with ns-3's random numbers: the phases of BBR, and what
+//! PIE and RED draw for a packet. One packet that leaves a nanosecond earlier, an ACK that tells of another block, or
+//! one number drawn more changes all that follows.
 
-use queuescope_queue::{Dropped, Headers};
+use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, LinkId, Observer, OnItsWay, build};
-use queuescope_wire::Nanos;
+use queuescope_wire::{Nanos, Packet};
 use std::fmt::Write;
 
 struct Cell {
@@ -17,62 +18,121 @@ struct Cell {
     discipline: &'static str,
     control: &'static str,
     flows: u64,
-    /// In megabits per second, and in milliseconds.
+    /// Of the bottleneck, in megabits per second.
     rate: u64,
+    /// Of the path without its queue, in milliseconds.
     rtt: u64,
+    /// Of the queue, in packets.
     limit: u64,
-    /// In milliseconds.
+    /// How much of the cell is run, in milliseconds.
     end: u64,
     drops: u64,
+    marks: u64,
     hashes: u64,
 }
 
-const CODEL: &str = "codel]\nflavour = \"ns3\"\necn = false";
+macro_rules! cells {
+    ($($number:literal $seed:literal $discipline:literal $control:literal $flows:literal $rate:literal $rtt:literal
+       $limit:literal $end:literal $drops:literal $marks:literal $hashes:literal;)*) => {
+        &[$(Cell {
+            number: $number,
+            seed: $seed,
+            discipline: $discipline,
+            control: $control,
+            flows: $flows,
+            rate: $rate,
+            rtt: $rtt,
+            limit: $limit,
+            end: $end,
+            drops: $drops,
+            marks: $marks,
+            hashes: $hashes,
+        }),*]
+    };
+}
+
+/// By discipline. ns-3 writes a packet that RED marks and its full queue drops down as both, we as a drop only: of RED
+/// with DCTCP there is a cell whose queue does not fill.
+const CELLS: &[Cell] = cells! {
+  //cell seed                      flows rate  rtt limit   end drops marks  hashes
+    20 2  "tail-drop"  "bbr"       1   10   40   17  12000    95     0  0x7062942374734104;
+    32 1  "tail-drop"  "bbr"      10   10   10    8   6000   413     0  0xa3f59cf1cff281a1;
+    32 2  "tail-drop"  "bbr"      10   10   10    8  12000   693     0  0x66aff568c0bb1cc2;
+    32 3  "tail-drop"  "bbr"      10   10   10    8   9000   641     0  0x42f5e29914e68d68;
+    40 1  "tail-drop"  "newreno"  50   10   10    8   6000  1094     0  0x2b32e03ac4458853;
+     3 1  "codel"      "bbr"      50   10   40   33  22000  4423     0  0x2d0067b7d40ab63f;
+     3 3  "codel"      "bbr"      50   10   40   33   6000  1912     0  0xabe186ce587554c2;
+    34 1  "codel"      "newreno"  50   10  100  333  10000   875     0  0x32953765b39761e0;
+    37 1  "codel"      "cubic"    10  100   40  333   1500  1021     0  0x65c44c97d32fc2e5;
+    50 2  "fq-codel"   "newreno"  10   10  100   83  15000   160     0  0x5a363fb18480d062;
+    61 1  "fq-codel"   "dctcp"    10   10   40  133   6000     0  1891  0x7030342544b3ebac;
+     9 1  "pie"        "cubic"    10   10  100   83  12000  1040     0  0xb78c3ad4122a50f3;
+    18 1  "pie"        "bbr"      50   10   10   33   5000  1533     0  0xa97b263139352d1c;
+    23 1  "pie"        "dctcp"    50  100  100  833   1000  1851    93  0x46227354db44e582;
+    24 1  "pie"        "newreno"   1   10   40   33  20000    43     0  0x9eae3042b6982b42;
+    48 1  "pie"        "vegas"    10   10  100   83  12000   179     0  0x8cf16a471f7b04cc;
+    11 1  "red"        "vegas"    50   10   10    8   4000   906     0  0xbf0e4e2ce9c34573;
+    19 1  "red"        "dctcp"    10  100   40  333   1000     0   796  0xf5256b5545352363;
+    33 1  "red"        "bbr"       1   10  100   83   6000   192     0  0xdc740f95427a5f27;
+    56 1  "red"        "cubic"    50  100  100  833   2000  1054     0  0x831b1f3b379cbf73;
+};
 
 #[test]
-fn every_drop_is_that_of_ns3() {
+fn every_drop_and_mark_is_that_of_ns3() {
     for cell in CELLS {
         let scenario = Scenario::parse("cell", &text(cell), &[]).unwrap_or_else(|error| panic!("{error}"));
         let mut simulation = build(&scenario, &Files::default()).unwrap().simulation;
-        let mut drops = Drops::default();
-        simulation.run_until(Nanos(cell.end * 1_000_000), &mut drops);
+        let mut told = Told::default();
+        simulation.run_until(Nanos(cell.end * 1_000_000), &mut told);
         let place = (cell.number, cell.seed);
-        assert_eq!((place, drops.count, drops.hashes), (place, cell.drops, cell.hashes));
+        assert_eq!((place, told.drops, told.marks), (place, cell.drops, cell.marks));
+        assert_eq!((place, told.hashes), (place, cell.hashes), "as many, but others");
     }
 }
 
 #[derive(Default)]
-struct Drops {
-    count: u64,
+struct Told {
+    drops: u64,
+    marks: u64,
     hashes: u64,
 }
 
-impl Observer for Drops {
-    fn dropped(&mut self, _link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+impl Told {
+    /// FNV-1a of three numbers.
+    fn add(&mut self, numbers: [u64; 3]) {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        let seq = headers.tcp.as_ref().map_or(0, |segment| segment.seq);
-        for number in [dropped.at.0, u64::from(packet.number), seq] {
-            for byte in number.to_le_bytes() {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
+        for byte in numbers.into_iter().flat_map(u64::to_le_bytes) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        self.count += 1;
         self.hashes = self.hashes.wrapping_add(hash);
+    }
+}
+
+impl Observer for Told {
+    fn dropped(&mut self, _link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        self.drops += 1;
+        self.add([dropped.at.0, packet.number.into(), headers.tcp.as_ref().map_or(0, |segment| segment.seq)]);
+    }
+
+    fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+        self.marks += 1;
+        self.add([now.0, packet.number.into(), packet.bytes.into()]);
     }
 }
 
 /// As `bench/ns3/scenario.py` writes it.
 fn text(cell: &Cell) -> String {
-    let Cell { seed, discipline, control, rate, rtt, limit, .. } = cell;
+    let Cell { seed, control, rate, rtt, limit, .. } = cell;
     // 4 s of the bottleneck, and four times what path and queue hold.
     let window = rate * 500_000 + 500 * rate * rtt + 6_000 * limit;
     let mut text = format!(
-        "profile = \"ns3\"\nseed = {seed}\nduration = \"60s\"\n[stack]\nreceive-window = {window}\nsend-buffer = {window}\n\
-         [link]\nrate = \"{rate}mbps\"\ndelay = \"{}us\"\nlimit = \"{limit}packets\"\noverhead = \"2B\"\n\
-         [link.discipline.{discipline}\n[access]\nrate = \"{}mbps\"\ndelay = \"{}us\"\n",
-        rtt * 250,
-        10 * rate,
-        rtt * 125
+        "profile = \"ns3\"\nseed = {seed}\nduration = \"60s\"\n\n[stack]\nreceive-window = {window}\n\
+         send-buffer = {window}\n\n[link]\nrate = \"{rate}000000bps\"\ndelay = \"{}ns\"\nlimit = \"{limit}packets\"\n\
+         overhead = \"2B\"\n{}\n\n[access]\nrate = \"{}000000bps\"\ndelay = \"{}ns\"\n",
+        rtt * 250_000,
+        discipline(cell),
+        (10 * rate).max(100),
+        rtt * 125_000
     );
     for flow in 0..cell.flows {
         let start = flow * 10_000_000 + splitmix(seed * 1_000_003 + flow) % 10_000_000;
@@ -80,9 +140,41 @@ fn text(cell: &Cell) -> String {
             "bbr" => format!("{{ bbr = {{ draws = {{ ns3 = {{ run = {seed} }} }} }} }}"),
             other => format!("\"{other}\""),
         };
-        write!(text, "[[flows]]\nstart = \"{start}ns\"\ntcp = {tcp}\n").unwrap();
+        write!(text, "\n[[flows]]\nstart = \"{start}ns\"\ntcp = {tcp}\n").unwrap();
     }
     text
+}
+
+/// The lines of `[link.discipline...]`.
+fn discipline(cell: &Cell) -> String {
+    let Cell { seed, discipline, rate, rtt, .. } = cell;
+    let ecn = cell.control == "dctcp";
+    // DCTCP's K is a seventh of what the path holds, in packets of 1500 bytes.
+    let threshold = (rate * rtt).div_ceil(84).max(2);
+    let ce = if ecn { format!("\nce-threshold = \"{}ns\"", threshold * 12_000_000 / rate) } else { String::new() };
+    let draws = format!("draws = {{ ns3 = {{ run = {seed} }} }}");
+    let lines = match *discipline {
+        "tail-drop" => String::new(),
+        "codel" => format!("\nflavour = \"ns3\"\necn = {ecn}{ce}"),
+        "fq-codel" => {
+            format!("\nflavour = \"ns3\"\necn = {ecn}{ce}\nquantum = \"1502B\"\nplacement = \"number\"\nqueues = 1019")
+        }
+        "pie" => format!(
+            "\nfirst-update = \"0ns\"\nderandomise = false\nburst = \"ns3\"\n\
+             short-queue = {{ packets = {{ count = 2 }} }}\nmark-below = {}\n{draws}",
+            if ecn { "0.1" } else { "\"none\"" }
+        ),
+        "red" if ecn => format!(
+            "\nmean-packet = \"1500B\"\necn = true\n{draws}\nhard-drop = false\ngentle = false\nweight = 1.0\n\
+             thresholds = {{ min = {threshold}.0, max = {threshold}.0 }}"
+        ),
+        "red" => format!(
+            "\nmean-packet = \"1500B\"\necn = false\n{draws}\nweight = 0.002\nmax-probability = 0.02\n\
+             thresholds = {{ min = 5.0, max = 15.0 }}"
+        ),
+        other => panic!("no discipline of the comparison: {other}"),
+    };
+    format!("[link.discipline.{discipline}]{lines}")
 }
 
 /// One step of Vigna's splitmix64.
@@ -92,97 +184,3 @@ fn splitmix(number: u64) -> u64 {
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
-
-const CELLS: &[Cell] = &[
-    Cell {
-        number: 32,
-        seed: 1,
-        discipline: "tail-drop]",
-        control: "bbr",
-        flows: 10,
-        rate: 10,
-        rtt: 10,
-        limit: 8,
-        end: 6000,
-        drops: 413,
-        hashes: 0xa3f59cf1cff281a1,
-    },
-    Cell {
-        number: 32,
-        seed: 2,
-        discipline: "tail-drop]",
-        control: "bbr",
-        flows: 10,
-        rate: 10,
-        rtt: 10,
-        limit: 8,
-        end: 12000,
-        drops: 693,
-        hashes: 0x66aff568c0bb1cc2,
-    },
-    Cell {
-        number: 32,
-        seed: 3,
-        discipline: "tail-drop]",
-        control: "bbr",
-        flows: 10,
-        rate: 10,
-        rtt: 10,
-        limit: 8,
-        end: 9000,
-        drops: 641,
-        hashes: 0x42f5e29914e68d68,
-    },
-    Cell {
-        number: 3,
-        seed: 1,
-        discipline: CODEL,
-        control: "bbr",
-        flows: 50,
-        rate: 10,
-        rtt: 40,
-        limit: 33,
-        end: 22000,
-        drops: 4423,
-        hashes: 0x2d0067b7d40ab63f,
-    },
-    Cell {
-        number: 3,
-        seed: 3,
-        discipline: CODEL,
-        control: "bbr",
-        flows: 50,
-        rate: 10,
-        rtt: 40,
-        limit: 33,
-        end: 6000,
-        drops: 1912,
-        hashes: 0xabe186ce587554c2,
-    },
-    Cell {
-        number: 37,
-        seed: 1,
-        discipline: CODEL,
-        control: "cubic",
-        flows: 10,
-        rate: 100,
-        rtt: 40,
-        limit: 333,
-        end: 1500,
-        drops: 1021,
-        hashes: 0x65c44c97d32fc2e5,
-    },
-    Cell {
-        number: 20,
-        seed: 2,
-        discipline: "tail-drop]",
-        control: "bbr",
-        flows: 1,
-        rate: 10,
-        rtt: 40,
-        limit: 17,
-        end: 12000,
-        drops: 95,
-        hashes: 0x7062942374734104,
-    },
-];
