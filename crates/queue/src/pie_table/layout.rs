@@ -9,9 +9,9 @@ use queuescope_wire::Nanos;
 pub enum PieTableLayout {
     /// As section VI.D states it: each microsecond from -10 to 10 and two microseconds elsewhere for the distance to
     /// the target; three microseconds for the change of the delay; 0 a range of its own in both. A range's middle
-    /// stands for it. Where the paper leaves it open: ranges are filled from the low end of each part, so that the last
-    /// of a part may be shorter; and the outermost ranges reach to the ends of 16 bits, so that no difference is
-    /// without one.
+    /// stands for it. Where the paper leaves it open: ranges are filled outward from 0, so that those of a rise and of as
+    /// large a fall mirror each other, and the outermost may be shorter; and they reach to the ends of 16 bits, so that no
+    /// difference is without one.
     #[default]
     AsStated,
     /// As the published scripts fill it: each microsecond from -9 to 9 and two elsewhere, -125 to 455; four
@@ -133,11 +133,11 @@ fn stated(target: Nanos, max_delay: Nanos) -> (RangeLookup, RangeLookup) {
     let (target, most) = (micros(target), micros(max_delay));
     let (low, high) = (-target, most.saturating_sub(target).max(0));
     let mut distance = Vec::new();
-    fill(&mut distance, low, -11, 2);
+    fill_down(&mut distance, low, -11, 2);
     fill(&mut distance, low.max(-10), high.min(10), 1);
     fill(&mut distance, 11, high, 2);
     let mut change = Vec::new();
-    fill(&mut change, -most, -1, 3);
+    fill_down(&mut change, -most, -1, 3);
     fill(&mut change, 0, 0, 1);
     fill(&mut change, 1, most, 3);
     let reach_out = |ranges: Vec<PieRange>| {
@@ -170,6 +170,13 @@ fn fill(ranges: &mut Vec<PieRange>, low: i16, high: i16, width: i16) {
     }
 }
 
+/// The same from `high` down: the lowest may be shorter.
+fn fill_down(ranges: &mut Vec<PieRange>, low: i16, high: i16, width: i16) {
+    let shorter = (high - low + 1).max(0) % width;
+    fill(ranges, low, low + shorter - 1, width);
+    fill(ranges, low + shorter, high, width);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,9 +192,26 @@ mod tests {
         assert_eq!(table.size(), 87_770);
         assert!(table.change_ranges().contains(&PieRange { low: 0, high: 0 }));
         assert!(table.distance_ranges().contains(&PieRange { low: 0, high: 0 }));
-        assert_eq!(table.distance_ranges()[0], PieRange { low: -125, high: -124 });
+        assert_eq!(table.distance_ranges()[..2], [(-125, -125), (-124, -123)].map(|(low, high)| PieRange { low, high }));
         assert_eq!(table.distance_ranges().last(), Some(&PieRange { low: 375, high: 375 }));
         assert_eq!(table.change_ranges().last(), Some(&PieRange { low: 499, high: 500 }));
+    }
+
+    /// Or a delay that goes up and down by a microsecond drives the probability.
+    #[test]
+    fn what_a_rise_adds_as_large_a_fall_takes_away() {
+        for most in 490..510 {
+            let gains = PieGains::tofino();
+            let table = PieUpdateTable::new(PieTableLayout::AsStated, gains, Nanos(125_000), Nanos(most * 1000));
+            let mirrored = table.change_ranges().iter().rev().map(|range| PieRange { low: -range.high, high: -range.low });
+            assert_eq!(table.change_ranges(), mirrored.collect::<Vec<_>>());
+            let value = |step: PieStep| i64::from(step.change) * if step.increase { 1 } else { -1 };
+            for change in 1..=most as i16 {
+                // Each is rounded.
+                let left = value(table.step(0, change)) + value(table.step(0, -change));
+                assert!(left.abs() <= 1, "{change}: {left}");
+            }
+        }
     }
 
     #[test]
@@ -227,10 +251,10 @@ mod tests {
     #[test]
     fn entries_are_the_gains_times_what_stands_for_the_ranges() {
         let stated = table(PieTableLayout::AsStated);
-        // 503.3168 * 375 + 676 205.7 * 0 and 503.3168 * -124.5 + 676 205.7 * -2 (of -3 .. -1, whose middle is -2).
+        // 503.3168 * 375 + 676 205.7 * 0 and 503.3168 * -125 + 676 205.7 * -2 (of -3 .. -1, whose middle is -2).
         assert_eq!(stated.step(375, 0), PieStep { change: 188_744, increase: true });
-        assert_eq!(stated.change_ranges()[166], PieRange { low: -2, high: -1 });
-        assert_eq!(stated.step(-125, -1), PieStep { change: 1_076_971, increase: false });
+        assert_eq!(stated.change_ranges()[166], PieRange { low: -3, high: -1 });
+        assert_eq!(stated.step(-125, -1), PieStep { change: 1_415_326, increase: false });
         let published = table(PieTableLayout::AsPublished);
         // 363 is in 362 ..= 363: 363 + 181 = 544 stands for it. -125 is in -125 ..= -124: -124 - 62.5 = -186.5.
         assert_eq!(published.step(363, 0), PieStep { change: 273_804, increase: true });
