@@ -69,11 +69,17 @@ function figureWords(mean, show) {
   return `${show(mean.mean)}${half}`;
 }
 
-// Units of a scenario's values, by what they are units of.
+// Units of a scenario's values in lower case, by what they are units of.
+const BITS = ['bps', 'bit', 'b/s', 'bit/s', 'bits/s'];
 const UNITS = {
-  time: { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9 },
-  rate: { bps: 1, kbps: 1e3, mbps: 1e6, gbps: 1e9, tbps: 1e12 },
-  size: { b: 1, byte: 1, bytes: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 },
+  time: { ns: 1, us: 1e3, '\u00b5s': 1e3, '\u03bcs': 1e3, ms: 1e6, s: 1e9, sec: 1e9, min: 60e9 },
+  rate: Object.fromEntries(['', 'k', 'm', 'g', 't'].flatMap((k, n) => BITS.map((unit) => [k + unit, 1000 ** n]))),
+  size: {
+    b: 1, byte: 1, bytes: 1,
+    k: 1e3, m: 1e6, g: 1e9,
+    kb: 1e3, mb: 1e6, gb: 1e9,
+    kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3,
+  },
   packets: { p: 1, pkt: 1, pkts: 1, packet: 1, packets: 1 },
   bdp: { bdp: 1 },
   share: { '%': 0.01 },
@@ -103,17 +109,22 @@ function ticksOf(kind) {
   };
 }
 
-/** Values as numbers of one kind; null if they are names. */
+// A number as a scenario has it, and its unit.
+const QUANTITY = /^([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:e[+-]?\d+)?)\s*([a-z\u00b5\u03bc%/]*)$/i;
+
+/** Values as numbers of one kind; null if they are names. A bare 0 is of the kind of the others. */
 function measured(values) {
   const read = values.map((value) => {
-    const [, digits, unit] = /^([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-zµ%]*)$/i.exec(value.trim()) ?? [];
+    const [, digits, unit] = QUANTITY.exec(value.trim()) ?? [];
     if (digits === undefined) return null;
     const kind = Object.keys(UNITS).find((name) => Object.hasOwn(UNITS[name], unit.toLowerCase()));
     if (!kind) return null;
     return { kind, value: Number(digits.replaceAll('_', '')) * UNITS[kind][unit.toLowerCase()] };
   });
-  if (read.some((one) => one === null || one.kind !== read[0].kind || !Number.isFinite(one.value))) return null;
-  return { kind: read[0].kind, numbers: read.map((one) => one.value) };
+  if (read.some((one) => one === null || !Number.isFinite(one.value))) return null;
+  const { kind } = read.find((one) => one.kind !== 'count') ?? read[0];
+  if (read.some((one) => one.kind !== kind && !(one.kind === 'count' && one.value === 0))) return null;
+  return { kind, numbers: read.map((one) => one.value) };
 }
 
 /** What was swept as an axis: of numbers, or of names one beside the other. */

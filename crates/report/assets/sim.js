@@ -1,8 +1,8 @@
 // A simulation: what was simulated, what became of its links, groups and flows, and how to run it again.
 
 /**
- * What is told of the queue whose number is in the address, with the simulation; the first, if none is. `queues` has the
- * `names` of the links behind all of them, and `which` this is.
+ * What is told of the queue whose number is in the address, with the simulation; the first, if no queue has it.
+ * `queues` has the `names` of the links behind all of them, and `which` this is.
  */
 function chosenQueue(data) {
   const { sim, input, others } = data;
@@ -10,7 +10,8 @@ function chosenQueue(data) {
   const other = others[wanted - 1];
   const queues = { names: [sim.meter, ...others.map((entry) => entry.link)], which: other ? wanted : 0 };
   if (!other) return { ...data, queues };
-  return { ...other.report, sim: { ...sim, meter: other.link }, input: { ...other.report.input, name: input.name }, queues };
+  const told = other.report;
+  return { ...told, sim: { ...sim, meter: other.link }, input: { ...told.input, name: input.name }, queues };
 }
 
 /** The sections of a simulation, and its charts. */
@@ -188,7 +189,13 @@ function linkGroups(links) {
     'Groups of flows at the links',
     rows,
     [
-      { key: 'group', title: 'Group', value: (row) => row.name, up: true, cell: (row) => named(row.name, `at ${row.link}`) },
+      {
+        key: 'group',
+        title: 'Group',
+        value: (row) => row.name,
+        up: true,
+        cell: (row) => named(row.name, `at ${row.link}`),
+      },
       { key: 'sent', title: 'Packets', value: (row) => row.sojourn.count, show: (row) => count(row.sojourn.count) },
       figure('Mean delay', (times) => times.mean_ns),
       figure('95 %', (times) => times.p95_ns, { label: '95 % under' }),

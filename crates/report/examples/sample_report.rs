@@ -1,7 +1,7 @@
 //! Writes a made-up report as a page, to look at: `cargo run -p queuescope-report --example sample_report page.html [kind]`.
 //!
 //! Kinds: `usual`, `calm`, `many`, `empty`, `without-rate`, `hostile`, `simulated`,
-//! `nothing-simulated`.
+//! `nothing-simulated`, `two-queues`.
 
 #[path = "../tests/common/sample.rs"]
 #[allow(missing_docs, reason = "shared with the tests")]
@@ -14,7 +14,8 @@ fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
         eprintln!(
-            "usage: sample_report PAGE.html [usual|calm|many|empty|without-rate|hostile|simulated|nothing-simulated]"
+            "usage: sample_report PAGE.html \
+             [usual|calm|many|empty|without-rate|hostile|simulated|nothing-simulated|two-queues]"
         );
         std::process::exit(2);
     };

@@ -1,22 +1,17 @@
 //! The page in a real browser: it draws without an error, and the address of a burst brings up its culprits.
 //! Skipped, with a notice, where there is no chromium.
 
-#[path = "common/plotted.rs"]
-mod plotted;
+#[path = "common/browser.rs"]
+#[allow(missing_docs, reason = "shared with the plots of sweeps")]
+mod browser;
 #[path = "common/sample.rs"]
 #[allow(missing_docs, reason = "shared with the example")]
 mod sample;
-#[path = "common/swept.rs"]
-mod swept;
 
-use queuescope_report::{
-    html,
-    model::{Report, Sweep},
-};
-use std::fs::File;
-use std::io::Write;
+use browser::{opened, root, sound, strings, text, told, unescaped, words};
+use queuescope_report::html;
+use queuescope_report::model::Report;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 /// The panels of some bursts of the usual report, after their filter was pressed in the last; none without a browser.
@@ -33,7 +28,7 @@ static PANELS: LazyLock<Option<Vec<String>>> = LazyLock::new(|| {
         for (const panel of shown) document.body.append(document.createElement('hr'), panel);
     })()";
     let directory = tempfile::tempdir().unwrap();
-    let page = page(&sample::usual(), steps, directory.path(), "page.html");
+    let page = page(&sample::usual(), steps, directory.path(), "page");
     let dom = sound(&opened(directory.path(), &page, "")?);
     assert!(dom.contains("<canvas"), "the chart is drawn");
     // They come back as text, with the markup of the page written as entities.
@@ -115,7 +110,7 @@ fn a_command_to_copy_does_only_what_it_says() {
     ];
     let pages = names.map(|(name, _)| {
         report.input.name = name.into();
-        (page(&report, tell, directory.path(), &format!("{}.html", name.len())), 400)
+        (page(&report, tell, directory.path(), &name.len().to_string()), 400)
     });
     let Some(commands) = told(directory.path(), &pages) else { return };
     for (_, word) in names {
@@ -127,7 +122,7 @@ fn a_command_to_copy_does_only_what_it_says() {
 /// What a page of a simulation shows, and does when asked to; none without a browser.
 static LOOK: LazyLock<Option<serde_json::Value>> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
-    let page = page(&sample::simulated(), include_str!("common/look.js"), directory.path(), "page.html");
+    let page = page(&sample::simulated(), include_str!("common/look.js"), directory.path(), "page");
     let told = told(directory.path(), &[(page, 1280)])?;
     let told: serde_json::Value = serde_json::from_str(&told[0]).unwrap();
     assert_eq!(told["errors"], "");
@@ -140,10 +135,6 @@ fn row(table: &serde_json::Value, name: &str) -> Vec<String> {
         row.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap().replace('\u{202f}', " ")).collect()
     };
     table.as_array().unwrap().iter().map(cells).find(|row| row[0].starts_with(name)).expect("such a row")
-}
-
-fn text(value: &serde_json::Value) -> String {
-    value.as_str().unwrap().replace('\u{202f}', " ")
 }
 
 #[test]
@@ -198,7 +189,6 @@ fn flows_of_a_simulation_are_sorted() {
 fn a_simulation_is_drawn_over_time() {
     let Some(look) = &*LOOK else { return };
     let sim = sample::simulated().sim.unwrap();
-    let strings = |value: &serde_json::Value| -> Vec<String> { value.as_array().unwrap().iter().map(text).collect() };
     let [first, chosen] = [0, 1].map(|at| strings(&look["panels"][at]));
     let deepest = sim.samples.iter().map(|sample| sample.links[0].backlog_bytes).max().unwrap();
     let longest = deepest as f64 * 8e3 / sim.links[0].rate_bps as f64;
@@ -247,7 +237,7 @@ fn nothing_is_wider_than_the_page() {
                 parent.postMessage(`{kind} at ${{innerWidth}}: ${{chart}}, ${{scrollWidth - clientWidth}} too wide`, '*');
             }}, 500)"
         );
-        let page = page(&report, &tell, directory.path(), &format!("{kind}.html"));
+        let page = page(&report, &tell, directory.path(), kind);
         pages.extend([360, 700, 1920].map(|width| (page.clone(), width)));
     }
     let Some(told) = told(directory.path(), &pages) else { return };
@@ -264,10 +254,8 @@ fn every_kind_of_report_is_drawn_without_an_error() {
         format!("setTimeout(() => parent.postMessage(`{kind}\n${{document.documentElement.outerHTML}}`, '*'), 500)")
     };
     let reports = sample::all();
-    let pages: Vec<_> = reports
-        .iter()
-        .map(|(kind, report)| (page(report, &tell(kind), directory.path(), &format!("{kind}.html")), 1280))
-        .collect();
+    let pages: Vec<_> =
+        reports.iter().map(|(kind, report)| (page(report, &tell(kind), directory.path(), kind), 1280)).collect();
     let Some(told) = told(directory.path(), &pages) else { return };
     for (kind, report) in reports {
         let dom =
@@ -296,10 +284,12 @@ fn every_kind_of_report_is_drawn_without_an_error() {
 #[test]
 fn a_page_of_several_queues_shows_the_one_that_is_chosen() {
     let directory = tempfile::tempdir().unwrap();
-    let page = page(&sample::two_queues(), "", directory.path(), "queues.html");
-    for (address, verdict, current) in
-        [("", "The queue of bottleneck", "bottleneck"), ("?queue=1", "way back stayed calm", "way back")]
-    {
+    let page = page(&sample::two_queues(), "", directory.path(), "queues");
+    let (first, second) = (("The queue of bottleneck", "bottleneck"), ("way back stayed calm", "way back"));
+    // A number that no queue has is that of the first.
+    let addresses =
+        [("", first), ("?queue=1", second), ("?queue=99", first), ("?queue=-1", first), ("?queue=NaN", first)];
+    for (address, (verdict, current)) in addresses {
         let Some(dom) = opened(directory.path(), &page, address) else { return };
         let dom = sound(&dom);
         let body = dom.split_once("<main").expect("a body").1;
@@ -312,300 +302,7 @@ fn a_page_of_several_queues_shows_the_one_that_is_chosen() {
     }
 }
 
-#[test]
-fn a_sweep_is_drawn_whatever_its_names() {
-    let directory = tempfile::tempdir().unwrap();
-    let tell = "setTimeout(() => {
-        const { scrollWidth, clientWidth, outerHTML } = document.documentElement;
-        document.querySelector('.sorts th:nth-child(5) button').click();
-        const order = [...document.querySelectorAll('.sorts')][0].innerText;
-        parent.postMessage(`${scrollWidth - clientWidth} too wide\n${order}\n${outerHTML}`, '*');
-    }, 500)";
-    let mut pages = Vec::new();
-    for (kind, sweep) in [("sweep", swept::sweep()), ("hostile", swept::hostile())] {
-        let path = sweep_page(&sweep, tell, directory.path(), kind);
-        pages.extend([360, 1280].map(|width| (path.clone(), width)));
-    }
-    let Some(told) = told(directory.path(), &pages) else { return };
-    for dom in told {
-        assert!(dom.starts_with("0 too wide\n"), "{}", dom.lines().next().unwrap_or_default());
-        let body = sound(&dom);
-        let body = body.split_once("<main").expect("a body").1;
-        assert!(!body.contains("<img"), "a name became an element");
-        assert!(!body.contains("NaN") && !body.contains(">undefined<"));
-        assert!(body.contains("Flow completion times") && body.contains("1 of 3 seeds"));
-        // The longest delay first, once its column was pressed.
-        let place = |delay| dom.find(delay).unwrap_or_else(|| panic!("no {delay}"));
-        assert!(place("49.4") < place("12.3\u{202f}ms"));
-    }
-}
-
-/// What the plots of a sweep show, and do when asked to; none without a browser.
-static PLOTS: LazyLock<Option<serde_json::Value>> = LazyLock::new(|| {
-    let directory = tempfile::tempdir().unwrap();
-    let page = sweep_page(&plotted::plotted(), include_str!("common/plots.js"), directory.path(), "plots");
-    let told = told(directory.path(), &[(page, 1280)])?;
-    let told: serde_json::Value = serde_json::from_str(&told[0]).unwrap();
-    assert_eq!(told["errors"], "");
-    Some(told)
-});
-
-fn strings(value: &serde_json::Value) -> Vec<String> {
-    value.as_array().unwrap_or_else(|| panic!("a list: {value}")).iter().map(text).collect()
-}
-
-/// Points of a line: where they are, across and down, and what is said of them.
-fn points(value: &serde_json::Value) -> Vec<(f64, f64, Vec<String>)> {
-    let point = |point: &serde_json::Value| {
-        let words = point.as_array().unwrap()[2..].iter().map(text).collect();
-        (point[0].as_f64().unwrap(), point[1].as_f64().unwrap(), words)
-    };
-    value.as_array().unwrap().iter().map(point).collect()
-}
-
-#[test]
-fn plots_of_a_sweep_say_what_they_are() {
-    let Some(plots) = &*PLOTS else { return };
-    let titles = ["A figure against what was swept", "Two figures against each other"];
-    assert_eq!(strings(&plots["sections"])[..2], titles);
-    // The longest list of numbers is the axis, names are lines, the rest are panels.
-    let chosen = &plots["first"][0];
-    assert_eq!(chosen["against-across"], "parameter-1");
-    assert_eq!([&chosen["against-parameter-2"], &chosen["against-parameter-0"]], ["lines", "panels"]);
-    assert_eq!([&chosen["scatter-parameter-2"], &chosen["scatter-parameter-0"]], ["lines", "alike"]);
-    let names = ["tail-drop", "codel", "{ pie = { ecn = true } }"];
-    assert_eq!(strings(&plots["first"][3]), names);
-    assert_eq!(strings(&plots["first"][2]), ["link.rate 1mbps ", "link.rate 10000kbps ", "link.rate 0.1gbps "]);
-    let captions = strings(&plots["first"][1]);
-    let first = "Mean delay against flows.calls.count. Whiskers are 95 % confidence intervals over the seeds. \
-                 1 combination is not here. 1 combination has no such figure.";
-    assert_eq!(captions[0], first);
-    assert!(captions[1].starts_with("Mean delay against goodput. Whiskers "), "{captions:?}");
-    assert!(captions[1].contains("The axis of goodput is logarithmic."), "{captions:?}");
-    assert_eq!(strings(&plots["axes"]), ["Mean delay", "flows.calls.count", "Mean delay", "Goodput"]);
-    // Figures that no combination has are not offered.
-    assert_eq!(strings(&plots["offered"]), ["Goodput", "Utilisation", "Mean delay", "Drop rate", "Mark rate"]);
-    let roles = ["a line for each", "a panel for each", "only tail-drop", "only codel"];
-    assert_eq!(strings(&plots["roles"])[..4], roles);
-    for (label, caption) in strings(&plots["labels"]).iter().zip(["Mean delay against ", "Mean delay against goodput."])
-    {
-        assert!(label.starts_with(caption) && label.ends_with(" The table below has all of it."), "{label}");
-    }
-    let announced = strings(&plots["announced"]);
-    assert_eq!(announced[0], "flows.calls.count: a line for each.");
-    assert!(
-        announced[1].contains("Mean delay, ") && announced[1].contains("link.discipline, tail-drop"),
-        "{announced:?}"
-    );
-}
-
-#[test]
-fn numbers_of_a_sweep_stand_where_they_are() {
-    let Some(plots) = &*PLOTS else { return };
-    // From 1 to 100 Mb/s, in three units: each ten times the one before.
-    let log = points(&plots["log"]);
-    let rates: Vec<_> = log.iter().map(|(.., words)| words[1].as_str()).collect();
-    assert_eq!(rates, ["1mbps", "10000kbps", "0.1gbps"]);
-    let [near, far] = [log[1].0 - log[0].0, log[2].0 - log[1].0];
-    assert!(near > 100.0 && (near - far).abs() < 1.0, "{near} and {far}");
-    // Numbers of flows, which span less, and delays: both from their differences.
-    let linear = points(&plots["linear"][0]);
-    let words: Vec<_> = linear.iter().map(|(.., words)| format!("{} {}", words[0], words[2])).collect();
-    assert_eq!(words, ["1.00 ms ± 500 µs 10", "2.00 ms ± 1.00 ms 20", "3.00 ms ± 1.50 ms 40", "4.00 ms ± 2.00 ms 50"]);
-    let across = (linear[3].0 - linear[0].0) / 40.0;
-    let up = (linear[0].1 - linear[3].1) / 3.0;
-    assert!(across > 10.0 && up > 5.0);
-    for ((x, y, words), (flows, delay)) in linear.iter().zip([(10.0, 1.0), (20.0, 2.0), (40.0, 3.0), (50.0, 4.0)]) {
-        assert!((x - linear[0].0 - across * (flows - 10.0)).abs() < 0.5, "{words:?}");
-        assert!((linear[0].1 - y - up * (delay - 1.0)).abs() < 0.5, "{words:?}");
-    }
-    // A combination that is missing has no point; the others of its line stay where they are.
-    let third = points(&plots["linear"][1]);
-    let words: Vec<_> = third.iter().map(|(.., words)| format!("{} {}", words[2], words[3])).collect();
-    assert_eq!(words, ["10 { pie = { ecn = true } }", "40 { pie = { ecn = true } }", "50 { pie = { ecn = true } }"]);
-    assert!((third[2].0 - third[0].0 - 40.0 * across).abs() < 0.5);
-    assert!(strings(&plots["missing"])[0].ends_with("1 combination is not here."), "{}", plots["missing"]);
-    let none = (strings(&plots["none"][0]), points(&plots["none"][1]));
-    assert!(none.0[0].ends_with("1 combination has no such figure."), "{none:?}");
-    assert_eq!(none.1.len(), 3, "{none:?}");
-}
-
-#[test]
-fn whiskers_are_as_long_as_the_intervals() {
-    let Some(plots) = &*PLOTS else { return };
-    let whiskers = plots["whiskers"].as_array().unwrap();
-    assert_eq!(whiskers.len(), 4);
-    for whisker in whiskers {
-        assert_eq!(whisker, &serde_json::json!([true, true, false]), "near both ends, and beyond: {whiskers:?}");
-    }
-}
-
-#[test]
-fn lines_and_panels_of_a_sweep_are_chosen() {
-    let Some(plots) = &*PLOTS else { return };
-    assert_eq!(strings(&plots["hidden"][0]), ["tail-drop"]);
-    assert!(points(&plots["hidden"][1]).iter().all(|(.., words)| words[3] == "codel"), "{}", plots["hidden"]);
-    // Names stand one beside the other, at equal distances.
-    assert_eq!(plots["names"][0]["against-across"], "parameter-2");
-    let names = points(&plots["names"][1]);
-    assert!((names[2].0 - 2.0 * names[1].0 + names[0].0).abs() < 0.5, "{names:?}");
-    let panels = strings(&plots["panels"][0]);
-    assert_eq!((panels.len(), &plots["panels"][1]), (12, &serde_json::json!(12)));
-    assert_eq!(
-        [&panels[0], &panels[11]],
-        ["link.rate 1mbps flows.calls.count 10 ", "link.rate 0.1gbps flows.calls.count 50 "]
-    );
-    assert_eq!(strings(&plots["panels"][2]), Vec::<String>::new());
-    let lines = strings(&plots["lines"][0]);
-    assert_eq!((lines.len(), lines[4].as_str()), (12, "10000kbps, 10"));
-    assert_eq!(strings(&plots["lines"][1]), Vec::<String>::new());
-    let zero = strings(&plots["zero"]);
-    assert!(zero[0].contains("The axis of drop rate is logarithmic. A hollow point at its end is a 0."), "{zero:?}");
-    let close = strings(&plots["close"]);
-    assert!(close[0].contains("The axis of utilisation does not begin at 0."), "{close:?}");
-}
-
-#[test]
-fn a_point_tells_which_combination_it_is() {
-    let Some(plots) = &*PLOTS else { return };
-    let line = points(&plots["scatter"]);
-    assert_eq!(line.len(), 11, "one of the twelve has no delay");
-    let (.., last) = line.last().unwrap();
-    assert_eq!(last[1..], ["90 Mb/s ± 10 kb/s", "0.1gbps", "50", "tail-drop"]);
-    let [near, far] = [&plots["pointer"][0], &plots["pointer"][1]];
-    assert_eq!(near, plots["scatter"].as_array().unwrap().last().unwrap());
-    assert_ne!(far, near);
-}
-
-#[test]
-fn plots_of_a_sweep_can_be_read_in_light_and_dark() {
-    let Some(plots) = &*PLOTS else { return };
-    for theme in ["light", "dark"] {
-        let canvases = plots[theme].as_array().unwrap();
-        assert_eq!(canvases.len(), 2);
-        assert!(canvases.iter().all(|colours| colours.as_u64().unwrap() > 20), "{theme}: {canvases:?}");
-    }
-}
-
-#[test]
-fn a_sweep_is_plotted_if_there_is_something_to_compare() {
-    let directory = tempfile::tempdir().unwrap();
-    let few = plotted::few();
-    let mut pages = Vec::new();
-    for (kind, sweep, plots) in &few {
-        let tell = format!(
-            "setTimeout(() => {{
-                const {{ scrollWidth, clientWidth, outerHTML }} = document.documentElement;
-                const plots = document.querySelectorAll('.sweep-plot canvas').length;
-                const [few, wide] = [plots === {plots}, scrollWidth - clientWidth];
-                parent.postMessage(`{kind}: ${{few}}, ${{wide}} too wide\n${{outerHTML}}`, '*');
-            }}, 500)"
-        );
-        let page = sweep_page(sweep, &tell, directory.path(), kind);
-        pages.extend([360, 1280].map(|width| (page.clone(), width)));
-    }
-    let Some(told) = told(directory.path(), &pages) else { return };
-    for dom in told {
-        let (first, page) = dom.split_once('\n').unwrap();
-        assert!(first.ends_with(": true, 0 too wide"), "{first}");
-        let body = sound(page);
-        let body = body.split_once("<main").and_then(|(_, main)| main.split_once("</main>")).expect("a body").0;
-        assert!(!body.contains("NaN") && !body.contains("Infinity") && !body.contains(">undefined<"), "{first}");
-        // Ninety lines or panels would be a mess: a list has one value, of which there is something, until another is chosen.
-        let chosen =
-            [("many-lines", "only b { codel = { target = \"0ms\""), ("a-part", "only b { codel = { target = \"5ms\"")];
-        for (_, only) in chosen.iter().filter(|(kind, _)| first.starts_with(kind)) {
-            assert!(words(body).contains(only), "{only} in {first}");
-        }
-    }
-}
-
-/// Writes the page of a sweep, with `script` at its end.
-fn sweep_page(sweep: &Sweep, script: &str, directory: &Path, name: &str) -> PathBuf {
-    let path = directory.join(format!("{name}.html"));
-    let mut file = File::create(&path).unwrap();
-    html::write_sweep(sweep, &mut file).unwrap();
-    writeln!(file, "<script>{script}</script>").unwrap();
-    path
-}
-
-/// Writes the page, with `script` at its end.
+/// Writes the page of a report, with `script` at its end.
 fn page(report: &Report, script: &str, directory: &Path, name: &str) -> PathBuf {
-    let path = directory.join(name);
-    let mut file = File::create(&path).unwrap();
-    html::write(report, &mut file).unwrap();
-    writeln!(file, "<script>{script}</script>").unwrap();
-    path
-}
-
-/// What pages tell the one that they are frames of, at burst 1, each as wide as given.
-fn told(directory: &Path, pages: &[(PathBuf, u32)]) -> Option<Vec<String>> {
-    let frames: Vec<String> = pages
-        .iter()
-        .map(|(page, width)| {
-            format!("<iframe src='file://{}#burst-1' width={width} height=300></iframe>", page.display())
-        })
-        .collect();
-    let note = "onmessage = ({ data }) => document.body.append(document.createElement('hr'), data)";
-    let outer = directory.join("frames.html");
-    let style = "iframe { border: 0 }";
-    std::fs::write(&outer, format!("<body><script>{note}</script><style>{style}</style>{}", frames.concat())).unwrap();
-    let dom = opened(directory, &outer, "")?;
-    let told: Vec<String> =
-        dom.split("<hr>").skip(1).map(|text| unescaped(text.split("</body>").next().unwrap_or(text))).collect();
-    assert_eq!(told.len(), pages.len(), "every page tells something: {told:?}");
-    Some(told)
-}
-
-/// The browser of this machine, if there is one.
-static BROWSER: LazyLock<Option<&str>> = LazyLock::new(|| {
-    let works = |browser: &&str| {
-        let version = Command::new(browser).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        version.is_ok_and(|status| status.success())
-    };
-    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(works);
-    if browser.is_none() {
-        eprintln!("skipped: there is no chromium to look at the page with");
-    }
-    browser
-});
-
-/// What stands in a page once its scripts have run; none without a browser.
-fn opened(directory: &Path, page: &Path, fragment: &str) -> Option<String> {
-    let browser = (*BROWSER)?;
-    let output = Command::new(browser)
-        .args([
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--window-size=2000,2000",
-            "--virtual-time-budget=2000",
-        ])
-        .arg(format!("--user-data-dir={}", directory.join("profile").display()))
-        .arg("--dump-dom")
-        .arg(format!("file://{}{fragment}", page.display()))
-        .output()
-        .unwrap();
-    Some(String::from_utf8(output.stdout).unwrap())
-}
-
-/// A page whose scripts reached their end without an error.
-fn sound(dom: &str) -> String {
-    assert!(dom.contains("data-ready=\"true\""), "the script did not reach its end:\n{}", root(dom));
-    assert!(!dom.contains("data-errors"), "{}", root(dom));
-    dom.to_owned()
-}
-
-/// The opening tag, where the page notes its state.
-fn root(dom: &str) -> &str {
-    dom.lines().find(|line| line.contains("<html")).unwrap_or("no page at all")
-}
-
-/// The text of a piece of a page.
-fn words(html: &str) -> String {
-    unescaped(&html.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect::<String>())
-}
-
-fn unescaped(text: &str) -> String {
-    text.replace("&gt;", ">").replace("&lt;", "<").replace("&nbsp;", "\u{a0}").replace("&amp;", "&")
+    browser::page(|file| html::write(report, file), script, directory, name)
 }

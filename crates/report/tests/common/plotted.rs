@@ -70,6 +70,24 @@ pub fn plotted() -> Sweep {
     })
 }
 
+/// Sweeps of one list each, in the spellings that a scenario may have: what they are of, and what the values are.
+pub fn spelled() -> Vec<(&'static str, Sweep, Vec<f64>)> {
+    let lists: [(_, &[_]); 5] = [
+        ("sizes", &[("10k", 10e3), ("20 KB", 20e3), ("0.03M", 30e3), ("40_000 bytes", 40e3), ("64KiB", 65_536.0)]),
+        ("rates", &[("10mbit", 10.0), ("20 mb/s", 20.0), ("30Mbit/s", 30.0), ("0.04gbits/s", 40.0), ("90 MBPS", 90.0)]),
+        ("times", &[("0", 0.0), ("500ms", 0.5), ("1sec", 1.0), ("1.500_0 s", 1.5), ("0.05min", 3.0)]),
+        ("short-times", &[("1us", 1.0), ("2\u{b5}s", 2.0), ("4\u{3bc}s", 4.0), ("8000ns", 8.0)]),
+        // Sizes and rates are names beside each other: equally far apart.
+        ("names", &[("10k", 0.0), ("20kbps", 1.0), ("90kB", 2.0)]),
+    ];
+    let sweep = |values: &[(&str, f64)]| {
+        let words: Vec<_> = values.iter().map(|(word, _)| *word).collect();
+        of("spelled", vec![list("a", &words)], |_| Some(SweepFigures { goodput_bps: mean(1e6, 1e4), ..none() }))
+    };
+    let numbers = |values: &[(&str, f64)]| values.iter().map(|(_, number)| *number).collect();
+    lists.map(|(kind, values)| (kind, sweep(values), numbers(values))).into()
+}
+
 /// Sweeps by what they are, each with the number of plots that it is worth.
 pub fn few() -> Vec<(&'static str, Sweep, usize)> {
     let goodput = |_: &[usize]| Some(SweepFigures { goodput_bps: mean(1e6, 1e4), ..none() });
