@@ -141,7 +141,12 @@ choice! {
     QueueLength, "length of the queue", keys;
     "counted", "The true one; the program drops what does not fit into the buffer.",
         Self::Counted { buffer: 24 }, Self::Counted { buffer } => {
-            keys.within("buffer", buffer, 1..=1_000_000_000, "Packets that the queues hold together; the link's limit must be as much.");
+            keys.within(
+                "buffer",
+                buffer,
+                1..=1_000_000_000,
+                "Packets that the queues hold together; the link's limit must be as much.",
+            );
         };
     "register", "One that is refreshed only when a packet leaves (section 5.1).", Self::Register, Self::Register => {};
 }
