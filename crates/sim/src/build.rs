@@ -188,8 +188,8 @@ impl Builder<'_> {
         promised
     }
 
-    /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip time
-    /// is longer than the path's.
+    /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip
+    /// time is longer than the path's.
     fn hosts_of(&mut self, flows: &FlowGroup) -> Result<Vec<Pair>, BuildError> {
         let hosts = flows.hosts.unwrap_or(flows.count);
         let path = self.scenario.path_rtt(&self.network, &flows.from, &flows.to).unwrap_or(Nanos::ZERO);
