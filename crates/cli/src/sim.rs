@@ -100,7 +100,8 @@ fn simulate(
     Ok((report, outputs))
 }
 
-/// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs.
+/// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What
+/// the scenario asks of a link it asks also if only that link was asked for.
 fn metered(
     args: &Sim,
     scenario: &Scenario,
@@ -110,7 +111,7 @@ fn metered(
 ) -> Result<Meters> {
     let wanted = args.meter.as_deref();
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
-    let own = scenario.meters.first().filter(|_| wanted.is_none());
+    let own = links.iter().zip(&scenario.meters).find_map(|(watched, own)| (*watched == link).then_some(own));
     let first = Metered::new(args, simulation, (link, wanted != Some(NO_METER)), own, outputs)?;
     let others = links.iter().zip(&scenario.meters).skip(1).filter(|_| wanted.is_none());
     let others = others.map(|(link, own)| Metered::new(args, simulation, (*link, true), Some(own), Outputs::default()));

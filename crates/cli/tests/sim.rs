@@ -159,8 +159,8 @@ fn the_scenarios_run() {
     }
 }
 
-/// Each meter's own question is asked of its own link, unless the command line asks another; what it finds is what a run with
-/// this meter alone finds.
+/// Each meter's own question is asked of its own link, unless the command line asks another; what it finds is what a run
+/// with this meter alone finds, which asks the same.
 #[test]
 fn each_meter_of_a_scenario_is_heeded() {
     let folder = tempfile::tempdir().unwrap();
@@ -182,12 +182,20 @@ fn each_meter_of_a_scenario_is_heeded() {
     assert_eq!((queues.len(), &queues[0]["link"]), (1, &"bottleneck-back".into()));
     assert_eq!(number(&queues[0], "/setup/tau_ns"), 100_000);
     let summaries = kinds(&both, "summary");
-    let alone = of("--meter bottleneck-back --tau 100us");
+    let alone = of("--meter bottleneck-back");
+    assert_eq!(number(&alone[0], "/setup/tau_ns"), 100_000);
     assert_eq!(&summaries[1..], kinds(&alone, "summary"));
+    let alone = of("--meter bottleneck");
+    assert_eq!(&alone[0]["setup"], setup);
+    assert_eq!(&summaries[..1], kinds(&alone, "summary"));
+    assert!(kinds(&alone, "queue").is_empty());
     assert!(number(&summaries[1], "/packets") > 100 && summaries[0]["packets"] != summaries[1]["packets"]);
     let validator = jsonschema::validator_for(&schema()).unwrap();
     assert!(both.iter().all(|line| validator.is_valid(line)));
 
+    let asked = of("--meter bottleneck --tau 2ms --alpha 5% --by conn");
+    assert_eq!((number(&asked[0], "/setup/tau_ns"), asked[0]["setup"]["alpha"].as_f64()), (2_000_000, Some(0.05)));
+    assert_eq!(asked[0]["setup"]["granularities"], serde_json::json!(["conn"]));
     let asked = of("--tau 2ms --alpha 5% --by conn");
     for setup in [&asked[0]["setup"], &kinds(&asked, "queue")[0]["setup"]] {
         assert_eq!((number(setup, "/tau_ns"), &setup["granularities"]), (2_000_000, &serde_json::json!(["conn"])));

@@ -1,13 +1,14 @@
 //! Receive windows of ACKs are rewritten on their way back, so that each flow has no more than its share of the
 //! bottleneck in flight.
 //!
-//! The program sees data on the way to the port of a bottleneck and learns the flow; it sees the ACKs of that flow on the
-//! way to any other port, by [`Headers::reverse`], and lowers the window that they tell to `rate x base RTT / flows`, where
-//! rate and flows are those of the bottleneck that the data passes. A window is never raised. Its right edge is never moved back either: a receiver should not shrink its window (RFC 9293,
-//! section 3.8.6), so when shares become smaller, the edge stands still until acknowledgements have caught up.
+//! The program sees data on the way to the port of a bottleneck and learns the flow; it sees the ACKs of that flow on
+//! the way to any other port, by [`Headers::reverse`], and lowers the window that they tell to
+//! `rate x base RTT / flows`, where rate and flows are those of the bottleneck that the data passes. A window is never
+//! raised. Its right edge is never moved back either: a receiver should not shrink its window (RFC 9293, section
+//! 3.8.6), so when shares become smaller, the edge stands still until acknowledgements have caught up.
 //!
-//! Flows are kept in a table of fixed size, one to an entry found by hash. A flow whose entry is taken by another that is
-//! active is not bounded; it is counted, and it does count for nobody's share.
+//! Flows are kept in a table of fixed size, one to an entry found by hash. A flow whose entry is taken by another that
+//! is active is not bounded; it is counted, and it does count for nobody's share.
 
 use crate::hash_to_queues::{digest, reduce};
 use crate::{Egress, Headers, Ingress, Outlet, Pipeline, Port, Sink, TailDropParams};
@@ -17,7 +18,8 @@ use queuescope_wire::{ByteCount, Departure, FlowId, Nanos, Packet};
 /// How receive windows are bounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckWindowParams {
-    /// The ports behind which bottlenecks are: data comes to them, and the rate of each one's link is shared by its flows.
+    /// The ports behind which bottlenecks are: data comes to them, and the rate of each one's link is shared by its
+    /// flows.
     pub bottlenecks: Vec<Port>,
     /// The round-trip time without queues, whichever bottleneck.
     pub base_rtt: Nanos,

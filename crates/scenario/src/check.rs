@@ -254,7 +254,8 @@ fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
             }
             Some(PipelineParams::ConQuestAqm(params)) => {
                 for (n, change) in params.changes.iter().enumerate() {
-                    changes(scenario, &format!("{path}.pipeline.conquest-aqm.changes.{n}.at"), change.at, findings);
+                    let key = format!("pipeline.conquest-aqm.changes.{n}.at");
+                    changes(scenario, &path_of(findings, &path, &key), change.at, findings);
                 }
             }
             _ => {}
@@ -290,14 +291,19 @@ fn holds(scenario: &Scenario, (path, link): (&str, &Link), rtt: Nanos, buffer: u
     });
 }
 
-/// Where the value of a link's key stands, or the nearest one around it: at the link, or else in `[link]`.
+/// Where the value of a link's key stands, or the nearest one around it.
 fn place_of(findings: &Findings, path: &str, key: &str) -> Place {
-    let first = key.split('.').next().unwrap_or(key);
-    let inherited = !findings.is_written(&format!("{path}.{first}")) && findings.is_written(&format!("link.{first}"));
-    findings.place(&format!("{}.{key}", if inherited { "link" } else { path }))
+    findings.place(&path_of(findings, path, key))
 }
 
-/// A change of a program comes while it runs.
+/// The path of a link's key where it is written: at the link, or else in `[link]`.
+fn path_of(findings: &Findings, path: &str, key: &str) -> String {
+    let first = key.split('.').next().unwrap_or(key);
+    let inherited = !findings.is_written(&format!("{path}.{first}")) && findings.is_written(&format!("link.{first}"));
+    format!("{}.{key}", if inherited { "link" } else { path })
+}
+
+/// A change of a program comes while it runs. Of links with the same program, that is told once.
 fn changes(scenario: &Scenario, path: &str, at: Nanos, findings: &mut Findings) {
     if at >= scenario.duration && !findings.has_failed(path) && !findings.has_failed("duration") {
         let place = findings.place(path);

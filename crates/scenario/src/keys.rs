@@ -81,8 +81,9 @@ pub(crate) trait Keys {
         let _ = name;
     }
 
-    /// A rule about a key that its type does not hold: if it is broken, what is wrong, and what helps.
-    fn ensure(&mut self, name: &'static str, holds: bool, problem: impl FnOnce() -> (String, String)) {
+    /// A rule about a key, or about what a path of keys below it leads to, that its type does not hold: if it is broken, what
+    /// is wrong, and what helps.
+    fn ensure(&mut self, name: &str, holds: bool, problem: impl FnOnce() -> (String, String)) {
         let _ = (name, holds, problem);
     }
 }

@@ -1,11 +1,12 @@
-//! The parameters of disciplines, switch programs, congestion controls and TCP: their keys, and nothing else. What they are
-//! by default, the crates say that they are from.
+//! The parameters of disciplines, switch programs, congestion controls and TCP: their keys, and nothing else. What they
+//! are by default, the crates say that they are from.
 
 mod abc;
 mod bbr;
 mod congestion;
 mod conquest;
 mod discipline;
+mod draws;
 mod pie;
 mod pipeline;
 mod tcp;

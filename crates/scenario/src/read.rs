@@ -316,11 +316,15 @@ impl Keys for Reader<'_> {
         }
     }
 
-    fn ensure(&mut self, name: &'static str, holds: bool, problem: impl FnOnce() -> (String, String)) {
-        if holds || self.findings.has_failed(&self.findings.joined(name)) {
+    fn ensure(&mut self, name: &str, holds: bool, problem: impl FnOnce() -> (String, String)) {
+        if holds {
             return;
         }
-        let place = self.present(name).map_or(self.place, |entry| &entry.node.place).clone();
+        let path = self.findings.joined(name);
+        if self.findings.has_failed(&path) {
+            return;
+        }
+        let place = self.findings.place(&path);
         self.findings.tell(|| {
             let (message, help) = problem();
             Problem::new(message).at(place, "").help(help)

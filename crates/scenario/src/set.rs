@@ -12,11 +12,13 @@ use std::sync::LazyLock;
 
 /// One change to a scenario file, as written after `--set`: a path of keys, `=`, and a value.
 ///
-/// The value is TOML; what is not is text, so that units need no quotes. In a list, a path goes on with the number of an
-/// element from 0, with its `name`, or with `*` for all: `flows.0.count=10`, `flows.bulk.tcp=cubic`, `flows.*.ecn=true`.
+/// The value is TOML; what is not is text, so that units need no quotes. In a list, a path goes on with the number of
+/// an element from 0, with its `name`, or with `*` for all: `flows.0.count=10`, `flows.bulk.tcp=cubic`,
+/// `flows.*.ecn=true`.
 ///
-/// Of keys that cannot stand beside each other (`link.rate` and `link.trace`) the one that is set last takes the other's
-/// place.
+/// Of keys that cannot stand beside each other (`link.rate` and `link.trace`) the one that is set last takes the
+/// other's place; but with `*`, elements that have the other are left alone (`flows.*.tcp=bbr`: those with `udp`), and
+/// that all have it is an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     /// As it was written.
@@ -179,7 +181,7 @@ static KEYS: LazyLock<TableInfo> = LazyLock::new(|| table_info(&Scenario::fresh(
 /// Puts a value at a path, and makes the tables on the way. What cannot stand beside it makes room, and is returned.
 pub(crate) fn set(root: &mut Node, path: &[Segment], value: Node) -> Result<Vec<Entry>, Problem> {
     let mut gone = Vec::new();
-    put(root, path, value, Level::Table(&KEYS), &mut gone)?;
+    put(root, path, value, Level::Table(&KEYS, false), &mut gone)?;
     Ok(gone)
 }
 
@@ -201,7 +203,16 @@ fn put(node: &mut Node, path: &[Segment], value: Node, level: Level<'_>, gone: &
     {
         return match choose(items, first)? {
             Chosen::One(index) => put(&mut items[index], rest, value, level, gone),
-            Chosen::All => items.iter_mut().try_for_each(|item| put(item, rest, value.clone(), level, gone)),
+            Chosen::All => {
+                let others: Vec<_> = items.iter().map(|item| has_instead(item, rest, level)).collect();
+                if let Some(Some(key)) = others.first()
+                    && others.iter().all(Option::is_some)
+                {
+                    return Err(all_have_another(key));
+                }
+                let mut free = items.iter_mut().zip(others).filter(|(_, other)| other.is_none());
+                free.try_for_each(|(item, _)| put(item, rest, value.clone(), level, gone))
+            }
         };
     }
     // A plain name that gets parameters: `discipline = "pie"` and then `discipline.pie.target=20ms`. And a list of points
@@ -231,6 +242,24 @@ fn put(node: &mut Node, path: &[Segment], value: Node, level: Level<'_>, gone: &
         entries[index].key = first.place.clone();
     }
     put(&mut entries[index].node, rest, value, level.below(&first.name), gone)
+}
+
+/// The key of a path in whose place a table has another, of which only one can be.
+fn has_instead<'a>(node: &Node, path: &'a [Segment], level: Level<'_>) -> Option<&'a Segment> {
+    let (first, rest) = path.split_first()?;
+    let Raw::Table(entries) = &node.value else { return None };
+    let written = |name: &str| entries.iter().find(|entry| entry.name == name);
+    if level.has_instead(&first.name, |name| written(name).is_some()) {
+        return Some(first);
+    }
+    has_instead(&written(&first.name)?.node, rest, level.below(&first.name))
+}
+
+fn all_have_another(key: &Segment) -> Problem {
+    let name = &key.name;
+    Problem::new(format!("no element has `{name}`, and with * it takes no other key's place"))
+        .at(key.place.clone(), "each has another in its place")
+        .help(format!("say which is to have `{name}`: by its number from 0, or by its `name`"))
 }
 
 /// The name of a choice.

@@ -2,7 +2,9 @@
 
 mod common;
 
+use queuescope_queue::PipelineParams;
 use queuescope_scenario::{Arrivals, Capacity, Override, Scenario, Traffic};
+use queuescope_wire::{Nanos, Rate};
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
 
@@ -206,12 +208,12 @@ fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
     same(&["flows.a.udp.rate=3mbps", "flows.a.udp.packet=100B"], tcp, "udp = { rate = \"3mbps\", packet = \"100B\" }");
     same(&["flows.1.tcp=bbr"], udp, "tcp = \"bbr\"");
     same(&["flows.1.tcp.cubic.beta=0.5"], udp, "tcp = { cubic = { beta = 0.5 } }");
-    same(&["flows.*.tcp=newreno", "flows.*.tcp=cubic"], udp, tcp);
+    same(&["flows.1.tcp=newreno", "flows.1.tcp=cubic"], udp, tcp);
     let poisson = "[workloads.poisson]\n        rate = \"9/s\"\n        sizes = [[\"1kB\", 0.5], [\"2kB\", 1.0]]";
     let sizes = "sizes = [[\"1kB\", 0.5], [\"2kB\", 1.0]]";
     same(&["workloads.0.incast={}"], poisson, "incast = {}");
     same(&["workloads.0.bursts.packets=7"], poisson, "bursts = { packets = 7 }");
-    same(&["workloads.*.capture.file=x.pcap"], poisson, "capture = { file = \"x.pcap\" }");
+    same(&["workloads.0.capture.file=x.pcap"], poisson, "capture = { file = \"x.pcap\" }");
     same(&["workloads.0.incast={}", "workloads.0.poisson.rate=5/s"], poisson, "poisson = { rate = \"5/s\" }");
     same(&["workloads.0.poisson.load=0.5"], "rate = \"9/s\"", "load = 0.5");
     same(&["workloads.0.poisson.sizes=web-rack"], sizes, "sizes = \"web-rack\"");
@@ -228,6 +230,75 @@ fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
     same(&["link.pipeline=none", "link.discipline=tail-drop"], codel, "");
     same(&["link.pipeline=pie-cp", "link.discipline=tail-drop"], codel, "pipeline = \"pie-cp\"");
     same(&["link.pipeline.pie-cp={}", "link.pipeline=none"], codel, "");
+}
+
+/// A value for all TCP flows makes no TCP flows of others, in one run or in a sweep.
+#[test]
+fn what_is_set_of_all_takes_no_place() {
+    let text = r#"
+        [link]
+        [[flows]]
+        name = "default"
+        [[flows]]
+        name = "tcp"
+        tcp = "newreno"
+        [[flows]]
+        name = "udp"
+        udp = "1mbps"
+        [[workloads]]
+        poisson = { rate = "9/s" }
+        [[workloads]]
+        poisson = { load = 0.25 }
+        [[workloads]]
+        incast = {}
+        [sweep]
+        "flows.*.tcp" = ["bbr", "illinois"]
+    "#;
+    // As if each of these were set by itself.
+    let same = |all: &str, each: &[&str]| {
+        let each: Vec<_> = each.iter().copied().map(Override::new).collect();
+        let expected = read("each", text, &each);
+        assert_eq!(read("all", text, &[Override::new(all)]), expected, "{all}");
+        let explained = read("test", text, &[]).explain();
+        assert_eq!(read("explained", &explained, &[Override::new(all)]), expected, "{all}");
+        assert_ne!(expected, read("test", text, &[]), "{all}");
+    };
+    same("flows.*.tcp=bbr", &["flows.default.tcp=bbr", "flows.tcp.tcp=bbr"]);
+    same("flows.*.tcp.bbr.rtt-window=5s", &["flows.0.tcp.bbr.rtt-window=5s", "flows.1.tcp.bbr.rtt-window=5s"]);
+    same("flows.*.udp=3mbps", &["flows.udp.udp=3mbps"]);
+    same("flows.*.udp.packet=100B", &["flows.udp.udp.packet=100B"]);
+    same("workloads.*.poisson.load=0.5", &["workloads.1.poisson.load=0.5"]);
+    same(
+        "workloads.*.poisson.sizes=web-rack",
+        &["workloads.0.poisson.sizes=web-rack", "workloads.1.poisson.sizes=web-rack"],
+    );
+    same("workloads.*.incast.bytes=7kB", &["workloads.2.incast.bytes=7kB"]);
+    let cells: Vec<_> = read("sweep", text, &[]).sweep.cells(1).collect();
+    for (cell, name) in cells.iter().zip(["bbr", "illinois"]) {
+        let flows = read("cell", text, &cell.overrides).flows;
+        let tcp = |n: usize| match &flows[n].traffic {
+            Traffic::Tcp(params) => params.algorithm().to_string(),
+            Traffic::Udp(_) => "udp".to_owned(),
+        };
+        assert_eq!([tcp(0), tcp(1), tcp(2)], [name, name, "udp"]);
+    }
+    assert_eq!(cells.len(), 2);
+
+    // A link of a graph has from `[link]` what it does not say.
+    let wires = r#"
+        topology = "graph"
+        link = { trace = "x" }
+        wires = [{ from = "a", to = "b" }, { from = "b", to = "c", trace = "y" }, { from = "c", to = "d", rate = "1mbps" }]
+        flows = [{ from = "a", to = "d" }]
+    "#;
+    let of = |change: &str| {
+        let wires = read("wires", wires, &[Override::new(change)]).wires;
+        wires.into_iter().map(|wire| wire.link.capacity).collect::<Vec<_>>()
+    };
+    let (rate, trace) = (Capacity::Rate, |path: &str| Capacity::Trace(path.to_owned()));
+    let mbps = |rate: u64| Rate::from_bits_per_second(rate * 1_000_000).unwrap();
+    assert_eq!(of("wires.*.rate=2mbps"), [rate(mbps(2)), trace("y"), rate(mbps(2))]);
+    assert_eq!(of("wires.*.trace=z"), [trace("z"), trace("z"), rate(mbps(1))]);
 }
 
 /// Also of what a wire has from `[link]`.
@@ -272,6 +343,20 @@ fn programs_are_explained_with_lists_of_their_own() {
     assert!(explained.contains("surcharges = [0.0, 1.5]"), "{explained}");
     let change = Override::new("link.pipeline.conquest-aqm.changes.1.at=3s");
     assert_eq!(read("test", &explained, std::slice::from_ref(&change)), read("test", text, &[change]));
+}
+
+#[test]
+fn changes_of_a_program_may_come_at_one_time() {
+    let text = r#"
+        [link.pipeline.conquest-aqm]
+        changes = [{ at = "1s", tau = "1ms" }, { at = "1s", tau = "3ms" }, { at = "2s", threshold = 7 }]
+        [[flows]]
+    "#;
+    let Some(PipelineParams::ConQuestAqm(params)) = read("test", text, &[]).link.pipeline else {
+        panic!("it is no program")
+    };
+    assert_eq!(params.changes.iter().map(|change| change.at.0 / 1_000_000_000).collect::<Vec<_>>(), [1, 1, 2]);
+    assert_eq!(params.changes[1].tau, Some(Nanos(3_000_000)));
 }
 
 /// What was a mistake stays one: two in a file, two in one value, and two lists of a sweep.

@@ -117,7 +117,7 @@ struct Builder<'a> {
     links: Vec<(LinkId, LinkId)>,
 }
 
-/// What a host was promised, where the program does not say.
+/// What a host was promised; where that says nothing, what the program says of all holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Promise {
     reference: Option<Rate>,
@@ -155,10 +155,10 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The programs of switches, fitted to the ports that they have. Links with a program at one switch have the same one;
-    /// each queue has the limit of its link.
+    /// The programs of switches, fitted to the ports that they have. Links with a program at one switch have the same
+    /// one; each queue has the limit of its link.
     fn switches(&mut self, hosts: &[Vec<Pair>]) {
-        let contracts = self.contracts(hosts);
+        let promises = self.promises(hosts);
         for (place, node) in self.hosts.iter().enumerate() {
             let here = || self.network.links.iter().zip(&self.links).filter(|(link, _)| link.ends.0 == place);
             let Some(pipeline) = here().find_map(|(link, _)| link.pipeline.clone()) else { continue };
@@ -166,14 +166,14 @@ impl Builder<'_> {
             let managed: Vec<_> = here().filter_map(|(link, both)| Some((both.0, limit(link)?))).collect();
             let ports: Vec<_> = self.topology.links_from(*node).collect();
             let at: Vec<_> = ports.iter().map(|port| managed.iter().any(|(link, _)| link == port)).collect();
-            let pipeline = fitted(pipeline, &at, &contracts);
+            let pipeline = fitted(pipeline, &at, &promises);
             self.topology.set_switch(*node, SwitchParams { pipeline, managed, recirculation: RECIRCULATION });
         }
     }
 
-    /// What hosts were promised, for switches that meter them: the reference rate of those who send, and the class of those
-    /// who send and who answer.
-    fn contracts(&self, hosts: &[Vec<Pair>]) -> Vec<(Host, Promise)> {
+    /// What hosts were promised, for switches that meter them: the reference rate of those who send, and the class of
+    /// those who send and who answer. Hosts that were promised nothing are left out.
+    fn promises(&self, hosts: &[Vec<Pair>]) -> Vec<(Host, Promise)> {
         let flows = self.scenario.flows.iter().map(|flows| (flows.reference, flows.class));
         let loads = self.scenario.workloads.iter().map(|load| (load.reference, load.class));
         let mut promised = Vec::new();
@@ -188,8 +188,8 @@ impl Builder<'_> {
         promised
     }
 
-    /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip time is
-    /// longer than the path's.
+    /// A sender and a receiver for each flow of a group; senders are as much farther away as the group's round-trip
+    /// time is longer than the path's.
     fn hosts_of(&mut self, flows: &FlowGroup) -> Result<Vec<Pair>, BuildError> {
         let hosts = flows.hosts.unwrap_or(flows.count);
         let path = self.scenario.path_rtt(&self.network, &flows.from, &flows.to).unwrap_or(Nanos::ZERO);
@@ -233,7 +233,7 @@ impl Builder<'_> {
 }
 
 /// A program as the ports are that it is for: `managed` says of each whether it is.
-fn fitted(pipeline: PipelineParams, managed: &[bool], contracts: &[(Host, Promise)]) -> PipelineParams {
+fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
     match pipeline {
         PipelineParams::AckWindow(params) => {
             let ports = (0..).map(Port).zip(managed);
@@ -248,7 +248,7 @@ fn fitted(pipeline: PipelineParams, managed: &[bool], contracts: &[(Host, Promis
                 Others::EachHost { contract, .. } | Others::Together(contract) => contract.reference,
                 Others::Inside => Contract::default().reference,
             };
-            for (host, promise) in contracts {
+            for (host, promise) in promises {
                 let contract = Contract { reference: promise.reference.unwrap_or(reference), class: promise.class };
                 aggregates.hosts.push((*host, aggregates.contracts.len() as u32));
                 aggregates.contracts.push(contract);

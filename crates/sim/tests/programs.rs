@@ -192,8 +192,13 @@ fn receive_windows_are_bounded_for_both_links() {
 
 #[test]
 fn links_with_one_program_have_their_own_limits() {
-    let udp =
-        ["flows.*.udp=60mbps", "link.pipeline.pie-cp.act=false", "wires.0.limit=40packets", "wires.1.limit=10packets"];
+    let udp = [
+        "flows.0.udp=60mbps",
+        "flows.1.udp=60mbps",
+        "link.pipeline.pie-cp.act=false",
+        "wires.0.limit=40packets",
+        "wires.1.limit=10packets",
+    ];
     let built = run(TWO, &udp, &mut ());
     let longest = |meter: usize| built.simulation.link(built.meters[meter]).longest;
     assert_eq!((longest(0), longest(1)), (ByteCount(40 * 1500), ByteCount(10 * 1500)));

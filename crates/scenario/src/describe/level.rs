@@ -1,12 +1,12 @@
 //! What a path of keys goes through, so that an override knows what cannot stand beside what it sets.
 
-use super::{ChoiceInfo, Kind, TableInfo, inner};
+use super::{ChoiceInfo, KeyInfo, Kind, TableInfo, inner};
 
 /// What a path of keys goes through.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Level<'a> {
-    /// A table, or a list of such.
-    Table(&'a TableInfo),
+    /// A table, or a list of such; and whether what it does not say is as another part of the scenario says.
+    Table(&'a TableInfo, bool),
     /// The name of a choice.
     Choice(&'a [ChoiceInfo]),
     /// Nothing that is known of.
@@ -17,17 +17,17 @@ impl<'a> Level<'a> {
     /// What is below a key.
     pub fn below(self, name: &str) -> Self {
         match self {
-            Self::Table(info) => {
-                let key = info.keys.iter().find(|key| key.name == name);
-                match key.map(|key| inner(&key.kind)) {
-                    Some(Kind::Table(info) | Kind::Tables(info)) => Self::Table(info),
-                    Some(Kind::Choice { options, .. }) => Self::Choice(options),
+            Self::Table(info, _) => {
+                let Some(key) = info.keys.iter().find(|key| key.name == name) else { return Self::Other };
+                match inner(&key.kind) {
+                    Kind::Table(info) | Kind::Tables(info) => Self::Table(info, key.inherited),
+                    Kind::Choice { options, .. } => Self::Choice(options),
                     _ => Self::Other,
                 }
             }
             Self::Choice(options) => {
                 let option = options.iter().find(|option| option.name == name);
-                option.map_or(Self::Other, |option| Self::Table(&option.keys))
+                option.map_or(Self::Other, |option| Self::Table(&option.keys, false))
             }
             Self::Other => Self::Other,
         }
@@ -37,7 +37,7 @@ impl<'a> Level<'a> {
     pub fn excludes(self, name: &str, other: &str) -> bool {
         name != other
             && match self {
-                Self::Table(info) => {
+                Self::Table(info, _) => {
                     info.groups.iter().any(|(names, _)| names.contains(&name) && names.contains(&other))
                 }
                 Self::Choice(_) => true,
@@ -45,11 +45,22 @@ impl<'a> Level<'a> {
             }
     }
 
+    /// Whether a table has another key in the place of this one: by what is `written` there, or else by default.
+    pub fn has_instead(self, name: &str, written: impl Fn(&str) -> bool) -> bool {
+        let Self::Table(info, inherited) = self else { return false };
+        let mut groups = info.groups.iter().filter(|(names, _)| names.contains(&name));
+        groups.any(|(names, _)| {
+            let by_default = !inherited && !names.iter().any(|name| written(name));
+            let stands = |key: &KeyInfo| if by_default { key.default.is_some() } else { written(key.name) };
+            info.keys.iter().any(|key| key.name != name && names.contains(&key.name) && stands(key))
+        })
+    }
+
     /// The keys that a key can only stand beside with a certain value: with the key's own value that leaves them alone,
     /// and with theirs.
     pub fn rivals(self, name: &str) -> impl Iterator<Item = (&'static str, (&'static str, &'static str))> {
         let rivals = match self {
-            Self::Table(info) => info.rivals.as_slice(),
+            Self::Table(info, _) => info.rivals.as_slice(),
             _ => &[],
         };
         let both = rivals.iter().flat_map(|[one, other]| [(*one, *other), (*other, *one)]);

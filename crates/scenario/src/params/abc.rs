@@ -11,8 +11,8 @@ use queuescope_queue::{AbcParams, ActivityAqmParams, Contract, DelayClass, Missi
 use queuescope_wire::{Nanos, Rate};
 use std::ops::RangeInclusive;
 
-/// Each host is an aggregate; what it was promised, `reference` and `class` of its flows say, and of others the one here.
-/// Delay class n has queue n.
+/// Each host is an aggregate; what it was promised, `reference` and `class` of its flows say, and of others the
+/// one here. Delay class n has queue n.
 pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
     let mut role = params.ports.first().copied().unwrap_or_else(|| PortRole::single(ActivityAqmParams::default()));
     keys.key(
@@ -35,8 +35,8 @@ pub(crate) fn abc<K: Keys>(params: &mut AbcParams, keys: &mut K) {
     keys.key(
         "surcharges",
         &mut surcharges,
-        "The delay classes, the most urgent first: what is added to the activity of each. `class` of flows is theirs; one \
-         above is of the last.",
+        "The delay classes, the most urgent first: what is added to the activity of each. `class` of flows is theirs; \
+         one above is of the last.",
     );
     let classes = (0..).zip(surcharges.0).map(|(queue, surcharge)| DelayClass { queue, surcharge });
     params.classes = classes.collect();
@@ -141,7 +141,12 @@ choice! {
     QueueLength, "length of the queue", keys;
     "counted", "The true one; the program drops what does not fit into the buffer.",
         Self::Counted { buffer: 24 }, Self::Counted { buffer } => {
-            keys.within("buffer", buffer, 1..=1_000_000_000, "Packets that the queues hold together; the link's limit must be as much.");
+            keys.within(
+                "buffer",
+                buffer,
+                1..=1_000_000_000,
+                "Packets that the queues hold together; the link's limit must be as much.",
+            );
         };
     "register", "One that is refreshed only when a packet leaves (section 5.1).", Self::Register, Self::Register => {};
 }

@@ -2,10 +2,10 @@
 
 use super::congestion::RTT;
 use super::{FACTOR, TIME};
-use crate::keys::{Keys, choice};
+use crate::keys::Keys;
 use crate::value::names;
 use queuescope_tcp::congestion::{AfterRecovery, BbrParams, Quantum};
-use queuescope_wire::{Draws, Nanos};
+use queuescope_wire::Nanos;
 
 /// All but the cycle of gains, the room for aggregated ACKs and the policer, which the profile decides.
 pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
@@ -99,12 +99,4 @@ names! {
     Quantum, "a quantum": "segment" = Quantum::Segment, "by-rate" = Quantum::ByRate;
     AfterRecovery, "a window after recovery":
         "restored" = AfterRecovery::Restored, "threshold" = AfterRecovery::Threshold;
-}
-
-choice! {
-    Draws, "source of random numbers", keys;
-    "own", "Each for itself, by its seed.", Self::Own, Self::Own => {};
-    "ns3", "The numbers that ns-3 draws: each flow the same; a discipline those of stream 1.", Self::Ns3 { run: 1 }, Self::Ns3 { run } => {
-        keys.within("run", run, 0..=1_000_000_000, "ns-3's number of the run.");
-    };
 }

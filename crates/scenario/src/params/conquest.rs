@@ -41,10 +41,15 @@ pub(crate) fn conquest_aqm<K: Keys>(params: &mut ConQuestAqmParams, keys: &mut K
         &mut params.changes,
         |_| ConQuestChange::fresh(),
         false,
-        "When `tau` and `threshold` become others, as a control plane would have it, in the order of time.",
+        "When `tau` and `threshold` become others, as a control plane would have it, in the order of time; \
+         of several at one time the last holds.",
     );
-    keys.ensure("changes", params.changes.is_sorted_by(|one, next| one.at < next.at), || {
-        ("the changes are not in the order of time".to_owned(), "of two, the later one has the later `at`".to_owned())
+    // The first only: what comes after it may be in its place.
+    let early = params.changes.windows(2).position(|two| two[1].at < two[0].at);
+    let path = early.map_or("changes".to_owned(), |before| format!("changes.{}.at", before + 1));
+    keys.ensure(&path, early.is_none(), || {
+        let help = "none has an earlier `at` than the one before it; of several at one time the last holds";
+        ("the changes are not in the order of time".to_owned(), help.to_owned())
     });
 }
 
