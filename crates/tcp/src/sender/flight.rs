@@ -244,15 +244,23 @@ impl Flight {
     /// What lies in the block has arrived, where whole segments do.
     pub(crate) fn sack(&mut self, start: u64, end: u64, tally: &mut Tally) {
         let mut place = self.place(start.max(self.una));
+        let mut arrived_from = None;
         while let Some(sent) = self.ring.get(place)
             && sent.end() <= end
         {
             if sent.sacked {
+                arrived_from.get_or_insert(place);
                 place += sent.run_after.max(1) as usize;
                 continue;
             }
             self.arrive(place, tally);
             place += 1;
+        }
+        // Blocks often begin where they did before, also in the middle of what has arrived: next time it is one step.
+        if let Some(from) = arrived_from
+            && let Some(sent) = self.ring.get_mut(from)
+        {
+            sent.run_after = sent.run_after.max((place - from) as u32);
         }
     }
 
