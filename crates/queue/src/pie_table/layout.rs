@@ -192,7 +192,10 @@ mod tests {
         assert_eq!(table.size(), 87_770);
         assert!(table.change_ranges().contains(&PieRange { low: 0, high: 0 }));
         assert!(table.distance_ranges().contains(&PieRange { low: 0, high: 0 }));
-        assert_eq!(table.distance_ranges()[..2], [(-125, -125), (-124, -123)].map(|(low, high)| PieRange { low, high }));
+        assert_eq!(
+            table.distance_ranges()[..2],
+            [(-125, -125), (-124, -123)].map(|(low, high)| PieRange { low, high })
+        );
         assert_eq!(table.distance_ranges().last(), Some(&PieRange { low: 375, high: 375 }));
         assert_eq!(table.change_ranges().last(), Some(&PieRange { low: 499, high: 500 }));
     }
@@ -203,7 +206,8 @@ mod tests {
         for most in 490..510 {
             let gains = PieGains::tofino();
             let table = PieUpdateTable::new(PieTableLayout::AsStated, gains, Nanos(125_000), Nanos(most * 1000));
-            let mirrored = table.change_ranges().iter().rev().map(|range| PieRange { low: -range.high, high: -range.low });
+            let mirrored =
+                table.change_ranges().iter().rev().map(|range| PieRange { low: -range.high, high: -range.low });
             assert_eq!(table.change_ranges(), mirrored.collect::<Vec<_>>());
             let value = |step: PieStep| i64::from(step.change) * if step.increase { 1 } else { -1 };
             for change in 1..=most as i16 {
