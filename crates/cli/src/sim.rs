@@ -16,7 +16,7 @@ use crate::views::Views;
 use anyhow::{Context, Result, anyhow, bail};
 use file::ScenarioFile;
 use metered::{Metered, Meters};
-use queuescope_report::model::{OtherQueue, Report, Skipped};
+use queuescope_report::model::{NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
 use queuescope_wire::Nanos;
@@ -26,8 +26,6 @@ use tell::{About, tell};
 
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
-/// What `--meter` says for no analysis.
-const NO_METER: &str = "none";
 
 /// Runs `sim`.
 ///

@@ -20,6 +20,7 @@ use anyhow::{Result, bail};
 use cell::Told;
 use check::{Checked, check};
 use plan::Plan;
+use queuescope_report::model::NO_METER;
 use queuescope_scenario::Scenario;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
@@ -37,6 +38,9 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
         bail!(
             "--telemetry is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant"
         );
+    }
+    if args.meter.as_deref() == Some(NO_METER) {
+        bail!("the figures of a sweep are those of a link: give its name to --meter, or --no-sweep");
     }
     let threads = threads(args.sweep.jobs);
     let checked = check(args, file, scenario, threads)?;

@@ -25,18 +25,14 @@ function headline(report) {
   const lead = el('p', { class: 'lead' });
   const drops = dropped(report);
   if (totals.packets === 0) {
-    title.append(
-      report.sim
-        ? `There was nothing to analyse: no packet passed the ${queueName(report)} after the warm-up.`
-        : 'There was nothing to analyse: the input holds no packets.',
-    );
-    lead.append(
-      report.sim
-        ? 'Other queues may have had packets; what became of them stands below.'
-        : report.skipped.length
-          ? 'What was skipped, and why, stands below.'
-          : 'Check that the file is the one you meant.',
-    );
+    const below = report.skipped.length
+      ? 'What was skipped, and why, stands below.'
+      : 'Check that the file is the one you meant.';
+    const [why, where] = report.sim
+      ? nothingMet(report)
+      : ['There was nothing to analyse: the input holds no packets.', below];
+    title.append(why);
+    lead.append(where);
   } else if (bursts.length === 0) {
     title.append(
       totals.peak_delay_ns === 0

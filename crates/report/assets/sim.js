@@ -14,6 +14,15 @@ function chosenQueue(data) {
   return { ...told, sim: { ...sim, meter: other.link }, input: { ...told.input, name: input.name }, queues };
 }
 
+/** Why no packet was analysed, and where to look. */
+function nothingMet(report) {
+  if (report.sim.meter === 'none') return ['No queue was looked into.', 'What became of links and flows stands below.'];
+  return [
+    `There was nothing to analyse: no packet passed the ${queueName(report)} after the warm-up.`,
+    'Other queues may have had packets; what became of them stands below.',
+  ];
+}
+
 /** The sections of a simulation, and its charts. */
 function simulation(report, colours) {
   const { sim } = report;

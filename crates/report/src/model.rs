@@ -10,7 +10,9 @@ mod why;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub use sim::{Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes};
+pub use sim::{
+    NO_METER, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
+};
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};

@@ -9,7 +9,7 @@ mod tap;
 mod why;
 
 use crate::format::{bytes, count, duration, percent, rate};
-use crate::model::{Burst, Culprit, Culprits, Group, Report, Skipped};
+use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 
@@ -37,6 +37,9 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     let Some(sim) = &report.sim else { return found(report, false, out) };
     sim::write(sim, &input.name, out)?;
+    if sim.meter == NO_METER {
+        return notes(&report.skipped, None, out);
+    }
     let first = [(&sim.meter, report)].into_iter();
     for (link, report) in first.chain(report.others.iter().map(|other| (&other.link, &other.report))) {
         let from = duration(report.input.first_ns);

@@ -25,8 +25,8 @@ pub struct Sim {
     #[arg(long)]
     pub explain: bool,
 
-    /// The link whose queue is analysed, by its name; none: no queue is, and links and flows are told alone [default: those
-    /// of the scenario's meters, or its first link]
+    /// The link whose queue is analysed, by its name; none: no queue is, and links and flows are told alone, of one run
+    /// [default: those of the scenario's meters, or its first link]
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 

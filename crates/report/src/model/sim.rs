@@ -18,7 +18,7 @@ pub struct Sim {
     pub duration_ns: u64,
     /// How much of that did not count.
     pub warmup_ns: u64,
-    /// The link whose queue the rest of the report is about.
+    /// The link whose queue the rest of the report is about; [`NO_METER`] if it is about none.
     pub meter: String,
     /// The links with a queue of interest.
     pub links: Vec<SimLink>,
@@ -33,6 +33,9 @@ pub struct Sim {
     /// Packets that left a link, over all links.
     pub hops: u64,
 }
+
+/// What stands for a link where no queue was analysed.
+pub const NO_METER: &str = "none";
 
 /// A link and its queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
