@@ -203,7 +203,10 @@ fn each_meter_of_a_scenario_is_heeded() {
     }
     assert!(kinds(&of("--meter none"), "queue").is_empty());
     let text = printed(run("sim --meter none", &[&path]), 0);
-    assert!(text.contains("bottleneck tail-drop") && !text.contains("The queue of") && !text.contains("burst"), "{text}");
+    assert!(
+        text.contains("bottleneck tail-drop") && !text.contains("The queue of") && !text.contains("burst"),
+        "{text}"
+    );
     let swept = run("sim --meter none --seeds 2", &[&path]);
     assert_eq!((swept.status.code(), swept.stdout.as_slice()), (Some(2), &b""[..]));
     assert!(String::from_utf8_lossy(&swept.stderr).contains("--no-sweep"));
