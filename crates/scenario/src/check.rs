@@ -80,6 +80,20 @@ fn limits(scenario: &Scenario, findings: &mut Findings) {
                     .help("write a limit in packets, bytes or time, as \"100packets\"")
             });
         }
+        let largest = scenario.largest_packet().saturating_add(link.overhead.0);
+        let fits = match link.limit {
+            Buffer::Fixed(Limit::Packets(most)) => most > 0,
+            Buffer::Fixed(Limit::Bytes(most)) => most.0 >= largest,
+            Buffer::Fixed(Limit::None | Limit::Time(_)) | Buffer::Bdp(_) => true,
+        };
+        if !fits && !findings.has_failed(&format!("{path}.limit")) {
+            let place = place_of(findings, &path, "limit");
+            findings.tell(|| {
+                Problem::new("the queue has no room for a single packet")
+                    .at(place, format!("packets have up to {largest} bytes on this link"))
+                    .help(format!("write \"1packets\" or \"{largest}B\" at least"))
+            });
+        }
     }
 }
 

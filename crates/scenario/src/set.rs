@@ -187,7 +187,10 @@ pub(crate) fn set(root: &mut Node, path: &[Segment], value: Node) -> Result<Vec<
 
 fn put(node: &mut Node, path: &[Segment], value: Node, level: Level<'_>, gone: &mut Vec<Entry>) -> Result<(), Problem> {
     let Some((first, rest)) = path.split_first() else {
-        *node = value;
+        let old = std::mem::replace(node, value);
+        if !matches!((&old.value, &node.value), (Raw::Text(old), Raw::Text(new)) if old == new) {
+            gone.push(Entry { name: String::new(), key: old.place.clone(), node: old });
+        }
         return Ok(());
     };
     if first.name.is_empty() {
@@ -218,7 +221,10 @@ fn put(node: &mut Node, path: &[Segment], value: Node, level: Level<'_>, gone: &
     // A plain name that gets parameters: `discipline = "pie"` and then `discipline.pie.target=20ms`. And a list of points
     // where a table may stand too.
     if !matches!(node.value, Raw::Table(_)) {
-        node.value = Raw::Table(Vec::new());
+        let old = Node { place: node.place.clone(), value: std::mem::replace(&mut node.value, Raw::Table(Vec::new())) };
+        if chosen(&old) != Some(first.name.as_str()) {
+            gone.push(Entry { name: String::new(), key: old.place.clone(), node: old });
+        }
     }
     let Raw::Table(entries) = &mut node.value else { return Ok(()) };
     gone.extend(entries.extract_if(.., |other| level.excludes(&first.name, &other.name)));

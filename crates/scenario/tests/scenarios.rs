@@ -380,6 +380,27 @@ fn two_in_one_place_stay_an_error() {
     for cell in scenario.sweep.cells(1) {
         assert_eq!(messages(text, &cell.overrides), ["two lists of the sweep cannot be in one run"]);
     }
+    // So are two names for one value, and two that overlap.
+    for (one, other) in [
+        (r#""flows.0.count" = [1, 2]"#, r#""flows.bulk.count" = [3, 4]"#),
+        (r#""flows.*.count" = [1, 2]"#, r#""flows.bulk.count" = [3, 4]"#),
+        (r#""link.discipline" = ["codel"]"#, r#""link.discipline.pie.target" = ["5ms"]"#),
+        (r#""link.discipline.pie.target" = ["5ms"]"#, r#""link.discipline" = ["pie"]"#),
+    ] {
+        let text = format!("[[flows]]\nname = \"bulk\"\n[sweep]\n{one}\n{other}");
+        for cell in read("sweep", &text, &[]).sweep.cells(1) {
+            assert_eq!(messages(&text, &cell.overrides), ["two lists of the sweep cannot be in one run"], "{text}");
+        }
+    }
+    let text_of_both = r#"
+        [[flows]]
+        [sweep]
+        "link.discipline" = ["pie"]
+        "link.discipline.pie.target" = ["5ms", "10ms"]
+    "#;
+    for cell in read("sweep", text_of_both, &[]).sweep.cells(1) {
+        read("sweep", text_of_both, &cell.overrides);
+    }
     // One list takes the place of what the file, or an override, has.
     let text = text.replace("\"link.trace\" = [\"x\"]", "");
     for cell in read("sweep", &text, &[]).sweep.cells(1) {

@@ -110,11 +110,9 @@ pub struct Ack {
     /// The window in force: while losses are repaired or a mark is answered, what the rate reduction has left; with the ACK
     /// that ends a recovery, what it had left.
     pub window: u64,
-    /// Of `told`, the bytes whose ACKs said that they had been marked (RFC 8257 section 3.3), and whether this ACK has
-    /// the echo.
+    /// Of `told`, the bytes whose ACKs said that they had been marked (RFC 8257 section 3.3).
+    /// An ACK that does not advance says so only if the one before did.
     pub marked: u64,
-    /// See `marked`. One that does not advance has it only if the one before had it.
-    pub echo: bool,
     /// The bytes for which this ACK counts in averages over a window of data, of which `marked` are marked: `acked`. In ns-3's
     /// profile a segment if it does not advance or comes in recovery; if it ends a row of those that told of data out of order,
     /// as many segments less; and none at all if that is less than nothing (`TcpSocketBase::ProcessAck`).

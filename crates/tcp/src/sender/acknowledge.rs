@@ -179,7 +179,6 @@ impl<C: CongestionControl> Sender<C> {
                 phase,
                 window: held.filter(|_| self.phase == Phase::Open).unwrap_or_else(|| self.window()),
                 marked: if self.marks.heard { told.unwrap_or(0) } else { 0 },
-                echo: self.marks.heard,
                 told,
                 window_limited: self.window_limited(),
                 rate,

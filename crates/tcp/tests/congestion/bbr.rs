@@ -203,7 +203,6 @@ fn quiet_ack() -> Ack {
         phase: Phase::Open,
         window: 10 * MSS,
         marked: 0,
-        echo: false,
         told: Some(MSS),
         window_limited: false,
         rate: None,

@@ -119,7 +119,6 @@ fn partial_ack(unacknowledged: u64, left_last: u64) -> Ack {
         phase: Phase::Recovery,
         window: 10 * MSS,
         marked: 0,
-        echo: false,
         told: Some(MSS),
         window_limited: true,
         rate: None,

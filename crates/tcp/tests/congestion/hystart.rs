@@ -121,7 +121,6 @@ fn after_ninth_ack_in_recovery(slow_start: SlowStart, held: u64) -> (u64, u64) {
             window: held,
             told: None,
             marked: 0,
-            echo: false,
             window_limited: true,
             rate: None,
         };

@@ -183,7 +183,6 @@ impl<C: CongestionControl> Flow<C> {
             phase: self.reaction.map_or(Phase::Open, |(phase, _)| phase),
             window: self.control.window(),
             marked: if packet.marked { delivered } else { 0 },
-            echo: packet.marked,
             told: Some(delivered),
             window_limited: true,
             rate: Some(RateSample {

@@ -57,7 +57,6 @@ impl Peer {
                     phase: self.phase,
                     window,
                     marked: marked * acked,
-                    echo: marked == 1,
                     told: Some(acked),
                     window_limited: true,
                     rate: Some(rate),

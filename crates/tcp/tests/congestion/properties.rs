@@ -52,9 +52,9 @@ fn sample() -> impl Strategy<Value = RateSample> {
 
 fn ack() -> impl Strategy<Value = Ack> {
     let amounts = (amount(), amount(), amount(), amount(), amount(), (amount(), amount()), amount(), amount());
-    let rest = (prop::option::of(time()), time(), phase(), any::<bool>(), any::<bool>(), prop::option::of(sample()));
+    let rest = (prop::option::of(time()), time(), phase(), any::<bool>(), prop::option::of(sample()));
     (amounts, rest).prop_map(|((acked, delivered, before, after, una, (next, left_last), marked, window), rest)| {
-        let (rtt, smoothed_rtt, phase, echo, window_limited, rate) = rest;
+        let (rtt, smoothed_rtt, phase, window_limited, rate) = rest;
         Ack {
             acked,
             delivered,
@@ -68,7 +68,6 @@ fn ack() -> impl Strategy<Value = Ack> {
             phase,
             window,
             marked,
-            echo,
             told: (marked % 4 > 0).then_some(acked),
             window_limited,
             rate,

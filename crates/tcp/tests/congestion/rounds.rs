@@ -63,7 +63,6 @@ impl Rounds {
             phase: self.phase,
             window: control.window(),
             marked: if marked { bytes } else { 0 },
-            echo: marked,
             told: Some(bytes),
             window_limited: self.limited,
             rate: None,
