@@ -48,7 +48,7 @@ impl Node {
         let trimmed = text.trim();
         let offset = offset + (text.len() - text.trim_start().len());
         match DeValue::parse(trimmed) {
-            Ok(value) if !trimmed.is_empty() => Self {
+            Ok(value) if !trimmed.is_empty() && is_whole(value.get_ref()) => Self {
                 place: Place { source, span: offset..offset + trimmed.len() },
                 value: value_of(value.into_inner(), source, offset),
             },
@@ -79,6 +79,17 @@ impl Node {
             Raw::List(_) => "a list",
             Raw::Table(_) => "a table",
         }
+    }
+}
+
+/// Whether a number has nothing but digits: the parser takes `10_000kbps` for one.
+fn is_whole(value: &DeValue<'_>) -> bool {
+    match value {
+        DeValue::Integer(integer) => {
+            integer.as_str().trim_start_matches(['+', '-']).chars().all(|digit| digit.is_digit(integer.radix()))
+        }
+        DeValue::Float(float) => float.as_str().parse::<f64>().is_ok(),
+        _ => true,
     }
 }
 

@@ -509,3 +509,11 @@ fn json_of(text: &str) -> Value {
     }
     table(DeTable::parse(text).expect("it is TOML").get_ref())
 }
+
+#[test]
+fn digits_of_an_override_may_be_grouped() {
+    for rate in ["10_000kbps", "10000kbps", "1_0.0mbps"] {
+        let scenario = read("grouped", "[[flows]]", &[Override::new(format!("link.rate={rate}"))]);
+        assert_eq!(scenario.link.capacity, Capacity::Rate(Rate::from_bits_per_second(10_000_000).unwrap()), "{rate}");
+    }
+}
