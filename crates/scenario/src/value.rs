@@ -56,7 +56,9 @@ impl Quantity {
                 let unit = self.units.iter().find(|unit| self.examples[0].ends_with(*unit)).unwrap_or(&self.units[0]);
                 ("a number without unit".to_owned(), format!("write it as text with its unit, as \"{number}{unit}\"; "))
             }
-            Raw::Integer(_) | Raw::Float(_) if !self.units.is_empty() => ("a number without unit".to_owned(), String::new()),
+            Raw::Integer(_) | Raw::Float(_) if !self.units.is_empty() => {
+                ("a number without unit".to_owned(), String::new())
+            }
             _ => (format!("this is {}", node.kind()), String::new()),
         };
         Problem::new(format!("{} is written as text", self.what))
