@@ -13,6 +13,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-tcp", 1),
     ("queuescope-queue", 2),
     ("queuescope-meter", 2),
+    ("queuescope-p4", 3),
     ("queuescope-report", 3),
     ("queuescope-scenario", 3),
     ("queuescope-sim", 4),

@@ -1,8 +1,10 @@
 //! The command line: one definition, from which parser, help, man page and completions are made.
 
+mod p4;
 mod sim;
 mod tap;
 
+pub use p4::{Fit, P4};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
@@ -61,6 +63,9 @@ pub enum Command {
     /// Shards are the parts of a sweep that queuescope sim --shard has run, each with --results of its own; folders that
     /// were copied together, or of runs that were stopped, are joined as well.
     Merge(Box<Merge>),
+    /// Ask whether an algorithm fits a switch's pipeline, where its parts go, and if it does not, why.
+    #[command(subcommand)]
+    P4(P4),
     /// Print the man page, a shell's completions, or the schema of --json.
     Generate {
         /// What to print.

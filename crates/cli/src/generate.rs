@@ -30,7 +30,7 @@ fn man() -> Result<Vec<u8>> {
     let mut cli = Cli::command();
     cli.build();
     clap_mangen::Man::new(cli.clone()).render(&mut page)?;
-    for command in cli.get_subcommands().filter(|command| command.get_name() != "help") {
+    for command in commands(&cli) {
         let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
         writeln!(page, ".SH \"{}\"", name.to_uppercase())?;
         let man = clap_mangen::Man::new(command.clone());
@@ -42,6 +42,12 @@ fn man() -> Result<Vec<u8>> {
         }
     }
     Ok(page)
+}
+
+/// The commands that do something, those of commands too.
+fn commands(cli: &clap::Command) -> Vec<&clap::Command> {
+    let own = cli.get_subcommands().filter(|command| command.get_name() != "help");
+    own.flat_map(|command| if command.has_subcommands() { commands(command) } else { vec![command] }).collect()
 }
 
 fn completions(shell: Shell) -> Vec<u8> {

@@ -21,6 +21,7 @@ mod lasting;
 pub mod merge;
 pub mod outcome;
 pub mod outputs;
+pub mod p4;
 pub mod progress;
 mod setup;
 pub mod sim;

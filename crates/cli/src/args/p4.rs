@@ -1,0 +1,83 @@
+//! Arguments of `p4`.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use queuescope_p4::algorithms::{self, Snapshots};
+use queuescope_p4::{Program, Target};
+
+/// What can be asked of switches.
+#[derive(Debug, Subcommand)]
+pub enum P4 {
+    /// Tell whether an algorithm fits a switch, with a reason for each part that does not, and a drawing of the stages.
+    ///
+    /// An algorithm is a program of steps: fields that travel with a packet, tables, and registers, each of which a packet
+    /// reaches once, in one stage. What the queue did is known behind it. The verdict is by aspect: how congestion is measured,
+    /// how it is answered, whether what is known behind the queue is needed before it, and whether each register is reached once.
+    Fit(Fit),
+}
+
+/// Arguments of `p4 fit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 whatever the verdict, 2 if nothing could be done.\n\n\
+                        Examples: queuescope p4 fit\n          \
+                        queuescope p4 fit pie-dp --target tofino\n          \
+                        queuescope p4 fit conquest --snapshots 8 --rows 4")]
+pub struct Fit {
+    /// The algorithm [default: a table of all]
+    #[arg(value_parser = PossibleValuesParser::new(names()))]
+    pub algorithm: Option<String>,
+
+    /// The switch [default: all]
+    #[arg(long, value_parser = PossibleValuesParser::new(Target::all().into_iter().map(|target| target.name)))]
+    pub target: Option<String>,
+
+    /// Stages of the switch [default: its own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub stages: Option<u16>,
+
+    /// Accesses to registers for a packet that a stage has [default: the switch's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub accesses: Option<u16>,
+
+    /// Snapshots (h) of ConQuest
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..=64))]
+    pub snapshots: u32,
+
+    /// Rows (R) of each snapshot
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub rows: u32,
+
+    /// Columns (C) of each row
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub columns: u64,
+
+    /// Print JSON, a line for each algorithm on each switch
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+impl Fit {
+    /// The algorithms that are asked about.
+    pub fn programs(&self) -> Vec<Program> {
+        let conquest =
+            || algorithms::conquest(Snapshots { snapshots: self.snapshots, rows: self.rows, columns: self.columns });
+        let with_dimensions = |program: Program| if program.name() == conquest().name() { conquest() } else { program };
+        let wanted = |program: &Program| self.algorithm.as_deref().is_none_or(|name| name == program.name());
+        algorithms::all().into_iter().filter(wanted).map(with_dimensions).collect()
+    }
+
+    /// The switches that are asked about.
+    pub fn targets(&self) -> Vec<Target> {
+        let mut targets = Target::all();
+        targets.retain(|target| self.target.as_deref().is_none_or(|name| name == target.name));
+        for target in &mut targets {
+            target.stages = self.stages.map_or(target.stages, usize::from);
+            target.per_stage.registers = self.accesses.map_or(target.per_stage.registers, u64::from);
+        }
+        targets
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    algorithms::all().iter().map(Program::name).collect()
+}

@@ -1,0 +1,192 @@
+//! `queuescope p4`: what a switch makes of an algorithm.
+
+use crate::args::{Fit as Args, P4};
+use crate::outcome::{Outcome, print};
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
+use queuescope_p4::{Fit, Grade, PerStage, Placement, Program, Stage, Target, Used, Verdict};
+use queuescope_report::format::percent;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Runs `p4`.
+///
+/// # Errors
+/// If the answer cannot be written.
+pub fn run(what: &P4) -> Result<Outcome> {
+    let P4::Fit(args) = what;
+    let (programs, targets) = (args.programs(), args.targets());
+    print(args.json, |out| lines(&programs, &targets, out), |out| text(args, &programs, &targets, out))?;
+    Ok(Outcome::Whole)
+}
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+const GOOD: Style = AnsiColor::Green.on_default();
+
+fn text(args: &Args, programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::Result<()> {
+    if args.algorithm.is_none() {
+        return matrix(programs, targets, out);
+    }
+    for (n, (program, target)) in pairs(programs, targets).enumerate() {
+        if n > 0 {
+            writeln!(out)?;
+        }
+        drawing(program, target, &Fit::new(program, target), out)?;
+    }
+    Ok(())
+}
+
+fn pairs<'a>(programs: &'a [Program], targets: &'a [Target]) -> impl Iterator<Item = (&'a Program, &'a Target)> {
+    programs.iter().flat_map(move |program| targets.iter().map(move |target| (program, target)))
+}
+
+/// All algorithms on all switches, as the paper's table I.
+fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::Result<()> {
+    for (n, target) in targets.iter().enumerate() {
+        if n > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", target.name, target.about)?;
+        writeln!(out, "\n  {BOLD}{:<10}  metric  reaction  backflow  memory    stages{BOLD:#}", "algorithm")?;
+        for program in programs {
+            let fit = Fit::new(program, target);
+            let cells = fit.aspects.each_ref().map(|(_, verdict)| cell(verdict.grade));
+            let stages = fit.placement.as_ref().map_or("-".to_owned(), |placement| placement.stages.len().to_string());
+            let stages = format!("{stages} of {}", target.stages);
+            let verdict = whole(&fit);
+            let [metric, reaction, backflow, memory] = cells;
+            writeln!(
+                out,
+                "  {:<10}  {metric:>6}  {reaction:>8}  {backflow:>8}  {memory:>6}  {stages:>8}  {verdict}",
+                program.name()
+            )?;
+        }
+    }
+    writeln!(
+        out,
+        "\nyes: as it is; other: by something else in its place; no: not. Stages of what does not fit are those it would take.\n\
+         With the name of an algorithm, the reasons and the stages are told."
+    )
+}
+
+fn cell(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Feasible => "yes",
+        Grade::Workaround => "other",
+        Grade::Infeasible => "no",
+    }
+}
+
+/// The verdict in words.
+fn whole(fit: &Fit) -> String {
+    let (style, words) = match fit.grade() {
+        Grade::Feasible => (GOOD, "fits"),
+        Grade::Workaround => (NOTE, "fits, with something else in a place"),
+        Grade::Infeasible => (BAD, "does not fit"),
+    };
+    format!("{style}{words}{style:#}")
+}
+
+/// One algorithm on one switch: the verdicts with their reasons, and the stages.
+fn drawing(program: &Program, target: &Target, fit: &Fit, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{BOLD}{} on {}{BOLD:#}  {}", program.name(), target.name, whole(fit))?;
+    writeln!(out, "   about  {}", program.about())?;
+    writeln!(out, "  switch  {}\n", target.about)?;
+    for (aspect, Verdict { grade, reasons }) in &fit.aspects {
+        let style = match grade {
+            Grade::Feasible => GOOD,
+            Grade::Workaround => NOTE,
+            Grade::Infeasible => BAD,
+        };
+        writeln!(out, "{:>10}  {style}{}{style:#}", aspect.name(), grade.name())?;
+        for reason in reasons {
+            writeln!(out, "{:>10}  {reason}", "")?;
+        }
+    }
+    if let Some(why) = &fit.room {
+        writeln!(out, "{:>10}  {BAD}infeasible{BAD:#}\n{:>10}  {why}", "room", "")?;
+    }
+    let Some(placement) = &fit.placement else { return Ok(()) };
+    let if_it_fitted = if fit.grade() == Grade::Infeasible { ", if it could be" } else { "" };
+    writeln!(out, "\n{BOLD}   stage  registers  tables     SRAM    TCAM  what is there{if_it_fitted}{BOLD:#}")?;
+    for (n, stage) in placement.stages.iter().enumerate() {
+        draw_stage(n, stage, target, out)?;
+    }
+    totals(placement, target, out)
+}
+
+fn draw_stage(n: usize, stage: &Stage, target: &Target, out: &mut dyn Write) -> io::Result<()> {
+    let Used { registers, tables, sram, tcam } = stage.used;
+    let has = &target.per_stage;
+    let of = |used: u64, has: u64| if used == 0 { "-".to_owned() } else { format!("{used}/{has}") };
+    let style = if n < target.stages { Style::new() } else { BAD };
+    let mut head = format!(
+        "{style}{:>8}{style:#}  {:>9}  {:>6}  {:>7}  {:>6}",
+        n + 1,
+        of(registers, has.registers),
+        of(tables, has.tables),
+        of(sram, has.sram),
+        of(tcam, has.tcam)
+    );
+    for placed in &stage.placed {
+        let more = if placed.continued { " (goes on)" } else { "" };
+        writeln!(out, "{head}  {DIM}{:<7}{DIM:#}  {}{more}", placed.gress.name(), placed.name)?;
+        head = " ".repeat(44);
+    }
+    if stage.placed.is_empty() {
+        writeln!(out, "{head}")?;
+    }
+    Ok(())
+}
+
+fn totals(placement: &Placement, target: &Target, out: &mut dyn Write) -> io::Result<()> {
+    let stages = target.stages as u64;
+    let PerStage { registers, tables, sram, tcam, .. } = target.per_stage;
+    let used = placement.used();
+    let share = |used: u64, has: u64| percent(used as f64 / (has * stages) as f64);
+    writeln!(
+        out,
+        "\n{} of {stages} stages ({}); of all that these have: {} of the accesses to registers, {} of the tables, {} of \
+         the SRAM, {} of the TCAM",
+        placement.stages.len(),
+        percent(placement.stages.len() as f64 / stages as f64),
+        share(used.registers, registers),
+        share(used.tables, tables),
+        share(used.sram, sram),
+        share(used.tcam, tcam)
+    )
+}
+
+/// A line of JSON for each.
+fn lines(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::Result<()> {
+    for (program, target) in pairs(programs, targets) {
+        writeln!(out, "{}", line(program, target, &Fit::new(program, target)))?;
+    }
+    Ok(())
+}
+
+fn line(program: &Program, target: &Target, fit: &Fit) -> Value {
+    let aspect = |(aspect, verdict): &(queuescope_p4::Aspect, Verdict)| json!({ "aspect": aspect.name(), "grade": verdict.grade.name(), "reasons": verdict.reasons });
+    let stage = |stage: &Stage| {
+        let Used { registers, tables, sram, tcam } = stage.used;
+        let placed: Vec<_> = stage
+            .placed
+            .iter()
+            .map(|placed| json!({ "half": placed.gress.name(), "name": placed.name, "continued": placed.continued }))
+            .collect();
+        json!({ "registers": registers, "tables": tables, "sram_blocks": sram, "tcam_blocks": tcam, "placed": placed })
+    };
+    json!({
+        "type": "fit",
+        "algorithm": program.name(),
+        "target": target.name,
+        "grade": fit.grade().name(),
+        "aspects": fit.aspects.each_ref().map(aspect),
+        "room": fit.room,
+        "stages": fit.placement.as_ref().map(|placement| placement.stages.iter().map(stage).collect::<Vec<_>>()),
+        "target_stages": target.stages,
+    })
+}

@@ -1,0 +1,56 @@
+//! ABC (Menth et al., Future Internet 2019, section 3): activity metered at the edge, and its use in the core.
+
+use super::PORTS;
+use crate::{Act, Aspect, Field, Gress, Micro, Op, Program, Special};
+
+/// Aggregates that an edge meters.
+const AGGREGATES: u64 = 4096;
+
+/// The edge: meters the rate of each aggregate, and writes its activity, log2(rate / reference), into the packet.
+pub fn abc_edge() -> Program {
+    let mut program = Program::new("abc-edge", "meters activity, and writes it into packets");
+    let p = &mut program;
+    p.at(Gress::Ingress).of(Aspect::Metric);
+    let source = p.header("source address", 32);
+    let size = p.header("length", 16);
+    let index = p.compute("aggregate", Op::Hash, &[source], 12);
+    let rate = p.register("rate", 32, AGGREGATES);
+    let rate = p.update(rate, "rate by time-exponential average", &[Micro::Special(Special::Average)], &[index, size]);
+    p.of(Aspect::Reaction);
+    // Of the rate, its highest bit and eleven behind it: a 2048th of an octave.
+    let log = Op::Function { name: "log2(rate / reference)", special: None, bits: 16 };
+    let activity = p.compute("activity", log, &[rate], 16);
+    p.act("activity into the packet", Act::Rewrite, &[activity]);
+    program
+}
+
+/// The core: drops at the door if the queue is longer than max(Q_min, Q_base - gamma (A - A_avg)), where the average is that of
+/// the packets that were accepted.
+pub fn abc_core() -> Program {
+    let mut program = Program::new("abc-core", "drops at the door, by activity and the length of the queue");
+    let p = &mut program;
+    p.at(Gress::Ingress).of(Aspect::Metric);
+    let activity = p.header("activity", 16);
+    let length = p.queue_state("the length of the queue", 19);
+    p.of(Aspect::Reaction);
+    let average = p.register("average activity", 32, PORTS);
+    let before = p.read(average, "average activity", &[]);
+    let accepted = accepts(p, activity, before, length);
+    p.update(
+        average,
+        "average, with this packet's activity",
+        &[Micro::Special(Special::Average)],
+        &[activity, accepted],
+    );
+    p.act("drop", Act::Drop, &[accepted]);
+    program
+}
+
+fn accepts(p: &mut Program, activity: Field, average: Field, length: Field) -> Field {
+    let above = p.simple("activity - average", &[activity, average], 32);
+    // gamma of 16 packets is a shift.
+    let lower = p.compute("gamma (activity - average)", Op::MultiplyBy(16.0), &[above], 32);
+    let threshold = p.simple("Q_base - that", &[lower], 32);
+    let threshold = p.simple("Q_min at least", &[threshold], 32);
+    p.compare("queue length <= threshold", &[length, threshold])
+}

@@ -1,0 +1,32 @@
+//! CoDel (RFC 8289), as table I and figure 2 of Kunze et al. have it.
+
+use super::{PORTS, sojourn_time};
+use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
+
+/// CoDel: behind the queue, drops ever more often while the delay stays above target.
+///
+/// That the delay was above target for an interval is found by the time at which it last was not: one write or one read of a
+/// register. The time of the next drop and the count of drops are a pair of words; the count begins at 1 with each spell of
+/// dropping (RFC 8289 lets it go on from a recent one).
+pub fn codel() -> Program {
+    let mut program = Program::new("codel", "drops behind the queue, spaced by interval / sqrt(count)");
+    let p = &mut program;
+    p.at(Gress::Egress).of(Aspect::Metric);
+    let now = p.queue_state("time of leaving the queue", 48);
+    let sojourn = sojourn_time(p);
+    let below = p.compare("sojourn < target", &[sojourn]);
+    let last_below = p.register("last time below target", 32, PORTS);
+    let since = p.write(last_below, "last time below target: read, or now", &[below, now]);
+    let long = p.simple("now - last time below target", &[now, since], 32);
+    let standing = p.compare("for an interval or longer", &[long]);
+    p.of(Aspect::Reaction);
+    let control = p.pair("next drop", 32, PORTS);
+    let next = p.read(control, "next drop, count", &[standing]);
+    let due = p.compare("now >= next drop", &[now, next]);
+    let root = Op::Function { name: "1 / sqrt(count)", special: Some(Special::Root), bits: 10 };
+    let spacing = p.compute("interval / sqrt(count)", root, &[next, due], 32);
+    let later = p.simple("next drop + spacing", &[next, spacing], 32);
+    p.update(control, "count + 1", &[Micro::Update], &[later, due]);
+    p.act("drop", Act::Drop, &[due, standing]);
+    program
+}

@@ -1,0 +1,51 @@
+//! Algorithms as programs: what each needs of a switch. Constants are those of the parameters in `queuescope-queue`.
+
+mod abc;
+mod codel;
+mod conquest;
+mod pi2;
+mod pie;
+mod pie_variants;
+mod red;
+
+pub use abc::{abc_core, abc_edge};
+pub use codel::codel;
+pub use conquest::{Snapshots, conquest};
+pub use pi2::pi2;
+pub use pie::pie;
+pub use pie_variants::{pie_cp, pie_dp, pie_table};
+pub use red::red;
+
+use crate::{Field, Op, Program};
+
+/// All of them, with default parameters.
+pub fn all() -> Vec<Program> {
+    vec![
+        red(),
+        codel(),
+        pie(),
+        pie_cp(),
+        pie_dp(),
+        pie_table(),
+        pi2(),
+        conquest(Snapshots::default()),
+        abc_edge(),
+        abc_core(),
+    ]
+}
+
+/// Ports with queues of their own that a program is made for.
+pub(crate) const PORTS: u64 = 64;
+
+/// The time that a packet was in the queue, in nanoseconds.
+pub(crate) fn sojourn_time(program: &mut Program) -> Field {
+    let entered = program.queue_state("time of entering the queue", 48);
+    let left = program.queue_state("time of leaving the queue", 48);
+    program.simple("sojourn = left - entered", &[entered, left], 32)
+}
+
+/// A decision by a probability: whether a random number of as many bits is below it.
+pub(crate) fn by_chance(program: &mut Program, probability: Field) -> Field {
+    let random = program.compute("random number", Op::Random, &[], 32);
+    program.compare("random < probability", &[random, probability])
+}

@@ -1,0 +1,31 @@
+//! PI2 (De Schepper et al., CoNEXT 2016; RFC 9332's controller).
+
+use super::pie::{differences, products};
+use super::{PORTS, sojourn_time};
+use crate::{Act, Aspect, Gress, Micro, Op, Packets, Program};
+
+/// PI2: PIE without scaling; a packet is dropped if two random numbers are below the probability, which squares it.
+pub fn pi2() -> Program {
+    let mut program = Program::new("pi2", "drops at the door, by the square of what follows the delay");
+    let p = &mut program;
+    p.at(Gress::Ingress).of(Aspect::Reaction);
+    let probability = p.register("drop_prob", 32, PORTS);
+    let read = p.read(probability, "drop_prob", &[]);
+    let one = p.compute("random number", Op::Random, &[], 32);
+    let other = p.compute("another random number", Op::Random, &[], 32);
+    let larger = p.simple("larger of both", &[one, other], 32);
+    let chosen = p.compare("larger < drop_prob", &[larger, read]);
+    p.act("drop", Act::Drop, &[chosen]);
+
+    p.at(Gress::Egress).of(Aspect::Metric);
+    let sojourn = sojourn_time(p);
+    let delay = p.register("delay", 32, PORTS);
+    p.write(delay, "delay of the last packet", &[sojourn]);
+    p.by(Packets::Generated);
+    let delay = p.read(delay, "delay of the last packet", &[]);
+    p.of(Aspect::Reaction);
+    let change = differences(p, delay);
+    let update = products(p, change);
+    p.update(probability, "drop_prob + update", &[Micro::Update], &[update]);
+    program
+}

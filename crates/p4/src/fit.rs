@@ -1,0 +1,226 @@
+//! The verdict: by aspect, with reasons, from one placement.
+
+use crate::fold::{Bundle, bundles, is_power_of_two, register_of};
+use crate::graph::nodes;
+use crate::place::{Placement, place};
+use crate::program::{Act, Aspect, Does, Gress, Known, Op, Packets, Program, Step};
+use crate::target::Target;
+
+/// Whether a program fits a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fit {
+    /// A verdict for each aspect, in the order of table I.
+    pub aspects: [(Aspect, Verdict); 4],
+    /// Where the parts go; of a program that reaches a register more than once, where they would go if it could. None if even
+    /// that cannot be.
+    pub placement: Option<Placement>,
+    /// Stages that are missing, or a part that no stage has room for.
+    pub room: Option<String>,
+}
+
+/// How well something can be done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// As it is.
+    #[default]
+    Feasible,
+    /// By something else in its place.
+    Workaround,
+    /// Not.
+    Infeasible,
+}
+
+/// A grade, and what led to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The worst of the reasons'.
+    pub grade: Grade,
+    /// Sentences without ends; none if it is feasible.
+    pub reasons: Vec<String>,
+}
+
+impl Grade {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Feasible => "feasible",
+            Self::Workaround => "workaround",
+            Self::Infeasible => "infeasible",
+        }
+    }
+}
+
+impl Fit {
+    /// Judges a program on a target.
+    pub fn new(program: &Program, target: &Target) -> Self {
+        let bundles = bundles(program, target);
+        let mut judge = Judge { program, target, verdicts: Default::default() };
+        for step in &program.steps {
+            judge.computation(step);
+            judge.packets(step);
+        }
+        let placed = place(program, &nodes(program, &bundles), target);
+        judge.registers(&bundles, placed.as_ref().ok());
+        judge.backflow();
+        judge.chores();
+        let room = match &placed {
+            Ok(placement) if placement.stages.len() > target.stages => {
+                Some(format!("it takes {} stages, and there are {}", placement.stages.len(), target.stages))
+            }
+            Ok(_) => None,
+            Err(why) => Some(why.clone()),
+        };
+        let [metric, reaction, backflow, memory] = judge.verdicts;
+        let aspects = [
+            (Aspect::Metric, metric),
+            (Aspect::Reaction, reaction),
+            (Aspect::Backflow, backflow),
+            (Aspect::Memory, memory),
+        ];
+        Self { aspects, placement: placed.ok(), room }
+    }
+
+    /// The verdict of an aspect.
+    pub fn verdict(&self, aspect: Aspect) -> &Verdict {
+        &self.aspects[aspect as usize].1
+    }
+
+    /// Of all: feasible if all is, and there is room.
+    pub fn grade(&self) -> Grade {
+        let worst = self.aspects.iter().map(|(_, verdict)| verdict.grade).max().unwrap_or_default();
+        if self.room.is_some() { Grade::Infeasible } else { worst }
+    }
+}
+
+/// The widest key of a table that stands in for a computation: a million entries.
+const WIDEST_TABLE: u32 = 20;
+
+struct Judge<'a> {
+    program: &'a Program,
+    target: &'a Target,
+    verdicts: [Verdict; 4],
+}
+
+impl Judge<'_> {
+    fn tell(&mut self, aspect: Aspect, grade: Grade, reason: String) {
+        let verdict = &mut self.verdicts[aspect as usize];
+        verdict.grade = verdict.grade.max(grade);
+        if !verdict.reasons.contains(&reason) {
+            verdict.reasons.push(reason);
+        }
+    }
+
+    /// What a step computes.
+    fn computation(&mut self, step: &Step) {
+        let Does::Compute(op) = &step.does else { return };
+        let (target, name) = (self.target, &step.name);
+        let by_table = |what: &str, bits: u32| match bits {
+            0..=WIDEST_TABLE => {
+                (Grade::Workaround, format!("\"{name}\": a table of {} entries for {what}", 1u64 << bits))
+            }
+            _ => (Grade::Infeasible, format!("\"{name}\": there is no unit for {what}, and a table is too large")),
+        };
+        let (grade, reason) = match op {
+            Op::MultiplyBy(factor) if !target.multiplies && !is_power_of_two(*factor) => {
+                let shift = factor.log2().round();
+                (Grade::Workaround, format!("\"{name}\": a shift by {shift} for the product with {factor:.1}"))
+            }
+            Op::Multiply if !target.multiplies => {
+                let bits = step.reads.iter().map(|field| self.program.fields[field.0].bits).sum();
+                by_table("the product", bits)
+            }
+            Op::Function { name, special, bits } if special.is_none_or(|it| !target.specials.contains(&it)) => {
+                by_table(name, *bits)
+            }
+            _ => return,
+        };
+        self.tell(step.aspect, grade, reason);
+    }
+
+    /// Packets that are not those that are forwarded.
+    fn packets(&mut self, step: &Step) {
+        match step.packets {
+            Packets::Generated if !self.target.generator => {
+                self.tell(step.aspect, Grade::Infeasible, "the switch makes no packets of its own".to_owned());
+            }
+            _ => {}
+        }
+        if step.does == Does::Act(Act::FeedBack) {
+            let (grade, reason) = match self.target.feeds_back {
+                true => (Grade::Workaround, "packets go back from behind the queue"),
+                false => (Grade::Infeasible, "no packet can go back from behind the queue"),
+            };
+            self.tell(Aspect::Backflow, grade, format!("\"{}\": {reason}", step.name));
+        }
+    }
+
+    /// One access for each register: what cannot be one is told with the stages where it would be.
+    fn registers(&mut self, bundles: &[Bundle], placement: Option<&Placement>) {
+        for bundle in bundles {
+            let Some(why) = &bundle.refused else { continue };
+            let (first, last) = bundle.ends;
+            let register = &self.program.registers[bundle.register.0].name;
+            if first == last {
+                let Step { aspect, name, .. } = &self.program.steps[first];
+                self.tell(*aspect, Grade::Infeasible, format!("\"{name}\": {why}"));
+                continue;
+            }
+            let stage = |step| placement.and_then(|placement| placement.stage_of(step)).map(|stage| stage + 1);
+            let both = match (stage(first), stage(last)) {
+                (Some(first), Some(last)) => {
+                    format!("{register} is reached in stage {first} and again in stage {last}, and has one access")
+                }
+                _ => format!("{register} is reached twice, and has one access"),
+            };
+            self.tell(Aspect::Memory, Grade::Infeasible, format!("{both}: {why}"));
+        }
+    }
+
+    /// What is known behind the queue, and needed before.
+    fn backflow(&mut self) {
+        if self.target.queue_state_at_ingress {
+            return;
+        }
+        let program = self.program;
+        for step in program.steps.iter().filter(|step| step.gress == Gress::Ingress && step.packets != Packets::FedBack)
+        {
+            for field in &step.reads {
+                let field = &program.fields[field.0];
+                let late = match field.known {
+                    Known::Arrival => false,
+                    Known::Dequeue => true,
+                    Known::By(step) => program.steps[step].gress == Gress::Egress,
+                };
+                if late {
+                    let reason = format!("\"{}\" needs {}, which is known behind the queue", step.name, field.name);
+                    self.tell(Aspect::Backflow, Grade::Infeasible, reason);
+                }
+            }
+        }
+        for (index, register) in program.registers.iter().enumerate() {
+            let in_half = |gress| {
+                let own = |step: &usize| register_of(program, *step).is_some_and(|it| it.0 == index);
+                (0..program.steps.len()).filter(own).any(|step| program.steps[step].gress == gress)
+            };
+            if in_half(Gress::Ingress) && in_half(Gress::Egress) {
+                let reason = format!("{} is needed before the queue, and changed behind it", register.name);
+                self.tell(Aspect::Backflow, Grade::Infeasible, reason);
+            }
+        }
+    }
+
+    /// What the switch's processor does.
+    fn chores(&mut self) {
+        for chore in &self.program.chores {
+            let (grade, by) = match self.target.control_plane {
+                true => (Grade::Workaround, "the control plane does it"),
+                false => (Grade::Infeasible, "there is no control plane"),
+            };
+            self.tell(chore.aspect, grade, format!("\"{}\": {by}", chore.name));
+            if chore.feeds_back && !self.target.queue_state_at_ingress {
+                let reason = format!("\"{}\": {by}, from behind the queue to before it", chore.name);
+                self.tell(Aspect::Backflow, grade, reason);
+            }
+        }
+    }
+}

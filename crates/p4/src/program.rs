@@ -1,0 +1,409 @@
+//! An algorithm as a switch would run it: steps, the fields that they read and give, and registers.
+
+/// A value that travels with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Field(pub(crate) usize);
+
+/// An array in the memory of one stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Register(pub(crate) usize);
+
+/// Which half of the pipeline: before the queue, or behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gress {
+    /// Before the queue.
+    Ingress,
+    /// Behind it.
+    Egress,
+}
+
+/// What a verdict is about (the rows of table I).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Aspect {
+    /// How congestion is measured.
+    Metric,
+    /// How it is answered.
+    Reaction,
+    /// Whether what is known behind the queue is needed before it.
+    Backflow,
+    /// Whether each register is reached once.
+    Memory,
+}
+
+/// Which packets take a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packets {
+    /// Those that are forwarded.
+    Traffic,
+    /// Those of the switch's own generator, at a fixed period.
+    Generated,
+    /// Those that were sent back from behind the queue.
+    FedBack,
+}
+
+/// A computation on fields.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// Addition, subtraction, the larger or smaller of two, a mask, a shift by a constant.
+    Simple,
+    /// So many comparisons of the same fields.
+    Compare(usize),
+    /// A hash.
+    Hash,
+    /// A random number.
+    Random,
+    /// A product with a constant.
+    MultiplyBy(f64),
+    /// A product of two fields.
+    Multiply,
+    /// A function that is none of those, of as many bits of its arguments as matter.
+    Function {
+        /// As in "the square root".
+        name: &'static str,
+        /// What a switch may have for it.
+        special: Option<Special>,
+        /// Bits of the arguments, together.
+        bits: u32,
+    },
+    /// A lookup.
+    Table(Match),
+}
+
+/// Units that a switch may have beside its ALUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    /// An average that forgets exponentially, with its state.
+    Average,
+    /// A probability that grows linearly between two thresholds.
+    Ramp,
+    /// A root or reciprocal, to a few bits.
+    Root,
+}
+
+/// How a table finds its entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    /// By the whole key.
+    Exact {
+        /// Entries.
+        entries: u64,
+        /// Bits of the key.
+        key_bits: u32,
+        /// Bits of what it gives.
+        value_bits: u32,
+    },
+    /// By ranges of the key.
+    Range {
+        /// Entries of a ternary memory, with ranges as prefixes.
+        prefixes: u64,
+        /// Bits of the key.
+        key_bits: u32,
+        /// Bits of what it gives.
+        value_bits: u32,
+    },
+}
+
+/// What a register's unit does in one access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Micro {
+    /// A comparison whose result decides what is done.
+    Condition,
+    /// The word becomes something: a field, or its sum or difference with one.
+    Update,
+    /// By a special unit.
+    Special(Special),
+}
+
+/// What becomes of the packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// It is dropped, before the queue or behind it.
+    Drop,
+    /// It is marked.
+    Mark,
+    /// Its header is changed.
+    Rewrite,
+    /// A copy goes back to the ingress.
+    FeedBack,
+}
+
+impl Gress {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ingress => "ingress",
+            Self::Egress => "egress",
+        }
+    }
+}
+
+impl Aspect {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Metric => "metric",
+            Self::Reaction => "reaction",
+            Self::Backflow => "backflow",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct FieldInfo {
+    pub bits: u32,
+    pub known: Known,
+    pub name: String,
+}
+
+/// Since when a field is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// With the packet.
+    Arrival,
+    /// When it leaves the queue.
+    Dequeue,
+    /// By a step.
+    By(usize),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct RegisterInfo {
+    pub name: String,
+    /// Words of an entry, and bits of a word.
+    pub words: u32,
+    pub bits: u32,
+    pub entries: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub name: String,
+    pub gress: Gress,
+    pub aspect: Aspect,
+    pub packets: Packets,
+    pub does: Does,
+    pub reads: Vec<Field>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Does {
+    Compute(Op),
+    Access { register: Register, micros: Vec<Micro>, writes: bool },
+    Act(Act),
+}
+
+/// What the switch's processor does now and then.
+#[derive(Debug, Clone)]
+pub(crate) struct Chore {
+    pub name: String,
+    pub aspect: Aspect,
+    /// What it reads was learnt behind the queue, and what it writes is read before.
+    pub feeds_back: bool,
+}
+
+/// An algorithm as steps. Each is taken by a kind of packet, in a half of the pipeline, and belongs to an aspect: what was last
+/// said of each holds for the steps that follow.
+#[derive(Debug, Clone)]
+pub struct Program {
+    name: &'static str,
+    about: &'static str,
+    pub(crate) fields: Vec<FieldInfo>,
+    pub(crate) registers: Vec<RegisterInfo>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) chores: Vec<Chore>,
+    gress: Gress,
+    aspect: Aspect,
+    packets: Packets,
+}
+
+impl Program {
+    /// One without steps.
+    pub fn new(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            about,
+            fields: Vec::new(),
+            registers: Vec::new(),
+            steps: Vec::new(),
+            chores: Vec::new(),
+            gress: Gress::Ingress,
+            aspect: Aspect::Metric,
+            packets: Packets::Traffic,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it is, in a sentence.
+    pub fn about(&self) -> &'static str {
+        self.about
+    }
+
+    /// The steps that follow are in this half.
+    pub fn at(&mut self, gress: Gress) -> &mut Self {
+        self.gress = gress;
+        self
+    }
+
+    /// The steps that follow are of this aspect.
+    pub fn of(&mut self, aspect: Aspect) -> &mut Self {
+        self.aspect = aspect;
+        self
+    }
+
+    /// The steps that follow are taken by these packets.
+    pub fn by(&mut self, packets: Packets) -> &mut Self {
+        self.packets = packets;
+        self
+    }
+
+    /// A field that comes with the packet: of its headers, its time of arrival, its length.
+    pub fn header(&mut self, name: &str, bits: u32) -> Field {
+        self.field(name, bits, Known::Arrival)
+    }
+
+    /// A field that is known when the packet leaves the queue: the queue's length, the times of entering and leaving it.
+    pub fn queue_state(&mut self, name: &str, bits: u32) -> Field {
+        self.field(name, bits, Known::Dequeue)
+    }
+
+    /// Some bits of a field, which costs nothing.
+    pub fn slice(&mut self, of: Field, name: &str, bits: u32) -> Field {
+        let known = self.fields[of.0].known;
+        self.field(name, bits, known)
+    }
+
+    /// A register with an array of `entries` words.
+    pub fn register(&mut self, name: &str, bits: u32, entries: u64) -> Register {
+        self.words(name, 1, bits, entries)
+    }
+
+    /// A register whose entries are pairs of words, which are reached together.
+    pub fn pair(&mut self, name: &str, bits: u32, entries: u64) -> Register {
+        self.words(name, 2, bits, entries)
+    }
+
+    /// A computation: what it gives has `bits` bits.
+    pub fn compute(&mut self, name: &str, op: Op, reads: &[Field], bits: u32) -> Field {
+        self.step(name, Does::Compute(op), reads);
+        self.given(name, bits)
+    }
+
+    /// Addition, subtraction, minimum and the like.
+    pub fn simple(&mut self, name: &str, reads: &[Field], bits: u32) -> Field {
+        self.compute(name, Op::Simple, reads, bits)
+    }
+
+    /// A comparison.
+    pub fn compare(&mut self, name: &str, reads: &[Field]) -> Field {
+        self.compute(name, Op::Compare(1), reads, 1)
+    }
+
+    /// Reads a register.
+    pub fn read(&mut self, register: Register, name: &str, reads: &[Field]) -> Field {
+        self.access(register, name, &[], false, reads)
+    }
+
+    /// Writes a register, and gives what it had.
+    pub fn write(&mut self, register: Register, name: &str, reads: &[Field]) -> Field {
+        self.access(register, name, &[Micro::Update], true, reads)
+    }
+
+    /// Changes a register by what is there, and gives the result.
+    pub fn update(&mut self, register: Register, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
+        self.access(register, name, micros, true, reads)
+    }
+
+    /// What becomes of the packet.
+    pub fn act(&mut self, name: &str, act: Act, reads: &[Field]) {
+        self.step(name, Does::Act(act), reads);
+    }
+
+    /// Something that the switch's processor does in the place of a step. It `feeds_back` if it carries what was learnt behind
+    /// the queue before it.
+    pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
+        self.chores.push(Chore { name: name.to_owned(), aspect: self.aspect, feeds_back });
+    }
+
+    fn access(&mut self, register: Register, name: &str, micros: &[Micro], writes: bool, reads: &[Field]) -> Field {
+        let bits = self.registers[register.0].bits;
+        self.step(name, Does::Access { register, micros: micros.to_vec(), writes }, reads);
+        self.given(name, bits)
+    }
+
+    fn words(&mut self, name: &str, words: u32, bits: u32, entries: u64) -> Register {
+        self.registers.push(RegisterInfo { name: name.to_owned(), words, bits, entries });
+        Register(self.registers.len() - 1)
+    }
+
+    fn step(&mut self, name: &str, does: Does, reads: &[Field]) {
+        let Self { gress, aspect, packets, .. } = *self;
+        self.steps.push(Step { name: name.to_owned(), gress, aspect, packets, does, reads: reads.to_vec() });
+    }
+
+    fn given(&mut self, name: &str, bits: u32) -> Field {
+        self.field(name, bits, Known::By(self.steps.len() - 1))
+    }
+
+    fn field(&mut self, name: &str, bits: u32, known: Known) -> Field {
+        self.fields.push(FieldInfo { bits, known, name: name.to_owned() });
+        Field(self.fields.len() - 1)
+    }
+
+    /// The steps whose results a step needs.
+    pub(crate) fn needs(&self, step: usize) -> impl Iterator<Item = usize> + '_ {
+        self.steps[step].reads.iter().filter_map(|field| match self.fields[field.0].known {
+            Known::By(step) => Some(step),
+            Known::Arrival | Known::Dequeue => None,
+        })
+    }
+}
+
+impl Match {
+    /// A table that has an entry for each key of `key_bits` bits.
+    pub fn of_all(key_bits: u32, value_bits: u32) -> Self {
+        Self::Exact { entries: 1 << key_bits.min(63), key_bits, value_bits }
+    }
+
+    /// A table of ranges of a key: each becomes as many prefixes as cover it.
+    pub fn of_ranges(ranges: impl IntoIterator<Item = (u64, u64)>, key_bits: u32, value_bits: u32) -> Self {
+        let prefixes = ranges.into_iter().map(|(first, last)| prefixes(first, last)).sum();
+        Self::Range { prefixes, key_bits, value_bits }
+    }
+}
+
+/// How many prefixes cover a range, both ends included.
+fn prefixes(first: u64, last: u64) -> u64 {
+    let (mut at, mut count) = (u128::from(first), 0);
+    let end = u128::from(last) + 1;
+    while at < end {
+        // The largest block that begins here and does not pass the end.
+        let aligned = if at == 0 { 64 } else { at.trailing_zeros().min(64) };
+        let mut size = 1u128 << aligned;
+        while at + size > end {
+            size /= 2;
+        }
+        at += size;
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_become_prefixes() {
+        assert_eq!(prefixes(0, 7), 1);
+        assert_eq!(prefixes(1, 6), 4); // 1, 2-3, 4-5, 6
+        assert_eq!(prefixes(3, 3), 1);
+        assert_eq!(prefixes(0, u64::MAX), 1);
+        assert_eq!(prefixes(1, u64::MAX), 64);
+        assert_eq!(prefixes(5, 4), 0);
+    }
+}

@@ -1,0 +1,162 @@
+//! A switch as its pipeline has it: stages, what each has, what its units can do.
+
+use crate::{Micro, Special};
+
+/// A switch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// Stages. Both halves of the pipeline pass all of them, and share what they have.
+    pub stages: usize,
+    /// What each stage has.
+    pub per_stage: PerStage,
+    /// What a register's unit does in one access.
+    pub register: RegisterUnit,
+    /// Units beside the ALUs.
+    pub specials: Vec<Special>,
+    /// Whether two fields, or a field and any constant, can be multiplied.
+    pub multiplies: bool,
+    /// Whether steps before the queue know the state of the queue, and share memory with those behind it.
+    pub queue_state_at_ingress: bool,
+    /// Whether a processor reads and writes registers now and then.
+    pub control_plane: bool,
+    /// Whether the switch makes packets of its own.
+    pub generator: bool,
+    /// Whether packets can go back from behind the queue.
+    pub feeds_back: bool,
+}
+
+/// What a stage has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerStage {
+    /// Accesses to registers for a packet.
+    pub registers: u64,
+    /// Tables and actions that are independent of each other.
+    pub tables: u64,
+    /// Blocks of static memory, for exact matches, results and registers.
+    pub sram: u64,
+    /// Bits of such a block.
+    pub sram_bits: u64,
+    /// Blocks of ternary memory, for ranges.
+    pub tcam: u64,
+    /// Entries and bits of a key that such a block has.
+    pub tcam_block: (u64, u32),
+}
+
+/// What a register's unit does in one access.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegisterUnit {
+    /// Comparisons.
+    pub conditions: usize,
+    /// Additions, subtractions and assignments.
+    pub updates: usize,
+    /// Words of an entry.
+    pub words: u32,
+    /// Special functions.
+    pub specials: Vec<Special>,
+}
+
+impl RegisterUnit {
+    /// What of an access is too much, as a sentence without an end; none if nothing is.
+    pub(crate) fn refuses(&self, micros: &[Micro], words: u32) -> Option<String> {
+        let count = |wanted: Micro| micros.iter().filter(|micro| **micro == wanted).count();
+        let (conditions, updates) = (count(Micro::Condition), count(Micro::Update));
+        let special = micros.iter().find_map(|micro| match micro {
+            Micro::Special(special) if !self.specials.contains(special) => Some(special),
+            _ => None,
+        });
+        if let Some(special) = special {
+            return Some(format!("it takes {}", special.name()));
+        }
+        if words > self.words {
+            return Some(format!("it takes {words} words"));
+        }
+        let many = |count: usize, most: usize, what: &str| {
+            (count > most).then(|| format!("it takes {count} {what}, and the unit does {most}"))
+        };
+        many(conditions, self.conditions, "comparisons").or_else(|| many(updates, self.updates, "changes"))
+    }
+}
+
+impl Special {
+    /// As in a reason.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Average => "an average",
+            Self::Ramp => "a probability between thresholds",
+            Self::Root => "a root",
+        }
+    }
+}
+
+impl Target {
+    /// All that there are.
+    pub fn all() -> Vec<Self> {
+        vec![Self::tofino(), Self::tofino_registers_only(), Self::generous()]
+    }
+
+    /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128 bits and
+    /// 24 of 512 x 44 each (what is publicly known of it; its open-source compiler has the same numbers). A register action has
+    /// two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small microprogram").
+    pub fn tofino() -> Self {
+        Self {
+            name: "tofino",
+            about: "a Tofino with its special functions",
+            stages: 12,
+            per_stage: PerStage {
+                registers: 4,
+                tables: 16,
+                sram: 80,
+                sram_bits: 1024 * 128,
+                tcam: 24,
+                tcam_block: (512, 44),
+            },
+            register: RegisterUnit {
+                conditions: 2,
+                updates: 2,
+                words: 2,
+                specials: vec![Special::Average, Special::Root],
+            },
+            specials: vec![Special::Average, Special::Ramp, Special::Root],
+            multiplies: false,
+            queue_state_at_ingress: false,
+            control_plane: true,
+            generator: true,
+            feeds_back: true,
+        }
+    }
+
+    /// The same with registers that read, change and write one word, and nothing else ("restricted to basic register
+    /// functionality", section IV).
+    pub fn tofino_registers_only() -> Self {
+        Self {
+            name: "tofino-registers",
+            about: "a Tofino without its special functions: one change of one word in an access",
+            register: RegisterUnit { conditions: 1, updates: 1, words: 1, specials: Vec::new() },
+            specials: Vec::new(),
+            ..Self::tofino()
+        }
+    }
+
+    /// One that has what the paper asks of the next: the state of the queue before it, multiplication, more stages.
+    pub fn generous() -> Self {
+        Self {
+            name: "generous",
+            about: "a switch that multiplies, and knows the queue before it",
+            stages: 32,
+            per_stage: PerStage { registers: 16, tables: 64, sram: 160, tcam: 48, ..Self::tofino().per_stage },
+            register: RegisterUnit {
+                conditions: 16,
+                updates: 8,
+                words: 4,
+                specials: vec![Special::Average, Special::Root],
+            },
+            multiplies: true,
+            queue_state_at_ingress: true,
+            ..Self::tofino()
+        }
+    }
+}

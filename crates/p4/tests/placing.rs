@@ -1,0 +1,183 @@
+//! Placements against what a placement is, and against all that there can be.
+
+use proptest::prelude::*;
+use queuescope_p4::algorithms::{Snapshots, all, conquest};
+use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
+
+/// A program of additions and register accesses, each of which needs some of those before it.
+#[derive(Debug, Clone)]
+struct Chain {
+    /// Whether it is a register, and which before it are needed, as bits.
+    steps: Vec<(bool, u8)>,
+    registers: u64,
+    tables: u64,
+}
+
+fn chain() -> impl Strategy<Value = Chain> {
+    (prop::collection::vec((any::<bool>(), any::<u8>()), 1..8), 1u64..3, 1u64..4)
+        .prop_map(|(steps, registers, tables)| Chain { steps, registers, tables })
+}
+
+impl Chain {
+    fn needs(&self, step: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..step).filter(move |need| self.steps[step].1 >> need & 1 == 1)
+    }
+
+    fn program(&self) -> Program {
+        let mut program = Program::new("chain", "");
+        program.at(Gress::Egress);
+        let mut given: Vec<Field> = Vec::new();
+        for (step, (is_register, _)) in self.steps.iter().enumerate() {
+            let reads: Vec<_> = self.needs(step).map(|need| given[need]).collect();
+            let name = step.to_string();
+            given.push(if *is_register {
+                let register = program.register(&name, 32, 16);
+                program.update(register, &name, &[Micro::Update], &reads)
+            } else {
+                program.simple(&name, &reads, 32)
+            });
+        }
+        program
+    }
+
+    fn target(&self, stages: usize) -> Target {
+        let per_stage = PerStage { registers: self.registers, tables: self.tables, ..Target::tofino().per_stage };
+        Target { per_stage, stages, ..Target::tofino() }
+    }
+
+    /// The fewest stages, by trying all.
+    fn fewest(&self) -> usize {
+        (1..).find(|stages| self.fits(&mut Vec::new(), *stages)).unwrap()
+    }
+
+    fn fits(&self, at: &mut Vec<usize>, stages: usize) -> bool {
+        let step = at.len();
+        if step == self.steps.len() {
+            return true;
+        }
+        let first = self.needs(step).map(|need| at[need] + 1).max().unwrap_or(0);
+        (first..stages).any(|stage| {
+            let here = |only: bool| (0..step).filter(|s| at[*s] == stage && (!only || self.steps[*s].0)).count() as u64;
+            let room = here(false) < self.tables && (!self.steps[step].0 || here(true) < self.registers);
+            room && {
+                at.push(stage);
+                let fits = self.fits(at, stages);
+                at.pop();
+                fits
+            }
+        })
+    }
+}
+
+fn stage_of(placement: &Placement, name: &str) -> usize {
+    let mut found = (0..placement.stages.len())
+        .filter(|stage| placement.stages[*stage].placed.iter().any(|placed| placed.name == name && !placed.continued));
+    let stage = found.next().unwrap();
+    assert_eq!(found.next(), None, "{name} is there twice");
+    stage
+}
+
+proptest! {
+    #[test]
+    fn a_placement_keeps_order_and_room_and_is_found_if_there_is_one(chain in chain()) {
+        let fewest = chain.fewest();
+        let (program, target) = (chain.program(), chain.target(fewest));
+        let fit = Fit::new(&program, &target);
+        prop_assert_eq!(&fit.room, &None);
+        let placement = fit.placement.unwrap();
+        for step in 0..chain.steps.len() {
+            for need in chain.needs(step) {
+                prop_assert!(stage_of(&placement, &need.to_string()) < stage_of(&placement, &step.to_string()));
+            }
+        }
+        for stage in &placement.stages {
+            prop_assert!(stage.used.registers <= chain.registers && stage.used.tables <= chain.tables);
+        }
+        prop_assert!(Fit::new(&program, &chain.target(fewest - 1)).room.is_some());
+    }
+}
+
+/// Section 4.1: ceil(h R / M) stages to reach the snapshots, and ceil(log2(h - 2)) to add them. The minimum over the rows, of
+/// which the paper does not speak, takes some of its own.
+#[test]
+fn conquest_takes_the_stages_of_the_papers_formula() {
+    for snapshots in 4..=20u32 {
+        for rows in 1..=4u32 {
+            for most in 1..=12u64 {
+                let per_stage = PerStage { registers: most, tables: 1000, sram: 1000, ..Target::tofino().per_stage };
+                let target = Target { per_stage, stages: 1000, ..Target::tofino() };
+                let fit = Fit::new(&conquest(Snapshots { snapshots, rows, columns: 64 }), &target);
+                assert_eq!(fit.grade(), Grade::Feasible);
+                // Besides: the hashes before, the comparison and the mark behind.
+                let stages = fit.placement.unwrap().stages.len() - 3;
+                let formula = u64::from(snapshots * rows).div_ceil(most) as usize
+                    + (snapshots - 2).next_power_of_two().ilog2() as usize;
+                let minima = rows.next_power_of_two().ilog2() as usize;
+                let least = formula + minima.min(1);
+                assert!((least..=formula + minima).contains(&stages), "h {snapshots} R {rows} M {most}: {stages}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_room_in_the_stages_does_not_fit() {
+    let target = Target { stages: 5, ..Target::tofino() };
+    let fit = Fit::new(&conquest(Snapshots::default()), &target);
+    assert_eq!(fit.room.as_deref(), Some("it takes 7 stages, and there are 5"));
+    assert_eq!(fit.grade(), Grade::Infeasible);
+    // 80 blocks hold 327 680 words of 32 bits; one is for the access.
+    for (columns, fits) in [(323_584, true), (323_585, false)] {
+        let fit = Fit::new(&conquest(Snapshots { columns, rows: 1, snapshots: 4 }), &Target::tofino());
+        assert_eq!(fit.grade() == Grade::Feasible, fits, "{:?}", fit.room);
+    }
+}
+
+/// Two registers that each need the other's result have no order.
+#[test]
+fn registers_that_need_each_other_have_no_place() {
+    let mut program = Program::new("circle", "");
+    program.at(Gress::Egress).of(Aspect::Reaction);
+    let (one, other) = (program.register("one", 32, 1), program.register("other", 32, 1));
+    let first = program.read(one, "read one", &[]);
+    program.write(other, "write other", &[first]);
+    program.by(queuescope_p4::Packets::Generated);
+    let second = program.read(other, "read other", &[]);
+    program.write(one, "write one", &[second]);
+    let fit = Fit::new(&program, &Target::tofino());
+    assert_eq!(fit.placement, None);
+    assert!(fit.room.unwrap().contains("needs what comes of itself"));
+}
+
+/// A table that is too large for what is free of a stage goes on in the next.
+#[test]
+fn a_large_table_spans_stages() {
+    let mut program = Program::new("table", "");
+    program.at(Gress::Egress);
+    let key = program.header("key", 20);
+    let table = queuescope_p4::Match::of_all(20, 32);
+    let found = program.compute("table", queuescope_p4::Op::Table(table), &[key], 32);
+    program.act("mark", queuescope_p4::Act::Mark, &[found]);
+    let fit = Fit::new(&program, &Target::tofino());
+    // 2^20 entries of 52 bits are 416 blocks of 131 072 bits: 5.2 stages of 80.
+    let placement = fit.placement.unwrap();
+    assert_eq!(placement.used().sram, 416);
+    let rest: Vec<_> = placement.stages.iter().map(|stage| (stage.placed[0].continued, stage.used.sram)).collect();
+    assert_eq!(rest[..6], [(false, 80), (true, 80), (true, 80), (true, 80), (true, 80), (true, 16)]);
+    assert_eq!(placement.stages.len(), 7);
+}
+
+/// Nothing that the project has needs more than there is of any stage, wherever it is placed.
+#[test]
+fn no_stage_has_more_than_it_holds() {
+    for target in Target::all() {
+        for program in all() {
+            let Some(placement) = Fit::new(&program, &target).placement else { panic!("{}", program.name()) };
+            for stage in placement.stages {
+                assert!(stage.used.registers <= target.per_stage.registers);
+                assert!(stage.used.tables <= target.per_stage.tables);
+                assert!(stage.used.sram <= target.per_stage.sram && stage.used.tcam <= target.per_stage.tcam);
+            }
+        }
+    }
+}

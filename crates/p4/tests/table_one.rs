@@ -1,0 +1,66 @@
+//! Table I of Kunze et al., cell by cell, table III's stages, and what flips a verdict.
+
+use queuescope_p4::algorithms::{codel, pie, pie_cp, pie_dp, pie_table, red};
+use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, Program, Target};
+
+/// Rows and columns as the paper's; of each cell, with registers only, and then with special functions.
+#[test]
+fn every_cell_of_the_papers_table() {
+    use Grade::{Feasible as Yes, Infeasible as No, Workaround as Ring};
+    let expected = [
+        (Aspect::Metric, [[No, Yes], [Yes, Yes], [Yes, Yes]]),
+        (Aspect::Reaction, [[Ring, Yes], [Ring, Yes], [Ring, Ring]]),
+        (Aspect::Backflow, [[No, No], [Yes, Yes], [No, No]]),
+        (Aspect::Memory, [[Yes, Yes], [No, Yes], [No, No]]),
+    ];
+    let targets = [Target::tofino_registers_only(), Target::tofino()];
+    for (aspect, row) in expected {
+        for (program, cells) in [red(), codel(), pie()].iter().zip(row) {
+            let verdicts = targets.each_ref().map(|target| Fit::new(program, target).verdict(aspect).clone());
+            let grades = verdicts.each_ref().map(|verdict| verdict.grade);
+            assert_eq!(grades, cells, "{aspect:?} of {}: {verdicts:#?}", program.name());
+        }
+    }
+}
+
+/// Table III has 4, 11 and 8 of 12 stages.
+#[test]
+fn stages_of_the_three_variants() {
+    let stages = [pie_cp(), pie_dp(), pie_table()].map(|program| {
+        let fit = Fit::new(&program, &Target::tofino_registers_only());
+        assert_ne!(fit.grade(), Grade::Infeasible, "{}", program.name());
+        fit.placement.unwrap().stages.len()
+    });
+    assert_eq!(stages, [3, 11, 9]);
+}
+
+/// A register that counts, and a second access to it behind a step that its unit cannot do.
+fn counter(again: bool) -> Program {
+    let mut program = Program::new("counter", "");
+    let p = &mut program;
+    p.at(Gress::Egress).of(Aspect::Reaction);
+    let key: Field = p.header("key", 16);
+    let count = p.register("count", 32, 1024);
+    let counted = p.update(count, "count + 1", &[Micro::Update], &[key]);
+    let hashed = p.compute("hash of it", queuescope_p4::Op::Hash, &[counted], 32);
+    if again {
+        p.write(count, "count, anew", &[hashed]);
+    }
+    program
+}
+
+#[test]
+fn one_access_more_flips_one_verdict() {
+    for target in Target::all() {
+        let grades = |program: &Program| Fit::new(program, &target).aspects.map(|(_, verdict)| verdict.grade);
+        assert_eq!(grades(&counter(false)), [Grade::Feasible; 4]);
+        let [metric, reaction, backflow, memory] = grades(&counter(true));
+        assert_eq!([metric, reaction, backflow], [Grade::Feasible; 3]);
+        assert_eq!(memory, Grade::Infeasible);
+    }
+    let fit = Fit::new(&counter(true), &Target::tofino());
+    assert_eq!(
+        fit.verdict(Aspect::Memory).reasons,
+        ["count is reached in stage 1 and again in stage 3, and has one access: a step (\"hash of it\") is between"]
+    );
+}
