@@ -38,6 +38,6 @@ pub use set::Override;
 pub use sizes::{Lognormal, NamedSizes, Sizes};
 pub use sweep::{Cell, Sweep};
 pub use topology::{Topology, Wire};
-pub use traffic::{FlowGroup, Traffic, Udp};
+pub use traffic::{FlowGroup, Spacing, Traffic, Udp};
 pub use value::{Buffer, BufferError, Frequency};
 pub use workload::{Arrivals, Bursts, Capture, Incast, Intensity, Poisson, Workload};

@@ -4,6 +4,7 @@ use crate::keys::{Field, Keys, Table, fields};
 use crate::link::{LARGEST_PACKET, mbps, ms};
 use crate::params::{Control, of_profile};
 use crate::scenario::Profile;
+use crate::value::names;
 use queuescope_tcp::{Algorithm, AlgorithmParams, TcpParams};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 
@@ -71,8 +72,24 @@ pub struct Udp {
     pub off: Nanos,
     /// Whether these are means of exponential times, not the times themselves.
     pub random: bool,
+    /// How packets are apart.
+    pub spacing: Spacing,
 }
 
+/// How packets are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly.
+    Even,
+    /// Each later by a random part of the gap.
+    Jittered,
+    /// By exponential gaps.
+    Poisson,
+}
+
+names! {
+    Spacing, "a spacing": "even" = Spacing::Even, "jittered" = Spacing::Jittered, "poisson" = Spacing::Poisson;
+}
 fields!(tables: FlowGroup; choices:);
 
 /// Where a group or a workload stands: what it takes from the rest of the scenario.
@@ -232,7 +249,14 @@ pub(crate) fn stack_keys<K: Keys>(
 
 impl Table for Udp {
     fn fresh() -> Self {
-        Self { rate: mbps(1), packet: ByteCount(1500), on: ms(1000), off: Nanos::ZERO, random: false }
+        Self {
+            rate: mbps(1),
+            packet: ByteCount(1500),
+            on: ms(1000),
+            off: Nanos::ZERO,
+            random: false,
+            spacing: Spacing::Even,
+        }
     }
 
     fn keys<K: Keys>(&mut self, keys: &mut K) {
@@ -247,6 +271,11 @@ impl Table for Udp {
             "random",
             &mut self.random,
             "Whether `on` and `off` are means of exponential times, not the times themselves.",
+        );
+        keys.key(
+            "spacing",
+            &mut self.spacing,
+            "How packets are apart: evenly, each later by a random part of the gap, or by exponential gaps.",
         );
     }
 }

@@ -311,7 +311,11 @@ fn add_flows(
                 let params = UdpParams {
                     rate: udp.rate,
                     size: udp.packet,
-                    spacing: Spacing::Even,
+                    spacing: match udp.spacing {
+                        scenario::Spacing::Even => Spacing::Even,
+                        scenario::Spacing::Jittered => Spacing::Jittered,
+                        scenario::Spacing::Poisson => Spacing::Poisson,
+                    },
                     on_off,
                     start: start(n, &mut random),
                     until: flows.stop,

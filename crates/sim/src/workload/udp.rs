@@ -32,6 +32,9 @@ pub enum Spacing {
     /// Evenly: packet n is sent when `n * size` bytes at the rate have passed, rounded down to a nanosecond.
     #[default]
     Even,
+    /// As `Even`, but each later by a random part of the gap, drawn uniformly: the rate and the order stay, and sources of
+    /// the same rate do not meet a full queue in turn for ever.
+    Jittered,
     /// By exponential gaps, independently: a Poisson process.
     Poisson,
 }
@@ -68,6 +71,7 @@ enum Gaps {
         /// From one to the next, likewise.
         gap: (u64, u64),
         rate: u64,
+        jittered: bool,
     },
     Poisson {
         /// On average, ns.
@@ -97,9 +101,10 @@ impl UdpSource {
             }
         };
         let gaps = match params.spacing {
-            Spacing::Even => {
+            Spacing::Even | Spacing::Jittered => {
+                let jittered = params.spacing == Spacing::Jittered;
                 let whole = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
-                Gaps::Even { next: (0, 0), gap: (whole, (work % u128::from(rate)) as u64), rate }
+                Gaps::Even { next: (0, 0), gap: (whole, (work % u128::from(rate)) as u64), rate, jittered }
             }
             Spacing::Poisson => Gaps::Poisson { gap, elapsed: Elapsed::default() },
         };
@@ -115,12 +120,13 @@ impl Iterator for UdpSource {
     fn next(&mut self) -> Option<(Nanos, ByteCount)> {
         let own = match &mut self.gaps {
             Gaps::Poisson { gap, elapsed } => elapsed.advance(*gap * self.random.exponential()),
-            Gaps::Even { next, gap, rate } => {
+            Gaps::Even { next, gap, rate, jittered } => {
                 let own = next.0;
+                let late = if *jittered { self.random.below(gap.0.max(1)) } else { 0 };
                 let carry = next.1 >= *rate - gap.1;
                 next.1 = if carry { next.1 - (*rate - gap.1) } else { next.1 + gap.1 };
                 next.0 = own.saturating_add(gap.0).saturating_add(u64::from(carry));
-                Nanos(own)
+                Nanos(own.saturating_add(late))
             }
         };
         let at = self.clock.as_mut().map_or(own, |clock| clock.at(own)).saturating_add(self.start);
@@ -178,6 +184,21 @@ mod tests {
         // A gap of 1 ms, a million times: five standard deviations.
         assert!((last / 1_000.0 - 1.0).abs() < 0.005, "{last}");
         assert_ne!(source(params, 7).next(), source(params, 8).next());
+    }
+
+    #[test]
+    fn jitter_keeps_rate_and_order() {
+        let even = UdpParams::constant(rate(7_000_000), ByteCount(1_500));
+        let jittered = source(UdpParams { spacing: Spacing::Jittered, ..even }, 7);
+        let gap = 1_500 * 8_000 / 7;
+        let (mut last, mut late) = (0, 0.0);
+        for (on_time, at) in source(even, 0).zip(jittered).take(10_000) {
+            assert!((on_time..on_time + gap).contains(&at) && at >= last);
+            last = at;
+            late += (at - on_time) as f64 / gap as f64;
+        }
+        // A uniform mean: five standard deviations.
+        assert!((late / 10_000.0 - 0.5).abs() < 5.0 / (12.0f64 * 10_000.0).sqrt(), "{late}");
     }
 
     #[test]
