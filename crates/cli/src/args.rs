@@ -1,9 +1,11 @@
 //! The command line: one definition, from which parser, help, man page and completions are made.
 
+mod experiment;
 mod p4;
 mod sim;
 mod tap;
 
+pub use experiment::{Experiment, Paper};
 pub use p4::{Fit, P4};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
@@ -63,6 +65,11 @@ pub enum Command {
     /// Shards are the parts of a sweep that queuescope sim --shard has run, each with --results of its own; folders that
     /// were copied together, or of runs that were stopped, are joined as well.
     Merge(Box<Merge>),
+    /// Run the experiments of a paper again, and tell what comes out beside what it reports.
+    ///
+    /// Each is many simulations, on all cores; what is done is kept, so that a run that was stopped goes on. There is a table
+    /// of ours, the paper's and the difference, with a sentence on each; and each figure as a plot (SVG) with its data (CSV).
+    Experiment(Experiment),
     /// Ask whether an algorithm fits a switch's pipeline, where its parts go, and if it does not, why.
     #[command(subcommand)]
     P4(P4),

@@ -4,7 +4,7 @@
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
 //! - [`outputs`] are what is written for each packet.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`sim`], [`merge`] and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
 
 pub mod analysis;
 pub mod analyze;
@@ -14,6 +14,7 @@ pub mod capture;
 mod clock;
 pub mod departures;
 pub mod door;
+pub mod experiment;
 mod files;
 pub mod findings;
 pub mod generate;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use queuescope::args::{Cli, Command};
 use queuescope::outcome::Outcome;
-use queuescope::{analyze, generate, merge, p4, sim, tap, why};
+use queuescope::{analyze, experiment, generate, merge, p4, sim, tap, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -35,6 +35,7 @@ fn run(cli: &Cli) -> Result<Outcome> {
         Command::Tap(args) => tap::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Merge(args) => merge::run(args),
+        Command::Experiment(args) => experiment::run(args),
         Command::P4(what) => p4::run(what),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),
     }

@@ -5,8 +5,8 @@
 
 pub(crate) mod cell;
 mod check;
-mod interval;
-mod key;
+pub(crate) mod interval;
+pub(crate) mod key;
 pub(crate) mod plan;
 pub(crate) mod store;
 pub(crate) mod summary;
@@ -100,7 +100,7 @@ fn cells(
             other => {
                 let result = cell::run(file, &cells[index as usize], files)?;
                 let result = match store {
-                    Some(store) => store.keep(plan, index, key, result)?,
+                    Some(store) => store.keep(key, plan.about(index), result)?,
                     None => result,
                 };
                 (result, if let Found::Damaged(why) = other { Origin::Again(why) } else { Origin::New })

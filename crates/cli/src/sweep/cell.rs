@@ -25,8 +25,15 @@ pub fn check(meter: Option<&str>, scenario: &Scenario, files: &Files) -> Result<
 /// # Errors
 /// If it cannot be.
 pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult> {
-    let scenario = file.variant(&cell.overrides)?;
-    let Built { mut simulation, groups, meters } = build(&scenario, files)?;
+    simulate(&file.variant(&cell.overrides)?, files)
+}
+
+/// Runs a scenario.
+///
+/// # Errors
+/// If it cannot be.
+pub fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult> {
+    let Built { mut simulation, groups, meters } = build(scenario, files)?;
     // What is kept does not depend on which link the summary is about.
     let (_, meter) = metered_link(None, &simulation, &meters)?;
     simulation.run_until(scenario.duration, &mut ());

@@ -3,9 +3,14 @@
 use queuescope_report::model::SweepMean;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The mean of some values, with half of the width of its 95 % confidence interval by Student's t: t(0.975, n - 1) s / √n,
-/// s² being the unbiased variance. Nothing, if there are none; one value has no interval.
+/// The mean of some values, with half of the width of its 95 % confidence interval, as [`mean_at`].
 pub fn mean(values: &[f64]) -> Option<SweepMean> {
+    mean_at(0.95, values)
+}
+
+/// The mean of some values, with half of the width of its confidence interval by Student's t: at 0.95, t(0.975, n - 1) s / √n,
+/// s² being the unbiased variance. Nothing, if there are none; one value has no interval.
+pub fn mean_at(confidence: f64, values: &[f64]) -> Option<SweepMean> {
     let count = values.len() as f64;
     let (first, rest) = values.split_first()?;
     if rest.is_empty() {
@@ -15,13 +20,13 @@ pub fn mean(values: &[f64]) -> Option<SweepMean> {
     let mean = first + rest.iter().map(|value| value - first).sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let deviation = (squares / (count - 1.0)).sqrt();
-    let half_width = deviation / count.sqrt() * quantile(values.len() - 1);
+    let half_width = deviation / count.sqrt() * quantile(f64::midpoint(1.0, confidence), values.len() - 1);
     Some(SweepMean { mean, half_width: Some(half_width), cells: values.len() as u64 })
 }
 
-/// The 97.5 % quantile of Student's t with so many degrees of freedom.
-fn quantile(freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::NAN, |students| students.inverse_cdf(0.975))
+/// The quantile of Student's t with so many degrees of freedom.
+fn quantile(share: f64, freedom: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::NAN, |students| students.inverse_cdf(share))
 }
 
 #[cfg(test)]
@@ -45,11 +50,14 @@ mod tests {
             (100, 1.984),
         ];
         for (freedom, expected) in table {
-            assert!((quantile(freedom) - expected).abs() < 0.000_6, "{freedom}: {}", quantile(freedom));
+            assert!((quantile(0.975, freedom) - expected).abs() < 0.000_6, "{freedom}: {}", quantile(0.975, freedom));
+        }
+        for (freedom, expected) in [(1, 63.657), (9, 3.250), (29, 2.756)] {
+            assert!((quantile(0.995, freedom) - expected).abs() < 0.000_6);
         }
         // Exactly: tan(0.475 π) with one degree of freedom, and for many the normal distribution's.
-        assert!((quantile(1) - (0.475 * std::f64::consts::PI).tan()).abs() < 1e-7);
-        assert!((quantile(99_999) - 1.959_988).abs() < 1e-5);
+        assert!((quantile(0.975, 1) - (0.475 * std::f64::consts::PI).tan()).abs() < 1e-7);
+        assert!((quantile(0.975, 99_999) - 1.959_988).abs() < 1e-5);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The plan of a sweep: what is swept, and the keys of all cells. It stands beside the results, so that they can be joined.
 
 use super::key::{FORMAT, is_key};
+use super::store::About;
 use queuescope_report::model::{Skipped, SweepParameter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -95,6 +96,12 @@ impl Plan {
     pub fn parameters(&self, cell: u64) -> BTreeMap<String, String> {
         let paths = self.parameters.iter().map(|parameter| parameter.path.clone());
         paths.zip(self.values(self.row(cell))).collect()
+    }
+
+    /// What a cell's file says beside the result.
+    pub fn about(&self, cell: u64) -> About {
+        let version = self.version.clone();
+        About { version, number: cell, seed: self.seed(cell), parameters: self.parameters(cell) }
     }
 
     /// A cell as messages name it.

@@ -8,6 +8,7 @@ use super::plan::Plan;
 use crate::outputs::cannot_write;
 use anyhow::{Context, Result, bail};
 use queuescope_report::model::{Sim, SweepTotals};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +39,7 @@ pub struct CellResult {
 
 /// What is in a file.
 #[derive(Debug, Serialize, Deserialize)]
-struct CellFile {
+struct CellFile<T> {
     format: u32,
     version: String,
     key: String,
@@ -47,14 +48,27 @@ struct CellFile {
     seed: u64,
     /// For people; a cell may be of several sweeps, and what is swept differs.
     parameters: BTreeMap<String, String>,
-    result: CellResult,
+    result: T,
+}
+
+/// What a cell's file says beside the result.
+#[derive(Debug)]
+pub struct About {
+    /// The program's version.
+    pub version: String,
+    /// The cell's number: two that are alike may be written at once.
+    pub number: u64,
+    /// Its seed.
+    pub seed: u64,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// What was found of a cell.
 #[derive(Debug)]
-pub enum Found {
+pub enum Found<T> {
     /// All of it.
-    Whole(Box<CellResult>),
+    Whole(Box<T>),
     /// There is no file.
     Nothing,
     /// There is one, but for this reason it is none of this cell.
@@ -131,12 +145,12 @@ impl Store {
     ///
     /// # Errors
     /// If its file is there and cannot be read.
-    pub fn load(&self, key: &str) -> Result<Found> {
+    pub fn load<T: Serialize + DeserializeOwned>(&self, key: &str) -> Result<Found<T>> {
         let path = self.path(key);
         let Some(bytes) = read(&path).with_context(|| format!("cannot read {}", path.display()))? else {
             return Ok(Found::Nothing);
         };
-        let file: CellFile = match serde_json::from_slice(&bytes) {
+        let file: CellFile<T> = match serde_json::from_slice(&bytes) {
             Ok(file) => file,
             Err(error) => return Ok(Found::Damaged(error.to_string())),
         };
@@ -148,25 +162,20 @@ impl Store {
         })
     }
 
-    /// Keeps what came of a cell of a plan.
+    /// Keeps what came of a cell.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&self, plan: &Plan, cell: u64, key: &str, result: CellResult) -> Result<CellResult> {
-        let file = CellFile {
-            format: FORMAT,
-            version: plan.version.clone(),
-            key: key.to_owned(),
-            digest: digest(&result)?,
-            seed: plan.seed(cell),
-            parameters: plan.parameters(cell),
-            result,
-        };
+    pub fn keep<T: Serialize>(&self, key: &str, about: About, result: T) -> Result<T> {
+        let About { version, number, seed, parameters } = about;
+        let (key, digest) = (key.to_owned(), digest(&result)?);
+        let file = CellFile { format: FORMAT, version, key, digest, seed, parameters, result };
+        let key = &file.key;
         let mut bytes = serde_json::to_vec(&file)?;
         bytes.push(b'\n');
         // Cells that are alike have one file; two threads may be at them at once.
-        self.write(&format!("{key}.json"), &format!("{key}.{}-{cell}", std::process::id()), &bytes)?;
-        for path in self.unfinished.get(key).into_iter().flatten() {
+        self.write(&format!("{key}.json"), &format!("{key}.{}-{number}", std::process::id()), &bytes)?;
+        for path in self.unfinished.get(key.as_str()).into_iter().flatten() {
             // It was removed already, or is in nobody's way.
             _ = fs::remove_file(path);
         }
@@ -205,7 +214,7 @@ impl Store {
     }
 }
 
-fn digest(result: &CellResult) -> Result<String> {
+fn digest(result: &impl Serialize) -> Result<String> {
     Ok(hex(&sum(&serde_json::to_vec(result)?)[..16]))
 }
 

@@ -1,0 +1,112 @@
+//! `queuescope experiment`: what a paper reports, run again: a table of ours beside the paper's, figures, and their data.
+//!
+//! An experiment is cells: a scenario with a seed each. What came of a cell is kept under a digest of its scenario and the
+//! program's version, so that a run that was stopped goes on, and one that is repeated reads what is there.
+
+mod abc;
+mod plot;
+mod results;
+mod tell;
+
+use crate::args::{Experiment, Paper};
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+use crate::sweep::cell::simulate;
+use crate::sweep::key::{key, sum};
+use crate::sweep::store::{About, Found, Store};
+use crate::sweep::{note, threads, work};
+use anyhow::{Context, Result};
+use queuescope_report::model::Sim;
+use queuescope_scenario::Scenario;
+use queuescope_sim::Files;
+use results::{Results, Values};
+use std::collections::BTreeMap;
+use tell::Told;
+
+/// Runs an experiment.
+///
+/// # Errors
+/// If a cell cannot be run, or what came of it cannot be written.
+pub fn run(args: &Experiment) -> Result<Outcome> {
+    let study: &dyn Study = match args.paper {
+        Paper::Abc => &abc::Abc,
+    };
+    let folder = args.out.join(study.name());
+    let store = Store::create(&folder.join("cells"))?;
+    let results = measure(study, args, &store)?;
+    let told = study.tell(&results);
+    tell::write(&folder, &told, &results)?;
+    tell::print(study, &folder, &told)?;
+    Ok(Outcome::Whole)
+}
+
+/// A paper's experiments.
+trait Study: Sync {
+    /// As on the command line.
+    fn name(&self) -> &'static str;
+    /// The paper.
+    fn source(&self) -> &'static str;
+    /// All cells, in order; few and short ones if it is to be small.
+    fn cells(&self, small: bool) -> Vec<Cell>;
+    /// What is measured of a cell.
+    fn values(&self, cell: &Cell, sim: &Sim) -> Values;
+    /// What it amounts to.
+    fn tell(&self, results: &Results) -> Told;
+}
+
+/// A simulation of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+struct Cell {
+    /// The figure or table that it is for.
+    figure: &'static str,
+    /// What is varied, by name.
+    parameters: Vec<(&'static str, String)>,
+    seed: u64,
+    /// The whole scenario.
+    scenario: String,
+}
+
+impl Cell {
+    fn parameters(&self) -> BTreeMap<String, String> {
+        self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    /// As messages name it.
+    fn name(&self) -> String {
+        let values: Vec<_> = self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        format!("{}, {}, seed {}", self.figure, values.join(", "), self.seed)
+    }
+}
+
+/// Runs or finds all cells.
+fn measure(study: &dyn Study, args: &Experiment, store: &Store) -> Result<Results> {
+    let cells = study.cells(args.small);
+    let version = env!("CARGO_PKG_VERSION");
+    let one = |number: u64| {
+        let cell = &cells[number as usize];
+        let key = key(version, &sum(cell.scenario.as_bytes()), []);
+        if let Found::Whole(values) = store.load::<Values>(&key)? {
+            return Ok((*values, true));
+        }
+        let scenario = Scenario::parse(cell.figure, &cell.scenario, &[]).with_context(|| cell.name())?;
+        let result = simulate(&scenario, &Files::default()).with_context(|| cell.name())?;
+        let values = study.values(cell, &result.sim);
+        let (version, seed) = (version.to_owned(), cell.seed);
+        let about = About { version, number, seed, parameters: cell.parameters() };
+        Ok((store.keep(&key, about, values)?, false))
+    };
+    let progress = Progress::cells(cells.len() as u64, "simulations");
+    let (mut results, mut earlier) = (Results::default(), 0);
+    let done = work::in_order(threads(args.jobs), cells.len() as u64, one, |number, (values, found)| {
+        progress.one();
+        earlier += u64::from(found);
+        results.add(&cells[number as usize], values);
+        Ok(())
+    });
+    progress.finish();
+    done?;
+    if earlier > 0 {
+        note(&format!("{earlier} of {} simulations were there already", cells.len()));
+    }
+    Ok(results)
+}

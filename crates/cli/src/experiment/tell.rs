@@ -1,0 +1,180 @@
+//! What an experiment amounts to: files for people and for programs, and a table on the terminal.
+
+use super::Study;
+use super::plot::{self, Plot};
+use super::results::Results;
+use crate::outcome;
+use crate::outputs::cannot_write;
+use anstyle::Style;
+use anyhow::{Context, Result};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// What an experiment amounts to.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Its figures.
+    pub plots: Vec<Plot>,
+    /// What the paper says, and what comes out.
+    pub findings: Vec<Finding>,
+    /// What it does not say.
+    pub tables: Vec<Table>,
+}
+
+/// Figures of our own.
+#[derive(Debug)]
+pub struct Table {
+    /// What it shows, in a sentence.
+    pub title: String,
+    /// With units.
+    pub columns: Vec<String>,
+    /// As many as there are columns in each.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A statement of the paper, and ours.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The figure or table.
+    pub figure: &'static str,
+    /// What is compared, with its unit.
+    pub what: String,
+    /// What the paper has.
+    pub paper: String,
+    /// What comes out here.
+    pub ours: String,
+    /// By how much that is more, where both are numbers.
+    pub difference: Option<f64>,
+    /// A sentence: what is the same, or why it is not.
+    pub why: String,
+}
+
+impl Finding {
+    /// One that compares numbers.
+    pub fn of_numbers(figure: &'static str, what: &str, (paper, ours): (f64, f64), why: String) -> Self {
+        let shown = |value: f64| format!("{value:.1}");
+        Self {
+            figure,
+            what: what.to_owned(),
+            paper: shown(paper),
+            ours: shown(ours),
+            difference: Some(ours / paper - 1.0),
+            why,
+        }
+    }
+
+    fn difference(&self) -> String {
+        self.difference.map_or_else(String::new, |share| format!("{:+.1} %", 100.0 * share))
+    }
+}
+
+/// Writes all files: the table as Markdown, a plot and a table of means for each figure, and all runs.
+///
+/// # Errors
+/// If one cannot be written.
+pub fn write(folder: &Path, told: &Told, results: &Results) -> Result<()> {
+    for plot in &told.plots {
+        write_file(&folder.join(format!("{}.svg", plot.name)), &plot::svg(plot)?)?;
+    }
+    for figure in results.figures() {
+        let path = folder.join(format!("{figure}.csv"));
+        write_file(&path, &csv(results, figure)?)?;
+    }
+    write_file(&folder.join("findings.md"), &markdown(told))
+}
+
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| cannot_write(path))
+}
+
+/// The runs of a figure: a row for each.
+fn csv(results: &Results, figure: &str) -> Result<String> {
+    let points: Vec<_> = results.of(figure).collect();
+    let Some(first) = points.first() else { return Ok(String::new()) };
+    let parameters: Vec<_> = first.parameters.iter().map(|(name, _)| *name).collect();
+    let values: Vec<_> = first.runs.iter().flat_map(|(_, values)| values.keys()).collect();
+    let mut names: Vec<_> = values.clone();
+    names.sort_unstable();
+    names.dedup();
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record(parameters.iter().copied().chain(["seed"]).chain(names.iter().map(|name| name.as_str())))?;
+    for point in points {
+        for (seed, values) in &point.runs {
+            let own = point.parameters.iter().map(|(_, value)| value.clone());
+            let measured = names.iter().map(|name| values.get(*name).map_or_else(String::new, f64::to_string));
+            table.write_record(own.chain([seed.to_string()]).chain(measured))?;
+        }
+    }
+    Ok(String::from_utf8(table.into_inner()?)?)
+}
+
+fn markdown(told: &Told) -> String {
+    let mut text =
+        "| figure | what | paper | ours | difference | |\n| --- | --- | --: | --: | --: | --- |\n".to_owned();
+    for finding in &told.findings {
+        let Finding { figure, what, paper, ours, why, .. } = finding;
+        // Writing to a string does not fail.
+        _ = writeln!(text, "| {figure} | {what} | {paper} | {ours} | {} | {why} |", finding.difference());
+    }
+    for Table { title, columns, rows } in &told.tables {
+        let rule = vec!["---"; columns.len()].join(" | ");
+        _ = writeln!(text, "\n{title}\n\n| {} |\n| {rule} |", columns.join(" | "));
+        rows.iter().for_each(|row| _ = writeln!(text, "| {} |", row.join(" | ")));
+    }
+    text
+}
+
+/// Prints the table, and where the files are.
+///
+/// # Errors
+/// Those of standard output.
+pub fn print(study: &dyn Study, folder: &Path, told: &Told) -> Result<()> {
+    outcome::print(false, |_| Ok(()), |out| text(study, folder, told, out))
+}
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+fn text(study: &dyn Study, folder: &Path, told: &Told, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", study.name(), study.source())?;
+    let mut figure = "";
+    let width =
+        |of: fn(&Finding) -> &str| told.findings.iter().map(|it| of(it).chars().count()).max().unwrap_or(0).max(5);
+    let (paper_width, ours_width) = (width(|it| &it.paper), width(|it| &it.ours));
+    for finding in &told.findings {
+        if finding.figure != figure {
+            figure = finding.figure;
+            writeln!(out, "\n{BOLD}{figure}{BOLD:#}")?;
+            writeln!(out, "{DIM}  {:>paper_width$}  {:>ours_width$}  difference{DIM:#}", "paper", "ours")?;
+        }
+        let Finding { what, paper, ours, why, .. } = finding;
+        writeln!(out, "  {paper:>paper_width$}  {ours:>ours_width$}  {:>10}  {what}", finding.difference())?;
+        writeln!(out, "{:width$}{DIM}{why}{DIM:#}", "", width = paper_width + ours_width + 18)?;
+    }
+    for table in &told.tables {
+        table.write(out)?;
+    }
+    let files = folder.display();
+    writeln!(out, "\nPlots (SVG), data (CSV) and this table (findings.md) are in {files}.")
+}
+
+impl Table {
+    /// In columns, the first to the left.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let widths: Vec<_> = (0..self.columns.len())
+            .map(|n| self.rows.iter().chain([&self.columns]).map(|row| row[n].chars().count()).max().unwrap_or(0))
+            .collect();
+        writeln!(out, "\n{BOLD}{}{BOLD:#}", self.title)?;
+        for (n, row) in [&self.columns].into_iter().chain(&self.rows).enumerate() {
+            let cells = row.iter().zip(&widths).enumerate();
+            let cells: Vec<_> = cells
+                .map(|(n, (cell, width))| if n == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") })
+                .collect();
+            let style = if n == 0 { DIM } else { Style::new() };
+            writeln!(out, "{style}  {}{style:#}", cells.join("  "))?;
+        }
+        Ok(())
+    }
+}
