@@ -37,7 +37,9 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(213, 94, 0),
     RGBColor(86, 180, 233),
 ];
-const SIZE: (u32, u32) = (760, 460);
+const SIZE: (u32, u32) = (860, 440);
+/// The part at the right that tells the lines.
+const LEGEND: u32 = 190;
 const FONT: &str = "sans-serif";
 
 /// Draws a plot.
@@ -54,7 +56,8 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
     let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let [across, upwards] = ranges(plot).ok_or("it has no points")?;
-    let mut chart = ChartBuilder::on(&root)
+    let (left, right) = root.split_horizontally(SIZE.0 - LEGEND);
+    let mut chart = ChartBuilder::on(&left)
         .margin(16)
         .caption(&plot.title, (FONT, 17))
         .x_label_area_size(44)
@@ -68,15 +71,14 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
         .axis_style(BLACK.mix(0.4))
         .x_desc(x)
         .y_desc(y)
+        .x_label_formatter(&shown)
+        .y_label_formatter(&shown)
         .label_style((FONT, 13))
         .axis_desc_style((FONT, 14))
         .draw()?;
     for (line, colour) in plot.lines.iter().zip(COLOURS.iter().cycle()) {
         let points = line.points.iter().map(|(x, mean)| (*x, mean.mean));
-        chart
-            .draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?
-            .label(&line.name)
-            .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
         chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
         chart.draw_series(line.points.iter().filter_map(|(x, mean)| {
             let half = mean.half_width.filter(|half| *half > 0.0)?;
@@ -84,14 +86,20 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
             Some(ErrorBar::new_vertical(*x, low, mean.mean, high, colour.stroke_width(1), 6))
         }))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.85))
-        .label_font((FONT, 13))
-        .draw()?;
+    for (n, (line, colour)) in (0..).zip(plot.lines.iter().zip(COLOURS.iter().cycle())) {
+        let y = 60 + 22 * n;
+        right.draw(&PathElement::new([(0, y), (20, y)], colour.stroke_width(2)))?;
+        right.draw(&Circle::new((10, y), 3, colour.filled()))?;
+        right.draw(&Text::new(line.name.clone(), (28, y - 6), (FONT, 13)))?;
+    }
     root.present()?;
     Ok(())
+}
+
+/// A number at an axis, without zeros that say nothing.
+fn shown(value: &f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What the axes show: from 0 on, if nothing is below.
