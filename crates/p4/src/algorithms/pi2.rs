@@ -1,8 +1,8 @@
 //! PI2 (De Schepper et al., CoNEXT 2016; RFC 9332's controller).
 
-use super::pie::{differences, products};
+use super::pie::{differences, products, sampled};
 use super::{PORTS, sojourn_time};
-use crate::{Act, Aspect, Gress, Micro, Op, Packets, Program};
+use crate::{Act, Aspect, Gress, Micro, Op, Program};
 
 /// PI2: PIE without scaling; a packet is dropped if two random numbers are below the probability, which squares it.
 pub fn pi2() -> Program {
@@ -19,11 +19,7 @@ pub fn pi2() -> Program {
 
     p.at(Gress::Egress).of(Aspect::Metric);
     let sojourn = sojourn_time(p);
-    let delay = p.register("delay", 32, PORTS);
-    p.write(delay, "delay of the last packet", &[sojourn]);
-    p.by(Packets::Generated);
-    let delay = p.read(delay, "delay of the last packet", &[]);
-    p.of(Aspect::Reaction);
+    let delay = sampled(p, sojourn, 32);
     let change = differences(p, delay);
     let update = products(p, change);
     p.update(probability, "drop_prob + update", &[Micro::Update], &[update]);

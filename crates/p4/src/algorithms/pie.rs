@@ -1,27 +1,17 @@
 //! PIE (RFC 8033), as table I of Kunze et al. grades it.
 
 use super::{PORTS, by_chance, sojourn_time};
-use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program};
+use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program, Register};
 use queuescope_queue::PieGains;
 
 /// PIE: drops at the door by a probability, which follows the delay, its change and its own size.
 pub fn pie() -> Program {
     let mut program = Program::new("pie", "drops at the door, by a probability that follows the delay");
     let p = &mut program;
-    p.at(Gress::Ingress).of(Aspect::Reaction);
-    let probability = p.register("drop_prob", 32, PORTS);
-    let read = p.read(probability, "drop_prob", &[]);
-    let chosen = by_chance(p, read);
-    p.act("drop", Act::Drop, &[chosen]);
-
+    let probability = drops_at_the_door(p);
     p.at(Gress::Egress).of(Aspect::Metric);
     let sojourn = sojourn_time(p);
-    let delay = p.register("delay", 32, PORTS);
-    p.write(delay, "delay of the last packet", &[sojourn]);
-
-    p.by(Packets::Generated);
-    let delay = p.read(delay, "delay of the last packet", &[]);
-    p.of(Aspect::Reaction);
+    let delay = sampled(p, sojourn, 32);
     let change = differences(p, delay);
     let update = products(p, change);
     let before = p.read(probability, "drop_prob", &[]);
@@ -32,6 +22,26 @@ pub fn pie() -> Program {
     let calm = p.compute("no delay now, nor before", Op::Compare(2), &[delay, after], 1);
     p.update(probability, "drop_prob, or drop_prob - drop_prob / 64", &[Micro::Update, Micro::Update], &[after, calm]);
     program
+}
+
+/// Traffic is dropped before the queue by a probability: its register.
+pub(super) fn drops_at_the_door(p: &mut Program) -> Register {
+    p.at(Gress::Ingress).of(Aspect::Reaction);
+    let probability = p.register("drop_prob", 32, PORTS);
+    let read = p.read(probability, "drop_prob", &[]);
+    let chosen = by_chance(p, read);
+    p.act("drop", Act::Drop, &[chosen]);
+    probability
+}
+
+/// Traffic stores its delay; packets of the generator, which the steps that follow are of, read it.
+pub(super) fn sampled(p: &mut Program, sojourn: Field, bits: u32) -> Field {
+    let delay = p.register("delay", bits, PORTS);
+    p.write(delay, "delay of the last packet", &[sojourn]);
+    p.by(Packets::Generated);
+    let delay = p.read(delay, "delay of the last packet", &[]);
+    p.of(Aspect::Reaction);
+    delay
 }
 
 /// The distance to the target, and the change since the last update, for which a register keeps what that had.

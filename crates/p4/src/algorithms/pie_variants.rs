@@ -1,6 +1,7 @@
 //! PIE as a switch can run it (Kunze et al., section VI).
 
-use super::{PORTS, by_chance, sojourn_time};
+use super::pie::{drops_at_the_door, sampled};
+use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Match, Micro, Op, Packets, Program, Register};
 use queuescope_queue::{PieTable, PieTableParams};
 
@@ -8,11 +9,7 @@ use queuescope_queue::{PieTable, PieTableParams};
 pub fn pie_cp() -> Program {
     let mut program = Program::new("pie-cp", "PIE whose probability the control plane computes");
     let p = &mut program;
-    p.at(Gress::Ingress).of(Aspect::Reaction);
-    let probability = p.register("drop_prob", 32, PORTS);
-    let read = p.read(probability, "drop_prob", &[]);
-    let chosen = by_chance(p, read);
-    p.act("drop", Act::Drop, &[chosen]);
+    drops_at_the_door(p);
     p.control_plane("drop_prob from delay", true);
     p.at(Gress::Egress).of(Aspect::Metric);
     let sojourn = sojourn_time(p);
@@ -65,11 +62,7 @@ fn measured(p: &mut Program) -> (Register, Field) {
     p.at(Gress::Egress).of(Aspect::Metric);
     let sojourn = sojourn_time(p);
     let sojourn = p.slice(sojourn, "sojourn / 1024", 16);
-    let delay = p.register("delay", 16, PORTS);
-    p.write(delay, "delay of the last packet", &[sojourn]);
-    p.by(Packets::Generated);
-    let delay = p.read(delay, "delay of the last packet", &[]);
-    p.of(Aspect::Reaction);
+    let delay = sampled(p, sojourn, 16);
     (p.register("drop_prob", 32, PORTS), delay)
 }
 
