@@ -58,6 +58,18 @@ impl DisciplineParams {
     }
 }
 
+impl AnyDiscipline {
+    /// The probability with which it drops or marks a packet of classic traffic at the moment, of disciplines that keep one.
+    pub fn drop_probability(&self) -> Option<f64> {
+        match self {
+            Self::Pie(discipline) => Some(discipline.drop_probability()),
+            Self::Pi2(discipline) => Some(discipline.drop_probability()),
+            Self::DualPi2(discipline) => Some(discipline.drop_probability()),
+            _ => None,
+        }
+    }
+}
+
 /// Writes [`DisciplineParams`] and [`AnyDiscipline`] from lines of: the discipline, its parameters, its name for
 /// people, and the counters of its `stats()`, all of them.
 macro_rules! disciplines {
@@ -188,6 +200,8 @@ mod tests {
                     .all(|name| built.stats().iter().any(|(other, _)| other.starts_with(name)))
             );
             assert!(params.queues() > 0);
+            let probability = params.name().contains("pi").then_some(0.0);
+            assert_eq!(built.drop_probability(), probability, "{}", params.name());
         }
         assert_eq!(DisciplineParams::default(), DisciplineParams::TailDrop(TailDropParams::default()));
     }

@@ -425,6 +425,16 @@ impl Network {
         }
     }
 
+    /// The probability with which a link's queue drops at the moment, if what manages it keeps one.
+    pub fn drop_probability(&self, link: LinkId) -> Option<f64> {
+        let link = &self.links[link.index()];
+        match (&link.queue, link.switch) {
+            (Queue::One(discipline), _) => discipline.drop_probability(),
+            (Queue::Many(_), Some((switch, port))) => self.switches[switch as usize].pipeline.drop_probability(port),
+            (Queue::Many(_), None) => None,
+        }
+    }
+
     /// What was counted at a link.
     pub fn stats(&self, link: LinkId) -> &LinkStats {
         &self.links[link.index()].stats

@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 /// The state of a link; what it counted is since the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkSample {
     /// Which one.
     pub link: LinkId,
@@ -27,6 +27,8 @@ pub struct LinkSample {
     pub drops: u64,
     /// What it has marked.
     pub marks: u64,
+    /// The probability with which it drops, if what manages its queue keeps one.
+    pub drop_probability: Option<f64>,
 }
 
 /// The state of a flow.

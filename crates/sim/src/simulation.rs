@@ -411,6 +411,7 @@ impl Simulation {
             sent: link.stats.sent,
             drops: link.stats.drops.iter().sum(),
             marks: link.stats.marks.iter().sum(),
+            drop_probability: self.network.drop_probability(link.id),
         });
         let active = self.traffic.connections.iter().filter(|connection| !connection.sender.is_done());
         let flows = active.take(FLOWS_SAMPLED).map(|connection| FlowSample {

@@ -229,6 +229,7 @@ fn samples(samples: &[Sample]) -> Vec<SimSample> {
                 sent_bytes: since(link.sent.bytes.0, then.map_or(0, |then| then.sent.bytes.0)),
                 drops: since(link.drops, then.map_or(0, |then| then.drops)),
                 marks: since(link.marks, then.map_or(0, |then| then.marks)),
+                drop_probability: link.drop_probability,
             }
         });
         let flows = sample.flows.iter().map(|flow| {

@@ -63,7 +63,14 @@ mod tests {
     use super::*;
 
     fn sample(at_ns: u64, flows: u64) -> SimSample {
-        let link = SimLinkSample { backlog_packets: at_ns, backlog_bytes: at_ns, sent_bytes: 10, drops: 1, marks: 2 };
+        let link = SimLinkSample {
+            backlog_packets: at_ns,
+            backlog_bytes: at_ns,
+            sent_bytes: 10,
+            drops: 1,
+            marks: 2,
+            drop_probability: None,
+        };
         let flow = |number| SimFlowSample {
             number,
             window_bytes: at_ns,

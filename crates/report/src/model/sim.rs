@@ -188,6 +188,9 @@ pub struct SimLinkSample {
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,
+    /// The probability with which packets are dropped at the moment, where what manages the queue keeps one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drop_probability: Option<f64>,
 }
 
 /// The state of a flow.

@@ -30,7 +30,14 @@ struct Flow {
 pub fn simulation() -> Sim {
     let mut flows: Vec<Flow> = (0..LONG + SHORT).map(flow).collect();
     let (mut backlog, mut time, mut samples) = (0.0f64, 0, Vec::new());
-    let mut since = SimLinkSample { backlog_packets: 0, backlog_bytes: 0, sent_bytes: 0, drops: 0, marks: 0 };
+    let mut since = SimLinkSample {
+        backlog_packets: 0,
+        backlog_bytes: 0,
+        sent_bytes: 0,
+        drops: 0,
+        marks: 0,
+        drop_probability: None,
+    };
     let (mut sent_all, mut drops_all, mut marks_all, mut deepest) = (0, 0, 0, 0.0f64);
     while time < DURATION_NS {
         let seconds = STEP_NS as f64 / 1e9;
@@ -149,7 +156,14 @@ fn finished(flow: SimFlow) -> SimFlow {
 fn sample(at_ns: u64, link: SimLinkSample, backlog: f64, flows: &mut [Flow]) -> SimSample {
     let backlog_bytes = backlog as u64;
     let link = SimLinkSample { backlog_bytes, backlog_packets: backlog_bytes / 1_500, ..link };
-    let back = SimLinkSample { backlog_packets: 0, backlog_bytes: 0, sent_bytes: 75_000, drops: 0, marks: 0 };
+    let back = SimLinkSample {
+        backlog_packets: 0,
+        backlog_bytes: 0,
+        sent_bytes: 75_000,
+        drops: 0,
+        marks: 0,
+        drop_probability: None,
+    };
     let there = flows.iter_mut().filter(|flow| flow.alive).map(|flow| SimFlowSample {
         number: flow.flow.number,
         window_bytes: flow.window as u64,
