@@ -156,8 +156,8 @@ impl<C: CongestionControl> Sender<C> {
         }
         let left_last = if self.due.forced { self.forced_start() } else { self.left_last };
         self.left_last = self.left_last.max(segment.ack);
-        // ns-3 tells its congestion controls of plain duplicates too.
-        let tells_all = self.params.disorder && outstanding_before > 0;
+        // ns-3 tells its congestion controls of plain duplicates too, and those that rule recovery also with nothing in flight.
+        let tells_all = self.params.disorder && (outstanding_before > 0 || self.control.rules_recovery());
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
             let phase = if disorder { Phase::Disorder } else { self.phase };
             let told = match self.params.disorder {

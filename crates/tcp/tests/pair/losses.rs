@@ -264,3 +264,29 @@ fn a_timeout_in_recovery_reduces_what_the_rate_reduction_has_left_or_not() {
         }
     }
 }
+
+#[test]
+fn a_control_that_rules_recovery_hears_of_an_ack_that_comes_twice_and_of_the_rate_before() {
+    for rules_recovery in [false, true] {
+        let params = TcpParams::ns3();
+        let mss = u64::from(params.mss);
+        // The last ACK comes once more when nothing is in flight.
+        let plan = |way, number, _: &_, _| Fate {
+            again_after: (way == Way::Back && number == 6).then_some(100 * MS),
+            ..Fate::default()
+        };
+        let control = Reno { rules_recovery, ..Reno::fixed(params.mss, 10) };
+        let mut pair = Pair::new(&params, control, Some(10 * mss), plan);
+        pair.connect();
+        pair.run_until(Nanos(400 * MS));
+        assert!(pair.sender.is_done());
+        let acks = &pair.sender.control().acks;
+        let twice: Vec<_> = (0..acks.len()).filter(|&ack| acks[ack].acked == 0).collect();
+        assert_eq!(twice, if rules_recovery { vec![acks.len() - 1] } else { vec![] });
+        for ack in twice {
+            assert_eq!((acks[ack].delivered, acks[ack].told), (0, None));
+            assert!(acks[ack].rate.is_some());
+            assert_eq!(acks[ack].rate, acks[ack - 1].rate);
+        }
+    }
+}
