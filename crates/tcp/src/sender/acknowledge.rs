@@ -107,7 +107,7 @@ impl<C: CongestionControl> Sender<C> {
 
         let plain_duplicate = !advanced && segment.sacks.is_empty();
         if self.rack.judge_probe(segment.ack, duplicate_told, plain_duplicate) && self.phase == Phase::Open {
-            self.begin_reduction(u64::from(self.params.mss), now);
+            self.begin_reduction(u64::from(self.params.mss), tally.delivered, now);
             self.control.on_recovered(now);
         }
         let lost = self.find_losses(&tally, advanced, duplicate_told, now);
@@ -123,7 +123,7 @@ impl<C: CongestionControl> Sender<C> {
         let reductions = self.stats.reductions;
         self.note_echo(echo, advanced, segment.ack, now);
         let newly_reduced = self.stats.reductions > reductions;
-        let lost = lost + self.enter_recovery(lost, out_of_order, now);
+        let lost = lost + self.enter_recovery(lost, out_of_order, tally.delivered, now);
         self.stats.lost += lost;
         let disorder = out_of_order && self.phase == Phase::Open && self.params.disorder;
         if advanced {
@@ -310,8 +310,9 @@ impl<C: CongestionControl> Sender<C> {
         self.marks.cwr |= may || (self.phase == Phase::Reduced && ack > self.marks.cwr_seq);
     }
 
-    /// Begins recovery if losses call for it; returns bytes that were found lost on the way.
-    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, now: Nanos) -> u64 {
+    /// Begins recovery if losses call for it, with an ACK that `delivered` so much; returns bytes that were found lost on the
+    /// way.
+    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, delivered: u64, now: Nanos) -> u64 {
         let may = match self.phase {
             Phase::Open | Phase::Disorder => true,
             Phase::Reduced => self.params.loss_ends_reduced,
@@ -335,7 +336,7 @@ impl<C: CongestionControl> Sender<C> {
         self.due.rescue = true;
         self.due.tail_probe = false;
         let found = (lost + more).max(1);
-        self.begin_reduction(found, now);
+        self.begin_reduction(found, delivered, now);
         self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         // The first lost segment leaves whatever window and pace say, where partial ACKs do that too.
@@ -350,13 +351,13 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    fn begin_reduction(&mut self, lost: u64, now: Nanos) {
+    fn begin_reduction(&mut self, lost: u64, delivered: u64, now: Nanos) {
         let next = self.flight.next();
         let from = match self.params.reduction_from {
             ReductionBase::Outstanding => self.flight.outstanding(),
             ReductionBase::Window => self.control.window(),
         };
-        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, next };
+        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, delivered, next };
         self.control.on_congestion(&congestion, now);
         self.recovery_point = next;
         self.reduction.begin(from, self.params.reduction_wraps);

@@ -74,7 +74,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.params.timeouts_compound {
             self.control.forget_timeouts();
         }
-        self.control.on_timeout(&Congestion { in_flight, lost, next: self.flight.next() }, now);
+        self.control.on_timeout(&Congestion { in_flight, lost, delivered: 0, next: self.flight.next() }, now);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         self.rtt.back_off();
         self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
@@ -86,7 +86,7 @@ impl<C: CongestionControl> Sender<C> {
         let moment = self.moment(false, now);
         let lost = self.rack.find_losses(&mut self.flight, &moment);
         if lost > 0 {
-            self.enter_recovery(lost, false, now);
+            self.enter_recovery(lost, false, 0, now);
             self.stats.lost += lost;
         }
     }
