@@ -127,7 +127,7 @@ fn text(cell: &Cell) -> String {
     let window = rate * 500_000 + 500 * rate * rtt + 6_000 * limit;
     let mut text = format!(
         "profile = \"ns3\"\nseed = {seed}\nduration = \"60s\"\n\n[stack]\nreceive-window = {window}\n\
-         send-buffer = {window}\n\n[link]\nrate = \"{rate}000000bps\"\ndelay = \"{}ns\"\nlimit = \"{limit}packets\"\n\
+         send-buffer = {window}\nwrite-size = 92672\n\n[link]\nrate = \"{rate}000000bps\"\ndelay = \"{}ns\"\nlimit = \"{limit}packets\"\n\
          overhead = \"2B\"\n{}\n\n[access]\nrate = \"{}000000bps\"\ndelay = \"{}ns\"\n",
         rtt * 250_000,
         discipline(cell),

@@ -172,6 +172,13 @@ impl Table for TcpParams {
             WINDOW,
             "The most bytes that the sender holds unacknowledged.",
         );
+        optional(
+            keys,
+            "write-size",
+            &mut self.write_size,
+            &(1..=1 << 30),
+            "What the application hands over at once, where that counts (ns-3); none: it does not.",
+        );
         keys.key(
             "ecn-on-controls",
             &mut self.ecn_on_controls,

@@ -126,9 +126,11 @@ impl<C: CongestionControl> Sender<C> {
         let lost = lost + self.enter_recovery(lost, out_of_order, tally.delivered, now);
         self.stats.lost += lost;
         let disorder = out_of_order && self.phase == Phase::Open && self.params.disorder;
+        let mut refilled = false;
         if advanced {
             if !disorder {
                 self.rearm(now);
+                refilled = self.take_pieces();
             }
             self.schedule_probe(now);
         } else if tally.selectively > 0 {
@@ -170,7 +172,7 @@ impl<C: CongestionControl> Sender<C> {
                 acked,
                 delivered: tally.delivered,
                 in_flight_before,
-                in_flight: self.flight.in_network(),
+                in_flight: self.flight.in_network() + if refilled { self.forced_bytes() } else { 0 },
                 unacknowledged: self.flight.una(),
                 next: self.flight.next(),
                 left_last,
@@ -304,7 +306,7 @@ impl<C: CongestionControl> Sender<C> {
             self.stats.reductions += 1;
             self.hold_what_is_left();
             self.phase = Phase::Reduced;
-            self.begin_reduction(0, now);
+            self.begin_reduction(0, 0, now);
         }
         // If echoes go on behind the segment that said so, it was lost: it is said again.
         self.marks.cwr |= may || (self.phase == Phase::Reduced && ack > self.marks.cwr_seq);

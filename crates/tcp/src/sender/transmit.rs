@@ -114,6 +114,16 @@ impl<C: CongestionControl> Sender<C> {
         })
     }
 
+    /// How many bytes are in what is forced out.
+    pub(super) fn forced_bytes(&mut self) -> u64 {
+        if !self.due.forced {
+            return 0;
+        }
+        let seq = self.forced_start();
+        let unsent = self.supplied.saturating_sub(seq);
+        self.flight.find(seq).map_or_else(|| self.new_length(unsent), Sent::bytes)
+    }
+
     /// How much of what was not sent yet may go in one segment, as the peer's window and the buffer say.
     #[inline]
     fn new_length(&self, unsent: u64) -> u64 {

@@ -266,6 +266,39 @@ fn a_timeout_in_recovery_reduces_what_the_rate_reduction_has_left_or_not() {
 }
 
 #[test]
+fn what_an_ack_sends_past_the_window_is_in_flight_for_it_if_the_application_fills_the_buffer_then() {
+    // The partial ACK for the first hole finds the second not known to be lost, and sends new data past the window. Room for
+    // 512 bytes comes up with every ACK, room for a megabyte with none of them.
+    let in_flight = [None, Some(512), Some(1 << 20)].map(|write_size| {
+        let params = TcpParams { write_size, ..TcpParams::ns3() };
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), None, dropping(&[3, 24]));
+        pair.connect();
+        pair.run_until(Nanos(100 * MS));
+        let acks = &pair.sender.control().acks;
+        let partial = acks.iter().find(|ack| ack.phase == Phase::Recovery && ack.acked > 0).unwrap();
+        assert_eq!(partial.unacknowledged, 24 * u64::from(params.mss) + 1);
+        partial.in_flight
+    });
+    let mss = u64::from(TcpParams::ns3().mss);
+    assert_eq!(in_flight, [in_flight[0], in_flight[0] + mss, in_flight[0]]);
+}
+
+#[test]
+fn an_application_that_has_handed_over_all_fills_no_buffer() {
+    let params = TcpParams::ns3();
+    let mss = u64::from(params.mss);
+    let in_flight = [40, 6_000].map(|segments| {
+        let plan = dropping(&[3, 24]);
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), Some(segments * mss), plan);
+        pair.connect();
+        pair.run_until(Nanos(100 * MS));
+        let acks = &pair.sender.control().acks;
+        acks.iter().find(|ack| ack.phase == Phase::Recovery && ack.acked > 0).unwrap().in_flight
+    });
+    assert_eq!(in_flight[0] + mss, in_flight[1]);
+}
+
+#[test]
 fn a_control_that_rules_recovery_hears_of_an_ack_that_comes_twice_and_of_the_rate_before() {
     for rules_recovery in [false, true] {
         let params = TcpParams::ns3();
