@@ -18,6 +18,12 @@ impl<C: CongestionControl> Sender<C> {
         all.into_iter().flatten().min()
     }
 
+    /// Of what [`Sender::next_timer`] is the first of: when a paced segment may leave, and the retransmission timer.
+    #[inline]
+    pub fn timers(&self) -> [Option<Nanos>; 2] {
+        [self.pace.waits.then_some(self.pace.release_at), self.timers.rto]
+    }
+
     /// Time has come; earlier calls do nothing.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.pace.waits && self.pace.release_at <= now {
