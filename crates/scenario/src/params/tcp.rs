@@ -172,6 +172,12 @@ impl Table for TcpParams {
             WINDOW,
             "The most bytes that the sender holds unacknowledged.",
         );
+        keys.within(
+            "application-writes",
+            &mut self.application_writes,
+            WINDOW,
+            "Bytes that the application hands over at once, which ns-3's BBR sees in recovery.",
+        );
         keys.key(
             "ecn-on-controls",
             &mut self.ecn_on_controls,

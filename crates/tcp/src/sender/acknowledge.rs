@@ -156,6 +156,8 @@ impl<C: CongestionControl> Sender<C> {
         }
         let left_last = if self.due.forced { self.forced_start() } else { self.left_last };
         self.left_last = self.left_last.max(segment.ack);
+        let refills = self.due.forced && self.application_wrote(segment.ack) > self.application_wrote(old_una);
+        let forced_bytes = if refills { self.forced_bytes() } else { 0 };
         // ns-3 tells its congestion controls of plain duplicates too.
         let tells_all = self.params.disorder && outstanding_before > 0;
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
@@ -170,7 +172,7 @@ impl<C: CongestionControl> Sender<C> {
                 acked,
                 delivered: tally.delivered,
                 in_flight_before,
-                in_flight: self.flight.in_network(),
+                in_flight: self.flight.in_network() + forced_bytes,
                 unacknowledged: self.flight.una(),
                 next: self.flight.next(),
                 left_last,

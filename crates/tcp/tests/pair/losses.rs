@@ -2,8 +2,8 @@
 
 use crate::link::{Fate, Pair, Way};
 use crate::reno::Reno;
-use queuescope_tcp::{LossDetection, Phase, ReductionBound, Rescue, TcpParams};
-use queuescope_wire::Nanos;
+use queuescope_tcp::{Ack, LossDetection, Phase, ReductionBound, Rescue, TcpParams};
+use queuescope_wire::{Nanos, Rate};
 
 const MS: u64 = 1_000_000;
 
@@ -263,4 +263,37 @@ fn a_timeout_in_recovery_reduces_what_the_rate_reduction_has_left_or_not() {
             }
         }
     }
+}
+
+/// A segment is late: the third ACK that tells of others begins recovery, and the late one fills the hole while much that left
+/// before is in flight. So that ACK is a partial one, and lets a segment out past window and pace; it was the last to come.
+fn late(params: &TcpParams, rate: Option<Rate>) -> Pair {
+    // No segment arrives at an instant at which one leaves.
+    let plan = |way, number, _: &_, _| Fate {
+        later: MS / 4 * if way == Way::Back { 3 } else { 1 }
+            + if way == Way::Forth && number == 5 { 6 * MS } else { 0 },
+        ..Fate::default()
+    };
+    let mut control = Reno::fixed(params.mss, 40);
+    control.rate = rate;
+    let mut pair = Pair::new(params, control, None, plan);
+    pair.byte_time = if rate.is_none() { 800 } else { 0 };
+    pair.connect();
+    let is_partial = |ack: &Ack| ack.phase == Phase::Recovery && ack.acked > 0;
+    while !pair.sender.control().acks.last().is_some_and(is_partial) {
+        assert!(pair.step());
+    }
+    pair
+}
+
+#[test]
+fn what_a_partial_ack_lets_out_is_in_flight_for_bbr_once_the_application_refills() {
+    // Each ACK makes room for 512 bytes more; for as many as the buffer never has room for, it does not.
+    let counted = [512, 1 << 30].map(|application_writes| {
+        let params = TcpParams { application_writes, ..TcpParams::ns3() };
+        let pair = late(&params, None);
+        let ack = pair.sender.control().acks.last().unwrap();
+        (ack.in_flight + ack.delivered - ack.in_flight_before) / u64::from(params.mss)
+    });
+    assert_eq!(counted, [1, 0]);
 }
