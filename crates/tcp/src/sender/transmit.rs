@@ -293,8 +293,8 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     fn after_pace(&mut self, bytes: u64, now: Nanos) {
         let before = self.pace.before.take();
-        if now < self.pace.release_at {
-            // Sent past the pace, which goes on.
+        if now < self.pace.release_at || (now == self.pace.release_at && self.pace.waits) {
+            // Sent past the pace, which goes on, also if its turn is at this instant and has not come yet.
             return;
         }
         let Some(rate) = before.or(self.control.pacing_rate()).or(self.pace.rate) else { return };

@@ -297,3 +297,16 @@ fn what_a_partial_ack_lets_out_is_in_flight_for_bbr_once_the_application_refills
     });
     assert_eq!(counted, [1, 0]);
 }
+
+#[test]
+fn what_leaves_past_the_pace_does_not_take_a_turn_at_the_same_instant() {
+    // A segment each millisecond, and ACKs as they come back: each comes at the instant at which the next segment may leave.
+    let params =
+        TcpParams { first_data_after: Nanos::ZERO, pace_initial_window: true, reduction: None, ..TcpParams::ns3() };
+    let mut pair = late(&params, Rate::from_bits_per_second(8_000 * u64::from(params.mss)));
+    let now = pair.now.0 as f64 / 1e6;
+    assert_eq!(now.fract(), 0.0);
+    pair.run_until(Nanos(pair.now.0 + MS / 2));
+    let times: Vec<_> = pair.data().iter().map(|data| data.0 - now).filter(|at| *at > -3.0).collect();
+    assert_eq!(times, [-2.0, -1.0, 0.0, 0.0]);
+}
