@@ -3,7 +3,7 @@
 use crate::Observer;
 use crate::connection::{Connection, FlowRecord, Place, Transport};
 use crate::event::Event;
-use crate::link::LinkStats;
+use crate::link::{LinkStats, Sending};
 use crate::network::{Arrival, Network};
 use crate::packets::{Kind, OnItsWay, Owner, flow_id};
 use crate::sample::{FlowSample, LinkSample, Sample};
@@ -55,6 +55,16 @@ impl Simulation {
     /// as if they had been told when it began. Otherwise links are served last. Of effect for what comes after the call.
     pub fn order_as_ns3(&mut self) {
         self.network.events.come_in_turn();
+    }
+
+    /// What a packet takes on a link is rounded to the nearest nanosecond, each for itself, as in ns-3; not where the rate
+    /// varies. Otherwise nothing is lost by rounding.
+    pub fn round_as_ns3(&mut self) {
+        for link in &mut self.network.links {
+            if let Sending::Constant(transmitter) = &mut link.transmitter {
+                transmitter.round_each();
+            }
+        }
     }
 
     /// The state is sampled at each multiple of `interval`.

@@ -73,10 +73,13 @@ const CELLS: &[Cell] = cells! {
     18 1  "pie"        "bbr"      50   10   10   33   5000  1533     0  0xa97b263139352d1c;
     23 1  "pie"        "dctcp"    50  100  100  833   1000  1851    93  0x46227354db44e582;
     24 1  "pie"        "newreno"   1   10   40   33  20000    43     0  0x9eae3042b6982b42;
+    35 2  "pie"        "bbr"      10  100   40 1333   1500   552     0  0xcccd62c089db814a;
     48 1  "pie"        "vegas"    10   10  100   83  12000   179     0  0x8cf16a471f7b04cc;
+    65 2  "pie"        "bbr"       1  100  100 3333   4100  2111     0  0x57d670cf61eb007d;
     11 1  "red"        "vegas"    50   10   10    8   4000   906     0  0xbf0e4e2ce9c34573;
     19 1  "red"        "dctcp"    10  100   40  333   1000     0   796  0xf5256b5545352363;
     33 1  "red"        "bbr"       1   10  100   83   6000   192     0  0xdc740f95427a5f27;
+    68 1  "red"        "bbr"      10 1000   10  417    200  3503     0  0x367889a4b88e5a4a;
     49 2  "red"        "bbr"      50  100   40  167   1000  2998     0  0xc88387b41a436f51;
     56 1  "red"        "cubic"    50  100  100  833   2000  1054     0  0x831b1f3b379cbf73;
 };
@@ -131,7 +134,7 @@ fn text(cell: &Cell) -> String {
     let window = rate * 500_000 + 500 * rate * rtt + 6_000 * limit;
     let mut text = format!(
         "profile = \"ns3\"\nseed = {seed}\nduration = \"60s\"\n\n[stack]\nreceive-window = {window}\n\
-         send-buffer = {window}\nwrite-size = 92672\n\n[link]\nrate = \"{rate}000000bps\"\ndelay = \"{}ns\"\nlimit = \"{limit}packets\"\n\
+         send-buffer = {window}\napplication-writes = 92672\n\n[link]\nrate = \"{rate}000000bps\"\ndelay = \"{}ns\"\nlimit = \"{limit}packets\"\n\
          overhead = \"2B\"\n{}\n\n[access]\nrate = \"{}000000bps\"\ndelay = \"{}ns\"\n",
         rtt * 250_000,
         discipline(cell),

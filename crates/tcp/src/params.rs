@@ -110,10 +110,11 @@ pub struct TcpParams {
     pub receive_window: u64,
     /// The most bytes that the sender holds unacknowledged.
     pub send_buffer: u64,
-    /// If the application hands its data over in pieces of so many bytes, each as soon as the send buffer has room for it:
-    /// then an ACK that makes room for one lets the congestion control see as in flight what the same ACK has sent past the
-    /// window, which else comes later (ns-3 3.37, where `TcpSocketBase::Send` counts anew what is in flight).
-    pub write_size: Option<u32>,
+    /// Bytes that the application hands over at once, whenever the buffer to send has room for them. Where partial ACKs repeat
+    /// ([`TcpParams::partial_ack_repeats`]), what one of them lets out past the window counts as in flight for the congestion
+    /// control with that ACK if the application refills the buffer on the way, and else with the next (ns-3 3.37, which
+    /// looks up what is in flight then). 512 is `BulkSendApplication`'s.
+    pub application_writes: u64,
     /// Whether ECN is asked for and agreed to (RFC 3168).
     pub ecn: bool,
     /// Whether SYNs and ACKs are ECN-capable when marks are counted (RFC 8257 says no; data centres do).
@@ -270,7 +271,7 @@ impl TcpParams {
             restarts_after_idle: false,
             receive_window: 6 << 20,
             send_buffer: 6 << 20,
-            write_size: Some(512),
+            application_writes: 512,
             ecn: false,
             ecn_on_controls: true,
             ecn_on_repeats: true,
@@ -326,7 +327,7 @@ impl TcpParams {
             restarts_after_idle: true,
             receive_window: 6 << 20,
             send_buffer: 4 << 20,
-            write_size: None,
+            application_writes: 512,
             ecn: false,
             ecn_on_controls: true,
             ecn_on_repeats: false,

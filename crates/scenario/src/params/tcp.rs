@@ -172,12 +172,11 @@ impl Table for TcpParams {
             WINDOW,
             "The most bytes that the sender holds unacknowledged.",
         );
-        optional(
-            keys,
-            "write-size",
-            &mut self.write_size,
-            &(1..=1 << 30),
-            "What the application hands over at once, where that counts (ns-3); none: it does not.",
+        keys.within(
+            "application-writes",
+            &mut self.application_writes,
+            WINDOW,
+            "Bytes that the application hands over at once, which ns-3's BBR sees in recovery.",
         );
         keys.key(
             "ecn-on-controls",

@@ -130,7 +130,7 @@ impl<C: CongestionControl> Sender<C> {
         if advanced {
             if !disorder {
                 self.rearm(now);
-                refilled = self.take_pieces();
+                refilled = self.params.partial_ack_repeats && self.take_pieces();
             }
             self.schedule_probe(now);
         } else if tally.selectively > 0 {
@@ -158,6 +158,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         let left_last = if self.due.forced { self.forced_start() } else { self.left_last };
         self.left_last = self.left_last.max(segment.ack);
+        let forced_bytes = if refilled && self.due.forced { self.forced_bytes() } else { 0 };
         // ns-3 tells its congestion controls of plain duplicates too, and those that rule recovery also with nothing in flight.
         let tells_all = self.params.disorder && (outstanding_before > 0 || self.control.rules_recovery());
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
@@ -172,7 +173,7 @@ impl<C: CongestionControl> Sender<C> {
                 acked,
                 delivered: tally.delivered,
                 in_flight_before,
-                in_flight: self.flight.in_network() + if refilled { self.forced_bytes() } else { 0 },
+                in_flight: self.flight.in_network() + forced_bytes,
                 unacknowledged: self.flight.una(),
                 next: self.flight.next(),
                 left_last,

@@ -38,7 +38,7 @@ pub struct Sender<C: CongestionControl> {
     supplied: u64,
     /// Whether the application may supply more before it closes.
     held_open: bool,
-    /// How many pieces it has handed over, if it does so in pieces.
+    /// How many times it has handed something over, where that counts.
     pieces: u64,
     fin_sent: bool,
     /// The peer's window, and the number behind what it takes.
@@ -229,13 +229,12 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// The application hands over all the pieces that the send buffer has room for: whether there were such.
+    /// The application hands over as often as the buffer has room: whether it has more than before.
     #[inline]
     fn take_pieces(&mut self) -> bool {
-        let Some(size) = self.params.write_size else { return false };
+        let size = self.params.application_writes.max(1);
         // Acknowledged are those from number 1 on.
         let room = self.params.send_buffer.saturating_add(self.flight.una() - 1);
-        let size = u64::from(size.max(1));
         let pieces = (room / size).min((self.supplied - 1).div_ceil(size));
         std::mem::replace(&mut self.pieces, pieces) < pieces
     }

@@ -116,12 +116,11 @@ impl<C: CongestionControl> Sender<C> {
 
     /// How many bytes are in what is forced out.
     pub(super) fn forced_bytes(&mut self) -> u64 {
-        if !self.due.forced {
-            return 0;
+        let start = self.forced_start();
+        match self.flight.find(start) {
+            Some(sent) => sent.bytes(),
+            None => self.new_length(self.supplied.saturating_sub(start)),
         }
-        let seq = self.forced_start();
-        let unsent = self.supplied.saturating_sub(seq);
-        self.flight.find(seq).map_or_else(|| self.new_length(unsent), Sent::bytes)
     }
 
     /// How much of what was not sent yet may go in one segment, as the peer's window and the buffer say.
@@ -287,8 +286,8 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     fn after_pace(&mut self, bytes: u64, now: Nanos) {
         let before = self.pace.before.take();
-        if now < self.pace.release_at {
-            // Sent past the pace, which goes on.
+        if now < self.pace.release_at || (now == self.pace.release_at && self.pace.waits) {
+            // Sent past the pace, which goes on, also if its turn is at this instant and has not come yet.
             return;
         }
         let Some(rate) = before.or(self.control.pacing_rate()).or(self.pace.rate) else { return };
