@@ -49,6 +49,10 @@ pub trait CongestionControl {
     /// only in profiles that have one window for both (ns-3).
     fn hold(&mut self, _bytes: u64) {}
 
+    /// The other end's SYN has come once more: the window is the initial one, and there is no threshold. Only in profiles
+    /// where that counts for an established connection (ns-3).
+    fn restart(&mut self, _initial_window: u64) {}
+
     /// All that was in flight when the congestion or the timeout came is acknowledged.
     fn on_recovered(&mut self, now: Nanos);
 

@@ -20,6 +20,9 @@ pub struct TcpParams {
     /// How long the first data waits once the connection is established (ns-3 3.37, `TcpSocketBase::Send`: one step of its
     /// clock).
     pub first_data_after: Nanos,
+    /// Whether a SYN of the receiver that comes again is not answered, but makes the window the initial one and forgets the
+    /// threshold (ns-3 3.37, `TcpSocketBase::DoForwardUp`); otherwise it is answered, and no more (RFC 9293).
+    pub repeated_syn_restarts: bool,
     /// The timeout of the first SYN (RFC 6298 section 2.1: 1 s).
     pub initial_rto: Nanos,
     /// The least retransmission timeout; what it is the least of, `rto_floor` says.
@@ -236,6 +239,7 @@ impl TcpParams {
             mss_option: false,
             initial_window: 10,
             first_data_after: Nanos(1),
+            repeated_syn_restarts: true,
             initial_rto: Nanos(3_000 * MILLISECOND),
             min_rto: Nanos(1_000 * MILLISECOND),
             max_rto: Nanos(60_000 * MILLISECOND),
@@ -292,6 +296,7 @@ impl TcpParams {
             mss_option: true,
             initial_window: 10,
             first_data_after: Nanos::ZERO,
+            repeated_syn_restarts: false,
             initial_rto: Nanos(1_000 * MILLISECOND),
             min_rto: Nanos(200 * MILLISECOND),
             max_rto: Nanos(120_000 * MILLISECOND),

@@ -35,6 +35,11 @@ impl Table for TcpParams {
         keys.key("mss-option", &mut self.mss_option, "Whether SYNs tell the maximum segment size.");
         keys.within("initial-window", &mut self.initial_window, 1..=10_000, "The initial window in segments.");
         keys.within("first-data-after", &mut self.first_data_after, TIME, "How long data waits for the handshake.");
+        keys.key(
+            "repeated-syn-restarts",
+            &mut self.repeated_syn_restarts,
+            "Whether a repeated SYN of the receiver is not answered, but makes the window the initial one (ns-3).",
+        );
         keys.within("initial-rto", &mut self.initial_rto, TIMER, "The timeout of the first SYN.");
         keys.within("min-rto", &mut self.min_rto, TIMER, "The least retransmission timeout.");
         keys.within("max-rto", &mut self.max_rto, TIMER, "The most.");

@@ -446,6 +446,10 @@ impl CongestionControl for Bbr {
         }
     }
 
+    fn restart(&mut self, initial_window: u64) {
+        (self.window, self.threshold) = (initial_window, u64::MAX);
+    }
+
     fn forget_timeouts(&mut self) {
         self.timeouts = Timeouts::default();
     }

@@ -18,10 +18,18 @@ impl<C: CongestionControl> Sender<C> {
             State::SynSent if segment.flags.contains(Flags::SYN | Flags::ACK) && segment.ack == 1 => {
                 self.establish(segment, now);
             }
-            // The receiver has not heard that its SYN came.
-            State::Established if segment.flags.contains(Flags::SYN) => self.due.ack = true,
+            State::Established if segment.flags.contains(Flags::SYN) => self.hear_syn_again(),
             State::Established if segment.flags.contains(Flags::ACK) => self.on_ack(segment, now),
             State::Established | State::SynSent | State::Closed => {}
+        }
+    }
+
+    /// The receiver has not heard that its SYN came.
+    fn hear_syn_again(&mut self) {
+        if self.params.repeated_syn_restarts {
+            self.control.restart(u64::from(self.params.initial_window) * u64::from(self.params.mss));
+        } else {
+            self.due.ack = true;
         }
     }
 

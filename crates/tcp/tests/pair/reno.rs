@@ -19,6 +19,7 @@ pub struct Reno {
     pub recovered: Vec<Nanos>,
     pub idle: Vec<u32>,
     pub held: Vec<u64>,
+    pub restarts: Vec<u64>,
 }
 
 impl Reno {
@@ -38,6 +39,7 @@ impl Reno {
             recovered: Vec::new(),
             idle: Vec::new(),
             held: Vec::new(),
+            restarts: Vec::new(),
         }
     }
 
@@ -78,6 +80,10 @@ impl CongestionControl for Reno {
 
     fn hold(&mut self, bytes: u64) {
         self.held.push(bytes);
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        self.restarts.push(initial_window);
     }
 
     fn on_recovered(&mut self, now: Nanos) {
