@@ -288,7 +288,9 @@ impl<C: CongestionControl> Sender<C> {
         let over = match self.phase {
             Phase::Open | Phase::Disorder => false,
             Phase::Recovery | Phase::Loss => una >= self.recovery_point,
-            Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
+            Phase::Reduced => {
+                una > self.recovery_point || (self.flight.is_empty() && !self.params.stalls_below_segment)
+            }
         };
         if advanced && over {
             if self.phase != Phase::Reduced {

@@ -97,6 +97,22 @@ fn when_a_reduction_is_over_the_window_is_the_threshold() {
     assert_eq!(pair.sender.control().recovered.len(), 1);
 }
 
+/// The first of two segments is marked, and when both are acknowledged nothing is in flight.
+#[test]
+fn a_reduction_ends_when_nothing_is_in_flight_but_in_ns3() {
+    for (params, phase) in [(TcpParams::linux(), Phase::Open), (TcpParams::ns3(), Phase::Reduced)] {
+        let params = TcpParams { ecn: true, ..params };
+        let mss = u64::from(params.mss);
+        let plan = |way, number, _: &Segment, _| mark_if(way == Way::Forth && number == 2);
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::new(params.mss, 10) };
+        let mut pair = Pair::new(&params, control, Some(2 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(1_000 * MS)));
+        assert_eq!((pair.sender.stats().reductions, pair.sender.in_flight()), (1, 0));
+        assert_eq!(pair.sender.phase(), phase);
+    }
+}
+
 /// An ACK that a change of the mark brings may acknowledge nothing: ns-3 counts it as a segment all the same, and here
 /// without a mark, as it has no echo. Each line: what is acknowledged, how much with this ACK, how much counts, and of that how
 /// much as marked; in segments.
