@@ -113,6 +113,37 @@ fn a_reduction_ends_when_nothing_is_in_flight_but_in_ns3() {
     }
 }
 
+/// The repetition that ends a recovery is marked: the reduction is of what the rate reduction has left then, not of the window
+/// that the end of the recovery would give back.
+#[test]
+fn a_mark_comes_before_the_end_of_the_repair_that_it_comes_with_in_ns3() {
+    for mark_in_recovery in [true, false] {
+        let params = TcpParams { ecn: true, mark_in_recovery, ..TcpParams::ns3() };
+        let mss = u64::from(params.mss);
+        let mut copies = 0;
+        let plan = move |way, _, segment: &Segment, _| {
+            let is_fourth = way == Way::Forth && segment.seq == 1 + 3 * mss;
+            copies += u64::from(is_fourth);
+            Fate { lost: is_fourth && copies == 1, marked: is_fourth && copies == 2, ..Fate::default() }
+        };
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 20), Some(60 * mss), plan);
+        pair.connect();
+        while pair.sender.phase() != Phase::Recovery {
+            assert!(pair.step());
+        }
+        let mut left = 0;
+        while pair.sender.phase() == Phase::Recovery {
+            left = pair.sender.window();
+            assert!(pair.step());
+        }
+        assert_eq!(pair.sender.phase(), Phase::Reduced);
+        assert_eq!(pair.sender.stats().reductions, 1);
+        let control = pair.sender.control();
+        assert_eq!(control.held, if mark_in_recovery { vec![left] } else { vec![] });
+        assert_eq!(control.recovered.len(), usize::from(!mark_in_recovery));
+    }
+}
+
 /// An ACK that a change of the mark brings may acknowledge nothing: ns-3 counts it as a segment all the same, and here
 /// without a mark, as it has no echo. Each line: what is acknowledged, how much with this ACK, how much counts, and of that how
 /// much as marked; in segments.
