@@ -28,6 +28,7 @@ impl<C: CongestionControl> Sender<C> {
     fn hear_syn_again(&mut self) {
         if self.params.repeated_syn_restarts {
             self.control.restart(u64::from(self.params.initial_window) * u64::from(self.params.mss));
+            self.due.nothing = true;
         } else {
             self.due.ack = true;
         }
@@ -59,6 +60,7 @@ impl<C: CongestionControl> Sender<C> {
 
     fn on_ack(&mut self, segment: &Segment, now: Nanos) {
         self.stats.acks += 1;
+        self.due.nothing = false;
         let old_una = self.flight.una();
         if segment.ack < old_una || segment.ack > self.flight.next() {
             return;
@@ -287,6 +289,7 @@ impl<C: CongestionControl> Sender<C> {
         let over = match self.phase {
             Phase::Open | Phase::Disorder => false,
             Phase::Recovery | Phase::Loss => una >= self.recovery_point,
+            Phase::Reduced if self.params.stalls_below_segment => una > self.recovery_point,
             Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
         };
         if advanced && over {

@@ -97,6 +97,28 @@ fn when_a_reduction_is_over_the_window_is_the_threshold() {
     assert_eq!(pair.sender.control().recovered.len(), 1);
 }
 
+#[test]
+fn a_reduction_for_a_mark_ends_with_nothing_in_flight_but_in_ns3() {
+    for (params, outlasts) in [(TcpParams::linux(), false), (TcpParams::ns3(), true)] {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..params };
+        let mss = u64::from(params.mss);
+        let plan = |way, number, _: &Segment, _| mark_if(way == Way::Forth && number == 3);
+        // Each mark is echoed once: no second reduction follows.
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::new(params.mss, 10) };
+        let mut pair = Pair::new(&params, control, Some(10 * mss), plan);
+        pair.sender.keep_open();
+        pair.connect();
+        pair.run_until(Nanos(500 * MS));
+        assert_eq!((pair.sender.in_flight(), pair.sender.stats().reductions), (0, 1));
+        assert_eq!(pair.sender.phase(), if outlasts { Phase::Reduced } else { Phase::Open });
+        // What is acknowledged next left later.
+        pair.sender.supply(2 * mss);
+        pair.flush();
+        pair.run_until(Nanos(1_000 * MS));
+        assert_eq!((pair.sender.in_flight(), pair.sender.phase()), (0, Phase::Open));
+    }
+}
+
 /// An ACK that a change of the mark brings may acknowledge nothing: ns-3 counts it as a segment all the same, and here
 /// without a mark, as it has no echo. Each line: what is acknowledged, how much with this ACK, how much counts, and of that how
 /// much as marked; in segments.
