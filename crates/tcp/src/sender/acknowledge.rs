@@ -121,6 +121,12 @@ impl<C: CongestionControl> Sender<C> {
             self.control.on_recovered(now);
         }
         let lost = self.find_losses(&tally, advanced, duplicate_told, now);
+        // ns-3 looks at the echo first, so that a mark which counts in recovery keeps it from ending in the usual way.
+        let reductions = self.stats.reductions;
+        let mark_first = self.params.mark_in_recovery && matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if mark_first {
+            self.note_echo(echo, advanced, segment.ack, now);
+        }
         // What grows the window: not what was in flight at a timeout, if that ends with this ACK.
         let ends_loss =
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
@@ -130,8 +136,9 @@ impl<C: CongestionControl> Sender<C> {
         let repairs = self.params.disorder && matches!(self.phase, Phase::Recovery | Phase::Loss);
         self.leave_phase(advanced, now);
         let out_of_order = duplicate && !repairs;
-        let reductions = self.stats.reductions;
-        self.note_echo(echo, advanced, segment.ack, now);
+        if !mark_first {
+            self.note_echo(echo, advanced, segment.ack, now);
+        }
         let newly_reduced = self.stats.reductions > reductions;
         let lost = lost + self.enter_recovery(lost, out_of_order, now);
         self.stats.lost += lost;

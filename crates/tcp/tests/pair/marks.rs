@@ -98,6 +98,31 @@ fn when_a_reduction_is_over_the_window_is_the_threshold() {
 }
 
 #[test]
+fn an_ack_that_would_end_recovery_and_echoes_a_mark_reduces_what_is_left_in_ns3() {
+    let params = TcpParams { ecn: true, quick_acks: 0, ..TcpParams::ns3() };
+    let mss = u64::from(params.mss);
+    // The second segment is lost, and marked when it is sent again: its ACK covers all that had left by then.
+    let mut copies = 0;
+    let plan = move |way, _, segment: &Segment, _| {
+        let is_second = way == Way::Forth && segment.seq == 1 + mss && segment.length > 0;
+        copies += u64::from(is_second);
+        Fate { lost: is_second && copies == 1, marked: is_second && copies == 2, ..Fate::default() }
+    };
+    let control = Reno { ecn: EcnUse::Counted, ..Reno::new(params.mss, 10) };
+    let mut pair = Pair::new(&params, control, Some(60 * mss), plan);
+    pair.connect();
+    let mut window = 0;
+    while pair.sender.stats().reductions == 0 {
+        assert_eq!(pair.sender.control().held, []);
+        window = pair.sender.window();
+        assert!(pair.step());
+    }
+    assert_eq!((pair.sender.stats().recoveries, pair.sender.phase()), (1, Phase::Reduced));
+    assert_eq!((pair.sender.control().held.as_slice(), pair.sender.control().recovered.len()), (&[window][..], 0));
+    assert!(pair.finish(Nanos(2_000 * MS)));
+}
+
+#[test]
 fn a_reduction_for_a_mark_ends_with_nothing_in_flight_but_in_ns3() {
     for (params, outlasts) in [(TcpParams::linux(), false), (TcpParams::ns3(), true)] {
         let params = TcpParams { ecn: true, quick_acks: 0, ..params };
