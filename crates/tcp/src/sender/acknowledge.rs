@@ -302,6 +302,8 @@ impl<C: CongestionControl> Sender<C> {
         if advanced && over {
             if self.phase != Phase::Reduced {
                 self.rack.recovered();
+                // Not where a mark makes recovery a reduction: the next recovery goes on as if it were the same.
+                self.timers.restarted = false;
             }
             self.phase = Phase::Open;
             self.duplicates = 0;
@@ -351,7 +353,6 @@ impl<C: CongestionControl> Sender<C> {
         self.stats.recoveries += 1;
         self.phase = Phase::Recovery;
         self.rack.forget_probe();
-        self.timers.restarted = false;
         self.due.rescue = true;
         self.due.tail_probe = false;
         let found = (lost + more).max(1);

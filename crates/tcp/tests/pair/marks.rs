@@ -123,6 +123,40 @@ fn an_ack_that_would_end_recovery_and_echoes_a_mark_reduces_what_is_left_in_ns3(
 }
 
 #[test]
+fn after_a_recovery_that_a_mark_made_a_reduction_partial_acks_do_not_restart_the_timer_in_ns3() {
+    for marked in [false, true] {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..TcpParams::ns3() };
+        let mss = u64::from(params.mss);
+        // Twice, two segments of a window are lost. The last repetition of the first time is marked, or is not.
+        let mut copies = [0; 4];
+        let plan = move |way, _, segment: &Segment, _| {
+            let number = (segment.seq.max(1) - 1) / mss;
+            let of_interest = [5, 7, 100, 102].iter().position(|lost| *lost == number);
+            let Some(which) = of_interest.filter(|_| way == Way::Forth && segment.length > 0) else {
+                return Fate::default();
+            };
+            copies[which] += 1;
+            Fate { lost: copies[which] == 1, marked: marked && which == 1 && copies[which] == 2, ..Fate::default() }
+        };
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::fixed(params.mss, 20) };
+        let mut pair = Pair::new(&params, control, Some(300 * mss), plan);
+        pair.connect();
+        let mut partial = 0;
+        while partial == 0 || pair.sender.stats().recoveries < 2 {
+            let (before, acks) = (pair.sender.next_timer(), pair.sender.control().acks.len());
+            assert!(pair.step());
+            let new = &pair.sender.control().acks[acks..];
+            if new.iter().any(|ack| ack.phase == Phase::Recovery && ack.acked > 0) {
+                partial += u64::from(pair.sender.stats().recoveries == 2);
+                let restarts = pair.sender.next_timer() > before;
+                assert_eq!(restarts, partial == 0 || !marked);
+            }
+        }
+        assert_eq!((pair.sender.stats().reductions, pair.sender.stats().timeouts), (u64::from(marked), 0));
+    }
+}
+
+#[test]
 fn a_reduction_for_a_mark_ends_with_nothing_in_flight_but_in_ns3() {
     for (params, outlasts) in [(TcpParams::linux(), false), (TcpParams::ns3(), true)] {
         let params = TcpParams { ecn: true, quick_acks: 0, ..params };
