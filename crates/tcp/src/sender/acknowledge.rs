@@ -104,14 +104,25 @@ impl<C: CongestionControl> Sender<C> {
             !advanced && outstanding_before > 0 && same_window && segment.length == 0
         };
         self.marks.heard = echo && (advanced || self.marks.heard);
-        let duplicates = if self.phase == Phase::Open { self.duplicates } else { 0 };
+        let duplicates = match self.phase {
+            Phase::Open => self.duplicates,
+            Phase::Reduced if duplicate && segment.ack > self.recovery_point => self.duplicates,
+            _ => 0,
+        };
         let sample = self.measure(segment, &tally, now);
-        if duplicate && self.phase != Phase::Loss {
-            self.duplicates += 1;
-            if !self.params.sack {
+        // ns-3 counts none in recovery; it is over with an echo.
+        let over = self.params.mark_in_recovery && echo && advanced;
+        let counts = match self.phase {
+            Phase::Loss => over,
+            Phase::Recovery => over || !self.params.disorder,
+            Phase::Open | Phase::Disorder | Phase::Reduced => true,
+        };
+        if duplicate {
+            self.duplicates += u32::from(counts);
+            if !self.params.sack && self.phase != Phase::Loss {
                 self.flight.guess_arrival(u64::from(self.params.mss), &mut tally);
             }
-        } else if advanced && !duplicate {
+        } else if advanced {
             self.duplicates = 0;
         }
 
@@ -305,8 +316,11 @@ impl<C: CongestionControl> Sender<C> {
                 // Not where a mark makes recovery a reduction: the next recovery goes on as if it were the same.
                 self.timers.restarted = false;
             }
+            // ns-3 goes on with the count where a reduction ends: an ACK that ends it may be the first to tell of a loss.
+            if self.phase != Phase::Reduced || !self.params.disorder {
+                self.duplicates = 0;
+            }
             self.phase = Phase::Open;
-            self.duplicates = 0;
             self.due.forced = false;
             self.control.on_recovered(now);
         }

@@ -157,6 +157,35 @@ fn after_a_recovery_that_a_mark_made_a_reduction_partial_acks_do_not_restart_the
 }
 
 #[test]
+fn the_ack_that_ends_a_reduction_may_be_the_first_of_three_that_tell_of_a_loss_in_ns3() {
+    let mut seen = 0;
+    // One of these is the segment behind the one whose ACK ends the reduction.
+    for lost in 10..20 {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..TcpParams::ns3() };
+        let mss = u64::from(params.mss);
+        let mut copies = 0;
+        let plan = move |way, number, segment: &Segment, _| {
+            let is_it = way == Way::Forth && segment.length > 0 && segment.seq == 1 + lost * mss;
+            copies += u64::from(is_it);
+            Fate { lost: is_it && copies == 1, marked: way == Way::Forth && number == 3, ..Fate::default() }
+        };
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::fixed(params.mss, 12) };
+        let mut pair = Pair::new(&params, control, Some(60 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(3_000 * MS)));
+        let acks = &pair.sender.control().acks;
+        let end = acks.windows(2).position(|two| two[0].phase == Phase::Reduced && two[1].phase == Phase::Disorder);
+        if let Some(end) = end {
+            assert!(acks[end + 1].acked > 0);
+            let phases: Vec<_> = acks[end + 1..end + 4].iter().map(|ack| ack.phase).collect();
+            assert_eq!(phases, [Phase::Disorder, Phase::Disorder, Phase::Recovery]);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
 fn a_reduction_for_a_mark_ends_with_nothing_in_flight_but_in_ns3() {
     for (params, outlasts) in [(TcpParams::linux(), false), (TcpParams::ns3(), true)] {
         let params = TcpParams { ecn: true, quick_acks: 0, ..params };
