@@ -101,8 +101,8 @@ pub struct TcpParams {
     /// window that the loss left (ns-3 3.37, which has one variable for both).
     pub reduces_what_is_left: bool,
     /// Whether a window of less than a segment lets nothing out, even if nothing is in flight; then the retransmission timer
-    /// goes on, and expires (ns-3 3.37, `TcpSocketBase::SendPendingData`). And whether a reduction for a mark goes on when
-    /// nothing is in flight, until something that left after it began is acknowledged.
+    /// goes on, and expires (ns-3 3.37, `TcpSocketBase::SendPendingData`). So too a reduction for a mark goes on until something is
+    /// acknowledged that left later, in place of ending with nothing in flight.
     pub stalls_below_segment: bool,
     /// Whether losses found while the window is reduced for a mark are a congestion event of their own.
     pub loss_ends_reduced: bool,

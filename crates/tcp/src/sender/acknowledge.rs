@@ -28,6 +28,7 @@ impl<C: CongestionControl> Sender<C> {
     fn hear_syn_again(&mut self) {
         if self.params.repeated_syn_restarts {
             self.control.restart(u64::from(self.params.initial_window) * u64::from(self.params.mss));
+            self.due.nothing = true;
         } else {
             self.due.ack = true;
         }
@@ -59,6 +60,7 @@ impl<C: CongestionControl> Sender<C> {
 
     fn on_ack(&mut self, segment: &Segment, now: Nanos) {
         self.stats.acks += 1;
+        self.due.nothing = false;
         let old_una = self.flight.una();
         if segment.ack < old_una || segment.ack > self.flight.next() {
             return;
@@ -102,14 +104,25 @@ impl<C: CongestionControl> Sender<C> {
             !advanced && outstanding_before > 0 && same_window && segment.length == 0
         };
         self.marks.heard = echo && (advanced || self.marks.heard);
-        let duplicates = if self.phase == Phase::Open { self.duplicates } else { 0 };
+        let duplicates = match self.phase {
+            Phase::Open => self.duplicates,
+            Phase::Reduced if duplicate && segment.ack > self.recovery_point => self.duplicates,
+            _ => 0,
+        };
         let sample = self.measure(segment, &tally, now);
-        if duplicate && self.phase != Phase::Loss {
-            self.duplicates += 1;
-            if !self.params.sack {
+        // ns-3 counts none in recovery; it is over with an echo.
+        let over = self.params.mark_in_recovery && echo && advanced;
+        let counts = match self.phase {
+            Phase::Loss => over,
+            Phase::Recovery => over || !self.params.disorder,
+            Phase::Open | Phase::Disorder | Phase::Reduced => true,
+        };
+        if duplicate {
+            self.duplicates += u32::from(counts);
+            if !self.params.sack && self.phase != Phase::Loss {
                 self.flight.guess_arrival(u64::from(self.params.mss), &mut tally);
             }
-        } else if advanced && !duplicate {
+        } else if advanced {
             self.duplicates = 0;
         }
 
@@ -119,10 +132,10 @@ impl<C: CongestionControl> Sender<C> {
             self.control.on_recovered(now);
         }
         let lost = self.find_losses(&tally, advanced, duplicate_told, now);
+        // ns-3 looks at the echo first, so that a mark which counts in recovery keeps it from ending in the usual way.
         let reductions = self.stats.reductions;
-        // Where a mark counts while something is repaired, it does so before that ends: the repair goes over into a reduction.
-        let marks_first = self.params.mark_in_recovery && matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if marks_first {
+        let mark_first = self.params.mark_in_recovery && matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if mark_first {
             self.note_echo(echo, advanced, segment.ack, now);
         }
         // What grows the window: not what was in flight at a timeout, if that ends with this ACK.
@@ -134,7 +147,7 @@ impl<C: CongestionControl> Sender<C> {
         let repairs = self.params.disorder && matches!(self.phase, Phase::Recovery | Phase::Loss);
         self.leave_phase(advanced, now);
         let out_of_order = duplicate && !repairs;
-        if !marks_first {
+        if !mark_first {
             self.note_echo(echo, advanced, segment.ack, now);
         }
         let newly_reduced = self.stats.reductions > reductions;
@@ -295,16 +308,20 @@ impl<C: CongestionControl> Sender<C> {
         let over = match self.phase {
             Phase::Open | Phase::Disorder => false,
             Phase::Recovery | Phase::Loss => una >= self.recovery_point,
-            Phase::Reduced => {
-                una > self.recovery_point || (self.flight.is_empty() && !self.params.stalls_below_segment)
-            }
+            Phase::Reduced if self.params.stalls_below_segment => una > self.recovery_point,
+            Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
         };
         if advanced && over {
             if self.phase != Phase::Reduced {
                 self.rack.recovered();
+                // Not where a mark makes recovery a reduction: the next recovery goes on as if it were the same.
+                self.timers.restarted = false;
+            }
+            // ns-3 goes on with the count where a reduction ends: an ACK that ends it may be the first to tell of a loss.
+            if self.phase != Phase::Reduced || !self.params.disorder {
+                self.duplicates = 0;
             }
             self.phase = Phase::Open;
-            self.duplicates = 0;
             self.due.forced = false;
             self.control.on_recovered(now);
         }
@@ -352,7 +369,6 @@ impl<C: CongestionControl> Sender<C> {
         self.stats.recoveries += 1;
         self.phase = Phase::Recovery;
         self.rack.forget_probe();
-        self.timers.restarted = false;
         self.due.rescue = true;
         self.due.tail_probe = false;
         let found = (lost + more).max(1);

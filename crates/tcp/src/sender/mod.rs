@@ -105,6 +105,8 @@ enum State {
 struct Due {
     syn: bool,
     ack: bool,
+    /// Nothing: the window has opened, but nobody looks at it before the next ACK or timer.
+    nothing: bool,
     window_probe: bool,
     /// One segment, past the congestion window.
     forced: bool,

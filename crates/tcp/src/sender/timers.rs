@@ -26,6 +26,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Time has come; earlier calls do nothing.
     pub fn on_timer(&mut self, now: Nanos) {
+        self.due.nothing &= self.next_timer().is_none_or(|at| at > now);
         if self.pace.waits && self.pace.release_at <= now {
             self.pace.waits = false;
         }

@@ -12,6 +12,7 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     pub fn transmit(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
         match self.state {
+            State::Established if self.due.nothing => None,
             State::Established if self.due.ack || self.due.window_probe => self.transmit_control(now),
             State::Established => self.transmit_data(now),
             State::SynSent if self.due.syn => Some(self.transmit_syn(now)),

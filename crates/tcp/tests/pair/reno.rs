@@ -84,6 +84,7 @@ impl CongestionControl for Reno {
 
     fn restart(&mut self, initial_window: u64) {
         self.restarts.push(initial_window);
+        self.window = initial_window;
     }
 
     fn on_recovered(&mut self, now: Nanos) {

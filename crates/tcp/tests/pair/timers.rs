@@ -62,6 +62,11 @@ fn an_answer_to_the_syn_that_comes_again_is_answered_or_restarts_the_window() {
         let restarts = &pair.sender.control().restarts;
         if params.repeated_syn_restarts {
             assert_eq!((answers(Way::Forth), restarts.as_slice()), (1, &[10 * u64::from(params.mss)][..]));
+            // And lets nothing out: the timer, a nanosecond later, makes the window a segment first.
+            assert!(
+                pair.data().iter().all(|data| data.0 != 3_020.0)
+                    && pair.data().iter().any(|data| data.0 == 3_020.000_001)
+            );
         } else {
             assert_eq!((answers(Way::Forth), restarts.as_slice()), (2, &[][..]));
         }
