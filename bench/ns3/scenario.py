@@ -4,6 +4,7 @@ import math
 
 PACKET = 1500           # what a full segment counts in a queue
 UDP_PACKET = 1000
+SEND_SIZE = 64 * 1448   # what a TCP application hands over at once
 LINK_HEADER = 2         # what ns-3's point-to-point links add to a packet
 SLOT_NS = 10_000_000    # flow i starts in the i-th
 # A quantum is a full packet; and the hash of ns-3 puts no two flows into one queue. Flows of UDP are numbered from 2^31 on,
@@ -88,6 +89,7 @@ def scenario(cell, seed):
         "[stack]",
         f"receive-window = {plan.receive_window}",
         f"send-buffer = {plan.receive_window}",
+        f"application-writes = {SEND_SIZE}",
         "",
         "[link]",
         f'rate = "{plan.rate}bps"',

@@ -82,6 +82,7 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let mut simulation = Simulation::new(topology, scenario.seed, scenario.warmup)?;
     if scenario.profile == scenario::Profile::Ns3 {
         simulation.order_as_ns3();
+        simulation.round_as_ns3();
     }
     let mut groups = Vec::new();
     for (flows, hosts) in scenario.flows.iter().zip(&hosts) {

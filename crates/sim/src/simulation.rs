@@ -3,7 +3,7 @@
 use crate::Observer;
 use crate::connection::{Connection, FlowRecord, Place, Transport};
 use crate::event::Event;
-use crate::link::LinkStats;
+use crate::link::{LinkStats, Sending};
 use crate::network::{Arrival, Network};
 use crate::packets::{Kind, OnItsWay, Owner, flow_id};
 use crate::sample::{FlowSample, LinkSample, Sample};
@@ -55,6 +55,16 @@ impl Simulation {
     /// as if they had been told when it began. Otherwise links are served last. Of effect for what comes after the call.
     pub fn order_as_ns3(&mut self) {
         self.network.events.come_in_turn();
+    }
+
+    /// What a packet takes on a link is rounded to the nearest nanosecond, each for itself, as in ns-3; not where the rate
+    /// varies. Otherwise nothing is lost by rounding.
+    pub fn round_as_ns3(&mut self) {
+        for link in &mut self.network.links {
+            if let Sending::Constant(transmitter) = &mut link.transmitter {
+                transmitter.round_each();
+            }
+        }
     }
 
     /// The state is sampled at each multiple of `interval`.
@@ -218,7 +228,9 @@ impl Simulation {
         let now = self.network.now;
         let connection = &mut self.traffic.connections[index as usize];
         let place = connection.place;
+        connection.take_turns(&mut self.network.events);
         while let Some((segment, ecn)) = connection.sender.transmit(now) {
+            connection.take_turns(&mut self.network.events);
             connection.on_their_way += 1;
             let (packet, headers) = Connection::packet(place, true, segment, ecn);
             self.network.send(packet, headers, observer);
@@ -228,7 +240,8 @@ impl Simulation {
         {
             connection.sender_timer = due;
             connection.events += 1;
-            self.network.events.push(due, Event::SenderTimer(index));
+            let turn = connection.turn(due, &mut self.network.events);
+            self.network.events.push_in_turn(due, Event::SenderTimer(index), turn);
         }
         self.count_gone();
         self.retire(index);
@@ -245,12 +258,14 @@ impl Simulation {
             let (packet, headers) = Connection::packet(place, false, segment, ecn);
             self.network.send(packet, headers, observer);
         }
-        if let Some(due) = connection.receiver.next_timer()
+        let due = connection.receiver.next_timer();
+        connection.answers.set(due, &mut self.network.events);
+        if let Some(due) = due
             && due < connection.receiver_timer
         {
             connection.receiver_timer = due;
             connection.events += 1;
-            self.network.events.push(due, Event::ReceiverTimer(index));
+            self.network.events.push_in_turn(due, Event::ReceiverTimer(index), connection.answers.turn);
         }
         if !connection.told && connection.record.bytes.is_some_and(|bytes| connection.receiver.delivered() >= bytes) {
             connection.told = true;

@@ -5,19 +5,28 @@ use queuescope_wire::{ByteCount, Nanos, Rate};
 /// A link that sends one packet at a time.
 ///
 /// The moment at which it is free again is kept as whole nanoseconds and a remainder in units of `1 / rate` of a
-/// nanosecond, so that a busy period of any length ends exactly where the sum of its bits says: nothing drifts.
+/// nanosecond, so that a busy period of any length ends exactly where the sum of its bits says: nothing drifts. As ns-3 has it
+/// ([`Transmitter::round_each`]) it does.
 #[derive(Debug, Clone)]
 pub struct Transmitter {
     rate: Rate,
     free: Nanos,
     /// In units of `1 / rate` nanoseconds; below `rate`.
     remainder: u64,
+    /// Each packet takes whole nanoseconds.
+    whole: bool,
 }
 
 impl Transmitter {
     /// A link that is free from time zero.
     pub fn new(rate: Rate) -> Self {
-        Self { rate, free: Nanos::ZERO, remainder: 0 }
+        Self { rate, free: Nanos::ZERO, remainder: 0, whole: false }
+    }
+
+    /// From now on what each packet takes is rounded to the nearest nanosecond (ns-3's `DataRate::CalculateBytesTxTime`): at
+    /// 10 Gb/s 1 502 bytes take 1 202 ns in place of 1 201.6.
+    pub fn round_each(&mut self) {
+        (self.whole, self.remainder) = (true, 0);
     }
 
     /// When it is free to send the next packet, rounded down.
@@ -40,14 +49,16 @@ impl Transmitter {
         let rate = self.rate.bits_per_second();
         // What both bounds admit adds up to less than 2^64; what they do not is exact too, only slower.
         if size.0 < 1 << 30 && rate < 1 << 63 {
-            let work = size.0 * 8_000_000_000 + self.remainder;
+            let carried = if self.whole { rate / 2 } else { self.remainder };
+            let work = size.0 * 8_000_000_000 + carried;
             self.free = self.free.saturating_add(Nanos(work / rate));
-            self.remainder = work % rate;
+            self.remainder = if self.whole { 0 } else { work % rate };
         } else {
-            let work = u128::from(size.0) * 8_000_000_000 + u128::from(self.remainder);
+            let carried = if self.whole { rate / 2 } else { self.remainder };
+            let work = u128::from(size.0) * 8_000_000_000 + u128::from(carried);
             let whole = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
             self.free = self.free.saturating_add(Nanos(whole));
-            self.remainder = (work % u128::from(rate)) as u64;
+            self.remainder = if self.whole { 0 } else { (work % u128::from(rate)) as u64 };
         }
     }
 }
@@ -66,6 +77,29 @@ mod tests {
             assert_eq!((link.free, link.remainder), (Nanos(round * 8), 0));
             for _ in 0..7 {
                 link.send(ByteCount(1));
+            }
+        }
+    }
+
+    #[test]
+    fn each_packet_takes_whole_nanoseconds_if_asked_to() {
+        // 1201.6 and 43.2 ns; and 2^33 bytes at 2^63 + 1 bits a second, which is the long way: 7.45 ns.
+        let ten_gigabits = 10_000_000_000;
+        for (rate, size, exact, whole) in [
+            (ten_gigabits, 1_502, [1_201, 2_403, 3_604], [1_202, 2_404, 3_606]),
+            (ten_gigabits, 54, [43, 86, 129], [43, 86, 129]),
+            ((1 << 63) + 1, 1 << 33, [7, 14, 22], [7, 14, 21]),
+        ] {
+            for (rounds, ends) in [(false, exact), (true, whole)] {
+                let mut link = Transmitter::new(Rate::from_bits_per_second(rate).unwrap());
+                if rounds {
+                    link.round_each();
+                }
+                let sent = [(); 3].map(|()| {
+                    link.send(ByteCount(size));
+                    link.free_at().0
+                });
+                assert_eq!(sent, ends);
             }
         }
     }

@@ -49,6 +49,10 @@ pub trait CongestionControl {
     /// only in profiles that have one window for both (ns-3).
     fn hold(&mut self, _bytes: u64) {}
 
+    /// The other end's SYN has come once more: the window is the initial one, and there is no threshold. Only in profiles
+    /// where that counts for an established connection (ns-3).
+    fn restart(&mut self, _initial_window: u64) {}
+
     /// All that was in flight when the congestion or the timeout came is acknowledged.
     fn on_recovered(&mut self, now: Nanos);
 
@@ -163,6 +167,8 @@ pub struct Congestion {
     pub in_flight: u64,
     /// Bytes found to be lost; none if packets were marked.
     pub lost: u64,
+    /// Bytes that the ACK with which it was found delivered for the first time.
+    pub delivered: u64,
     /// The next number that was not sent yet.
     pub next: u64,
 }

@@ -20,6 +20,9 @@ pub struct TcpParams {
     /// How long the first data waits once the connection is established (ns-3 3.37, `TcpSocketBase::Send`: one step of its
     /// clock).
     pub first_data_after: Nanos,
+    /// Whether a SYN of the receiver that comes again is not answered, but makes the window the initial one and forgets the
+    /// threshold (ns-3 3.37, `TcpSocketBase::DoForwardUp`); otherwise it is answered, and no more (RFC 9293).
+    pub repeated_syn_restarts: bool,
     /// The timeout of the first SYN (RFC 6298 section 2.1: 1 s).
     pub initial_rto: Nanos,
     /// The least retransmission timeout; what it is the least of, `rto_floor` says.
@@ -98,7 +101,8 @@ pub struct TcpParams {
     /// window that the loss left (ns-3 3.37, which has one variable for both).
     pub reduces_what_is_left: bool,
     /// Whether a window of less than a segment lets nothing out, even if nothing is in flight; then the retransmission timer
-    /// goes on, and expires (ns-3 3.37, `TcpSocketBase::SendPendingData`).
+    /// goes on, and expires (ns-3 3.37, `TcpSocketBase::SendPendingData`). So too a reduction for a mark goes on until something is
+    /// acknowledged that left later, in place of ending with nothing in flight.
     pub stalls_below_segment: bool,
     /// Whether losses found while the window is reduced for a mark are a congestion event of their own.
     pub loss_ends_reduced: bool,
@@ -110,6 +114,11 @@ pub struct TcpParams {
     pub receive_window: u64,
     /// The most bytes that the sender holds unacknowledged.
     pub send_buffer: u64,
+    /// Bytes that the application hands over at once, whenever the buffer to send has room for them. Where partial ACKs repeat
+    /// ([`TcpParams::partial_ack_repeats`]), what one of them lets out past the window counts as in flight for the congestion
+    /// control with that ACK if the application refills the buffer on the way, and else with the next (ns-3 3.37, which
+    /// looks up what is in flight then). 512 is `BulkSendApplication`'s.
+    pub application_writes: u64,
     /// Whether ECN is asked for and agreed to (RFC 3168).
     pub ecn: bool,
     /// Whether SYNs and ACKs are ECN-capable when marks are counted (RFC 8257 says no; data centres do).
@@ -231,6 +240,7 @@ impl TcpParams {
             mss_option: false,
             initial_window: 10,
             first_data_after: Nanos(1),
+            repeated_syn_restarts: true,
             initial_rto: Nanos(3_000 * MILLISECOND),
             min_rto: Nanos(1_000 * MILLISECOND),
             max_rto: Nanos(60_000 * MILLISECOND),
@@ -266,6 +276,7 @@ impl TcpParams {
             restarts_after_idle: false,
             receive_window: 6 << 20,
             send_buffer: 6 << 20,
+            application_writes: 512,
             ecn: false,
             ecn_on_controls: true,
             ecn_on_repeats: true,
@@ -286,6 +297,7 @@ impl TcpParams {
             mss_option: true,
             initial_window: 10,
             first_data_after: Nanos::ZERO,
+            repeated_syn_restarts: false,
             initial_rto: Nanos(1_000 * MILLISECOND),
             min_rto: Nanos(200 * MILLISECOND),
             max_rto: Nanos(120_000 * MILLISECOND),
@@ -321,6 +333,7 @@ impl TcpParams {
             restarts_after_idle: true,
             receive_window: 6 << 20,
             send_buffer: 4 << 20,
+            application_writes: 512,
             ecn: false,
             ecn_on_controls: true,
             ecn_on_repeats: false,

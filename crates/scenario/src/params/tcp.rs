@@ -35,6 +35,11 @@ impl Table for TcpParams {
         keys.key("mss-option", &mut self.mss_option, "Whether SYNs tell the maximum segment size.");
         keys.within("initial-window", &mut self.initial_window, 1..=10_000, "The initial window in segments.");
         keys.within("first-data-after", &mut self.first_data_after, TIME, "How long data waits for the handshake.");
+        keys.key(
+            "repeated-syn-restarts",
+            &mut self.repeated_syn_restarts,
+            "Whether a repeated SYN of the receiver is not answered, but makes the window the initial one (ns-3).",
+        );
         keys.within("initial-rto", &mut self.initial_rto, TIMER, "The timeout of the first SYN.");
         keys.within("min-rto", &mut self.min_rto, TIMER, "The least retransmission timeout.");
         keys.within("max-rto", &mut self.max_rto, TIMER, "The most.");
@@ -171,6 +176,12 @@ impl Table for TcpParams {
             &mut self.send_buffer,
             WINDOW,
             "The most bytes that the sender holds unacknowledged.",
+        );
+        keys.within(
+            "application-writes",
+            &mut self.application_writes,
+            WINDOW,
+            "Bytes that the application hands over at once, which ns-3's BBR sees in recovery.",
         );
         keys.key(
             "ecn-on-controls",

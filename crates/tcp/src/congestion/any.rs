@@ -218,6 +218,12 @@ macro_rules! algorithms {
                 }
             }
 
+            fn restart(&mut self, initial_window: u64) {
+                match self {
+                    $(Self::$control(control) => control.restart(initial_window),)*
+                }
+            }
+
             fn on_recovered(&mut self, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_recovered(now),)*

@@ -435,7 +435,8 @@ impl CongestionControl for Bbr {
             return;
         }
         self.repair = Repair::Recovery { conserves: true };
-        self.window = congestion.in_flight.saturating_sub(congestion.lost).saturating_add(self.mss).min(LARGEST_WINDOW);
+        let left = congestion.in_flight.saturating_sub(congestion.lost);
+        self.window = left.saturating_add(congestion.delivered.max(self.mss)).min(LARGEST_WINDOW);
         if self.params.recovery_begins_round {
             self.begin_round();
         }
@@ -443,6 +444,10 @@ impl CongestionControl for Bbr {
             // ns-3 saves it twice, the second time with that.
             self.saved_window = self.saved_window.max(self.window);
         }
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        (self.window, self.threshold) = (initial_window, u64::MAX);
     }
 
     fn forget_timeouts(&mut self) {

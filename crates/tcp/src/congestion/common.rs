@@ -117,6 +117,12 @@ impl Window {
         self.set(left.max(floor.min(self.bytes)));
     }
 
+    /// The window and the threshold are as at the beginning.
+    pub fn restart(&mut self, initial: u64) {
+        self.set(initial);
+        self.threshold = u64::MAX;
+    }
+
     /// The window after a timeout (RFC 5681 section 3.1, equation 4 and what follows it).
     pub fn collapse(&mut self) {
         self.set(self.mss);

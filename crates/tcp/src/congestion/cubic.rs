@@ -452,6 +452,10 @@ impl CongestionControl for Cubic {
         self.window.set(bytes);
     }
 
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
+    }
+
     fn on_timeout(&mut self, congestion: &Congestion, now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {

@@ -189,6 +189,10 @@ impl CongestionControl for Dctcp {
         self.window.set(bytes);
     }
 
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
+    }
+
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {

@@ -286,6 +286,10 @@ impl CongestionControl for Illinois {
         self.window.set(bytes);
     }
 
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
+    }
+
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.timeouts += 1;
         if self.timeouts.is_first() {

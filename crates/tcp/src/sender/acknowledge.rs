@@ -18,10 +18,19 @@ impl<C: CongestionControl> Sender<C> {
             State::SynSent if segment.flags.contains(Flags::SYN | Flags::ACK) && segment.ack == 1 => {
                 self.establish(segment, now);
             }
-            // The receiver has not heard that its SYN came.
-            State::Established if segment.flags.contains(Flags::SYN) => self.due.ack = true,
+            State::Established if segment.flags.contains(Flags::SYN) => self.hear_syn_again(),
             State::Established if segment.flags.contains(Flags::ACK) => self.on_ack(segment, now),
             State::Established | State::SynSent | State::Closed => {}
+        }
+    }
+
+    /// The receiver has not heard that its SYN came.
+    fn hear_syn_again(&mut self) {
+        if self.params.repeated_syn_restarts {
+            self.control.restart(u64::from(self.params.initial_window) * u64::from(self.params.mss));
+            self.due.nothing = true;
+        } else {
+            self.due.ack = true;
         }
     }
 
@@ -51,6 +60,7 @@ impl<C: CongestionControl> Sender<C> {
 
     fn on_ack(&mut self, segment: &Segment, now: Nanos) {
         self.stats.acks += 1;
+        self.due.nothing = false;
         let old_una = self.flight.una();
         if segment.ack < old_una || segment.ack > self.flight.next() {
             return;
@@ -94,23 +104,40 @@ impl<C: CongestionControl> Sender<C> {
             !advanced && outstanding_before > 0 && same_window && segment.length == 0
         };
         self.marks.heard = echo && (advanced || self.marks.heard);
-        let duplicates = if self.phase == Phase::Open { self.duplicates } else { 0 };
+        let duplicates = match self.phase {
+            Phase::Open => self.duplicates,
+            Phase::Reduced if duplicate && segment.ack > self.recovery_point => self.duplicates,
+            _ => 0,
+        };
         let sample = self.measure(segment, &tally, now);
-        if duplicate && self.phase != Phase::Loss {
-            self.duplicates += 1;
-            if !self.params.sack {
+        // ns-3 counts none in recovery; it is over with an echo.
+        let over = self.params.mark_in_recovery && echo && advanced;
+        let counts = match self.phase {
+            Phase::Loss => over,
+            Phase::Recovery => over || !self.params.disorder,
+            Phase::Open | Phase::Disorder | Phase::Reduced => true,
+        };
+        if duplicate {
+            self.duplicates += u32::from(counts);
+            if !self.params.sack && self.phase != Phase::Loss {
                 self.flight.guess_arrival(u64::from(self.params.mss), &mut tally);
             }
-        } else if advanced && !duplicate {
+        } else if advanced {
             self.duplicates = 0;
         }
 
         let plain_duplicate = !advanced && segment.sacks.is_empty();
         if self.rack.judge_probe(segment.ack, duplicate_told, plain_duplicate) && self.phase == Phase::Open {
-            self.begin_reduction(u64::from(self.params.mss), now);
+            self.begin_reduction(u64::from(self.params.mss), tally.delivered, now);
             self.control.on_recovered(now);
         }
         let lost = self.find_losses(&tally, advanced, duplicate_told, now);
+        // ns-3 looks at the echo first, so that a mark which counts in recovery keeps it from ending in the usual way.
+        let reductions = self.stats.reductions;
+        let mark_first = self.params.mark_in_recovery && matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if mark_first {
+            self.note_echo(echo, advanced, segment.ack, now);
+        }
         // What grows the window: not what was in flight at a timeout, if that ends with this ACK.
         let ends_loss =
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
@@ -120,15 +147,18 @@ impl<C: CongestionControl> Sender<C> {
         let repairs = self.params.disorder && matches!(self.phase, Phase::Recovery | Phase::Loss);
         self.leave_phase(advanced, now);
         let out_of_order = duplicate && !repairs;
-        let reductions = self.stats.reductions;
-        self.note_echo(echo, advanced, segment.ack, now);
+        if !mark_first {
+            self.note_echo(echo, advanced, segment.ack, now);
+        }
         let newly_reduced = self.stats.reductions > reductions;
-        let lost = lost + self.enter_recovery(lost, out_of_order, now);
+        let lost = lost + self.enter_recovery(lost, out_of_order, tally.delivered, now);
         self.stats.lost += lost;
         let disorder = out_of_order && self.phase == Phase::Open && self.params.disorder;
+        let mut refilled = false;
         if advanced {
             if !disorder {
                 self.rearm(now);
+                refilled = self.params.partial_ack_repeats && self.take_pieces();
             }
             self.schedule_probe(now);
         } else if tally.selectively > 0 {
@@ -156,8 +186,9 @@ impl<C: CongestionControl> Sender<C> {
         }
         let left_last = if self.due.forced { self.forced_start() } else { self.left_last };
         self.left_last = self.left_last.max(segment.ack);
-        // ns-3 tells its congestion controls of plain duplicates too.
-        let tells_all = self.params.disorder && outstanding_before > 0;
+        let forced_bytes = if refilled && self.due.forced { self.forced_bytes() } else { 0 };
+        // ns-3 tells its congestion controls of plain duplicates too, and those that rule recovery also with nothing in flight.
+        let tells_all = self.params.disorder && (outstanding_before > 0 || self.control.rules_recovery());
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
             let phase = if disorder { Phase::Disorder } else { self.phase };
             let told = match self.params.disorder {
@@ -170,7 +201,7 @@ impl<C: CongestionControl> Sender<C> {
                 acked,
                 delivered: tally.delivered,
                 in_flight_before,
-                in_flight: self.flight.in_network(),
+                in_flight: self.flight.in_network() + forced_bytes,
                 unacknowledged: self.flight.una(),
                 next: self.flight.next(),
                 left_last,
@@ -276,14 +307,20 @@ impl<C: CongestionControl> Sender<C> {
         let over = match self.phase {
             Phase::Open | Phase::Disorder => false,
             Phase::Recovery | Phase::Loss => una >= self.recovery_point,
+            Phase::Reduced if self.params.stalls_below_segment => una > self.recovery_point,
             Phase::Reduced => una > self.recovery_point || self.flight.is_empty(),
         };
         if advanced && over {
             if self.phase != Phase::Reduced {
                 self.rack.recovered();
+                // Not where a mark makes recovery a reduction: the next recovery goes on as if it were the same.
+                self.timers.restarted = false;
+            }
+            // ns-3 goes on with the count where a reduction ends: an ACK that ends it may be the first to tell of a loss.
+            if self.phase != Phase::Reduced || !self.params.disorder {
+                self.duplicates = 0;
             }
             self.phase = Phase::Open;
-            self.duplicates = 0;
             self.due.forced = false;
             self.control.on_recovered(now);
         }
@@ -303,14 +340,15 @@ impl<C: CongestionControl> Sender<C> {
             self.stats.reductions += 1;
             self.hold_what_is_left();
             self.phase = Phase::Reduced;
-            self.begin_reduction(0, now);
+            self.begin_reduction(0, 0, now);
         }
         // If echoes go on behind the segment that said so, it was lost: it is said again.
         self.marks.cwr |= may || (self.phase == Phase::Reduced && ack > self.marks.cwr_seq);
     }
 
-    /// Begins recovery if losses call for it; returns bytes that were found lost on the way.
-    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, now: Nanos) -> u64 {
+    /// Begins recovery if losses call for it, with an ACK that `delivered` so much; returns bytes that were found lost on the
+    /// way.
+    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, delivered: u64, now: Nanos) -> u64 {
         let may = match self.phase {
             Phase::Open | Phase::Disorder => true,
             Phase::Reduced => self.params.loss_ends_reduced,
@@ -330,11 +368,10 @@ impl<C: CongestionControl> Sender<C> {
         self.stats.recoveries += 1;
         self.phase = Phase::Recovery;
         self.rack.forget_probe();
-        self.timers.restarted = false;
         self.due.rescue = true;
         self.due.tail_probe = false;
         let found = (lost + more).max(1);
-        self.begin_reduction(found, now);
+        self.begin_reduction(found, delivered, now);
         self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         // The first lost segment leaves whatever window and pace say, where partial ACKs do that too.
@@ -349,13 +386,13 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    fn begin_reduction(&mut self, lost: u64, now: Nanos) {
+    fn begin_reduction(&mut self, lost: u64, delivered: u64, now: Nanos) {
         let next = self.flight.next();
         let from = match self.params.reduction_from {
             ReductionBase::Outstanding => self.flight.outstanding(),
             ReductionBase::Window => self.control.window(),
         };
-        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, next };
+        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, delivered, next };
         self.control.on_congestion(&congestion, now);
         self.recovery_point = next;
         self.reduction.begin(from, self.params.reduction_wraps);

@@ -12,6 +12,7 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     pub fn transmit(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
         match self.state {
+            State::Established if self.due.nothing => None,
             State::Established if self.due.ack || self.due.window_probe => self.transmit_control(now),
             State::Established => self.transmit_data(now),
             State::SynSent if self.due.syn => Some(self.transmit_syn(now)),
@@ -112,6 +113,15 @@ impl<C: CongestionControl> Sender<C> {
             let next = self.flight.next();
             if self.supplied > next { next } else { self.flight.una() }
         })
+    }
+
+    /// How many bytes are in what is forced out.
+    pub(super) fn forced_bytes(&mut self) -> u64 {
+        let start = self.forced_start();
+        match self.flight.find(start) {
+            Some(sent) => sent.bytes(),
+            None => self.new_length(self.supplied.saturating_sub(start)),
+        }
     }
 
     /// How much of what was not sent yet may go in one segment, as the peer's window and the buffer say.
@@ -277,8 +287,8 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     fn after_pace(&mut self, bytes: u64, now: Nanos) {
         let before = self.pace.before.take();
-        if now < self.pace.release_at {
-            // Sent past the pace, which goes on.
+        if now < self.pace.release_at || (now == self.pace.release_at && self.pace.waits) {
+            // Sent past the pace, which goes on, also if its turn is at this instant and has not come yet.
             return;
         }
         let Some(rate) = before.or(self.control.pacing_rate()).or(self.pace.rate) else { return };

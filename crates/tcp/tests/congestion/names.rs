@@ -1,6 +1,8 @@
 //! What they are called.
 
-use queuescope_tcp::{Algorithm, CongestionControl, Controller, EcnUse, Profile};
+use crate::MSS;
+use queuescope_tcp::{Algorithm, Congestion, CongestionControl, Controller, EcnUse, Profile};
+use queuescope_wire::Nanos;
 
 #[test]
 fn each_has_a_name_that_reads_back() {
@@ -36,5 +38,17 @@ fn only_dctcp_counts_marks_and_only_bbr_rules_recovery_and_paces() {
         assert_eq!(control.ecn() == EcnUse::Counted, *algorithm == Algorithm::Dctcp);
         assert_eq!(control.rules_recovery(), *algorithm == Algorithm::Bbr);
         assert_eq!(control.pacing_rate().is_some(), *algorithm == Algorithm::Bbr);
+    }
+}
+
+#[test]
+fn each_restarts_with_the_initial_window_and_no_threshold() {
+    for algorithm in Algorithm::ALL {
+        let mut control = Controller::new(&algorithm.params(Profile::Ns3), MSS as u32, 10 * MSS, 1);
+        let congestion = Congestion { in_flight: 10 * MSS, lost: 10 * MSS, delivered: 0, next: 10 * MSS };
+        control.on_timeout(&congestion, Nanos(1));
+        assert!(control.window() <= MSS, "{algorithm}");
+        control.restart(10 * MSS);
+        assert_eq!((control.window(), control.slow_start_threshold()), (10 * MSS, u64::MAX), "{algorithm}");
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::link::{Fate, Pair, Way};
 use crate::reno::Reno;
-use queuescope_tcp::{LossDetection, Phase, ReductionBound, Rescue, TcpParams};
-use queuescope_wire::Nanos;
+use queuescope_tcp::{Ack, LossDetection, Phase, ReductionBound, Rescue, TcpParams};
+use queuescope_wire::{Nanos, Rate};
 
 const MS: u64 = 1_000_000;
 
@@ -261,6 +261,111 @@ fn a_timeout_in_recovery_reduces_what_the_rate_reduction_has_left_or_not() {
                 assert_eq!(pair.sender.control().held, if holds { vec![window] } else { vec![] });
                 assert_ne!(window, after_loss);
             }
+        }
+    }
+}
+
+/// A segment is late: the third ACK that tells of others begins recovery, and the late one fills the hole while much that left
+/// before is in flight. So that ACK is a partial one, and lets a segment out past window and pace; it was the last to come.
+fn late(params: &TcpParams, rate: Option<Rate>) -> Pair {
+    // No segment arrives at an instant at which one leaves.
+    let plan = |way, number, _: &_, _| Fate {
+        later: MS / 4 * if way == Way::Back { 3 } else { 1 }
+            + if way == Way::Forth && number == 5 { 6 * MS } else { 0 },
+        ..Fate::default()
+    };
+    let mut control = Reno::fixed(params.mss, 40);
+    control.rate = rate;
+    let mut pair = Pair::new(params, control, None, plan);
+    pair.byte_time = if rate.is_none() { 800 } else { 0 };
+    pair.connect();
+    let is_partial = |ack: &Ack| ack.phase == Phase::Recovery && ack.acked > 0;
+    while !pair.sender.control().acks.last().is_some_and(is_partial) {
+        assert!(pair.step());
+    }
+    pair
+}
+
+#[test]
+fn what_a_partial_ack_lets_out_is_in_flight_for_bbr_once_the_application_refills() {
+    // Each ACK makes room for 512 bytes more; for as many as the buffer never has room for, it does not.
+    let counted = [512, 1 << 30].map(|application_writes| {
+        let params = TcpParams { application_writes, ..TcpParams::ns3() };
+        let pair = late(&params, None);
+        let ack = pair.sender.control().acks.last().unwrap();
+        (ack.in_flight + ack.delivered - ack.in_flight_before) / u64::from(params.mss)
+    });
+    assert_eq!(counted, [1, 0]);
+}
+
+#[test]
+fn what_leaves_past_the_pace_does_not_take_a_turn_at_the_same_instant() {
+    // A segment each millisecond, and ACKs as they come back: each comes at the instant at which the next segment may leave.
+    let params =
+        TcpParams { first_data_after: Nanos::ZERO, pace_initial_window: true, reduction: None, ..TcpParams::ns3() };
+    let mut pair = late(&params, Rate::from_bits_per_second(8_000 * u64::from(params.mss)));
+    let now = pair.now.0 as f64 / 1e6;
+    assert_eq!(now.fract(), 0.0);
+    pair.run_until(Nanos(pair.now.0 + MS / 2));
+    let times: Vec<_> = pair.data().iter().map(|data| data.0 - now).filter(|at| *at > -3.0).collect();
+    assert_eq!(times, [-2.0, -1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn new_data_that_a_partial_ack_lets_out_is_in_flight_for_it_if_the_application_refills() {
+    // The partial ACK for the first hole finds the second not known to be lost, and sends new data past the window. Room for
+    // 512 bytes comes up with every ACK, room for a megabyte with none of them.
+    let in_flight = [1 << 30, 512, 1 << 20].map(|application_writes| {
+        let params = TcpParams { application_writes, ..TcpParams::ns3() };
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), None, dropping(&[3, 24]));
+        pair.connect();
+        pair.run_until(Nanos(100 * MS));
+        let acks = &pair.sender.control().acks;
+        let partial = acks.iter().find(|ack| ack.phase == Phase::Recovery && ack.acked > 0).unwrap();
+        assert_eq!(partial.unacknowledged, 24 * u64::from(params.mss) + 1);
+        partial.in_flight
+    });
+    let mss = u64::from(TcpParams::ns3().mss);
+    assert_eq!(in_flight, [in_flight[0], in_flight[0] + mss, in_flight[0]]);
+}
+
+#[test]
+fn an_application_that_has_handed_over_all_fills_no_buffer() {
+    let params = TcpParams::ns3();
+    let mss = u64::from(params.mss);
+    let in_flight = [40, 6_000].map(|segments| {
+        let plan = dropping(&[3, 24]);
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), Some(segments * mss), plan);
+        pair.connect();
+        pair.run_until(Nanos(100 * MS));
+        let acks = &pair.sender.control().acks;
+        acks.iter().find(|ack| ack.phase == Phase::Recovery && ack.acked > 0).unwrap().in_flight
+    });
+    assert_eq!(in_flight[0] + mss, in_flight[1]);
+}
+
+#[test]
+fn a_control_that_rules_recovery_hears_of_an_ack_that_comes_twice_and_of_the_rate_before() {
+    for rules_recovery in [false, true] {
+        let params = TcpParams::ns3();
+        let mss = u64::from(params.mss);
+        // The last ACK comes once more when nothing is in flight.
+        let plan = |way, number, _: &_, _| Fate {
+            again_after: (way == Way::Back && number == 6).then_some(100 * MS),
+            ..Fate::default()
+        };
+        let control = Reno { rules_recovery, ..Reno::fixed(params.mss, 10) };
+        let mut pair = Pair::new(&params, control, Some(10 * mss), plan);
+        pair.connect();
+        pair.run_until(Nanos(400 * MS));
+        assert!(pair.sender.is_done());
+        let acks = &pair.sender.control().acks;
+        let twice: Vec<_> = (0..acks.len()).filter(|&ack| acks[ack].acked == 0).collect();
+        assert_eq!(twice, if rules_recovery { vec![acks.len() - 1] } else { vec![] });
+        for ack in twice {
+            assert_eq!((acks[ack].delivered, acks[ack].told), (0, None));
+            assert!(acks[ack].rate.is_some());
+            assert_eq!(acks[ack].rate, acks[ack - 1].rate);
         }
     }
 }

@@ -97,6 +97,116 @@ fn when_a_reduction_is_over_the_window_is_the_threshold() {
     assert_eq!(pair.sender.control().recovered.len(), 1);
 }
 
+#[test]
+fn an_ack_that_would_end_recovery_and_echoes_a_mark_reduces_what_is_left_in_ns3() {
+    let params = TcpParams { ecn: true, quick_acks: 0, ..TcpParams::ns3() };
+    let mss = u64::from(params.mss);
+    // The second segment is lost, and marked when it is sent again: its ACK covers all that had left by then.
+    let mut copies = 0;
+    let plan = move |way, _, segment: &Segment, _| {
+        let is_second = way == Way::Forth && segment.seq == 1 + mss && segment.length > 0;
+        copies += u64::from(is_second);
+        Fate { lost: is_second && copies == 1, marked: is_second && copies == 2, ..Fate::default() }
+    };
+    let control = Reno { ecn: EcnUse::Counted, ..Reno::new(params.mss, 10) };
+    let mut pair = Pair::new(&params, control, Some(60 * mss), plan);
+    pair.connect();
+    let mut window = 0;
+    while pair.sender.stats().reductions == 0 {
+        assert_eq!(pair.sender.control().held, []);
+        window = pair.sender.window();
+        assert!(pair.step());
+    }
+    assert_eq!((pair.sender.stats().recoveries, pair.sender.phase()), (1, Phase::Reduced));
+    assert_eq!((pair.sender.control().held.as_slice(), pair.sender.control().recovered.len()), (&[window][..], 0));
+    assert!(pair.finish(Nanos(2_000 * MS)));
+}
+
+#[test]
+fn after_a_recovery_that_a_mark_made_a_reduction_partial_acks_do_not_restart_the_timer_in_ns3() {
+    for marked in [false, true] {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..TcpParams::ns3() };
+        let mss = u64::from(params.mss);
+        // Twice, two segments of a window are lost. The last repetition of the first time is marked, or is not.
+        let mut copies = [0; 4];
+        let plan = move |way, _, segment: &Segment, _| {
+            let number = (segment.seq.max(1) - 1) / mss;
+            let of_interest = [5, 7, 100, 102].iter().position(|lost| *lost == number);
+            let Some(which) = of_interest.filter(|_| way == Way::Forth && segment.length > 0) else {
+                return Fate::default();
+            };
+            copies[which] += 1;
+            Fate { lost: copies[which] == 1, marked: marked && which == 1 && copies[which] == 2, ..Fate::default() }
+        };
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::fixed(params.mss, 20) };
+        let mut pair = Pair::new(&params, control, Some(300 * mss), plan);
+        pair.connect();
+        let mut partial = 0;
+        while partial == 0 || pair.sender.stats().recoveries < 2 {
+            let (before, acks) = (pair.sender.next_timer(), pair.sender.control().acks.len());
+            assert!(pair.step());
+            let new = &pair.sender.control().acks[acks..];
+            if new.iter().any(|ack| ack.phase == Phase::Recovery && ack.acked > 0) {
+                partial += u64::from(pair.sender.stats().recoveries == 2);
+                let restarts = pair.sender.next_timer() > before;
+                assert_eq!(restarts, partial == 0 || !marked);
+            }
+        }
+        assert_eq!((pair.sender.stats().reductions, pair.sender.stats().timeouts), (u64::from(marked), 0));
+    }
+}
+
+#[test]
+fn the_ack_that_ends_a_reduction_may_be_the_first_of_three_that_tell_of_a_loss_in_ns3() {
+    let mut seen = 0;
+    // One of these is the segment behind the one whose ACK ends the reduction.
+    for lost in 10..20 {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..TcpParams::ns3() };
+        let mss = u64::from(params.mss);
+        let mut copies = 0;
+        let plan = move |way, number, segment: &Segment, _| {
+            let is_it = way == Way::Forth && segment.length > 0 && segment.seq == 1 + lost * mss;
+            copies += u64::from(is_it);
+            Fate { lost: is_it && copies == 1, marked: way == Way::Forth && number == 3, ..Fate::default() }
+        };
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::fixed(params.mss, 12) };
+        let mut pair = Pair::new(&params, control, Some(60 * mss), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(3_000 * MS)));
+        let acks = &pair.sender.control().acks;
+        let end = acks.windows(2).position(|two| two[0].phase == Phase::Reduced && two[1].phase == Phase::Disorder);
+        if let Some(end) = end {
+            assert!(acks[end + 1].acked > 0);
+            let phases: Vec<_> = acks[end + 1..end + 4].iter().map(|ack| ack.phase).collect();
+            assert_eq!(phases, [Phase::Disorder, Phase::Disorder, Phase::Recovery]);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn a_reduction_for_a_mark_ends_with_nothing_in_flight_but_in_ns3() {
+    for (params, outlasts) in [(TcpParams::linux(), false), (TcpParams::ns3(), true)] {
+        let params = TcpParams { ecn: true, quick_acks: 0, ..params };
+        let mss = u64::from(params.mss);
+        let plan = |way, number, _: &Segment, _| mark_if(way == Way::Forth && number == 3);
+        // Each mark is echoed once: no second reduction follows.
+        let control = Reno { ecn: EcnUse::Counted, ..Reno::new(params.mss, 10) };
+        let mut pair = Pair::new(&params, control, Some(10 * mss), plan);
+        pair.sender.keep_open();
+        pair.connect();
+        pair.run_until(Nanos(500 * MS));
+        assert_eq!((pair.sender.in_flight(), pair.sender.stats().reductions), (0, 1));
+        assert_eq!(pair.sender.phase(), if outlasts { Phase::Reduced } else { Phase::Open });
+        // What is acknowledged next left later.
+        pair.sender.supply(2 * mss);
+        pair.flush();
+        pair.run_until(Nanos(1_000 * MS));
+        assert_eq!((pair.sender.in_flight(), pair.sender.phase()), (0, Phase::Open));
+    }
+}
+
 /// An ACK that a change of the mark brings may acknowledge nothing: ns-3 counts it as a segment all the same, and here
 /// without a mark, as it has no echo. Each line: what is acknowledged, how much with this ACK, how much counts, and of that how
 /// much as marked; in segments.

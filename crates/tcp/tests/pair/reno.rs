@@ -11,6 +11,7 @@ pub struct Reno {
     pub fixed: bool,
     pub ecn: EcnUse,
     pub rate: Option<Rate>,
+    pub rules_recovery: bool,
     /// What it was told, in order.
     pub acks: Vec<Ack>,
     pub congestions: Vec<(Nanos, Congestion)>,
@@ -18,6 +19,7 @@ pub struct Reno {
     pub recovered: Vec<Nanos>,
     pub idle: Vec<u32>,
     pub held: Vec<u64>,
+    pub restarts: Vec<u64>,
 }
 
 impl Reno {
@@ -30,12 +32,14 @@ impl Reno {
             fixed: false,
             ecn: EcnUse::Classic,
             rate: None,
+            rules_recovery: false,
             acks: Vec::new(),
             congestions: Vec::new(),
             timeouts: Vec::new(),
             recovered: Vec::new(),
             idle: Vec::new(),
             held: Vec::new(),
+            restarts: Vec::new(),
         }
     }
 
@@ -78,6 +82,11 @@ impl CongestionControl for Reno {
         self.held.push(bytes);
     }
 
+    fn restart(&mut self, initial_window: u64) {
+        self.restarts.push(initial_window);
+        self.window = initial_window;
+    }
+
     fn on_recovered(&mut self, now: Nanos) {
         self.recovered.push(now);
     }
@@ -98,6 +107,10 @@ impl CongestionControl for Reno {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    fn rules_recovery(&self) -> bool {
+        self.rules_recovery
     }
 
     fn ecn(&self) -> EcnUse {

@@ -46,6 +46,34 @@ fn a_lost_answer_to_the_syn_is_repeated_by_either_side() {
 }
 
 #[test]
+fn an_answer_to_the_syn_that_comes_again_is_answered_or_restarts_the_window() {
+    for params in [TcpParams::linux(), TcpParams::ns3()] {
+        // Nothing but the SYN arrives until the receiver has repeated its own.
+        let first_rto = params.initial_rto;
+        let plan = move |way, number, _: &_, now: Nanos| lost_if(way == Way::Forth && number > 0 && now <= first_rto);
+        let mut pair = Pair::new(&params, Reno::new(params.mss, 10), Some(10_000), plan);
+        pair.connect();
+        assert!(pair.finish(Nanos(60_000 * MS)));
+        let answers = |way| {
+            let empty = pair.passed.iter().filter(move |passed| passed.way == way && passed.segment.length == 0);
+            empty.filter(move |passed| passed.segment.flags.contains(Flags::SYN) == (way == Way::Back)).count()
+        };
+        assert_eq!(answers(Way::Back), 2);
+        let restarts = &pair.sender.control().restarts;
+        if params.repeated_syn_restarts {
+            assert_eq!((answers(Way::Forth), restarts.as_slice()), (1, &[10 * u64::from(params.mss)][..]));
+            // And lets nothing out: the timer, a nanosecond later, makes the window a segment first.
+            assert!(
+                pair.data().iter().all(|data| data.0 != 3_020.0)
+                    && pair.data().iter().any(|data| data.0 == 3_020.000_001)
+            );
+        } else {
+            assert_eq!((answers(Way::Forth), restarts.as_slice()), (2, &[][..]));
+        }
+    }
+}
+
+#[test]
 fn data_is_sent_again_after_a_timeout_that_doubles() {
     // RFC 6298 by hand: SRTT 20 ms, RTTVAR 10 ms. ns-3: max(60 ms, 1 s). Linux: 20 ms + max(40 ms, 200 ms).
     let linux = TcpParams { detection: LossDetection::Rfc6675, ..TcpParams::linux() };
