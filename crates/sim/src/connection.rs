@@ -4,6 +4,7 @@ use queuescope_queue::{Headers, Host};
 use queuescope_tcp::{AlgorithmParams, CongestionControl, Controller, Receiver, Segment, Sender, TcpParams};
 use queuescope_wire::{Class, Ecn, FlowKey, Nanos};
 
+use crate::event::{Events, Turn};
 use crate::packets::{Kind, OnItsWay, Owner, connection_key, flow_id};
 
 /// How the connections of a group of flows behave.
@@ -30,6 +31,10 @@ pub(crate) struct Connection {
     /// When the events of the timers come; the latest time there is if there is none.
     pub sender_timer: Nanos,
     pub receiver_timer: Nanos,
+    /// Where events come in turn: the pace and the retransmission timer of the sender, and the timer of the receiver.
+    pace: Alarm,
+    timeout: Alarm,
+    pub answers: Alarm,
     /// Packets of it that are on their way.
     pub on_their_way: u32,
     /// Whether its events and packets may still refer to it.
@@ -37,6 +42,23 @@ pub(crate) struct Connection {
     pub record: FlowRecord,
     /// Whether it was told to be finished.
     pub told: bool,
+}
+
+/// A timer that was set, and its turn among what happens at its time: that of when it was set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Alarm {
+    at: Option<Nanos>,
+    pub turn: Turn,
+}
+
+impl Alarm {
+    /// It is set to that time, or is not set. If that is so already, it keeps its turn.
+    #[inline]
+    pub fn set(&mut self, at: Option<Nanos>, events: &mut Events) {
+        if self.at != at {
+            *self = Self { at, turn: if at.is_some() { events.turn() } else { self.turn } };
+        }
+    }
 }
 
 /// Where a connection is.
@@ -143,11 +165,33 @@ impl Connection {
             workload,
             sender_timer: Nanos::MAX,
             receiver_timer: Nanos::MAX,
+            pace: Alarm::default(),
+            timeout: Alarm::default(),
+            answers: Alarm::default(),
             on_their_way: 0,
             events: 0,
             record,
             told: false,
         }
+    }
+
+    /// The sender's timers that were set since take their turns, where events come in turn.
+    #[inline]
+    pub fn take_turns(&mut self, events: &mut Events) {
+        if events.are_in_turn() {
+            let [pace, timeout] = self.sender.timers();
+            self.pace.set(pace, events);
+            self.timeout.set(timeout, events);
+        }
+    }
+
+    /// The turn of the sender's timer that is due then.
+    #[inline]
+    pub fn turn(&self, due: Nanos, events: &mut Events) -> Turn {
+        [self.pace, self.timeout]
+            .iter()
+            .find(|alarm| alarm.at == Some(due))
+            .map_or_else(|| events.turn(), |alarm| alarm.turn)
     }
 
     /// What is known of it now.
@@ -189,5 +233,29 @@ impl Connection {
             owner: if data { Owner::Receiver(index) } else { Owner::Sender(index) },
         };
         (packet, headers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+
+    /// A timer that is set before a packet leaves comes before it arrives, also if the event is pushed behind it.
+    #[test]
+    fn a_timer_has_the_turn_of_when_it_was_set() {
+        let at = Nanos(7);
+        for (between, first) in [(vec![], true), (vec![Some(at)], true), (vec![Some(Nanos(8)), Some(at)], false)] {
+            let mut events = Events::default();
+            events.come_in_turn();
+            let mut alarm = Alarm::default();
+            alarm.set(Some(at), &mut events);
+            events.push(at, Event::Arrive(1));
+            for to in between {
+                alarm.set(to, &mut events);
+            }
+            events.push_in_turn(at, Event::SenderTimer(2), alarm.turn);
+            assert_eq!(events.pop(), Some((at, if first { Event::SenderTimer(2) } else { Event::Arrive(1) })));
+        }
     }
 }

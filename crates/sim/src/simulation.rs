@@ -228,7 +228,9 @@ impl Simulation {
         let now = self.network.now;
         let connection = &mut self.traffic.connections[index as usize];
         let place = connection.place;
+        connection.take_turns(&mut self.network.events);
         while let Some((segment, ecn)) = connection.sender.transmit(now) {
+            connection.take_turns(&mut self.network.events);
             connection.on_their_way += 1;
             let (packet, headers) = Connection::packet(place, true, segment, ecn);
             self.network.send(packet, headers, observer);
@@ -238,7 +240,8 @@ impl Simulation {
         {
             connection.sender_timer = due;
             connection.events += 1;
-            self.network.events.push(due, Event::SenderTimer(index));
+            let turn = connection.turn(due, &mut self.network.events);
+            self.network.events.push_in_turn(due, Event::SenderTimer(index), turn);
         }
         self.count_gone();
         self.retire(index);
@@ -255,12 +258,14 @@ impl Simulation {
             let (packet, headers) = Connection::packet(place, false, segment, ecn);
             self.network.send(packet, headers, observer);
         }
-        if let Some(due) = connection.receiver.next_timer()
+        let due = connection.receiver.next_timer();
+        connection.answers.set(due, &mut self.network.events);
+        if let Some(due) = due
             && due < connection.receiver_timer
         {
             connection.receiver_timer = due;
             connection.events += 1;
-            self.network.events.push(due, Event::ReceiverTimer(index));
+            self.network.events.push_in_turn(due, Event::ReceiverTimer(index), connection.answers.turn);
         }
         if !connection.told && connection.record.bytes.is_some_and(|bytes| connection.receiver.delivered() >= bytes) {
             connection.told = true;

@@ -59,12 +59,15 @@ const CELLS: &[Cell] = cells! {
     32 1  "tail-drop"  "bbr"      10   10   10    8   6000   413     0  0xa3f59cf1cff281a1;
     32 2  "tail-drop"  "bbr"      10   10   10    8  12000   693     0  0x66aff568c0bb1cc2;
     32 3  "tail-drop"  "bbr"      10   10   10    8   9000   641     0  0x42f5e29914e68d68;
+    32 6  "tail-drop"  "bbr"      10   10   10    8  15200   833     0  0x2d2be551c5ab9ccd;
     40 1  "tail-drop"  "newreno"  50   10   10    8   6000  1094     0  0x2b32e03ac4458853;
      3 1  "codel"      "bbr"      50   10   40   33  22000  4423     0  0x2d0067b7d40ab63f;
      3 3  "codel"      "bbr"      50   10   40   33   6000  1912     0  0xabe186ce587554c2;
+     3 9  "codel"      "bbr"      50   10   40   33  22500  4997     0  0xbe638bfff2dcb7b9;
     34 1  "codel"      "newreno"  50   10  100  333  10000   875     0  0x32953765b39761e0;
     37 1  "codel"      "cubic"    10  100   40  333   1500  1021     0  0x65c44c97d32fc2e5;
     50 2  "fq-codel"   "newreno"  10   10  100   83  15000   160     0  0x5a363fb18480d062;
+    42 3  "fq-codel"   "bbr"      50  100  100  833   3000  4011     0  0x55f3df373985d208;
     61 1  "fq-codel"   "dctcp"    10   10   40  133   6000     0  1891  0x7030342544b3ebac;
      9 1  "pie"        "cubic"    10   10  100   83  12000  1040     0  0xb78c3ad4122a50f3;
     18 1  "pie"        "bbr"      50   10   10   33   5000  1533     0  0xa97b263139352d1c;
@@ -77,6 +80,7 @@ const CELLS: &[Cell] = cells! {
     19 1  "red"        "dctcp"    10  100   40  333   1000     0   796  0xf5256b5545352363;
     33 1  "red"        "bbr"       1   10  100   83   6000   192     0  0xdc740f95427a5f27;
     68 1  "red"        "bbr"      10 1000   10  417    200  3503     0  0x367889a4b88e5a4a;
+    49 2  "red"        "bbr"      50  100   40  167   1000  2998     0  0xc88387b41a436f51;
     56 1  "red"        "cubic"    50  100  100  833   2000  1054     0  0x831b1f3b379cbf73;
 };
 

@@ -169,6 +169,8 @@ pub struct Congestion {
     pub in_flight: u64,
     /// Bytes found to be lost; none if packets were marked.
     pub lost: u64,
+    /// Bytes that the ACK with which it was found delivered for the first time.
+    pub delivered: u64,
     /// The next number that was not sent yet.
     pub next: u64,
 }

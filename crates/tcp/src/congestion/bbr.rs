@@ -435,7 +435,8 @@ impl CongestionControl for Bbr {
             return;
         }
         self.repair = Repair::Recovery { conserves: true };
-        self.window = congestion.in_flight.saturating_sub(congestion.lost).saturating_add(self.mss).min(LARGEST_WINDOW);
+        let left = congestion.in_flight.saturating_sub(congestion.lost);
+        self.window = left.saturating_add(congestion.delivered.max(self.mss)).min(LARGEST_WINDOW);
         if self.params.recovery_begins_round {
             self.begin_round();
         }

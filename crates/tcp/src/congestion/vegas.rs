@@ -10,7 +10,8 @@
 //!
 //! Where they differ is a parameter. Linux divides by `base` in place of `rtt` ([`Waiting::OverBase`]), which finds more
 //! packets the longer the queue. ns-3 hardly reduces its window on a loss ([`OnLoss::OneSegment`]). Both begin a new round
-//! trip also where duplicate ACKs told of reordering only, Linux after a mark too; here losses do so.
+//! trip also where duplicate ACKs told of reordering only, Linux after a mark too; here losses do so, and reordering where the
+//! sender tells of it ([`Phase::Disorder`], as in ns-3's profile).
 
 use super::common::{ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
 use super::{Ack, Congestion, CongestionControl, Counting, Phase};
@@ -124,6 +125,8 @@ pub struct Vegas {
     /// No loss is being repaired.
     active: bool,
     begins_round: bool,
+    /// The last ACKs told of data out of order: the first that advances without that begins a round trip.
+    disordered: bool,
     timeouts: Timeouts,
     stats: VegasStats,
 }
@@ -153,6 +156,7 @@ impl Vegas {
             samples: 0,
             active: true,
             begins_round: false,
+            disordered: false,
             timeouts: Timeouts::default(),
             stats: VegasStats::default(),
         }
@@ -217,13 +221,16 @@ impl CongestionControl for Vegas {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, _now: Nanos) {
         self.timeouts.on_ack(ack);
-        if let Some(rtt) = self.params.rtt.of(ack) {
+        if let Some(rtt) = self.params.rtt.of(ack)
+            && ack.told.is_some()
+        {
             self.base = self.base.min(rtt);
             self.smallest = self.smallest.min(rtt);
             self.samples = self.samples.saturating_add(1);
         }
-        if self.begins_round {
-            self.begins_round = false;
+        self.disordered |= ack.phase == Phase::Disorder;
+        if self.begins_round || (self.disordered && may_grow(ack)) {
+            (self.begins_round, self.disordered) = (false, false);
             self.round.begin_with(ack, self.params.round);
             (self.smallest, self.samples) = (Nanos::MAX, 0);
         }

@@ -128,7 +128,7 @@ impl<C: CongestionControl> Sender<C> {
 
         let plain_duplicate = !advanced && segment.sacks.is_empty();
         if self.rack.judge_probe(segment.ack, duplicate_told, plain_duplicate) && self.phase == Phase::Open {
-            self.begin_reduction(u64::from(self.params.mss), now);
+            self.begin_reduction(u64::from(self.params.mss), tally.delivered, now);
             self.control.on_recovered(now);
         }
         let lost = self.find_losses(&tally, advanced, duplicate_told, now);
@@ -151,12 +151,14 @@ impl<C: CongestionControl> Sender<C> {
             self.note_echo(echo, advanced, segment.ack, now);
         }
         let newly_reduced = self.stats.reductions > reductions;
-        let lost = lost + self.enter_recovery(lost, out_of_order, now);
+        let lost = lost + self.enter_recovery(lost, out_of_order, tally.delivered, now);
         self.stats.lost += lost;
         let disorder = out_of_order && self.phase == Phase::Open && self.params.disorder;
+        let mut refilled = false;
         if advanced {
             if !disorder {
                 self.rearm(now);
+                refilled = self.params.partial_ack_repeats && self.take_pieces();
             }
             self.schedule_probe(now);
         } else if tally.selectively > 0 {
@@ -184,10 +186,9 @@ impl<C: CongestionControl> Sender<C> {
         }
         let left_last = if self.due.forced { self.forced_start() } else { self.left_last };
         self.left_last = self.left_last.max(segment.ack);
-        let refills = self.due.forced && self.application_wrote(segment.ack) > self.application_wrote(old_una);
-        let forced_bytes = if refills { self.forced_bytes() } else { 0 };
-        // ns-3 tells its congestion controls of plain duplicates too.
-        let tells_all = self.params.disorder && outstanding_before > 0;
+        let forced_bytes = if refilled && self.due.forced { self.forced_bytes() } else { 0 };
+        // ns-3 tells its congestion controls of plain duplicates too, and those that rule recovery also with nothing in flight.
+        let tells_all = self.params.disorder && (outstanding_before > 0 || self.control.rules_recovery());
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
             let phase = if disorder { Phase::Disorder } else { self.phase };
             let told = match self.params.disorder {
@@ -340,14 +341,15 @@ impl<C: CongestionControl> Sender<C> {
             self.stats.reductions += 1;
             self.hold_what_is_left();
             self.phase = Phase::Reduced;
-            self.begin_reduction(0, now);
+            self.begin_reduction(0, 0, now);
         }
         // If echoes go on behind the segment that said so, it was lost: it is said again.
         self.marks.cwr |= may || (self.phase == Phase::Reduced && ack > self.marks.cwr_seq);
     }
 
-    /// Begins recovery if losses call for it; returns bytes that were found lost on the way.
-    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, now: Nanos) -> u64 {
+    /// Begins recovery if losses call for it, with an ACK that `delivered` so much; returns bytes that were found lost on the
+    /// way.
+    pub(super) fn enter_recovery(&mut self, lost: u64, duplicate: bool, delivered: u64, now: Nanos) -> u64 {
         let may = match self.phase {
             Phase::Open | Phase::Disorder => true,
             Phase::Reduced => self.params.loss_ends_reduced,
@@ -370,7 +372,7 @@ impl<C: CongestionControl> Sender<C> {
         self.due.rescue = true;
         self.due.tail_probe = false;
         let found = (lost + more).max(1);
-        self.begin_reduction(found, now);
+        self.begin_reduction(found, delivered, now);
         self.reduce(&Tally::default(), false, found);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         // The first lost segment leaves whatever window and pace say, where partial ACKs do that too.
@@ -385,13 +387,13 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    fn begin_reduction(&mut self, lost: u64, now: Nanos) {
+    fn begin_reduction(&mut self, lost: u64, delivered: u64, now: Nanos) {
         let next = self.flight.next();
         let from = match self.params.reduction_from {
             ReductionBase::Outstanding => self.flight.outstanding(),
             ReductionBase::Window => self.control.window(),
         };
-        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, next };
+        let congestion = Congestion { in_flight: self.flight.in_network() + lost, lost, delivered, next };
         self.control.on_congestion(&congestion, now);
         self.recovery_point = next;
         self.reduction.begin(from, self.params.reduction_wraps);

@@ -38,6 +38,8 @@ pub struct Sender<C: CongestionControl> {
     supplied: u64,
     /// Whether the application may supply more before it closes.
     held_open: bool,
+    /// How many times it has handed something over, where that counts.
+    pieces: u64,
     fin_sent: bool,
     /// The peer's window, and the number behind what it takes.
     peer_window: u64,
@@ -157,7 +159,7 @@ struct Usage {
 impl<C: CongestionControl> Sender<C> {
     /// It is closed. It will send `bytes` and then close, or without end.
     pub fn new(params: &TcpParams, control: C, bytes: Option<u64>) -> Self {
-        Self {
+        let mut sender = Self {
             params: *params,
             control,
             state: State::Closed,
@@ -165,6 +167,7 @@ impl<C: CongestionControl> Sender<C> {
             flight: Flight::new(1, params.mss).keep_ghosts(params.repeats_stay_in_flight),
             supplied: bytes.map_or(u64::MAX, |bytes| 1 + bytes),
             held_open: bytes.is_none(),
+            pieces: 0,
             fin_sent: false,
             peer_window: 0,
             peer_limit: 0,
@@ -184,7 +187,9 @@ impl<C: CongestionControl> Sender<C> {
             usage: Usage::default(),
             echo_timestamp: 0,
             stats: SenderStats::default(),
-        }
+        };
+        sender.take_pieces();
+        sender
     }
 
     /// Opens the connection. Call [`Sender::transmit`] afterwards until it returns nothing; so too after each of
@@ -224,6 +229,16 @@ impl<C: CongestionControl> Sender<C> {
             self.supplied = self.supplied.min(self.flight.next().max(1));
             self.held_open = false;
         }
+    }
+
+    /// The application hands over as often as the buffer has room: whether it has more than before.
+    #[inline]
+    fn take_pieces(&mut self) -> bool {
+        let size = self.params.application_writes.max(1);
+        // Acknowledged are those from number 1 on.
+        let room = self.params.send_buffer.saturating_add(self.flight.una() - 1);
+        let pieces = (room / size).min((self.supplied - 1).div_ceil(size));
+        std::mem::replace(&mut self.pieces, pieces) < pieces
     }
 
     /// Whether all bytes and the end are acknowledged.

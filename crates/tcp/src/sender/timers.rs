@@ -18,6 +18,12 @@ impl<C: CongestionControl> Sender<C> {
         all.into_iter().flatten().min()
     }
 
+    /// Of what [`Sender::next_timer`] is the first of: when a paced segment may leave, and the retransmission timer.
+    #[inline]
+    pub fn timers(&self) -> [Option<Nanos>; 2] {
+        [self.pace.waits.then_some(self.pace.release_at), self.timers.rto]
+    }
+
     /// Time has come; earlier calls do nothing.
     pub fn on_timer(&mut self, now: Nanos) {
         self.due.nothing &= self.next_timer().is_none_or(|at| at > now);
@@ -75,7 +81,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.params.timeouts_compound {
             self.control.forget_timeouts();
         }
-        self.control.on_timeout(&Congestion { in_flight, lost, next: self.flight.next() }, now);
+        self.control.on_timeout(&Congestion { in_flight, lost, delivered: 0, next: self.flight.next() }, now);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;
         self.rtt.back_off();
         self.timers.rto = Some(now.saturating_add(self.rtt.rto()));
@@ -87,7 +93,7 @@ impl<C: CongestionControl> Sender<C> {
         let moment = self.moment(false, now);
         let lost = self.rack.find_losses(&mut self.flight, &moment);
         if lost > 0 {
-            self.enter_recovery(lost, false, now);
+            self.enter_recovery(lost, false, 0, now);
             self.stats.lost += lost;
         }
     }

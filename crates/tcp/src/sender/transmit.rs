@@ -115,20 +115,13 @@ impl<C: CongestionControl> Sender<C> {
         })
     }
 
-    /// How long it is.
+    /// How many bytes are in what is forced out.
     pub(super) fn forced_bytes(&mut self) -> u64 {
         let start = self.forced_start();
         match self.flight.find(start) {
             Some(sent) => sent.bytes(),
             None => self.new_length(self.supplied.saturating_sub(start)),
         }
-    }
-
-    /// How many times the application has handed something over by the time that all before `una` is acknowledged.
-    pub(super) fn application_wrote(&self, una: u64) -> u64 {
-        let size = self.params.application_writes.max(1);
-        let room = (una - 1).saturating_add(self.params.send_buffer);
-        (room / size).min((self.supplied - 1).div_ceil(size))
     }
 
     /// How much of what was not sent yet may go in one segment, as the peer's window and the buffer say.

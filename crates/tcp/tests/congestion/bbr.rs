@@ -232,7 +232,7 @@ fn recovery_conserves_packets_for_a_round_trip_and_gives_the_window_back() {
     flow.run(3 * SECOND, |_| {});
     let before = flow.control.window();
     let in_flight = flow.in_flight();
-    let loss = Congestion { in_flight, lost: MSS, next: 0 };
+    let loss = Congestion { in_flight, lost: MSS, delivered: 0, next: 0 };
     flow.control.on_congestion(&loss, Nanos(flow.now));
     assert_eq!(flow.control.window(), in_flight - MSS + MSS);
     let mut ack = Ack {
@@ -306,10 +306,22 @@ fn after_recovery_ns3_has_the_threshold_for_a_window() {
     flow.run(3 * SECOND, |_| {});
     let threshold = flow.control.slow_start_threshold();
     assert!((41..=46).contains(&(threshold / MSS)), "{threshold}");
-    let loss = Congestion { in_flight: flow.in_flight(), lost: MSS, next: 0 };
+    let loss = Congestion { in_flight: flow.in_flight(), lost: MSS, delivered: 0, next: 0 };
     flow.control.on_congestion(&loss, Nanos(flow.now));
     flow.control.on_recovered(Nanos(flow.now));
     assert_eq!(flow.control.window(), threshold);
+}
+
+/// What the ACK that begins recovery has delivered may leave, at least a segment.
+#[test]
+fn recovery_begins_with_what_is_in_flight_and_what_was_delivered() {
+    for (delivered, more) in [(0, MSS), (MSS, MSS), (3 * MSS, 3 * MSS)] {
+        let mut flow = flow(BbrParams::ns3(), PATH, 10);
+        flow.run(3 * SECOND, |_| {});
+        let loss = Congestion { in_flight: 30 * MSS, lost: MSS, delivered, next: 0 };
+        flow.control.on_congestion(&loss, Nanos(flow.now));
+        assert_eq!(flow.control.window(), 29 * MSS + more);
+    }
 }
 
 #[test]
@@ -318,7 +330,7 @@ fn a_timeout_leaves_a_segment_and_then_the_window_comes_back() {
         let mut flow = flow(params, PATH, 11);
         flow.run(3 * SECOND, |_| {});
         let before = flow.control.window();
-        let loss = Congestion { in_flight: flow.in_flight(), lost: flow.in_flight(), next: 0 };
+        let loss = Congestion { in_flight: flow.in_flight(), lost: flow.in_flight(), delivered: 0, next: 0 };
         flow.control.on_timeout(&loss, Nanos(flow.now));
         assert_eq!(flow.control.window(), MSS);
         flow.control.on_recovered(Nanos(flow.now));

@@ -77,7 +77,7 @@ fn a_mark_takes_half_of_alpha_and_a_loss_half() {
         (DctcpParams::ns3(), MSS, 87_500),
     ] {
         let mut control = with(DctcpParams { initial_alpha: 0.25, ..params }, 100);
-        control.on_congestion(&Congestion { in_flight: 100 * MSS, lost, next: 0 }, Nanos::ZERO);
+        control.on_congestion(&Congestion { in_flight: 100 * MSS, lost, delivered: 0, next: 0 }, Nanos::ZERO);
         assert_eq!((control.window(), control.slow_start_threshold()), (expected, expected));
     }
 }
@@ -171,6 +171,6 @@ fn a_timeout_reduces_the_window_that_is_held() {
     let mut control = with(DctcpParams { initial_alpha: 0.5, ..DctcpParams::ns3() }, 40);
     control.hold(20 * MSS);
     assert_eq!(control.window(), 20 * MSS);
-    control.on_timeout(&Congestion { in_flight: 0, lost: 0, next: 0 }, Nanos::ZERO);
+    control.on_timeout(&Congestion { in_flight: 0, lost: 0, delivered: 0, next: 0 }, Nanos::ZERO);
     assert_eq!((control.window(), control.slow_start_threshold()), (MSS, 15 * MSS));
 }

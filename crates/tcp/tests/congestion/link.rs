@@ -201,6 +201,6 @@ impl<C: CongestionControl> Flow<C> {
     fn react(&mut self, phase: Phase, lost: u64) {
         self.reaction = Some((phase, self.sent));
         let in_flight = self.in_flight() + MSS;
-        self.control.on_congestion(&Congestion { in_flight, lost, next: self.sent }, Nanos(self.now));
+        self.control.on_congestion(&Congestion { in_flight, lost, delivered: 0, next: self.sent }, Nanos(self.now));
     }
 }

@@ -45,7 +45,7 @@ fn only_dctcp_counts_marks_and_only_bbr_rules_recovery_and_paces() {
 fn each_restarts_with_the_initial_window_and_no_threshold() {
     for algorithm in Algorithm::ALL {
         let mut control = Controller::new(&algorithm.params(Profile::Ns3), MSS as u32, 10 * MSS, 1);
-        let congestion = Congestion { in_flight: 10 * MSS, lost: 10 * MSS, next: 10 * MSS };
+        let congestion = Congestion { in_flight: 10 * MSS, lost: 10 * MSS, delivered: 0, next: 10 * MSS };
         control.on_timeout(&congestion, Nanos(1));
         assert!(control.window() <= MSS, "{algorithm}");
         control.restart(10 * MSS);

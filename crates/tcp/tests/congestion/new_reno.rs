@@ -103,7 +103,7 @@ fn slow_start_stops_at_the_threshold_and_what_is_left_over_counts_on() {
 fn a_loss_halves_what_counts_and_no_less_than_two_segments_are_left() {
     let of = |params: NewRenoParams, window, in_flight, lost| {
         let mut control = with(params, window);
-        let congestion = Congestion { in_flight: in_flight * MSS, lost: lost * MSS, next: 0 };
+        let congestion = Congestion { in_flight: in_flight * MSS, lost: lost * MSS, delivered: 0, next: 0 };
         control.on_congestion(&congestion, Nanos::ZERO);
         assert_eq!(control.window(), control.slow_start_threshold());
         control.window()

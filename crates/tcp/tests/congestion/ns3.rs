@@ -66,13 +66,18 @@ impl Peer {
             }
             ("loss", &[_, part]) => {
                 // ns-3 has taken off what was lost.
-                let congestion =
-                    Congestion { in_flight: eighths(part) + MSS, lost: MSS, next: self.acknowledged + window };
+                let congestion = Congestion {
+                    in_flight: eighths(part) + MSS,
+                    lost: MSS,
+                    delivered: 0,
+                    next: self.acknowledged + window,
+                };
                 self.control.on_congestion(&congestion, now);
                 self.phase = Phase::Recovery;
             }
             ("timeout", &[_, part]) => {
-                let congestion = Congestion { in_flight: eighths(part), lost: 0, next: self.acknowledged + window };
+                let congestion =
+                    Congestion { in_flight: eighths(part), lost: 0, delivered: 0, next: self.acknowledged + window };
                 self.control.on_timeout(&congestion, now);
                 self.phase = Phase::Loss;
             }

@@ -77,7 +77,12 @@ fn ack() -> impl Strategy<Value = Ack> {
 }
 
 fn congestion() -> impl Strategy<Value = Congestion> {
-    (amount(), amount(), amount()).prop_map(|(in_flight, lost, next)| Congestion { in_flight, lost, next })
+    (amount(), amount(), amount(), amount()).prop_map(|(in_flight, lost, delivered, next)| Congestion {
+        in_flight,
+        lost,
+        delivered,
+        next,
+    })
 }
 
 fn event() -> impl Strategy<Value = Event> {

@@ -80,7 +80,7 @@ impl Rounds {
 
     /// A segment lost out of a full window.
     pub fn loss(&self, control: &impl CongestionControl) -> Congestion {
-        Congestion { in_flight: control.window(), lost: MSS, next: self.acknowledged + control.window() }
+        Congestion { in_flight: control.window(), lost: MSS, delivered: 0, next: self.acknowledged + control.window() }
     }
 
     /// A mark echoed in a full window.

@@ -110,3 +110,24 @@ fn after_a_timeout_it_is_new_reno_until_all_is_repaired() {
         assert_eq!(control.window(), expected * MSS);
     }
 }
+
+/// Of 39 segments none wait: one more after a round trip of 39, which begins with the first ACK, or with the one that ends
+/// disorder. ACKs in disorder are not counted here.
+#[test]
+fn a_round_trip_begins_where_disorder_ends() {
+    for (disorder, expected) in [(false, 40), (true, 10 + 40)] {
+        let (mut control, mut rounds) = (with(VegasParams::ns3(), 40), Rounds::new());
+        rounds.lose(&mut control);
+        let mut acks = 0;
+        while control.window() == 39 * MSS {
+            if disorder && acks == 10 {
+                rounds.phase = Phase::Disorder;
+                rounds.ack(&mut control, MSS, Nanos(BASE));
+                rounds.phase = Phase::Open;
+            }
+            rounds.ack(&mut control, MSS, Nanos(BASE));
+            acks += 1;
+        }
+        assert_eq!((acks, control.window()), (expected, 40 * MSS));
+    }
+}

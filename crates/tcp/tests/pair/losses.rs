@@ -310,3 +310,62 @@ fn what_leaves_past_the_pace_does_not_take_a_turn_at_the_same_instant() {
     let times: Vec<_> = pair.data().iter().map(|data| data.0 - now).filter(|at| *at > -3.0).collect();
     assert_eq!(times, [-2.0, -1.0, 0.0, 0.0]);
 }
+
+#[test]
+fn new_data_that_a_partial_ack_lets_out_is_in_flight_for_it_if_the_application_refills() {
+    // The partial ACK for the first hole finds the second not known to be lost, and sends new data past the window. Room for
+    // 512 bytes comes up with every ACK, room for a megabyte with none of them.
+    let in_flight = [1 << 30, 512, 1 << 20].map(|application_writes| {
+        let params = TcpParams { application_writes, ..TcpParams::ns3() };
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), None, dropping(&[3, 24]));
+        pair.connect();
+        pair.run_until(Nanos(100 * MS));
+        let acks = &pair.sender.control().acks;
+        let partial = acks.iter().find(|ack| ack.phase == Phase::Recovery && ack.acked > 0).unwrap();
+        assert_eq!(partial.unacknowledged, 24 * u64::from(params.mss) + 1);
+        partial.in_flight
+    });
+    let mss = u64::from(TcpParams::ns3().mss);
+    assert_eq!(in_flight, [in_flight[0], in_flight[0] + mss, in_flight[0]]);
+}
+
+#[test]
+fn an_application_that_has_handed_over_all_fills_no_buffer() {
+    let params = TcpParams::ns3();
+    let mss = u64::from(params.mss);
+    let in_flight = [40, 6_000].map(|segments| {
+        let plan = dropping(&[3, 24]);
+        let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), Some(segments * mss), plan);
+        pair.connect();
+        pair.run_until(Nanos(100 * MS));
+        let acks = &pair.sender.control().acks;
+        acks.iter().find(|ack| ack.phase == Phase::Recovery && ack.acked > 0).unwrap().in_flight
+    });
+    assert_eq!(in_flight[0] + mss, in_flight[1]);
+}
+
+#[test]
+fn a_control_that_rules_recovery_hears_of_an_ack_that_comes_twice_and_of_the_rate_before() {
+    for rules_recovery in [false, true] {
+        let params = TcpParams::ns3();
+        let mss = u64::from(params.mss);
+        // The last ACK comes once more when nothing is in flight.
+        let plan = |way, number, _: &_, _| Fate {
+            again_after: (way == Way::Back && number == 6).then_some(100 * MS),
+            ..Fate::default()
+        };
+        let control = Reno { rules_recovery, ..Reno::fixed(params.mss, 10) };
+        let mut pair = Pair::new(&params, control, Some(10 * mss), plan);
+        pair.connect();
+        pair.run_until(Nanos(400 * MS));
+        assert!(pair.sender.is_done());
+        let acks = &pair.sender.control().acks;
+        let twice: Vec<_> = (0..acks.len()).filter(|&ack| acks[ack].acked == 0).collect();
+        assert_eq!(twice, if rules_recovery { vec![acks.len() - 1] } else { vec![] });
+        for ack in twice {
+            assert_eq!((acks[ack].delivered, acks[ack].told), (0, None));
+            assert!(acks[ack].rate.is_some());
+            assert_eq!(acks[ack].rate, acks[ack - 1].rate);
+        }
+    }
+}

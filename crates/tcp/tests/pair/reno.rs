@@ -11,6 +11,7 @@ pub struct Reno {
     pub fixed: bool,
     pub ecn: EcnUse,
     pub rate: Option<Rate>,
+    pub rules_recovery: bool,
     /// What it was told, in order.
     pub acks: Vec<Ack>,
     pub congestions: Vec<(Nanos, Congestion)>,
@@ -31,6 +32,7 @@ impl Reno {
             fixed: false,
             ecn: EcnUse::Classic,
             rate: None,
+            rules_recovery: false,
             acks: Vec::new(),
             congestions: Vec::new(),
             timeouts: Vec::new(),
@@ -105,6 +107,10 @@ impl CongestionControl for Reno {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    fn rules_recovery(&self) -> bool {
+        self.rules_recovery
     }
 
     fn ecn(&self) -> EcnUse {
