@@ -436,7 +436,9 @@ impl CongestionControl for Bbr {
         }
         self.repair = Repair::Recovery { conserves: true };
         let left = congestion.in_flight.saturating_sub(congestion.lost);
-        self.window = left.saturating_add(congestion.delivered.max(self.mss)).min(LARGEST_WINDOW);
+        // Where a round trip begins with it packets are conserved from here on; in ns-3 the window may have to do without that.
+        let delivered = if self.params.recovery_begins_round { 0 } else { congestion.delivered };
+        self.window = left.saturating_add(delivered.max(self.mss)).min(LARGEST_WINDOW);
         if self.params.recovery_begins_round {
             self.begin_round();
         }

@@ -131,6 +131,8 @@ struct Timers {
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
     release_at: Nanos,
+    /// When that was set.
+    set_at: Nanos,
     /// The rate before the ACK that lets a segment go past window and pace: as ns-3 sends it before it is done with the ACK,
     /// that is the rate at which the next follows it.
     before: Option<Rate>,

@@ -27,9 +27,8 @@ impl<C: CongestionControl> Sender<C> {
     /// Time has come; earlier calls do nothing.
     pub fn on_timer(&mut self, now: Nanos) {
         self.due.nothing &= self.next_timer().is_none_or(|at| at > now);
-        if self.pace.waits && self.pace.release_at <= now {
-            self.pace.waits = false;
-        }
+        let may_leave = self.pace.waits && self.pace.release_at <= now;
+        self.pace.waits &= !may_leave;
         if self.timers.persist.is_some_and(|at| at <= now) {
             self.due.window_probe = true;
             let timeout = Nanos(self.timers.persist_timeout.0.saturating_mul(2)).min(self.params.max_rto);
@@ -43,7 +42,11 @@ impl<C: CongestionControl> Sender<C> {
         if self.rack.probe_at.is_some_and(|at| at <= now) {
             self.on_probe_timer(now);
         }
-        if self.timers.rto.is_some_and(|at| at <= now) {
+        if let Some(at) = self.timers.rto.filter(|at| *at <= now) {
+            // What was set first comes first: the paced segment leaves, and the next call is the timeout's.
+            if may_leave && self.params.paces_to_nearest && self.pace.set_at <= at.saturating_sub(self.rtt.rto()) {
+                return;
+            }
             match self.state {
                 State::SynSent => {
                     self.stats.repeated_syns += 1;

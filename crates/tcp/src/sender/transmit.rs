@@ -299,6 +299,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         let rate = rate.bits_per_second();
         let half = if self.params.paces_to_nearest { rate / 2 } else { 0 };
+        self.pace.set_at = now;
         self.pace.release_at = Nanos(now.0 + (bytes * 8_000_000_000).saturating_add(half) / rate);
         // Then its turn at that instant is of now, also if it turns out later that something waits for it.
         self.pace.waits = self.params.paces_to_nearest;

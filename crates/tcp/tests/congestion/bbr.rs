@@ -311,11 +311,12 @@ fn after_recovery_ns3_has_the_threshold_for_a_window() {
     assert_eq!(flow.control.window(), threshold);
 }
 
-/// What the ACK that begins recovery has delivered may leave, at least a segment.
+/// In ns-3 what the ACK that begins recovery has delivered may leave, at least a segment.
 #[test]
 fn recovery_begins_with_what_is_in_flight_and_what_was_delivered() {
-    for (delivered, more) in [(0, MSS), (MSS, MSS), (3 * MSS, 3 * MSS)] {
-        let mut flow = flow(BbrParams::ns3(), PATH, 10);
+    let (ns3, linux) = (BbrParams::ns3(), BbrParams::linux());
+    for (params, delivered, more) in [(ns3, 0, MSS), (ns3, MSS, MSS), (ns3, 3 * MSS, 3 * MSS), (linux, 3 * MSS, MSS)] {
+        let mut flow = flow(params, PATH, 10);
         flow.run(3 * SECOND, |_| {});
         let loss = Congestion { in_flight: 30 * MSS, lost: MSS, delivered, next: 0 };
         flow.control.on_congestion(&loss, Nanos(flow.now));

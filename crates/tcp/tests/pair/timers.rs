@@ -239,6 +239,28 @@ fn in_ns3_the_first_data_waits_a_step_and_paces_are_to_the_nearest_nanosecond() 
 }
 
 #[test]
+fn a_pace_that_ends_with_the_timer_comes_first_in_ns3_if_it_was_set_first() {
+    let params = TcpParams {
+        first_data_after: Nanos::ZERO,
+        pace_initial_window: true,
+        delayed_ack_count: 1,
+        ..TcpParams::ns3()
+    };
+    let mut control = Reno::fixed(params.mss, 10);
+    // A segment in 1 029 688 889 ns, which is the round trip and a second: the timer runs from the ACK on, with nothing in flight.
+    control.rate = queuescope_wire::Rate::from_bits_per_second(11_250);
+    let plan = |way, _, _: &_, _| Fate { later: u64::from(way == Way::Back), ..Fate::default() };
+    let mut pair = Pair::new(&params, control, None, plan);
+    pair.delay = 14_844_444;
+    pair.connect();
+    pair.run_until(Nanos(1_100 * MS));
+    let sent: Vec<_> = pair.data().into_iter().map(|(at, seq)| (at, seq / u64::from(params.mss))).collect();
+    let (first, second) = (29.688_889, 1_059.377_778);
+    assert_eq!(sent, [(first, 0), (second, 1), (second, 1)]);
+    assert_eq!(pair.sender.stats().timeouts, 1);
+}
+
+#[test]
 fn a_window_amounts_to_a_rate_if_the_profile_paces() {
     let pacing = Some(queuescope_tcp::Pacing::default());
     let params = TcpParams { pacing, quick_acks: 0, ..TcpParams::linux() };

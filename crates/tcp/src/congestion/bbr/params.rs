@@ -55,7 +55,8 @@ pub struct BbrParams {
     pub aggregation: Option<AggregationParams>,
     /// Whether a policer is looked for (Linux).
     pub policer: Option<PolicerParams>,
-    /// Whether a round trip begins with recovery, so that packets are conserved for a whole one (the draft, Linux).
+    /// Whether a round trip begins with recovery, so that packets are conserved for a whole one (the draft, Linux). Otherwise the
+    /// window of recovery begins with what the ACK that began it has delivered, too, as it may end with that (ns-3).
     pub recovery_begins_round: bool,
     /// The window after recovery.
     pub after_recovery: AfterRecovery,
