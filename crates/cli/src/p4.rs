@@ -4,7 +4,7 @@ use crate::args::{Fit as Args, P4};
 use crate::outcome::{Outcome, print};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use queuescope_p4::{Fit, Grade, PerStage, Placement, Program, Stage, Target, Used, Verdict};
+use queuescope_p4::{Aspect, Fit, Grade, PerStage, Placement, Program, Stage, Target, Used, Verdict};
 use queuescope_report::format::percent;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -169,7 +169,10 @@ fn lines(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::R
 }
 
 fn line(program: &Program, target: &Target, fit: &Fit) -> Value {
-    let aspect = |(aspect, verdict): &(queuescope_p4::Aspect, Verdict)| json!({ "aspect": aspect.name(), "grade": verdict.grade.name(), "reasons": verdict.reasons });
+    let aspect = |(aspect, Verdict { grade, reasons }): &(Aspect, Verdict)| {
+        let (aspect, grade) = (aspect.name(), grade.name());
+        json!({ "aspect": aspect, "grade": grade, "reasons": reasons })
+    };
     let stage = |stage: &Stage| {
         let Used { registers, tables, sram, tcam } = stage.used;
         let placed: Vec<_> = stage

@@ -69,8 +69,8 @@ impl Delivery {
         self.limited_until = (self.delivered + in_network).max(1);
     }
 
-    /// What an ACK says. No sample if it delivered nothing (ns-3 tells of the last once more), or was faster than `least`, the least round-trip time: then it
-    /// was for a segment that was sent again, and it is not known which copy arrived.
+    /// What an ACK says. No sample if it delivered nothing (ns-3 tells of the last once more), or was faster than `least`, the
+    /// least round-trip time: then it was for a segment that was sent again, and it is not known which copy arrived.
     #[inline]
     pub(crate) fn sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
         if tally.delivered == 0 {
