@@ -93,6 +93,7 @@ fn measure(study: &dyn Study, args: &Experiment, store: &Store) -> Result<Result
         let values = study.values(cell, &result.sim);
         let (version, seed) = (version.to_owned(), cell.seed);
         let about = About { version, number, seed, parameters: cell.parameters() };
+        store.keep_text(&format!("{key}.toml"), &cell.scenario)?;
         Ok((store.keep(&key, about, values)?, false))
     };
     let progress = Progress::cells(cells.len() as u64, "simulations");

@@ -171,7 +171,7 @@ fn a_large_table_spans_stages() {
 #[test]
 fn no_stage_has_more_than_it_holds() {
     for target in Target::all() {
-        for program in all() {
+        for program in all(Snapshots::default()) {
             let Some(placement) = Fit::new(&program, &target).placement else { panic!("{}", program.name()) };
             for stage in placement.stages {
                 assert!(stage.used.registers <= target.per_stage.registers);

@@ -1,6 +1,6 @@
 //! Table I of Kunze et al., cell by cell, table III's stages, and what flips a verdict.
 
-use queuescope_p4::algorithms::{codel, pie, pie_cp, pie_dp, pie_table, red};
+use queuescope_p4::algorithms::{Snapshots, codel, conquest_at_ingress, pie, pie_cp, pie_dp, pie_table, red};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, Program, Target};
 
 /// Rows and columns as the paper's; of each cell, with registers only, and then with special functions.
@@ -63,4 +63,36 @@ fn one_access_more_flips_one_verdict() {
         fit.verdict(Aspect::Memory).reasons,
         ["count is reached in stage 1 and again in stage 3, and has one access: a step (\"hash of it\") is between"]
     );
+}
+
+/// What the switch has beside its stages.
+#[test]
+fn what_a_switch_lacks_is_told() {
+    let grade = |program: &Program, target: &Target| Fit::new(program, target).grade();
+    let full = Target::tofino();
+    for (program, lacking, with) in [
+        (pie_cp(), Target { control_plane: false, ..full.clone() }, Grade::Workaround),
+        (pie_dp(), Target { generator: false, ..full.clone() }, Grade::Feasible),
+        (conquest_at_ingress(Snapshots::default()), Target { feeds_back: false, ..full.clone() }, Grade::Workaround),
+    ] {
+        assert_eq!(
+            (grade(&program, &full), grade(&program, &lacking)),
+            (with, Grade::Infeasible),
+            "{}",
+            program.name()
+        );
+    }
+}
+
+/// A product of two fields: by a table of both, if that is not too large.
+#[test]
+fn products_need_a_unit_or_a_table() {
+    for (bits, without) in [(8, Grade::Workaround), (16, Grade::Infeasible)] {
+        let mut program = Program::new("product", "");
+        program.at(Gress::Egress);
+        let fields = [program.header("one", bits), program.header("other", bits)];
+        program.compute("product", queuescope_p4::Op::Multiply, &fields, 32);
+        let grades = [Target::tofino(), Target::generous()].map(|target| Fit::new(&program, &target).grade());
+        assert_eq!(grades, [without, Grade::Feasible], "{bits}");
+    }
 }

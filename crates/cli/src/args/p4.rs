@@ -59,11 +59,10 @@ pub struct Fit {
 impl Fit {
     /// The algorithms that are asked about.
     pub fn programs(&self) -> Vec<Program> {
-        let conquest =
-            || algorithms::conquest(Snapshots { snapshots: self.snapshots, rows: self.rows, columns: self.columns });
-        let with_dimensions = |program: Program| if program.name() == conquest().name() { conquest() } else { program };
-        let wanted = |program: &Program| self.algorithm.as_deref().is_none_or(|name| name == program.name());
-        algorithms::all().into_iter().filter(wanted).map(with_dimensions).collect()
+        let Self { snapshots, rows, columns, .. } = *self;
+        let mut programs = algorithms::all(Snapshots { snapshots, rows, columns });
+        programs.retain(|program| self.algorithm.as_deref().is_none_or(|name| name == program.name()));
+        programs
     }
 
     /// The switches that are asked about.
@@ -79,5 +78,5 @@ impl Fit {
 }
 
 fn names() -> Vec<&'static str> {
-    algorithms::all().iter().map(Program::name).collect()
+    algorithms::all(Snapshots::default()).iter().map(Program::name).collect()
 }

@@ -56,9 +56,12 @@ impl Study for Abc {
     }
 
     fn values(&self, _cell: &Cell, sim: &Sim) -> Values {
-        let named = |group: &SimGroup| (format!("{} goodput (Mb/s)", group.name), goodput(group));
+        let named = |group: &SimGroup| {
+            let name = &group.name;
+            [(format!("{name} goodput (Mb/s)"), goodput(group)), (format!("{name} timeouts"), group.timeouts as f64)]
+        };
         let busy = sim.links.iter().find(|link| link.name == sim.meter).map_or(f64::NAN, |link| link.utilisation);
-        sim.groups.iter().map(named).chain([("utilisation".to_owned(), busy)]).collect()
+        sim.groups.iter().flat_map(named).chain([("utilisation".to_owned(), busy)]).collect()
     }
 
     fn tell(&self, results: &Results) -> Told {
@@ -80,6 +83,7 @@ const SENSITIVITY_UDP: &str = "sensitivity-udp";
 /// Goodputs, as [`Values`] has them.
 const HEAVY: &str = "client 0 goodput (Mb/s)";
 const LIGHT: &str = "client 1 goodput (Mb/s)";
+const TIMEOUTS: &str = "client 1 timeouts";
 
 /// Payload of a packet, and its bytes.
 const PAYLOAD: f64 = 1448.0;
@@ -234,8 +238,8 @@ fn figure_4(results: &Results) -> Vec<Finding> {
         why: "tail drop takes from each what it sends".to_owned(),
     });
     let with: Vec<_> = points(results, FIGURE_4, "yes").collect();
-    // By so much that it is no chance: at equal rates both get the same.
-    let leads = |point: &&&Point| mean(point, HEAVY) > 0.95 * mean(point, LIGHT) && rate(point) >= 30.0;
+    // At equal rates both get the same, but for chance.
+    let leads = |point: &&&Point| mean(point, HEAVY) > 0.95 * mean(point, LIGHT);
     let last = with.iter().filter(leads).map(|point| rate(point)).fold(0.0, f64::max);
     let first = with.iter().filter(|point| rate(point) > last && !leads(point)).map(|point| rate(point));
     let first = first.fold(f64::INFINITY, f64::min);
@@ -245,7 +249,7 @@ fn figure_4(results: &Results) -> Vec<Finding> {
         paper: "40".to_owned(),
         ours: format!("{last}, {first}"),
         difference: None,
-        why: "the lines cross where both send alike, as points are that near".to_owned(),
+        why: "the lines cross between these points".to_owned(),
     });
     findings
 }
@@ -273,13 +277,14 @@ fn figure_6(results: &Results) -> Vec<Finding> {
     let most = points(results, FIGURE_6, "yes").map(|point| (mean(point, HEAVY), point.number("R0 (Mb/s)")));
     let (most, at) = most.fold((f64::NEG_INFINITY, 0.0), |best, it| if it.0 > best.0 { it } else { best });
     let end = points(results, FIGURE_6, "yes").last().map_or(f64::NAN, |point| mean(point, HEAVY));
-    let left = points(results, FIGURE_6, "no").last().map_or(f64::NAN, |point| mean(point, LIGHT));
+    let without = |value| points(results, FIGURE_6, "no").last().map_or(f64::NAN, |point| mean(point, value));
+    let (left, timeouts) = (without(LIGHT), without(TIMEOUTS));
     vec![
         Finding::of_numbers(
             FIGURE_6,
             "client 0's goodput at the highest rate (Mb/s)",
             (32.0, end),
-            format!("its most is {most:.1}, at {at} Mb/s"),
+            format!("not explained yet; its most is {most:.1}, at {at} Mb/s"),
         ),
         Finding {
             figure: FIGURE_6,
@@ -287,7 +292,7 @@ fn figure_6(results: &Results) -> Vec<Finding> {
             paper: "hardly any".to_owned(),
             ours: format!("{left:.2}"),
             difference: None,
-            why: "a queue that is always full drops a flow of TCP into timeouts".to_owned(),
+            why: format!("its timer expired {timeouts:.0} times in a run"),
         },
     ]
 }

@@ -44,8 +44,12 @@ impl Results {
 
     /// All figures, in the order of their first cells.
     pub fn figures(&self) -> Vec<&'static str> {
-        let mut figures: Vec<_> = self.points.iter().map(|point| point.figure).collect();
-        figures.dedup();
+        let mut figures = Vec::new();
+        for point in &self.points {
+            if !figures.contains(&point.figure) {
+                figures.push(point.figure);
+            }
+        }
         figures
     }
 }

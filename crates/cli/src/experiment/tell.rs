@@ -7,6 +7,7 @@ use crate::outcome;
 use crate::outputs::cannot_write;
 use anstyle::Style;
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
@@ -70,7 +71,7 @@ impl Finding {
     }
 }
 
-/// Writes all files: the table as Markdown, a plot and a table of means for each figure, and all runs.
+/// Writes all files: the tables as Markdown, the plots, and of each figure all runs.
 ///
 /// # Errors
 /// If one cannot be written.
@@ -94,10 +95,8 @@ fn csv(results: &Results, figure: &str) -> Result<String> {
     let points: Vec<_> = results.of(figure).collect();
     let Some(first) = points.first() else { return Ok(String::new()) };
     let parameters: Vec<_> = first.parameters.iter().map(|(name, _)| *name).collect();
-    let values: Vec<_> = first.runs.iter().flat_map(|(_, values)| values.keys()).collect();
-    let mut names: Vec<_> = values.clone();
-    names.sort_unstable();
-    names.dedup();
+    let names: BTreeSet<_> =
+        points.iter().flat_map(|point| &point.runs).flat_map(|(_, values)| values.keys()).collect();
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(parameters.iter().copied().chain(["seed"]).chain(names.iter().map(|name| name.as_str())))?;
     for point in points {

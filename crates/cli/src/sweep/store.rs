@@ -182,6 +182,14 @@ impl Store {
         Ok(file.result)
     }
 
+    /// Keeps a text beside the results.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_text(&self, name: &str, text: &str) -> Result<()> {
+        self.write(name, &format!("{name}.{}", std::process::id()), text.as_bytes())
+    }
+
     /// The keys of all files that are named as results.
     ///
     /// # Errors

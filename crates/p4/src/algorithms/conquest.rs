@@ -1,6 +1,6 @@
 //! The ConQuest snapshots (Chen et al., CoNEXT 2019, sections 3 and 4.1).
 
-use crate::{Act, Aspect, Field, Gress, Micro, Op, Program};
+use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program};
 
 /// Their dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,12 @@ impl Default for Snapshots {
 /// Which snapshot is written, read or cleaned changes with time: each is reached once by each packet in any case, and the
 /// sum may need any of them.
 pub fn conquest(dimensions: Snapshots) -> Program {
-    let mut program = Program::new("conquest", "marks flows that have too much of the queue");
+    let about = "marks flows that have too much of the queue";
+    measured(Program::new("conquest", about), dimensions, |p, heavy| p.act("mark", Act::Mark, &[heavy]))
+}
+
+/// A program that measures the flow's part of the queue, and acts on whether that is too much.
+fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut Program, Field)) -> Program {
     let p = &mut program;
     let Snapshots { snapshots, rows, columns } = dimensions;
     p.at(Gress::Egress).of(Aspect::Metric);
@@ -55,7 +60,26 @@ pub fn conquest(dimensions: Snapshots) -> Program {
     let sum = sum_of_read(p, &least, window);
     p.of(Aspect::Reaction);
     let heavy = p.compare("bytes in the queue >= threshold", &[sum]);
-    p.act("mark", Act::Mark, &[heavy]);
+    act(p, heavy);
+    program
+}
+
+/// The same, acting on packets to come (section 4.2): who is heavy is sent back, and kept out at the door.
+pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
+    let about = "keeps flows out that have too much of the queue";
+    let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, heavy| {
+        p.act("send the flow back", Act::FeedBack, &[heavy]);
+    });
+    let p = &mut program;
+    let flow = p.header("five-tuple", 104);
+    p.at(Gress::Ingress);
+    let index = p.compute("hash of the flow", Op::Hash, &[flow], 16);
+    let heavy = p.register("heavy flows", 1, 1 << 16);
+    let kept_out = p.read(heavy, "whether the flow is heavy", &[index]);
+    p.act("drop", Act::Drop, &[kept_out]);
+    p.by(Packets::FedBack);
+    let index = p.compute("hash of the flow sent back", Op::Hash, &[flow], 16);
+    p.write(heavy, "the flow is heavy", &[index]);
     program
 }
 

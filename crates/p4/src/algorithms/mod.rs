@@ -10,7 +10,7 @@ mod red;
 
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
-pub use conquest::{Snapshots, conquest};
+pub use conquest::{Snapshots, conquest, conquest_at_ingress};
 pub use pi2::pi2;
 pub use pie::pie;
 pub use pie_variants::{pie_cp, pie_dp, pie_table};
@@ -18,8 +18,8 @@ pub use red::red;
 
 use crate::{Field, Op, Program};
 
-/// All of them, with default parameters.
-pub fn all() -> Vec<Program> {
+/// All of them, ConQuest with these dimensions.
+pub fn all(snapshots: Snapshots) -> Vec<Program> {
     vec![
         red(),
         codel(),
@@ -28,7 +28,8 @@ pub fn all() -> Vec<Program> {
         pie_dp(),
         pie_table(),
         pi2(),
-        conquest(Snapshots::default()),
+        conquest(snapshots),
+        conquest_at_ingress(snapshots),
         abc_edge(),
         abc_core(),
     ]
