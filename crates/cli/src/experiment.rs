@@ -4,6 +4,7 @@
 //! program's version, so that a run that was stopped goes on, and one that is repeated reads what is there.
 
 mod abc;
+mod pie_tofino;
 mod plot;
 mod results;
 mod tell;
@@ -30,6 +31,7 @@ use tell::Told;
 pub fn run(args: &Experiment) -> Result<Outcome> {
     let study: &dyn Study = match args.paper {
         Paper::Abc => &abc::Abc,
+        Paper::PieTofino => &pie_tofino::PieTofino,
     };
     let folder = args.out.join(study.name());
     let store = Store::create(&folder.join("cells"))?;
@@ -48,13 +50,20 @@ trait Study: Sync {
     fn source(&self) -> &'static str;
     /// All cells, in order; few and short ones if it is to be small.
     fn cells(&self, small: bool) -> Vec<Cell>;
-    /// What is measured of a cell.
-    fn values(&self, cell: &Cell, sim: &Sim) -> Values;
+    /// Of the intervals of means over seeds.
+    fn confidence(&self) -> f64 {
+        0.95
+    }
+    /// Runs a cell: what is measured of it.
+    ///
+    /// # Errors
+    /// If it cannot be run.
+    fn measure(&self, cell: &Cell) -> Result<Values>;
     /// What it amounts to.
     fn tell(&self, results: &Results) -> Told;
 }
 
-/// A simulation of an experiment.
+/// What is run once.
 #[derive(Debug, Clone, PartialEq)]
 struct Cell {
     /// The figure or table that it is for.
@@ -62,13 +71,19 @@ struct Cell {
     /// What is varied, by name.
     parameters: Vec<(&'static str, String)>,
     seed: u64,
-    /// The whole scenario.
+    /// The whole scenario: all that its values depend on, what is not simulated as comments.
     scenario: String,
 }
 
 impl Cell {
     fn parameters(&self) -> BTreeMap<String, String> {
         self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    /// Simulates its scenario.
+    fn simulate(&self) -> Result<Sim> {
+        let scenario = Scenario::parse(self.figure, &self.scenario, &[])?;
+        Ok(simulate(&scenario, &Files::default())?.sim)
     }
 
     /// As messages name it.
@@ -88,16 +103,14 @@ fn measure(study: &dyn Study, args: &Experiment, store: &Store) -> Result<Result
         if let Found::Whole(values) = store.load::<Values>(&key)? {
             return Ok((*values, true));
         }
-        let scenario = Scenario::parse(cell.figure, &cell.scenario, &[]).with_context(|| cell.name())?;
-        let result = simulate(&scenario, &Files::default()).with_context(|| cell.name())?;
-        let values = study.values(cell, &result.sim);
+        let values = study.measure(cell).with_context(|| cell.name())?;
         let (version, seed) = (version.to_owned(), cell.seed);
         let about = About { version, number, seed, parameters: cell.parameters() };
         store.keep_text(&format!("{key}.toml"), &cell.scenario)?;
         Ok((store.keep(&key, about, values)?, false))
     };
     let progress = Progress::cells(cells.len() as u64, "simulations");
-    let (mut results, mut earlier) = (Results::default(), 0);
+    let (mut results, mut earlier) = (Results::new(study.confidence()), 0);
     let done = work::in_order(threads(args.jobs), cells.len() as u64, one, |number, (values, found)| {
         progress.one();
         earlier += u64::from(found);

@@ -7,11 +7,12 @@
 //!   beat of each other would meet a full queue in the same turn for ever.
 //! - *TCP* is CUBIC as Linux has it, without ECN.
 
-use super::plot::{Plot, line};
+use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
 use super::tell::{Finding, Table, Told};
 use super::{Cell, Study};
-use queuescope_report::model::{Sim, SimGroup};
+use anyhow::Result;
+use queuescope_report::model::SimGroup;
 use std::fmt::Write;
 
 /// ABC.
@@ -55,13 +56,14 @@ impl Study for Abc {
         cells
     }
 
-    fn values(&self, _cell: &Cell, sim: &Sim) -> Values {
+    fn measure(&self, cell: &Cell) -> Result<Values> {
+        let sim = cell.simulate()?;
         let named = |group: &SimGroup| {
             let name = &group.name;
             [(format!("{name} goodput (Mb/s)"), goodput(group)), (format!("{name} timeouts"), group.timeouts as f64)]
         };
         let busy = sim.links.iter().find(|link| link.name == sim.meter).map_or(f64::NAN, |link| link.utilisation);
-        sim.groups.iter().flat_map(named).chain([("utilisation".to_owned(), busy)]).collect()
+        Ok(sim.groups.iter().flat_map(named).chain([("utilisation".to_owned(), busy)]).collect())
     }
 
     fn tell(&self, results: &Results) -> Told {
@@ -205,7 +207,7 @@ fn plot(results: &Results, figure: &'static str, (x, title): (&'static str, &str
             lines.push(line(name, points, (x, value)));
         }
     }
-    Plot { name: figure, title: title.to_owned(), axes: [x, "goodput (Mb/s)"], lines }
+    Plot { name: figure, title: title.to_owned(), axes: [Axis::linear(x), Axis::linear("goodput (Mb/s)")], lines }
 }
 
 /// The points of a figure with or without ABC.

@@ -13,10 +13,19 @@ pub struct Plot {
     pub name: &'static str,
     /// What it shows.
     pub title: String,
-    /// The axes, with units.
-    pub axes: [&'static str; 2],
+    /// The axes.
+    pub axes: [Axis; 2],
     /// The lines.
     pub lines: Vec<Line>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Copy)]
+pub struct Axis {
+    /// With its unit.
+    pub name: &'static str,
+    /// Equal lengths are equal factors; what is not above 0 is left out.
+    logarithmic: bool,
 }
 
 /// A line.
@@ -41,6 +50,28 @@ const SIZE: (u32, u32) = (860, 440);
 /// The part at the right that tells the lines.
 const LEGEND: u32 = 190;
 const FONT: &str = "sans-serif";
+
+impl Axis {
+    /// Equal lengths are equal differences.
+    pub const fn linear(name: &'static str) -> Self {
+        Self { name, logarithmic: false }
+    }
+
+    /// Equal lengths are equal factors.
+    pub const fn logarithmic(name: &'static str) -> Self {
+        Self { name, logarithmic: true }
+    }
+
+    /// Where a value is along the axis; nothing if it has no place there.
+    fn place(self, value: f64) -> Option<f64> {
+        if self.logarithmic { (value > 0.0).then(|| value.log10()) } else { Some(value) }
+    }
+
+    /// The value at a place.
+    fn label(self, place: &f64) -> String {
+        shown(if self.logarithmic { 10f64.powf(*place) } else { *place })
+    }
+}
 
 /// Draws a plot.
 ///
@@ -69,21 +100,21 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
         .light_line_style(TRANSPARENT)
         .bold_line_style(BLACK.mix(0.1))
         .axis_style(BLACK.mix(0.4))
-        .x_desc(x)
-        .y_desc(y)
-        .x_label_formatter(&shown)
-        .y_label_formatter(&shown)
+        .x_desc(x.name)
+        .y_desc(y.name)
+        .x_label_formatter(&|place| x.label(place))
+        .y_label_formatter(&|place| y.label(place))
         .label_style((FONT, 13))
         .axis_desc_style((FONT, 14))
         .draw()?;
     for (line, colour) in plot.lines.iter().zip(COLOURS.iter().cycle()) {
-        let points = line.points.iter().map(|(x, mean)| (*x, mean.mean));
+        let points = line.points.iter().filter_map(|(at, mean)| Some((x.place(*at)?, y.place(mean.mean)?)));
         chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
         chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
-        chart.draw_series(line.points.iter().filter_map(|(x, mean)| {
+        chart.draw_series(line.points.iter().filter_map(|(at, mean)| {
             let half = mean.half_width.filter(|half| *half > 0.0)?;
-            let (low, high) = (mean.mean - half, mean.mean + half);
-            Some(ErrorBar::new_vertical(*x, low, mean.mean, high, colour.stroke_width(1), 6))
+            let [low, middle, high] = [mean.mean - half, mean.mean, mean.mean + half].map(|value| y.place(value));
+            Some(ErrorBar::new_vertical(x.place(*at)?, low?, middle?, high?, colour.stroke_width(1), 6))
         }))?;
     }
     for (n, (line, colour)) in (0..).zip(plot.lines.iter().zip(COLOURS.iter().cycle())) {
@@ -96,21 +127,27 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
     Ok(())
 }
 
-/// A number at an axis, without zeros that say nothing.
-fn shown(value: &f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// A number at an axis, with three digits that count, without zeros that say nothing.
+fn shown(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) };
+    let text = format!("{value:.digits$}", digits = digits as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// What the axes show: from 0 on, if nothing is below.
+/// What the axes show, as places along them: linear ones from 0 on, if nothing is below.
 fn ranges(plot: &Plot) -> Option<[Range<f64>; 2]> {
     let points = plot.lines.iter().flat_map(|line| &line.points);
-    let range = |values: &mut dyn Iterator<Item = f64>| {
-        let (low, high) = values.fold((0.0f64, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
-        (high > low).then_some(low..high + 0.05 * (high - low))
-    };
     let tops = points.clone().map(|(_, mean)| mean.mean + mean.half_width.unwrap_or(0.0));
-    Some([range(&mut points.map(|(x, _)| *x))?, range(&mut { tops })?])
+    Some([range(plot.axes[0], points.map(|(x, _)| *x))?, range(plot.axes[1], tops)?])
+}
+
+fn range(axis: Axis, values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
+    let least = if axis.logarithmic { f64::MAX } else { 0.0 };
+    let places = values.filter_map(|value| axis.place(value));
+    let (low, high) = places.fold((least, f64::MIN), |(low, high), place| (low.min(place), high.max(place)));
+    // A single value has room about it.
+    let room = if high > low { 0.05 * (high - low) } else { 0.1 };
+    (high > f64::MIN).then_some(if axis.logarithmic { low - room..high + room } else { low..high + room })
 }
 
 /// A line from what was measured at some points.

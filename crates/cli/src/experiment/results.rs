@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 pub type Values = BTreeMap<String, f64>;
 
 /// What came of all cells.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Results {
+    confidence: f64,
     points: Vec<Point>,
 }
 
@@ -21,11 +22,18 @@ pub struct Point {
     pub figure: &'static str,
     /// What is varied, by name.
     pub parameters: Vec<(&'static str, String)>,
+    /// Of the intervals of means.
+    confidence: f64,
     /// What was measured, by seed.
     pub runs: Vec<(u64, Values)>,
 }
 
 impl Results {
+    /// Nothing yet; means will have intervals of this confidence.
+    pub fn new(confidence: f64) -> Self {
+        Self { confidence, points: Vec::new() }
+    }
+
     /// One more.
     pub(super) fn add(&mut self, cell: &Cell, values: Values) {
         let same = |point: &Point| point.figure == cell.figure && point.parameters == cell.parameters;
@@ -33,7 +41,8 @@ impl Results {
             point.runs.push((cell.seed, values));
         } else {
             let (figure, parameters) = (cell.figure, cell.parameters.clone());
-            self.points.push(Point { figure, parameters, runs: vec![(cell.seed, values)] });
+            let confidence = self.confidence;
+            self.points.push(Point { figure, parameters, confidence, runs: vec![(cell.seed, values)] });
         }
     }
 
@@ -65,9 +74,9 @@ impl Point {
         self.parameter(name).parse().unwrap_or(f64::NAN)
     }
 
-    /// The mean of what was measured, with its 95 % confidence interval; nothing if it never was.
+    /// The mean of what was measured, with its confidence interval; nothing if it never was.
     pub fn mean(&self, value: &str) -> Option<SweepMean> {
         let values: Vec<_> = self.runs.iter().filter_map(|(_, values)| values.get(value).copied()).collect();
-        mean_at(0.95, &values)
+        mean_at(self.confidence, &values)
     }
 }
