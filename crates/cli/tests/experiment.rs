@@ -34,6 +34,18 @@ fn abc_small() {
     assert!(fs::read_to_string(&cell).unwrap().len() > 1);
 }
 
+#[test]
+fn egress_pi_small() {
+    let folder = tempfile::tempdir().unwrap();
+    printed(run("experiment egress-pi --small --out", &[folder.path()]), 0);
+    let made = folder.path().join("egress-pi");
+    golden("egress-pi", &fs::read_to_string(made.join("findings.md")).unwrap());
+    for plot in ["delay-1gbps", "goodput-1gbps"] {
+        assert!(fs::read_to_string(made.join(format!("{plot}.svg"))).unwrap().contains("Egress PI"));
+    }
+    assert!(!made.join("delay-10gbps.svg").exists());
+}
+
 fn golden(name: &str, text: &str) {
     let path = file(&format!("crates/cli/tests/data/experiments/{name}.md"));
     if std::env::var_os("GOLDEN").is_some_and(|value| value == "overwrite") {

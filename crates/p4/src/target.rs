@@ -95,7 +95,7 @@ impl Special {
 impl Target {
     /// All that there are.
     pub fn all() -> Vec<Self> {
-        vec![Self::tofino(), Self::tofino_registers_only(), Self::generous()]
+        vec![Self::tofino(), Self::tofino_registers_only(), Self::plain(), Self::generous()]
     }
 
     /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128 bits and
@@ -138,6 +138,19 @@ impl Target {
             register: RegisterUnit { conditions: 1, updates: 1, words: 1, specials: Vec::new() },
             specials: Vec::new(),
             ..Self::tofino()
+        }
+    }
+
+    /// What each switch of this kind has, and no more: steps behind the queue and registers of one word. No special functions, no
+    /// packets of its own, none sent back, no processor at work. What Kunze et al. end by asking for AQMs to respect (section VIII).
+    pub fn plain() -> Self {
+        Self {
+            name: "plain",
+            about: "the least of them: no special functions, no generator, nothing sent back, no control plane",
+            control_plane: false,
+            generator: false,
+            feeds_back: false,
+            ..Self::tofino_registers_only()
         }
     }
 

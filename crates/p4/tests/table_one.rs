@@ -1,6 +1,8 @@
 //! Table I of Kunze et al., cell by cell, table III's stages, and what flips a verdict.
 
-use queuescope_p4::algorithms::{Snapshots, codel, conquest_at_ingress, pie, pie_cp, pie_dp, pie_table, red};
+use queuescope_p4::algorithms::{
+    Snapshots, all, codel, conquest_at_ingress, egress_pi, pie, pie_cp, pie_dp, pie_table, red,
+};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, Program, Target};
 
 /// Rows and columns as the paper's; of each cell, with registers only, and then with special functions.
@@ -63,6 +65,17 @@ fn one_access_more_flips_one_verdict() {
         fit.verdict(Aspect::Memory).reasons,
         ["count is reached in stage 1 and again in stage 3, and has one access: a step (\"hash of it\") is between"]
     );
+}
+
+/// Egress PI is made for the least of the switches. ConQuest fits it too; nothing else that reacts to the delay does.
+#[test]
+fn what_fits_the_least_switch() {
+    let plain = Target::plain();
+    let fits = |program: &Program| Fit::new(program, &plain).grade() == Grade::Feasible;
+    let names: Vec<_> = all(Snapshots::default()).iter().filter(|it| fits(it)).map(|it| it.name()).collect();
+    assert_eq!(names, ["egress-pi", "conquest"]);
+    let placement = Fit::new(&egress_pi(), &plain).placement.unwrap();
+    assert_eq!((placement.stages.len(), placement.used().registers), (9, 3));
 }
 
 /// What the switch has beside its stages.

@@ -4,9 +4,10 @@
 
 use crate::{
     Abc, AbcError, AbcParams, AbcStats, AckWindow, AckWindowError, AckWindowParams, AckWindowStats, ConQuestAqm,
-    ConQuestAqmParams, ConQuestAqmStats, Egress, HashToQueues, HashToQueuesParams, HashToQueuesStats, Headers, Ingress,
-    Limit, MultiQueueParams, Outlet, PieCp, PieCpParams, PieCpStats, PieDataPlaneStats, PieDp, PieDpParams, PieTable,
-    PieTableParams, Pipeline, Port, Scheduler, Sink, TailDropParams,
+    ConQuestAqmParams, ConQuestAqmStats, Egress, EgressPi, EgressPiParams, EgressPiStats, HashToQueues,
+    HashToQueuesParams, HashToQueuesStats, Headers, Ingress, Limit, MultiQueueParams, Outlet, PieCp, PieCpParams,
+    PieCpStats, PieDataPlaneStats, PieDp, PieDpParams, PieTable, PieTableParams, Pipeline, Port, Scheduler, Sink,
+    TailDropParams,
 };
 use queuescope_sketch::ParamsError;
 use queuescope_wire::{Departure, Nanos, Packet};
@@ -23,6 +24,8 @@ pipelines! {
     PieDp(PieDpParams) "pie-dp": PieDataPlaneStats { offered, early, updates },
     /// PIE in the data plane, by tables.
     PieTable(PieTableParams) "pie-table": PieDataPlaneStats { offered, early, updates },
+    /// A squared PI controller behind the queue.
+    EgressPi(EgressPiParams) "egress-pi": EgressPiStats { offered, chosen, marked, marked_before, dropped, updates },
     /// Flows that have too much of the queue are marked or dropped.
     ConQuestAqm(ConQuestAqmParams) "conquest-aqm": ConQuestAqmStats {
         departed, congested, chosen, marked, dropped, marked_before, spared, fed_back, collisions,
@@ -47,6 +50,7 @@ impl PipelineParams {
             Self::PieCp(params) => AnyPipeline::PieCp(PieCp::new(*params, ports, seed)),
             Self::PieDp(params) => AnyPipeline::PieDp(PieDp::new(*params, ports, seed)),
             Self::PieTable(params) => AnyPipeline::PieTable(PieTable::new(*params, ports, seed)),
+            Self::EgressPi(params) => AnyPipeline::EgressPi(EgressPi::new(*params, ports, seed)),
             Self::ConQuestAqm(params) => AnyPipeline::ConQuestAqm(ConQuestAqm::new(params.clone(), outlets)?),
             Self::Abc(params) => AnyPipeline::Abc(Abc::new(params.clone(), outlets)?),
         })
@@ -60,6 +64,7 @@ impl PipelineParams {
             Self::PieCp(params) => params.queue,
             Self::PieDp(params) => params.queue,
             Self::PieTable(params) => params.queue,
+            Self::EgressPi(params) => params.queue,
             Self::ConQuestAqm(params) => params.queue,
             Self::Abc(params) => params.queue,
         }
@@ -98,6 +103,7 @@ impl AnyPipeline {
             Self::PieCp(program) => program.drop_probability(port),
             Self::PieDp(program) => program.drop_probability(port),
             Self::PieTable(program) => program.drop_probability(port),
+            Self::EgressPi(program) => program.drop_probability(port),
             Self::HashToQueues(_) | Self::AckWindow(_) | Self::ConQuestAqm(_) | Self::Abc(_) => None,
         }
     }
@@ -239,7 +245,7 @@ mod tests {
             let program = params.build(&ports(2)).unwrap();
             assert_eq!(program.name(), params.name());
             assert!(program.stats().iter().all(|(_, count)| *count == 0), "{}", params.name());
-            let port = params.name().starts_with("pie").then_some(0.0);
+            let port = (params.name().starts_with("pie") || params.name() == "egress-pi").then_some(0.0);
             assert_eq!(program.drop_probability(Port(0)), port);
             let held = params.queues();
             let limits =

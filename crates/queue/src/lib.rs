@@ -31,6 +31,7 @@ mod codel;
 mod conquest_aqm;
 mod discipline;
 mod dual_pi2;
+mod egress_pi;
 mod fifo;
 mod fq_codel;
 mod hash_queues;
@@ -64,6 +65,7 @@ pub use conquest_aqm::{
 };
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
 pub use dual_pi2::{DualPi2, DualPi2Params, DualPi2Scheduler, DualPi2Stats};
+pub use egress_pi::{EgressPi, EgressPiParams, EgressPiStats};
 pub use fq_codel::{FqCodel, FqCodelParams, FqCodelStats, Placement};
 pub use hash_queues::{HashQueues, HashQueuesParams};
 pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};

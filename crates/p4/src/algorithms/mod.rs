@@ -3,6 +3,7 @@
 mod abc;
 mod codel;
 mod conquest;
+mod egress_pi;
 mod pi2;
 mod pie;
 mod pie_variants;
@@ -11,6 +12,7 @@ mod red;
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
 pub use conquest::{Snapshots, conquest, conquest_at_ingress};
+pub use egress_pi::egress_pi;
 pub use pi2::pi2;
 pub use pie::pie;
 pub use pie_variants::{pie_cp, pie_dp, pie_table};
@@ -28,6 +30,7 @@ pub fn all(snapshots: Snapshots) -> Vec<Program> {
         pie_dp(),
         pie_table(),
         pi2(),
+        egress_pi(),
         conquest(snapshots),
         conquest_at_ingress(snapshots),
         abc_edge(),

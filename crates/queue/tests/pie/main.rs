@@ -2,6 +2,7 @@
 
 mod conservation;
 mod dual_pi2;
+mod egress_pi;
 mod model;
 mod orderings;
 mod pi2;

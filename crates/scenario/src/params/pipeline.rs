@@ -6,8 +6,8 @@ use super::{FACTOR, STEP, TIME};
 use crate::keys::{Keys, Table, choice, fields};
 use crate::value::names;
 use queuescope_queue::{
-    AbcParams, AckWindowParams, ConQuestAqmParams, HashToQueuesParams, Limit, PieCpDecay, PieCpParams, PieDpParams,
-    PieGains, PieTableLayout, PieTableParams, PipelineParams, Trend,
+    AbcParams, AckWindowParams, ConQuestAqmParams, EgressPiParams, HashToQueuesParams, Limit, PieCpDecay, PieCpParams,
+    PieDpParams, PieGains, PieTableLayout, PieTableParams, PipelineParams, Trend,
 };
 use queuescope_wire::{ByteCount, Nanos};
 
@@ -26,6 +26,8 @@ choice! {
         Self::PieDp(PieDpParams::default()), Self::PieDp(params) => pie_dp(params, keys);
     "pie-table", "PIE in the data plane, by tables.",
         Self::PieTable(PieTableParams::default()), Self::PieTable(params) => pie_table(params, keys);
+    "egress-pi", "A squared PI controller behind the queue, of integers and shifts only.",
+        Self::EgressPi(EgressPiParams::default()), Self::EgressPi(params) => egress_pi(params, keys);
     "conquest-aqm", "Flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).",
         Self::ConQuestAqm(ConQuestAqmParams::default()), Self::ConQuestAqm(params) => conquest_aqm(params, keys);
     "abc", "Activity-based congestion management: who sends much is dropped first (Menth and Zeitler 2018, Brummer et al. 2019).",
@@ -41,6 +43,7 @@ pub(crate) fn with_queue_limit(params: &PipelineParams, limit: Limit) -> Pipelin
         PipelineParams::PieCp(params) => params.queue.limit = limit,
         PipelineParams::PieDp(params) => params.queue.limit = limit,
         PipelineParams::PieTable(params) => params.queue.limit = limit,
+        PipelineParams::EgressPi(params) => params.queue.limit = limit,
         PipelineParams::ConQuestAqm(params) => params.queue.limit = limit,
         PipelineParams::Abc(params) => params.queue.limit = limit,
     }
@@ -74,6 +77,14 @@ fn pie_dp<K: Keys>(params: &mut PieDpParams, keys: &mut K) {
     keys.within("beta-shift", &mut params.beta_shift, 0..=31, "The left shift of the change of the delay.");
     keys.key("trend", &mut params.trend, TREND);
     keys.key("act", &mut params.act, ACT);
+}
+
+fn egress_pi<K: Keys>(params: &mut EgressPiParams, keys: &mut K) {
+    keys.within("target", &mut params.target, Nanos(0)..=Nanos(8_000_000), TARGET);
+    keys.within("update", &mut params.update, STEP, "How long after an update the next packet makes another.");
+    keys.within("alpha-shift", &mut params.alpha_shift, 0..=16, "The left shift of the distance to the target.");
+    keys.within("beta-shift", &mut params.beta_shift, 0..=17, "The left shift of the change of the delay.");
+    keys.within("calm", &mut params.calm, TIME, "Packets that waited less are left alone.");
 }
 
 fn pie_table<K: Keys>(params: &mut PieTableParams, keys: &mut K) {

@@ -1,0 +1,127 @@
+//! Egress PI beside all other ways to manage a queue, without retuning: 1 to 100 Gb/s, round trips of 50 us to 10 ms, 1 to 250 flows.
+//!
+//! - *The target* is 125 us everywhere, as in Kunze et al. (IM 2021). Flows that are at two packets of window each, the least a
+//!   congestion control goes to when it is marked, need more where they are many and the link is slow.
+//! - *The buffer* is 500 us, as theirs, or four times that need if it is more.
+//! - *Others are tuned*: each has several settings, and Egress PI is compared with the best of them all that holds the queue as short
+//!   as Egress PI does in the same place.
+
+mod contenders;
+mod tell;
+
+use super::results::{Results, Values};
+use super::tell::Told;
+use super::{Cell, Study};
+use anyhow::Result;
+use contenders::Contender;
+
+/// Egress PI beside the others.
+pub struct EgressPi;
+
+impl Study for EgressPi {
+    fn name(&self) -> &'static str {
+        "egress-pi"
+    }
+
+    fn source(&self) -> &'static str {
+        "docs/egress-pi.md; what Kunze et al., IM 2021, section VIII, ask for"
+    }
+
+    fn cells(&self, small: bool) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for place in Place::all(small) {
+            for contender in Contender::all(small) {
+                let [name, setting] = [contender.name, &contender.setting].map(str::to_owned);
+                let parameters = vec![
+                    (AQM, name),
+                    (SETTING, setting),
+                    (RATE, place.gigabits.to_string()),
+                    (RTT, place.rtt_us.to_string()),
+                    (FLOWS, place.flows.to_string()),
+                ];
+                cells.push(Cell { figure: GRID, parameters, seed: 1, scenario: place.scenario(&contender) });
+            }
+        }
+        cells
+    }
+
+    fn measure(&self, cell: &Cell) -> Result<Values> {
+        let sim = cell.simulate()?;
+        let mut values = Values::new();
+        let mut add = |name: &str, value: f64| values.insert(name.to_owned(), value);
+        if let Some(link) = sim.links.iter().find(|link| link.name == sim.meter) {
+            let goodput: f64 = sim.groups.iter().map(|group| group.goodput_bps).sum();
+            add(GOODPUT, 100.0 * goodput / link.rate_bps as f64);
+            add(DELAY, link.sojourn.mean_ns / 1e3);
+            add(P99, link.sojourn.p99_ns as f64 / 1e3);
+            add(LOSS, 100.0 * link.drop_rate);
+        }
+        for group in &sim.groups {
+            add(JAIN, group.jain);
+        }
+        Ok(values)
+    }
+
+    fn tell(&self, results: &Results) -> Told {
+        tell::tell(results)
+    }
+}
+
+const GRID: &str = "grid";
+const AQM: &str = "AQM";
+const SETTING: &str = "setting";
+const RATE: &str = "rate (Gb/s)";
+const RTT: &str = "RTT (us)";
+const FLOWS: &str = "flows";
+const GOODPUT: &str = "goodput (%)";
+const DELAY: &str = "mean delay (us)";
+const P99: &str = "p99 delay (us)";
+const LOSS: &str = "loss (%)";
+const JAIN: &str = "fairness";
+
+/// The delay to be held, in microseconds.
+const TARGET_US: f64 = 125.0;
+
+/// A place where queues are managed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    gigabits: u64,
+    rtt_us: u64,
+    flows: u64,
+    /// How long is simulated, and how much of that does not count, in milliseconds.
+    times: (u64, u64),
+}
+
+impl Place {
+    fn all(small: bool) -> Vec<Self> {
+        if small {
+            return [1, 10].map(|flows| Self { gigabits: 1, rtt_us: 350, flows, times: (600, 300) }).into();
+        }
+        let mut places = Vec::new();
+        for (gigabits, times) in [(1, (8_000, 3_000)), (10, (3_500, 1_500)), (100, (1_700, 1_000))] {
+            for rtt_us in [50, 350, 2_000, 10_000] {
+                places.extend([1, 10, 50, 250].map(|flows| Self { gigabits, rtt_us, flows, times }));
+            }
+        }
+        places
+    }
+
+    /// What two packets of each flow take, or the target if that is longer, in microseconds.
+    fn need_us(self) -> f64 {
+        TARGET_US.max((2 * 1500 * 8 * self.flows) as f64 / (self.gigabits * 1000) as f64)
+    }
+
+    fn scenario(self, contender: &Contender) -> String {
+        let Self { gigabits, rtt_us, flows, times: (duration, warmup) } = self;
+        let limit = (4.0 * self.need_us()).ceil();
+        let (access, between) = (rtt_us * 1000 / 8, rtt_us * 1000 / 4);
+        format!(
+            "duration = \"{duration}ms\"\nwarmup = \"{warmup}ms\"\n\n[access]\nrate = \"{}gbps\"\ndelay = \"{access}ns\"\n\n[link]\n\
+             rate = \"{gigabits}gbps\"\ndelay = \"{between}ns\"\nlimit = \"{limit}us\"\n{}\n[[flows]]\nname = \"flows\"\n\
+             tcp = \"cubic\"\ncount = {flows}\necn = {}\nspread = \"10ms\"\n",
+            4 * gigabits,
+            contender.text,
+            contender.ecn
+        )
+    }
+}

@@ -1,0 +1,141 @@
+//! Egress PI: its registers against a plain controller in real numbers, what is chosen, what becomes of it.
+
+use crate::{Told, packet};
+use proptest::prelude::*;
+use queuescope_queue::{DropReason, Egress, EgressPi, EgressPiParams, Headers, Host, Pipeline, Port};
+use queuescope_wire::{Backlog, Departure, Ecn, FlowId, Nanos, QueueId};
+
+const US: u64 = 1_000;
+
+fn program(params: EgressPiParams) -> EgressPi {
+    EgressPi::new(params, 1, 7)
+}
+
+/// A packet leaves at `now`, having waited for `sojourn`: what becomes of it, and its codepoint then.
+fn leave(program: &mut EgressPi, ecn: Ecn, now: Nanos, sojourn: Nanos) -> (Egress, Ecn) {
+    let mut departure = Departure {
+        packet: packet(0, 1250, ecn),
+        queue: QueueId(0),
+        enqueued: now.saturating_sub(sojourn),
+        dequeued: now,
+        backlog_in: Backlog::default(),
+        backlog_out: Backlog::default(),
+    };
+    let mut headers = Headers::plain(Host(0), Host(1), FlowId(1));
+    let fate = program.egress(Port(0), &mut departure, &mut headers, &mut Told::default());
+    (fate, departure.packet.ecn)
+}
+
+fn base(program: &EgressPi) -> f64 {
+    program.base_probability(Port(0)).unwrap()
+}
+
+/// A controller of which p' is so high that it stays about there: packets wait for the target.
+fn held_at(wanted: f64) -> (EgressPi, Nanos) {
+    let mut program = program(EgressPiParams::default());
+    let mut now = Nanos(1_000_000);
+    while base(&program) < wanted {
+        now = now + Nanos(125 * US);
+        leave(&mut program, Ecn::Ect0, now, Nanos(500 * US));
+    }
+    // The delay falls back, and takes beta's part with it: once more the same height, from the target.
+    while base(&program) < wanted {
+        now = now + Nanos(125 * US);
+        leave(&mut program, Ecn::Ect0, now, Nanos(126 * US));
+    }
+    (program, now)
+}
+
+/// The shares of `ecn` packets that are marked and dropped, of 40 000 that leave within one update.
+fn shares(wanted: f64, ecn: Ecn) -> (f64, f64, f64) {
+    let (mut program, now) = held_at(wanted);
+    let (mut marked, mut dropped) = (0, 0);
+    for number in 0..40_000u64 {
+        let (fate, codepoint) = leave(&mut program, ecn, now + Nanos(number), Nanos(500 * US));
+        marked += u64::from(codepoint == Ecn::Ce);
+        dropped += u64::from(fate == Egress::Drop(DropReason::Early));
+    }
+    let share = |count: u64| count as f64 / 40_000.0;
+    (base(&program), share(marked), share(dropped))
+}
+
+#[test]
+fn classic_packets_are_marked_by_the_square_scalable_ones_by_twice_the_root() {
+    for wanted in [0.1, 0.3, 0.6, 0.95] {
+        let (base, marked, dropped) = shares(wanted, Ecn::Ect0);
+        assert!((marked - base * base).abs() < 0.01 && dropped == 0.0, "{base} {marked}");
+        let (base, marked, dropped) = shares(wanted, Ecn::Ect1);
+        assert!((marked - (2.0 * base).min(1.0)).abs() < 0.01 && dropped == 0.0, "{base} {marked}");
+        let (base, marked, dropped) = shares(wanted, Ecn::NotEct);
+        assert!((dropped - base.min(0.5).powi(2)).abs() < 0.01 && marked == 0.0, "{base} {dropped}");
+    }
+}
+
+#[test]
+fn packets_that_waited_less_than_calm_are_left_alone() {
+    let calm = EgressPiParams::default().calm;
+    let (mut program, now) = held_at(0.95);
+    let before = program.stats().chosen;
+    for _ in 0..1000 {
+        assert_eq!(leave(&mut program, Ecn::NotEct, now, calm.saturating_sub(Nanos(2 * US))).0, Egress::Send);
+    }
+    assert_eq!(program.stats().chosen, before);
+    for _ in 0..1000 {
+        leave(&mut program, Ecn::NotEct, now, calm + Nanos(2 * US));
+    }
+    assert!(program.stats().chosen > before + 200);
+}
+
+#[test]
+fn an_update_is_made_by_the_first_packet_when_it_is_due() {
+    let mut program = program(EgressPiParams::default());
+    let mut updates_after = |now: u64| {
+        leave(&mut program, Ecn::Ect0, Nanos(now * US), Nanos::ZERO);
+        program.stats().updates
+    };
+    assert_eq!([1000, 1010, 1120, 1126, 1130, 9000, 9001].map(&mut updates_after), [1, 1, 1, 2, 2, 3, 3]);
+}
+
+#[test]
+fn marked_packets_stay_marked() {
+    let (mut program, now) = held_at(0.999);
+    for _ in 0..100 {
+        assert_eq!(leave(&mut program, Ecn::Ce, now, Nanos(500 * US)), (Egress::Send, Ecn::Ce));
+    }
+    let stats = program.stats();
+    assert_eq!(stats.chosen, stats.marked + stats.marked_before + stats.dropped);
+    assert!(stats.marked_before > 50);
+}
+
+proptest! {
+    /// The registers do what real numbers do, but for the unit of 1024 ns: nothing wraps, whatever the delays.
+    #[test]
+    fn the_registers_are_a_pi_controller(
+        delays in prop::collection::vec(0u64..20_000, 1..300),
+        shifts in (0u32..=16, 0u32..=17),
+        target in 0u64..8_000,
+    ) {
+        let params = EgressPiParams {
+            target: Nanos(target * US),
+            alpha_shift: shifts.0,
+            beta_shift: shifts.1,
+            ..EgressPiParams::default()
+        };
+        let mut program = program(params);
+        let whole = f64::from(u32::MAX);
+        let [alpha, beta] = [shifts.0, shifts.1].map(|shift| f64::from(1u32 << shift) / whole);
+        let units = |us: u64| ((us * US) >> 10) as f64;
+        let (mut expected, mut before, mut now) = (0.0f64, 0.0, Nanos(1_000_000_000));
+        for delay in delays {
+            now = now + Nanos(130 * US);
+            // A packet before the update's is due changes nothing.
+            leave(&mut program, Ecn::Ect0, now, Nanos(delay * US));
+            leave(&mut program, Ecn::Ect0, now + Nanos(US), Nanos(19_999 * US));
+            let delay = units(delay).min(8191.0);
+            let distance = delay.min(1023.0) - units(target).min(1023.0);
+            expected = (expected + alpha * distance + beta * (delay - before)).clamp(0.0, 1.0);
+            before = delay;
+            prop_assert!((base(&program) - expected).abs() < 1e-9, "{} {expected}", base(&program));
+        }
+    }
+}
