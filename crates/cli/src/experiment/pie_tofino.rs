@@ -89,6 +89,8 @@ const CAUSES_5: &str = "causes-5";
 const WHO: &str = "algorithm";
 const FLOWS: &str = "flows";
 const CHANGED: &str = "changed";
+/// That of the references.
+const PERIOD: &str = "period 117.187 us";
 const LINK: &str = "link (Gb/s)";
 const RISE: &str = "rise (s)";
 const FALL: &str = "fall (s)";
@@ -132,7 +134,7 @@ fn causes_5(overload: Overload) -> impl Iterator<Item = Cell> {
     let reference = Algorithm::Rfc.text(false).replace("burst = \"ns3\"", "burst = \"off\"");
     let with = |algorithm: Algorithm, more: &str| algorithm.text(false) + more;
     let changed = [
-        (Algorithm::Cp, "period 117.187 us", with(Algorithm::Cp, "period = \"117187ns\"\nlatency = \"117187ns\"\n")),
+        (Algorithm::Cp, PERIOD, with(Algorithm::Cp, "period = \"117187ns\"\nlatency = \"117187ns\"\n")),
         (Algorithm::Rfc, "no burst allowance", reference),
         (Algorithm::Table, "published ranges only", with(Algorithm::Table, "layout = \"as-published\"\n")),
         (Algorithm::Table, "published sign only", with(Algorithm::Table, "trend = \"as-published\"\n")),
@@ -170,6 +172,10 @@ fn causes(duration: u64) -> Vec<(&'static str, Algorithm, Responsive)> {
     }
     for algorithm in [Cp, Rfc, Ns3] {
         causes.push(("10 flows, TCP of ns-3", algorithm, ten(Responsive { profile: "ns3", ..of(algorithm) })));
+    }
+    for algorithm in [Cp, Rfc] {
+        let tcp = "{ cubic = { growth = { counted = { refresh = \"1ms\" } } } }";
+        causes.push(("10 flows, CUBIC computes each ms", algorithm, ten(Responsive { tcp, ..of(algorithm) })));
     }
     causes
 }

@@ -151,32 +151,27 @@ pub struct Responsive {
     pub round_trip: u64,
     /// Whose TCP it is.
     pub profile: &'static str,
+    /// The congestion control.
+    pub tcp: &'static str,
     /// What manages the queue: lines of `[link]`.
     pub queue: String,
 }
 
 impl Responsive {
     pub fn new(algorithm: Algorithm, flows: u32, duration: u64) -> Self {
-        Self {
-            link: 10_000,
-            flows,
-            duration,
-            warmup: 0,
-            round_trip: 350,
-            profile: "linux",
-            queue: algorithm.text(true),
-        }
+        let (profile, tcp, queue) = ("linux", "\"cubic\"", algorithm.text(true));
+        Self { link: 10_000, flows, duration, warmup: 0, round_trip: 350, profile, tcp, queue }
     }
 
     pub fn scenario(&self, seed: u64) -> String {
-        let Self { link, flows, duration, warmup, round_trip, profile, queue } = self;
+        let Self { link, flows, duration, warmup, round_trip, profile, tcp, queue } = self;
         let profile = if *profile == "linux" { String::new() } else { format!("profile = \"{profile}\"\n") };
         // Hosts are 50 us away from their switches.
         let delay = round_trip / 2 - 100;
         format!(
             "seed = {seed}\nduration = \"{duration}ms\"\nwarmup = \"{warmup}ms\"\n{profile}\n[access]\nrate = \"25gbps\"\ndelay = \"50us\"\n\n\
              [link]\nrate = \"{link}mbps\"\ndelay = \"{delay}us\"\nlimit = \"500us\"\n{queue}\n\
-             [[flows]]\nname = \"flows\"\ntcp = \"cubic\"\ncount = {flows}\nspread = \"10ms\"\n"
+             [[flows]]\nname = \"flows\"\ntcp = {tcp}\ncount = {flows}\nspread = \"10ms\"\n"
         )
     }
 }

@@ -3,16 +3,18 @@
 use super::algorithm::{Algorithm, Form};
 use super::{
     CAUSES, CAUSES_5, CHANGED, COURSE, DELAY, EARLY, FALL, FIGURE_5, FIGURE_6, FLOWS, GOODPUT, LINK, OVERFLOW,
-    PERCENTS, RISE, TIMEOUTS, WHO, course, percentile,
+    PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, course, percentile,
 };
 use crate::experiment::plot::{Axis, Line, Plot, line};
 use crate::experiment::results::{Point, Results};
 use crate::experiment::tell::{Finding, Table, Told};
 use queuescope_report::model::SweepMean;
+use std::fmt::Write;
 
 pub fn told(results: &Results) -> Told {
     let plots = Form::BOTH.into_iter().flat_map(|form| plots(results, form)).collect();
     let mut findings = rises_and_falls(results);
+    findings.push(rise_of_references(results));
     findings.push(no_early_drop(results));
     for form in Form::BOTH {
         findings.extend(many_flows(results, form));
@@ -121,17 +123,39 @@ fn rises_and_falls(results: &Results) -> Vec<Finding> {
                 ]
             };
             let said = |(what, holds): &(&str, bool)| format!("{what}: {}", if *holds { "yes" } else { "no" });
+            let mut why = statements.iter().map(said).collect::<Vec<_>>().join("; ");
+            if let Some(seconds) = changed(results, Algorithm::Cp, PERIOD, value) {
+                _ = write!(why, "; PIE_CP with the references' period: {seconds:.3}");
+            }
             findings.push(Finding {
                 figure: FIGURE_5,
                 what: format!("{what}, {}", form.name()),
                 paper: paper.to_owned(),
                 ours: order(results, value, form.algorithms()),
                 difference: None,
-                why: statements.iter().map(said).collect::<Vec<_>>().join("; "),
+                why,
             });
         }
     }
     findings
+}
+
+fn rise_of_references(results: &Results) -> Finding {
+    let rise = |algorithm| mean(of(results, FIGURE_5, algorithm).next(), RISE);
+    Finding {
+        figure: FIGURE_5,
+        what: "rise times of both references (s)".to_owned(),
+        paper: "roughly 2 to 3".to_owned(),
+        ours: format!("{:.2} and {:.2}", rise(Algorithm::Ns3), rise(Algorithm::Rfc)),
+        difference: None,
+        why: "the scaling of ns-3 3.31, and that of the RFC".to_owned(),
+    }
+}
+
+/// What is said of figure 5 with one thing changed, if that was run.
+fn changed(results: &Results, algorithm: Algorithm, changed: &str, value: &str) -> Option<f64> {
+    let point = of(results, CAUSES_5, algorithm).find(|point| point.parameter(CHANGED) == changed)?;
+    Some(point.mean(value)?.mean)
 }
 
 fn no_early_drop(results: &Results) -> Finding {
