@@ -100,8 +100,13 @@ const GOODPUT: &str = "goodput (Gb/s)";
 const DELAY: &str = "mean delay (us)";
 const TIMEOUTS: &str = "timeouts";
 
-/// Of the distribution of the delay.
+/// Of the distribution of the delay, as tables have it.
 const PERCENTS: [u32; 6] = [5, 25, 50, 75, 95, 99];
+
+/// The same as plots have it.
+fn all_percents() -> impl Iterator<Item = u32> {
+    (1..20).map(|step| 5 * step).chain([99])
+}
 
 /// Between two values of the probability that are kept, in ms.
 const COURSE: u64 = 250;
@@ -218,7 +223,7 @@ fn goodput_and_delay(simulation: &Simulation) -> Result<Values> {
         (DELAY.to_owned(), times.mean().unwrap_or(f64::NAN) / 1e3),
         (TIMEOUTS.to_owned(), timeouts as f64),
     ]);
-    values.extend(PERCENTS.map(|percent| {
+    values.extend(all_percents().map(|percent| {
         let time = times.percentile(f64::from(percent)).unwrap_or(Nanos::ZERO);
         (percentile(percent), time.0 as f64 / 1e3)
     }));

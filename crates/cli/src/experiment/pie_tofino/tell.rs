@@ -3,7 +3,7 @@
 use super::algorithm::{Algorithm, Form};
 use super::{
     CAUSES, CAUSES_5, CHANGED, COURSE, DELAY, EARLY, FALL, FIGURE_5, FIGURE_6, FLOWS, GOODPUT, LINK, OVERFLOW,
-    PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, course, percentile,
+    PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, all_percents, course, percentile,
 };
 use crate::experiment::plot::{Axis, Line, Plot, line};
 use crate::experiment::results::{Point, Results};
@@ -89,7 +89,7 @@ fn distribution(results: &Results, algorithm: Algorithm) -> Line {
         let delay = last?.mean(&percentile(percent))?;
         Some((delay.mean, SweepMean { mean: f64::from(percent), half_width: None, cells: delay.cells }))
     };
-    Line { name: algorithm.name().to_owned(), points: PERCENTS.into_iter().filter_map(point).collect() }
+    Line { name: algorithm.name().to_owned(), points: all_percents().filter_map(point).collect() }
 }
 
 /// The algorithms with their times, from the shortest to the longest.
