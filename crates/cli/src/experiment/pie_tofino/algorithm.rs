@@ -74,6 +74,13 @@ impl Form {
         }
     }
 
+    pub fn other(self) -> Self {
+        match self {
+            Self::Stated => Self::Published,
+            Self::Published => Self::Stated,
+        }
+    }
+
     /// PIE_CP, PIE_DP, PIE_TABLE.
     pub fn programs(self) -> [Algorithm; 3] {
         match self {

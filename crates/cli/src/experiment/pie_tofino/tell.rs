@@ -169,7 +169,7 @@ fn no_early_drop(results: &Results) -> Finding {
         paper: "0".to_owned(),
         ours: format!("{}", sum(EARLY)),
         difference: None,
-        why: format!("the full queue dropped {least:.0} or more in each run"),
+        why: format!("the full queue dropped {least:.0} or more in a run, for each algorithm"),
     }
 }
 
@@ -187,7 +187,7 @@ fn many_flows(results: &Results, form: Form) -> Vec<Finding> {
         ("almost none", "way below 125 most of the time"),
     ];
     let mut findings = Vec::new();
-    let [other] = Form::BOTH.into_iter().filter(|it| *it != form).collect::<Vec<_>>()[..] else { return findings };
+    let other = form.other();
     let differs =
         ["when the probability decays", "the sign of the delay's change", "that sign and what stands for a range"];
     for (n, (algorithm, (goodput, delay))) in form.programs().into_iter().zip(paper).enumerate() {
@@ -208,7 +208,13 @@ fn many_flows(results: &Results, form: Form) -> Vec<Finding> {
             paper: delay.to_owned(),
             ours: point.map_or("-".to_owned(), |point| shown(point, &percentile(50), 0)),
             difference: None,
-            why: format!("mean {:.0}, 95th percentile {:.0}", mean(point, DELAY), mean(point, &percentile(95))),
+            why: format!(
+                "mean {:.0}, 95th percentile {:.0}; {}: median {:.0}",
+                mean(point, DELAY),
+                mean(point, &percentile(95)),
+                other.name(),
+                mean(last(other.programs()[n]), &percentile(50))
+            ),
         });
     }
     findings
