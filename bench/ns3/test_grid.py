@@ -11,6 +11,7 @@ from unittest import mock
 
 import cells
 import grid
+import overload
 import scenario
 import stats
 
@@ -18,6 +19,34 @@ import stats
 def result(**changed):
     return {"goodput_mbps": 9.6, "offered": 10_000, "dropped": 100, "marked": 0, "delay_mean_ms": 10.0,
             "delay_p95_ms": 20.0, "packet_hops": 1, "wall_s": 1.0, **changed}
+
+
+class Overload(unittest.TestCase):
+    def samples(self, *probabilities):
+        return [{"at_ns": at * 1_000_000_000, "links": [{"drop_probability": value}]}
+                for at, value in enumerate(probabilities)]
+
+    def test_the_fall_is_counted_from_the_end_of_the_overload(self):
+        self.assertEqual(overload.times(self.samples(0, 0.5, 1, 1, 1, 0.5, 0, 0), 3 * 10**9),
+                         {"rise_s": 2, "fall_s": 3})
+
+    def test_what_is_not_reached_has_no_time(self):
+        self.assertEqual(overload.times(self.samples(0, 0.5, 0.99, 0), 2 * 10**9), {"rise_s": None, "fall_s": None})
+        self.assertEqual(overload.times(self.samples(0, 1, 0, 0.1), 3 * 10**9), {"rise_s": 1, "fall_s": None})
+        self.assertIn("| rise to 1 (s) | -1 | 2.0 | |",
+                      overload.table({"rise_s": -1, "fall_s": -1, "drops": {}},
+                                     {"rise_s": 2.0, "fall_s": None, "drops": {}}))
+
+    def test_a_difference_is_ours_against_ns3s(self):
+        told = overload.table({"rise_s": 3, "fall_s": 0.1, "drops": {"Forced drop": 7}},
+                              {"rise_s": 3.3, "fall_s": 0.1, "drops": {"overlimit": 8}})
+        self.assertIn("| 3.000 | 3.300 | +10.0 % |", told)
+        self.assertIn("| Forced drop 7 | overlimit 8 |", told)
+
+    def test_the_rest_begins_where_the_overload_ends(self):
+        text = overload.scenario(10, 5, 14, 1)
+        self.assertIn('udp = { rate = "100000mbps", spacing = "jittered" }\necn = true\nstop = "5000000000ns"', text)
+        self.assertIn('udp = { rate = "5000mbps", spacing = "jittered" }\necn = true\nstart = "5000000000ns"', text)
 
 
 class Cells(unittest.TestCase):

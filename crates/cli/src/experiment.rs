@@ -13,14 +13,14 @@ mod tell;
 use crate::args::{Experiment, Paper};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
-use crate::sweep::cell::simulate;
+use crate::sweep::cell::{run_whole, simulate};
 use crate::sweep::key::{key, sum};
 use crate::sweep::store::{About, Found, Store};
 use crate::sweep::{note, threads, work};
 use anyhow::{Context, Result};
 use queuescope_report::model::Sim;
 use queuescope_scenario::Scenario;
-use queuescope_sim::Files;
+use queuescope_sim::{Files, Simulation};
 use results::{Results, Values};
 use std::collections::BTreeMap;
 use tell::Told;
@@ -82,10 +82,19 @@ impl Cell {
         self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     }
 
+    /// Its scenario.
+    fn parsed(&self) -> Result<Scenario> {
+        Ok(Scenario::parse(self.figure, &self.scenario, &[])?)
+    }
+
     /// Simulates its scenario.
     fn simulate(&self) -> Result<Sim> {
-        let scenario = Scenario::parse(self.figure, &self.scenario, &[])?;
-        Ok(simulate(&scenario, &Files::default())?.sim)
+        Ok(simulate(&self.parsed()?, &Files::default())?.sim)
+    }
+
+    /// Simulates its scenario: for what a report does not tell.
+    fn simulation(&self) -> Result<Simulation> {
+        Ok(run_whole(&self.parsed()?, &Files::default())?.0)
     }
 
     /// As messages name it.
@@ -97,7 +106,8 @@ impl Cell {
 
 /// Runs or finds all cells.
 fn measure(study: &dyn Study, args: &Experiment, store: &Store) -> Result<Results> {
-    let cells = study.cells(args.small);
+    let mut cells = study.cells(args.small);
+    cells.retain(|cell| args.seeds.is_none_or(|most| cell.seed <= most));
     let version = env!("CARGO_PKG_VERSION");
     let one = |number: u64| {
         let cell = &cells[number as usize];

@@ -46,6 +46,30 @@ fn egress_pi_small() {
     assert!(!made.join("delay-10gbps.svg").exists());
 }
 
+#[test]
+fn pie_tofino_small() {
+    let folder = tempfile::tempdir().unwrap();
+    printed(run("experiment pie-tofino --small --out", &[folder.path()]), 0);
+    let made = folder.path().join("pie-tofino");
+    golden("pie-tofino", &fs::read_to_string(made.join("findings.md")).unwrap());
+    for (plot, axis) in
+        [("figure-5", "probability"), ("figure-6-goodput", "goodput (Gb/s)"), ("figure-6-delay", "delay (us)")]
+    {
+        for (form, line) in [("stated", "PIE_TABLE"), ("published", "PIE_TABLE, published")] {
+            let plot = fs::read_to_string(made.join(format!("{plot}-{form}.svg"))).unwrap();
+            assert!(plot.starts_with("<svg") && plot.contains(line) && plot.contains(axis));
+        }
+    }
+    let data = fs::read_to_string(made.join("figure-5.csv")).unwrap();
+    assert!(
+        data.starts_with("algorithm,seed,dropped by the full queue,dropped early,fall (s),probability at 00.00 s,")
+    );
+    assert_eq!(data.lines().count(), 9);
+    // There is but one seed.
+    printed(run("experiment pie-tofino --small --seeds 1 --out", &[folder.path()]), 0);
+    assert_eq!(fs::read_to_string(made.join("figure-5.csv")).unwrap(), data);
+}
+
 fn golden(name: &str, text: &str) {
     let path = file(&format!("crates/cli/tests/data/experiments/{name}.md"));
     if std::env::var_os("GOLDEN").is_some_and(|value| value == "overwrite") {

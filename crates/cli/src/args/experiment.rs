@@ -16,6 +16,10 @@ pub struct Experiment {
     #[arg(long)]
     pub small: bool,
 
+    /// Only the first seeds: a first look at a long one, which goes on from there
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: Option<u64>,
+
     /// Where tables and plots go; cells are kept beside them, and are not run again
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, default_value = "experiments")]
     pub out: PathBuf,

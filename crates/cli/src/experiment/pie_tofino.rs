@@ -1,20 +1,25 @@
 //! The experiments with PIE on a switch (Kunze et al., IM 2021, section VII).
 //!
-//! - *Figure 5*: 100 Gb/s of datagrams before a link of 10 Gb/s for 5 s, then 5 Gb/s; nothing is dropped but by the full queue, and
-//!   the probability is watched each 5 ms. It rises until it is 1, within a thousandth, and falls from the end of the overload until
-//!   it is 0, within a thousandth. The two references mark instead of dropping, as the paper's were changed not to drop.
+//! - *Figure 5*: 100 Gb/s of datagrams before a link of 10 Gb/s for 5 s, then 5 Gb/s; nothing is dropped but by the full queue. The
+//!   probability is watched each millisecond: when it is 1 for the first time, and how long after the overload it is 0. The two
+//!   references mark instead of dropping, as the paper's were changed not to drop.
 //! - *Figure 6*: 1 to 250 flows of CUBIC for 10 s, with a round-trip time of 350 us.
+//! - *Causes*: figure 5, and figure 6 with 50 flows, with one thing changed.
 //!
 //! The references are PIE as ns-3 has it, with the scaling of RFC 8033 and with that of ns-3 3.31. What the authors published
 //! differs from what the paper states in three places; those are run as they are stated, and as they were published.
 
-use super::plot::{Axis, Plot, line};
-use super::results::{Point, Results, Values};
-use super::tell::{Finding, Table, Told};
+mod algorithm;
+mod tell;
+
+use super::results::{Results, Values};
+use super::tell::Told;
 use super::{Cell, Study};
-use anyhow::Result;
-use queuescope_queue::PieGains;
-use queuescope_report::model::Sim;
+use algorithm::{Algorithm, Overload, Responsive};
+use anyhow::{Context, Result};
+use queuescope_queue::DropReason;
+use queuescope_sim::{FlowRecord, Simulation};
+use queuescope_wire::Nanos;
 
 /// PIE on Tofino.
 pub struct PieTofino;
@@ -29,21 +34,31 @@ impl Study for PieTofino {
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let seeds = 1..=if small { 1 } else { 30 };
-        let flows: &[u32] = if small { &[10] } else { &[1, 2, 5, 10, 25, 50, 100, 250] };
+        let overload = if small { Overload::SMALL } else { Overload::PAPER };
+        let flows: &[u32] = if small { &[3] } else { &[1, 10, 50, 250] };
+        let (link, duration) = if small { (500, 3_000) } else { (10_000, 10_000) };
         let mut cells = Vec::new();
-        for algorithm in Algorithm::ALL {
-            let name = algorithm.name().to_owned();
-            for seed in seeds.clone() {
-                let scenario = figure_5(algorithm, seed, if small { 20 } else { 100 });
-                cells.push(Cell { figure: FIGURE_5, parameters: vec![(WHO, name.clone())], seed, scenario });
+        // All points with one seed before the next: a run that was stopped has seen all of them.
+        for seed in 1..=if small { 1 } else { 30 } {
+            for algorithm in Algorithm::ALL {
+                let parameters = vec![(WHO, algorithm.name().to_owned())];
+                let scenario = overload.scenario(&algorithm.text(false), seed);
+                cells.push(Cell { figure: FIGURE_5, parameters, seed, scenario });
             }
-            for count in flows {
-                for seed in seeds.clone() {
-                    let parameters = vec![(WHO, name.clone()), (FLOWS, count.to_string())];
-                    let scenario = figure_6(algorithm, *count, seed, if small { 1 } else { 10 });
-                    cells.push(Cell { figure: FIGURE_6, parameters, seed, scenario });
+            for algorithm in Algorithm::ALL {
+                for count in flows {
+                    let responsive = Responsive { link, ..Responsive::new(algorithm, *count, duration) };
+                    cells.push(responsive.cell(FIGURE_6, algorithm, (FLOWS, &count.to_string()), seed));
                 }
+            }
+            if small || seed > 3 {
+                continue;
+            }
+            for (changed, algorithm, responsive) in causes(duration) {
+                cells.push(responsive.cell(CAUSES, algorithm, (CHANGED, changed), seed));
+            }
+            if seed == 1 {
+                cells.extend(causes_5(overload));
             }
         }
         cells
@@ -54,262 +69,163 @@ impl Study for PieTofino {
     }
 
     fn measure(&self, cell: &Cell) -> Result<Values> {
-        let sim = cell.simulate()?;
-        if cell.figure == FIGURE_5 {
-            return Ok(times(&sim).into_iter().map(|(name, seconds)| (name.to_owned(), seconds)).collect());
+        let simulation = cell.simulation()?;
+        if matches!(cell.figure, FIGURE_6 | CAUSES) {
+            return goodput_and_delay(&simulation);
         }
-        let mut values =
-            Values::from([(GOODPUT.to_owned(), sim.groups.iter().map(|group| group.goodput_bps).sum::<f64>() / 1e9)]);
-        if let Some(link) = sim.links.iter().find(|link| link.name == sim.meter) {
-            let times = &link.sojourn;
-            let delays = [
-                (DELAY, times.mean_ns),
-                (P50, times.p50_ns as f64),
-                (P95, times.p95_ns as f64),
-                (P99, times.p99_ns as f64),
-            ];
-            values.extend(delays.map(|(name, ns)| (name.to_owned(), ns / 1e3)));
-        }
-        Ok(values)
+        let stops = cell.parsed()?.flows.iter().filter_map(|flows| flows.stop).min();
+        rise_and_fall(&simulation, stops.context("the overload has no end")?)
     }
 
     fn tell(&self, results: &Results) -> Told {
-        let plots = [("figure-6-goodput", GOODPUT), ("figure-6-delay", DELAY)].map(|(name, value)| Plot {
-            name,
-            title: "CUBIC flows for 10 s at 10 Gb/s, 350 us, a buffer of 500 us, target 125 us".to_owned(),
-            axes: [Axis::logarithmic(FLOWS), Axis::linear(value)],
-            lines: Algorithm::ALL.map(|it| line(it.name(), of(results, FIGURE_6, it), (FLOWS, value))).into(),
-        });
-        let findings = [rises_and_falls(results), many_flows(results)].concat();
-        Told { plots: plots.into(), findings, tables: vec![table_5(results), table_6(results)] }
+        tell::told(results)
     }
 }
 
 const FIGURE_5: &str = "figure-5";
 const FIGURE_6: &str = "figure-6";
+const CAUSES: &str = "causes";
+const CAUSES_5: &str = "causes-5";
 const WHO: &str = "algorithm";
 const FLOWS: &str = "flows";
+const CHANGED: &str = "changed";
+/// That of the references.
+const PERIOD: &str = "period 117.187 us";
+const LINK: &str = "link (Gb/s)";
 const RISE: &str = "rise (s)";
 const FALL: &str = "fall (s)";
+const EARLY: &str = "dropped early";
+const OVERFLOW: &str = "dropped by the full queue";
 const GOODPUT: &str = "goodput (Gb/s)";
 const DELAY: &str = "mean delay (us)";
-const P50: &str = "p50 delay (us)";
-const P95: &str = "p95 delay (us)";
-const P99: &str = "p99 delay (us)";
+const TIMEOUTS: &str = "timeouts";
 
-/// When the overload ends, in nanoseconds.
-const OVERLOAD: u64 = 5_000_000_000;
-/// Of the probability, what counts for nothing.
-const NEARLY: f64 = 0.001;
+/// Of the distribution of the delay, as tables have it.
+const PERCENTS: [u32; 6] = [5, 25, 50, 75, 95, 99];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Algorithm {
-    Cp,
-    Dp,
-    Table,
-    CpPublished,
-    DpPublished,
-    TablePublished,
-    Rfc,
-    Ns3,
+/// The same as plots have it.
+fn all_percents() -> impl Iterator<Item = u32> {
+    (1..20).map(|step| 5 * step).chain([99])
 }
 
-impl Algorithm {
-    const ALL: [Self; 8] = [
-        Self::Cp,
-        Self::Dp,
-        Self::Table,
-        Self::CpPublished,
-        Self::DpPublished,
-        Self::TablePublished,
-        Self::Rfc,
-        Self::Ns3,
+/// Between two values of the probability that are kept, in ms.
+const COURSE: u64 = 250;
+
+/// A value of the probability that is kept, by its time in ms.
+fn course(at: u64) -> String {
+    format!("probability at {:05.2} s", at as f64 / 1e3)
+}
+
+fn percentile(percent: u32) -> String {
+    format!("p{percent:02} delay (us)")
+}
+
+impl Responsive {
+    fn cell(
+        &self,
+        figure: &'static str,
+        algorithm: Algorithm,
+        (varied, value): (&'static str, &str),
+        seed: u64,
+    ) -> Cell {
+        let link = format!("{}", self.link as f64 / 1e3);
+        let parameters = vec![(WHO, algorithm.name().to_owned()), (varied, value.to_owned()), (LINK, link)];
+        Cell { figure, parameters, seed, scenario: self.scenario(seed) }
+    }
+}
+
+/// Figure 5 with one thing changed. Seeds make no difference to it.
+fn causes_5(overload: Overload) -> impl Iterator<Item = Cell> {
+    let reference = Algorithm::Rfc.text(false).replace("burst = \"ns3\"", "burst = \"off\"");
+    let with = |algorithm: Algorithm, more: &str| algorithm.text(false) + more;
+    let changed = [
+        (Algorithm::Cp, PERIOD, with(Algorithm::Cp, "period = \"117187ns\"\nlatency = \"117187ns\"\n")),
+        (Algorithm::Rfc, "no burst allowance", reference),
+        (Algorithm::Table, "published ranges only", with(Algorithm::Table, "layout = \"as-published\"\n")),
+        (Algorithm::Table, "published sign only", with(Algorithm::Table, "trend = \"as-published\"\n")),
     ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cp => "PIE_CP",
-            Self::Dp => "PIE_DP",
-            Self::Table => "PIE_TABLE",
-            Self::CpPublished => "PIE_CP as published",
-            Self::DpPublished => "PIE_DP as published",
-            Self::TablePublished => "PIE_TABLE as published",
-            Self::Rfc => "PIE, RFC scaling",
-            Self::Ns3 => "PIE, ns-3 3.31 scaling",
-        }
-    }
-
-    /// The lines of `[link]` that say what manages the queue, and whether it may drop.
-    fn text(self, act: bool) -> String {
-        let program = |name: &str, more: &str| format!("[link.pipeline.{name}]\nact = {act}\n{more}");
-        match self {
-            Self::Cp => program("pie-cp", ""),
-            Self::CpPublished => program("pie-cp", "decay = \"as-published\"\n"),
-            Self::Dp => program("pie-dp", ""),
-            Self::DpPublished => program("pie-dp", "trend = \"as-published\"\n"),
-            Self::Table => program("pie-table", ""),
-            Self::TablePublished => program("pie-table", "layout = \"as-published\"\ntrend = \"as-published\"\n"),
-            Self::Rfc => reference("rfc", act),
-            Self::Ns3 => reference("ns3-old", act),
-        }
-    }
+    changed.into_iter().map(move |(algorithm, changed, queue)| {
+        let parameters = vec![(WHO, algorithm.name().to_owned()), (CHANGED, changed.to_owned())];
+        Cell { figure: CAUSES_5, parameters, seed: 1, scenario: overload.scenario(&queue, 1) }
+    })
 }
 
-/// PIE as ns-3 has it, with the paper's gains.
-fn reference(scaling: &str, act: bool) -> String {
-    let PieGains { alpha, beta } = PieGains::tofino();
-    // Above 1 nothing is dropped, whatever the probability.
-    let mark_below = if act { "\"none\"" } else { "2.0" };
-    format!(
-        "[link.discipline.pie]\ntarget = \"125us\"\nupdate = \"117187ns\"\nalpha = {alpha:?}\nbeta = {beta:?}\nscaling = \"{scaling}\"\n\
-         derandomise = false\nburst = \"ns3\"\nshort-queue = {{ packets = {{ count = 2 }} }}\nmark-below = {mark_below}\n"
-    )
-}
-
-fn figure_5(algorithm: Algorithm, seed: u64, gigabits: u32) -> String {
-    format!(
-        "seed = {seed}\nduration = \"20s\"\n\n[access]\nrate = \"100gbps\"\ndelay = \"1us\"\n\n[link]\nrate = \"10gbps\"\n\
-         delay = \"1us\"\nlimit = \"500us\"\n{}\n[[flows]]\nname = \"overload\"\nudp = {{ rate = \"{}gbps\", spacing = \"jittered\" }}\n\
-         ecn = true\nstop = \"{OVERLOAD}ns\"\n\n[[flows]]\nname = \"half\"\nudp = {{ rate = \"5gbps\", spacing = \"jittered\" }}\n\
-         ecn = true\n\n[record]\ninterval = \"5ms\"\n",
-        algorithm.text(false),
-        gigabits - 5
-    )
-}
-
-fn figure_6(algorithm: Algorithm, flows: u32, seed: u64, seconds: u32) -> String {
-    format!(
-        "seed = {seed}\nduration = \"{seconds}s\"\n\n[access]\nrate = \"25gbps\"\ndelay = \"50us\"\n\n[link]\nrate = \"10gbps\"\n\
-         delay = \"75us\"\nlimit = \"500us\"\n{}\n[[flows]]\nname = \"flows\"\ntcp = \"cubic\"\ncount = {flows}\nspread = \"10ms\"\n",
-        algorithm.text(true)
-    )
-}
-
-/// When the probability had risen, and how long it took to fall; neither if it did not.
-fn times(sim: &Sim) -> Vec<(&'static str, f64)> {
-    let probability = |sample: &queuescope_report::model::SimSample| sample.links.first()?.drop_probability;
-    let mut samples = sim.samples.iter().filter_map(|sample| Some((sample.at_ns, probability(sample)?)));
-    let risen = samples.find(|(_, probability)| *probability >= 1.0 - NEARLY).map(|(at, _)| at);
-    let fallen =
-        samples.find(|(at, probability)| *at >= OVERLOAD && *probability <= NEARLY).map(|(at, _)| at - OVERLOAD);
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    [(RISE, risen.map(seconds)), (FALL, fallen.map(seconds))]
-        .into_iter()
-        .filter_map(|(name, seconds)| Some((name, seconds?)))
-        .collect()
-}
-
-fn of<'a>(results: &'a Results, figure: &'static str, algorithm: Algorithm) -> impl Iterator<Item = &'a Point> {
-    results.of(figure).filter(move |point| point.parameter(WHO) == algorithm.name())
-}
-
-fn mean(point: Option<&Point>, value: &str) -> f64 {
-    point.and_then(|point| point.mean(value)).map_or(f64::NAN, |mean| mean.mean)
-}
-
-/// The algorithms from the shortest time to the longest.
-fn order(results: &Results, value: &str, algorithms: [Algorithm; 5]) -> String {
-    let mut times = algorithms.map(|it| (mean(of(results, FIGURE_5, it).next(), value), it.name()));
-    times.sort_by(|one, other| one.0.total_cmp(&other.0));
-    times.map(|(_, name)| name).join(" < ")
-}
-
-fn rises_and_falls(results: &Results) -> Vec<Finding> {
-    use Algorithm::{Cp, CpPublished, Dp, DpPublished, Ns3, Rfc, TablePublished};
-    let stated = [Cp, Dp, Algorithm::Table, Rfc, Ns3];
-    let published = [CpPublished, DpPublished, TablePublished, Rfc, Ns3];
-    let mut findings = Vec::new();
-    for (what, value, paper) in [
-        ("order of rise times", RISE, "PIE_TABLE < PIE_DP < both references < PIE_CP"),
-        ("order of fall times", FALL, "PIE_CP < reference, both far below PIE_TABLE < PIE_DP"),
-    ] {
-        for (how, algorithms) in [("stated", stated), ("published", published)] {
-            findings.push(Finding {
-                figure: FIGURE_5,
-                what: format!("{what}, as {how}"),
-                paper: paper.to_owned(),
-                ours: order(results, value, algorithms),
-                difference: None,
-                why: "times are in the table below".to_owned(),
-            });
-        }
-    }
-    findings
-}
-
-/// At the most flows.
-fn many_flows(results: &Results) -> Vec<Finding> {
-    let says = [
-        (Algorithm::Cp, "near line rate", "above the target of 125"),
-        (Algorithm::Dp, "about 50 %", "well below it"),
-        (Algorithm::Table, "almost none", "well below it"),
+/// Figure 6 with one thing changed: what it is, for which algorithm.
+fn causes(duration: u64) -> Vec<(&'static str, Algorithm, Responsive)> {
+    use Algorithm::{Cp, Dp, DpPublished, Ns3, Rfc, Table, TablePublished};
+    let of = |algorithm: Algorithm| Responsive::new(algorithm, 50, duration);
+    let with = |algorithm: Algorithm, more: &str| Responsive { queue: algorithm.text(true) + more, ..of(algorithm) };
+    let without = |algorithm: Algorithm, key: &str, now: &str| Responsive {
+        queue: algorithm.text(true).replace(&format!("{key} = \"{now}\""), &format!("{key} = \"off\"")),
+        ..of(algorithm)
+    };
+    let ten = |responsive: Responsive| Responsive { flows: 10, ..responsive };
+    let mut causes = vec![
+        ("50 flows, read and written at once", Cp, with(Cp, "latency = \"0s\"\n")),
+        ("50 flows, period 117 us", Cp, with(Cp, "period = \"117us\"\nlatency = \"117us\"\n")),
+        ("50 flows, published ranges only", Table, with(Table, "layout = \"as-published\"\n")),
+        ("50 flows, published sign only", Table, with(Table, "trend = \"as-published\"\n")),
+        ("50 flows, no burst allowance", Rfc, without(Rfc, "burst", "ns3")),
+        ("50 flows, no burst allowance", Ns3, without(Ns3, "burst", "ns3")),
+        ("10 flows, no scaling", Rfc, ten(without(Rfc, "scaling", "rfc"))),
     ];
-    let mut findings = Vec::new();
-    for (algorithm, goodput, delay) in says {
-        let last = of(results, FIGURE_6, algorithm).last();
-        let flows = last.map_or("-", |point| point.parameter(FLOWS));
-        let name = algorithm.name();
-        findings.push(Finding {
-            figure: FIGURE_6,
-            what: format!("goodput of {name} with {flows} flows (Gb/s)"),
-            paper: goodput.to_owned(),
-            ours: format!("{:.2}", mean(last, GOODPUT)),
-            difference: None,
-            why: format!(
-                "references: {:.2} and {:.2}",
-                mean(of(results, FIGURE_6, Algorithm::Rfc).last(), GOODPUT),
-                mean(of(results, FIGURE_6, Algorithm::Ns3).last(), GOODPUT)
-            ),
-        });
-        findings.push(Finding {
-            figure: FIGURE_6,
-            what: format!("mean delay of {name} with {flows} flows (us)"),
-            paper: delay.to_owned(),
-            ours: format!("{:.0}", mean(last, DELAY)),
-            difference: None,
-            why: format!(
-                "references: {:.0} and {:.0}",
-                mean(of(results, FIGURE_6, Algorithm::Rfc).last(), DELAY),
-                mean(of(results, FIGURE_6, Algorithm::Ns3).last(), DELAY)
-            ),
-        });
+    for algorithm in [Cp, Dp, Table, Rfc, Ns3] {
+        causes.push(("50 flows, without the first 3 s", algorithm, Responsive { warmup: 3_000, ..of(algorithm) }));
     }
-    findings
+    for algorithm in [Cp, DpPublished, TablePublished, Rfc] {
+        causes.push(("50 flows, 3.5 ms", algorithm, Responsive { round_trip: 3_500, ..of(algorithm) }));
+    }
+    for algorithm in [Cp, Rfc, Ns3] {
+        causes.push(("10 flows, TCP of ns-3", algorithm, ten(Responsive { profile: "ns3", ..of(algorithm) })));
+    }
+    for algorithm in [Cp, Rfc] {
+        let tcp = "{ cubic = { growth = { counted = { refresh = \"1ms\" } } } }";
+        causes.push(("10 flows, CUBIC computes each ms", algorithm, ten(Responsive { tcp, ..of(algorithm) })));
+    }
+    causes
 }
 
-fn table_5(results: &Results) -> Table {
-    let shown = |point: Option<&Point>, value| match point.and_then(|point| point.mean(value)) {
-        Some(mean) => format!("{:.3} ± {:.3}", mean.mean, mean.half_width.unwrap_or(0.0)),
-        None => "-".to_owned(),
-    };
-    let row = |it: Algorithm| {
-        let point = || of(results, FIGURE_5, it).next();
-        vec![it.name().to_owned(), shown(point(), RISE), shown(point(), FALL)]
-    };
-    Table {
-        title: "Figure 5: times in which the probability rises to 1 and falls to 0 (-: it does not)".to_owned(),
-        columns: [WHO, RISE, FALL].map(str::to_owned).into(),
-        rows: Algorithm::ALL.map(row).into(),
+/// When the probability was 1, and how long after the overload's end it was 0; neither if it never was. And its course.
+fn rise_and_fall(simulation: &Simulation, end: Nanos) -> Result<Values> {
+    let link = simulation.measured().next().context("no link is measured")?;
+    let (mut values, mut risen) = (Values::new(), false);
+    for sample in simulation.samples() {
+        let Some(probability) = sample.links.first().and_then(|link| link.drop_probability) else { continue };
+        if probability >= 1.0 && !risen {
+            risen = true;
+            values.insert(RISE.to_owned(), sample.at.as_secs_f64());
+        }
+        if risen && sample.at >= end && probability <= 0.0 {
+            values.entry(FALL.to_owned()).or_insert((sample.at - end).as_secs_f64());
+        }
+        if sample.at.0 % (COURSE * 1_000_000) == 0 {
+            values.insert(course(sample.at.0 / 1_000_000), probability);
+        }
     }
+    let drops = simulation.link(link).drops;
+    values.insert(EARLY.to_owned(), drops[DropReason::Early as usize] as f64);
+    values.insert(OVERFLOW.to_owned(), drops[DropReason::Overlimit as usize] as f64);
+    Ok(values)
 }
 
-fn table_6(results: &Results) -> Table {
-    let row = |point: &Point| {
-        let shown = |value: &str, digits: usize| {
-            point.mean(value).map_or("-".to_owned(), |mean| format!("{:.digits$}", mean.mean))
-        };
-        vec![
-            point.parameter(WHO).to_owned(),
-            point.parameter(FLOWS).to_owned(),
-            shown(GOODPUT, 2),
-            shown(DELAY, 0),
-            shown(P95, 0),
-            shown(P99, 0),
-        ]
-    };
-    Table {
-        title: "Figure 6".to_owned(),
-        columns: [WHO, FLOWS, GOODPUT, DELAY, P95, P99].map(str::to_owned).into(),
-        rows: results.of(FIGURE_6).map(row).collect(),
-    }
+/// What all flows got, and how long packets waited that the link sent on.
+fn goodput_and_delay(simulation: &Simulation) -> Result<Values> {
+    let link = simulation.measured().next().context("no link is measured")?;
+    let times = simulation.link(link).sojourn().context("no delay is measured")?;
+    let counted = simulation.now().saturating_sub(simulation.warmup()).as_secs_f64();
+    let flows = simulation.flows();
+    let (delivered, timeouts) = flows
+        .iter()
+        .map(FlowRecord::counted)
+        .fold((0, 0), |(bytes, timeouts), flow| (bytes + flow.delivered, timeouts + flow.timeouts));
+    let mut values = Values::from([
+        (GOODPUT.to_owned(), 8.0 * delivered as f64 / counted / 1e9),
+        (DELAY.to_owned(), times.mean().unwrap_or(f64::NAN) / 1e3),
+        (TIMEOUTS.to_owned(), timeouts as f64),
+    ]);
+    values.extend(all_percents().map(|percent| {
+        let time = times.percentile(f64::from(percent)).unwrap_or(Nanos::ZERO);
+        (percentile(percent), time.0 as f64 / 1e3)
+    }));
+    Ok(values)
 }

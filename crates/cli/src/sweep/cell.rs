@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use queuescope_report::json;
 use queuescope_report::model::{SweepCell, SweepFigures};
 use queuescope_scenario::{Cell, Scenario};
-use queuescope_sim::{Built, Files, build};
+use queuescope_sim::{Built, Files, Simulation, build};
 
 /// Whether a scenario can be built, and has the link that is asked for.
 ///
@@ -33,6 +33,15 @@ pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult
 /// # Errors
 /// If it cannot be.
 pub fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult> {
+    let (simulation, about) = run_whole(scenario, files)?;
+    Ok(CellResult { totals: totals(&simulation), sim: tell(&simulation, about) })
+}
+
+/// Runs a scenario, for who asks more of it than a report tells.
+///
+/// # Errors
+/// If it cannot be.
+pub fn run_whole(scenario: &Scenario, files: &Files) -> Result<(Simulation, About)> {
     let Built { mut simulation, groups, meters } = build(scenario, files)?;
     // What is kept does not depend on which link the summary is about.
     let (_, meter) = metered_link(None, &simulation, &meters)?;
@@ -48,7 +57,7 @@ pub fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult> {
         meter,
         groups,
     };
-    Ok(CellResult { totals: totals(&simulation), sim: tell(&simulation, about) })
+    Ok((simulation, about))
 }
 
 /// What a summary takes of a cell.

@@ -46,8 +46,8 @@ pub(crate) fn pie<K: Keys>(params: &mut PieParams, keys: &mut K) {
         keys,
         "mark-below",
         &mut params.mark_below,
-        &SHARE,
-        "ECN-capable packets are marked, not dropped, while the probability is below this.",
+        &(0.0..=2.0),
+        "ECN-capable packets are marked, not dropped, while the probability is below this; above 1: always.",
     );
     optional(
         keys,

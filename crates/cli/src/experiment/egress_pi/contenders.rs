@@ -46,7 +46,7 @@ const KINDS: [Kind; 17] = [
         settings: &["62us", "125us", "250us"],
         what: "target",
         lines: "[link.discipline.red]\ntarget-delay = \"{}\"\nthresholds = \"none\"\nweight = \"none\"\necn = true\nhard-drop = false\n\
-                adaptation = \"floyd\"\n",
+                adaptation = \"adaptive\"\n",
     },
     Kind {
         name: "CoDel",

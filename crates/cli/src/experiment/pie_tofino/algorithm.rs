@@ -1,0 +1,184 @@
+//! The algorithms, and the scenarios that they are run in.
+
+use queuescope_queue::PieGains;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    Cp,
+    Dp,
+    Table,
+    CpPublished,
+    DpPublished,
+    TablePublished,
+    Rfc,
+    Ns3,
+}
+
+impl Algorithm {
+    pub const ALL: [Self; 8] = [
+        Self::Cp,
+        Self::Dp,
+        Self::Table,
+        Self::CpPublished,
+        Self::DpPublished,
+        Self::TablePublished,
+        Self::Rfc,
+        Self::Ns3,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cp => "PIE_CP",
+            Self::Dp => "PIE_DP",
+            Self::Table => "PIE_TABLE",
+            Self::CpPublished => "PIE_CP, published",
+            Self::DpPublished => "PIE_DP, published",
+            Self::TablePublished => "PIE_TABLE, published",
+            Self::Rfc => "PIE, RFC scaling",
+            Self::Ns3 => "PIE, ns-3 3.31 scaling",
+        }
+    }
+
+    /// The lines of `[link]` that say what manages the queue, and whether it may drop.
+    pub fn text(self, act: bool) -> String {
+        let program = |name: &str, more: &str| format!("[link.pipeline.{name}]\nact = {act}\n{more}");
+        match self {
+            Self::Cp => program("pie-cp", ""),
+            Self::CpPublished => program("pie-cp", "decay = \"as-published\"\n"),
+            Self::Dp => program("pie-dp", ""),
+            Self::DpPublished => program("pie-dp", "trend = \"as-published\"\n"),
+            Self::Table => program("pie-table", ""),
+            Self::TablePublished => program("pie-table", "layout = \"as-published\"\ntrend = \"as-published\"\n"),
+            Self::Rfc => reference("rfc", act),
+            Self::Ns3 => reference("ns3-old", act),
+        }
+    }
+}
+
+/// How the authors' programs are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As the paper states the algorithms.
+    Stated,
+    /// As the authors published them.
+    Published,
+}
+
+impl Form {
+    pub const BOTH: [Self; 2] = [Self::Stated, Self::Published];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stated => "as stated",
+            Self::Published => "as published",
+        }
+    }
+
+    pub fn other(self) -> Self {
+        match self {
+            Self::Stated => Self::Published,
+            Self::Published => Self::Stated,
+        }
+    }
+
+    /// PIE_CP, PIE_DP, PIE_TABLE.
+    pub fn programs(self) -> [Algorithm; 3] {
+        match self {
+            Self::Stated => [Algorithm::Cp, Algorithm::Dp, Algorithm::Table],
+            Self::Published => [Algorithm::CpPublished, Algorithm::DpPublished, Algorithm::TablePublished],
+        }
+    }
+
+    /// The paper's five.
+    pub fn algorithms(self) -> [Algorithm; 5] {
+        let [cp, dp, table] = self.programs();
+        [cp, dp, table, Algorithm::Rfc, Algorithm::Ns3]
+    }
+}
+
+/// PIE as ns-3 has it, with the paper's gains.
+fn reference(scaling: &str, act: bool) -> String {
+    let PieGains { alpha, beta } = PieGains::tofino();
+    // Above 1 nothing is dropped, whatever the probability.
+    let mark_below = if act { "\"none\"" } else { "2.0" };
+    format!(
+        "[link.discipline.pie]\ntarget = \"125us\"\nupdate = \"117187ns\"\nfirst-update = \"0s\"\nalpha = {alpha:?}\nbeta = {beta:?}\n\
+         scaling = \"{scaling}\"\nderandomise = false\nburst = \"ns3\"\nshort-queue = {{ packets = {{ count = 2 }} }}\n\
+         mark-below = {mark_below}\n"
+    )
+}
+
+/// Datagrams that heed nothing: more than the link carries, then less.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Overload {
+    /// Rates in Mb/s: of the link, and of what comes.
+    pub link: u64,
+    pub load: u64,
+    pub rest: u64,
+    /// When the overload ends, in ms.
+    pub until: u64,
+    /// In ms.
+    pub duration: u64,
+    /// How packets are apart.
+    pub spacing: &'static str,
+}
+
+impl Overload {
+    pub const PAPER: Self =
+        Self { link: 10_000, load: 100_000, rest: 5_000, until: 5_000, duration: 14_000, spacing: "jittered" };
+    /// Far fewer packets. The delay under overload is much the same, and does not change where packets are evenly apart.
+    pub const SMALL: Self = Self { link: 200, load: 400, rest: 10, until: 4_000, duration: 12_500, spacing: "even" };
+
+    /// `queue` is lines of `[link]` that say what manages the queue.
+    pub fn scenario(self, queue: &str, seed: u64) -> String {
+        let Self { link, load, rest, until, duration, spacing } = self;
+        let udp = |rate: u64| format!("udp = {{ rate = \"{rate}mbps\", spacing = \"{spacing}\" }}\necn = true");
+        format!(
+            "seed = {seed}\nduration = \"{duration}ms\"\n\n[access]\nrate = \"100gbps\"\ndelay = \"1us\"\n\n\
+             [link]\nrate = \"{link}mbps\"\ndelay = \"1us\"\nlimit = \"500us\"\n{queue}\n[record]\ninterval = \"1ms\"\n\n\
+             [[flows]]\nname = \"overload\"\n{}\nstop = \"{until}ms\"\n\n\
+             [[flows]]\nname = \"rest\"\n{}\nstart = \"{until}ms\"\n",
+            udp(load),
+            udp(rest)
+        )
+    }
+}
+
+/// Flows of CUBIC that begin within 10 ms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Responsive {
+    /// Of the link, in Mb/s.
+    pub link: u64,
+    pub flows: u32,
+    /// In ms.
+    pub duration: u64,
+    /// What does not count, in ms.
+    pub warmup: u64,
+    /// The round-trip time without queueing, in us.
+    pub round_trip: u64,
+    /// Whose TCP it is.
+    pub profile: &'static str,
+    /// The congestion control.
+    pub tcp: &'static str,
+    /// What manages the queue: lines of `[link]`.
+    pub queue: String,
+}
+
+impl Responsive {
+    pub fn new(algorithm: Algorithm, flows: u32, duration: u64) -> Self {
+        let (profile, tcp, queue) = ("linux", "\"cubic\"", algorithm.text(true));
+        Self { link: 10_000, flows, duration, warmup: 0, round_trip: 350, profile, tcp, queue }
+    }
+
+    pub fn scenario(&self, seed: u64) -> String {
+        let Self { link, flows, duration, warmup, round_trip, profile, tcp, queue } = self;
+        let profile = if *profile == "linux" { String::new() } else { format!("profile = \"{profile}\"\n") };
+        // Hosts are 50 us away from their switches.
+        let delay = round_trip / 2 - 100;
+        format!(
+            "seed = {seed}\nduration = \"{duration}ms\"\nwarmup = \"{warmup}ms\"\n{profile}\n[access]\nrate = \"25gbps\"\ndelay = \"50us\"\n\n\
+             [link]\nrate = \"{link}mbps\"\ndelay = \"{delay}us\"\nlimit = \"500us\"\n{queue}\n\
+             [[flows]]\nname = \"flows\"\ntcp = {tcp}\ncount = {flows}\nspread = \"10ms\"\n"
+        )
+    }
+}

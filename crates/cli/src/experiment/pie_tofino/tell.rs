@@ -1,0 +1,278 @@
+//! What came out, beside what the paper says.
+
+use super::algorithm::{Algorithm, Form};
+use super::{
+    CAUSES, CAUSES_5, CHANGED, COURSE, DELAY, EARLY, FALL, FIGURE_5, FIGURE_6, FLOWS, GOODPUT, LINK, OVERFLOW,
+    PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, all_percents, course, percentile,
+};
+use crate::experiment::plot::{Axis, Line, Plot, line};
+use crate::experiment::results::{Point, Results};
+use crate::experiment::tell::{Finding, Table, Told};
+use queuescope_report::model::SweepMean;
+use std::fmt::Write;
+
+pub fn told(results: &Results) -> Told {
+    let plots = Form::BOTH.into_iter().flat_map(|form| plots(results, form)).collect();
+    let mut findings = rises_and_falls(results);
+    findings.push(rise_of_references(results));
+    findings.push(no_early_drop(results));
+    for form in Form::BOTH {
+        findings.extend(many_flows(results, form));
+    }
+    findings.push(references(results));
+    let mut tables = vec![table_5(results), table_6(results, FIGURE_6, FLOWS, "Figure 6")];
+    if results.of(CAUSES).next().is_some() {
+        tables.push(table_6(results, CAUSES, CHANGED, "Figure 6 with one thing changed"));
+    }
+    Told { plots, findings, tables }
+}
+
+fn of<'a>(results: &'a Results, figure: &'static str, algorithm: Algorithm) -> impl Iterator<Item = &'a Point> {
+    results.of(figure).filter(move |point| point.parameter(WHO) == algorithm.name())
+}
+
+fn mean(point: Option<&Point>, value: &str) -> f64 {
+    point.and_then(|point| point.mean(value)).map_or(f64::NAN, |mean| mean.mean)
+}
+
+/// With its confidence interval.
+fn shown(point: &Point, value: &str, digits: usize) -> String {
+    match point.mean(value) {
+        Some(SweepMean { mean, half_width: Some(half), .. }) => format!("{mean:.digits$} ± {half:.digits$}"),
+        Some(SweepMean { mean, .. }) => format!("{mean:.digits$}"),
+        None => "-".to_owned(),
+    }
+}
+
+fn plots(results: &Results, form: Form) -> Vec<Plot> {
+    let [over_time, goodput, delays] = match form {
+        Form::Stated => ["figure-5-stated", "figure-6-goodput-stated", "figure-6-delay-stated"],
+        Form::Published => ["figure-5-published", "figure-6-goodput-published", "figure-6-delay-published"],
+    };
+    let how = form.name();
+    let most = results.of(FIGURE_6).map(|point| point.number(FLOWS)).fold(0.0, f64::max);
+    let flows = |it: Algorithm| line(it.name(), of(results, FIGURE_6, it), (FLOWS, GOODPUT));
+    let algorithms = form.algorithms();
+    vec![
+        Plot {
+            name: over_time,
+            title: format!("The probability under overload, then below the link's rate; {how}"),
+            axes: [Axis::linear("time (s)"), Axis::linear("probability")],
+            lines: algorithms.map(|it| time_course(results, it)).into(),
+        },
+        Plot {
+            name: goodput,
+            title: format!("CUBIC flows with a round-trip time of 350 us, a buffer of 500 us; {how}"),
+            axes: [Axis::logarithmic(FLOWS), Axis::linear(GOODPUT)],
+            lines: algorithms.map(flows).into(),
+        },
+        Plot {
+            name: delays,
+            title: format!("Queue delay with {most} CUBIC flows, target 125 us; {how}"),
+            axes: [Axis::linear("delay (us)"), Axis::linear("packets with no more (%)")],
+            lines: algorithms.map(|it| distribution(results, it)).into(),
+        },
+    ]
+}
+
+fn time_course(results: &Results, algorithm: Algorithm) -> Line {
+    let point = of(results, FIGURE_5, algorithm).next();
+    let times = (0..).map(|step| step * COURSE);
+    let values = times.map_while(|at| Some((at as f64 / 1e3, point?.mean(&course(at))?)));
+    Line { name: algorithm.name().to_owned(), points: values.collect() }
+}
+
+/// At the most flows.
+fn distribution(results: &Results, algorithm: Algorithm) -> Line {
+    let last = of(results, FIGURE_6, algorithm).last();
+    let point = |percent: u32| {
+        let delay = last?.mean(&percentile(percent))?;
+        Some((delay.mean, SweepMean { mean: f64::from(percent), half_width: None, cells: delay.cells }))
+    };
+    Line { name: algorithm.name().to_owned(), points: all_percents().filter_map(point).collect() }
+}
+
+/// The algorithms with their times, from the shortest to the longest.
+fn order(results: &Results, value: &str, algorithms: [Algorithm; 5]) -> String {
+    let mut times = algorithms.map(|it| (mean(of(results, FIGURE_5, it).next(), value), it.name()));
+    times.sort_by(|one, other| one.0.total_cmp(&other.0));
+    times.map(|(seconds, name)| format!("{name} {seconds:.3}")).join(" < ")
+}
+
+fn rises_and_falls(results: &Results) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (what, value, paper) in [
+        ("rise times (s)", RISE, "PIE_TABLE < PIE_DP < PIE_CP; both references < PIE_CP"),
+        ("fall times (s)", FALL, "PIE_CP < RFC scaling; these far below PIE_TABLE < PIE_DP"),
+    ] {
+        for form in Form::BOTH {
+            let time = |algorithm| mean(of(results, FIGURE_5, algorithm).next(), value);
+            let [cp, dp, table] = form.programs().map(time);
+            let references = [Algorithm::Rfc, Algorithm::Ns3].map(time);
+            let statements: &[(&str, bool)] = if value == RISE {
+                &[
+                    ("PIE_TABLE before PIE_DP", table < dp),
+                    ("PIE_DP before PIE_CP", dp < cp),
+                    ("both references before PIE_CP", references.iter().all(|reference| *reference < cp)),
+                ]
+            } else {
+                &[
+                    ("PIE_TABLE before PIE_DP", table < dp),
+                    ("PIE_CP and the references in a tenth of that", cp.max(references[0]) < table.min(dp) / 10.0),
+                    ("PIE_CP before RFC scaling", cp < references[0]),
+                ]
+            };
+            let said = |(what, holds): &(&str, bool)| format!("{what}: {}", if *holds { "yes" } else { "no" });
+            let mut why = statements.iter().map(said).collect::<Vec<_>>().join("; ");
+            if let Some(seconds) = changed(results, Algorithm::Cp, PERIOD, value) {
+                _ = write!(why, "; PIE_CP with the references' period: {seconds:.3}");
+            }
+            findings.push(Finding {
+                figure: FIGURE_5,
+                what: format!("{what}, {}", form.name()),
+                paper: paper.to_owned(),
+                ours: order(results, value, form.algorithms()),
+                difference: None,
+                why,
+            });
+        }
+    }
+    findings
+}
+
+fn rise_of_references(results: &Results) -> Finding {
+    let rise = |algorithm| mean(of(results, FIGURE_5, algorithm).next(), RISE);
+    Finding {
+        figure: FIGURE_5,
+        what: "rise times of both references (s)".to_owned(),
+        paper: "roughly 2 to 3".to_owned(),
+        ours: format!("{:.2} and {:.2}", rise(Algorithm::Ns3), rise(Algorithm::Rfc)),
+        difference: None,
+        why: "the scaling of ns-3 3.31, and that of the RFC".to_owned(),
+    }
+}
+
+/// What is said of figure 5 with one thing changed, if that was run.
+fn changed(results: &Results, algorithm: Algorithm, changed: &str, value: &str) -> Option<f64> {
+    let point = of(results, CAUSES_5, algorithm).find(|point| point.parameter(CHANGED) == changed)?;
+    Some(point.mean(value)?.mean)
+}
+
+fn no_early_drop(results: &Results) -> Finding {
+    let sum =
+        |value: &str| results.of(FIGURE_5).filter_map(|point| point.mean(value)).map(|mean| mean.mean).sum::<f64>();
+    let least =
+        results.of(FIGURE_5).filter_map(|point| point.mean(OVERFLOW)).map(|mean| mean.mean).fold(f64::MAX, f64::min);
+    Finding {
+        figure: FIGURE_5,
+        what: "packets dropped early".to_owned(),
+        paper: "0".to_owned(),
+        ours: format!("{}", sum(EARLY)),
+        difference: None,
+        why: format!("the full queue dropped {least:.0} or more in a run, for each algorithm"),
+    }
+}
+
+/// The goodput of a point, in percent of what fits the link: 1448 of 1500 bytes.
+fn share(point: Option<&Point>) -> f64 {
+    100.0 * mean(point, GOODPUT) / (point.map_or(f64::NAN, |point| point.number(LINK)) * 1448.0 / 1500.0)
+}
+
+/// With the most flows.
+fn many_flows(results: &Results, form: Form) -> Vec<Finding> {
+    let last = |algorithm| of(results, FIGURE_6, algorithm).last();
+    let paper = [
+        ("close to line rate", "above 125"),
+        ("50 % with an increasing number of flows", "way below 125 most of the time"),
+        ("almost none", "way below 125 most of the time"),
+    ];
+    let mut findings = Vec::new();
+    let other = form.other();
+    let differs =
+        ["when the probability decays", "the sign of the delay's change", "that sign and what stands for a range"];
+    for (n, (algorithm, (goodput, delay))) in form.programs().into_iter().zip(paper).enumerate() {
+        let point = last(algorithm);
+        let flows = point.map_or("-", |point| point.parameter(FLOWS));
+        let name = algorithm.name();
+        findings.push(Finding {
+            figure: FIGURE_6,
+            what: format!("goodput of {name} with {flows} flows, of what fits"),
+            paper: goodput.to_owned(),
+            ours: format!("{:.0} %", share(point)),
+            difference: None,
+            why: format!("{}: {:.0} %; what differs is {}", other.name(), share(last(other.programs()[n])), differs[n]),
+        });
+        findings.push(Finding {
+            figure: FIGURE_6,
+            what: format!("median delay of {name} with {flows} flows (us)"),
+            paper: delay.to_owned(),
+            ours: point.map_or("-".to_owned(), |point| shown(point, &percentile(50), 0)),
+            difference: None,
+            why: format!(
+                "mean {:.0}, 95th percentile {:.0}; {}: median {:.0}",
+                mean(point, DELAY),
+                mean(point, &percentile(95)),
+                other.name(),
+                mean(last(other.programs()[n]), &percentile(50))
+            ),
+        });
+    }
+    findings
+}
+
+/// Against the three, at the most flows.
+fn references(results: &Results) -> Finding {
+    let last = |algorithm| of(results, FIGURE_6, algorithm).last();
+    let told = |algorithm: Algorithm| {
+        let point = last(algorithm);
+        format!("{:.0} % at {:.0} us", share(point), mean(point, &percentile(50)))
+    };
+    let of_all = |algorithms: &[Algorithm]| algorithms.iter().copied().map(told).collect::<Vec<_>>().join(", ");
+    Finding {
+        figure: FIGURE_6,
+        what: format!(
+            "goodput and median delay of both references with {} flows",
+            last(Algorithm::Rfc).map_or("-", |point| point.parameter(FLOWS))
+        ),
+        paper: "more reasonable than all three".to_owned(),
+        ours: of_all(&[Algorithm::Rfc, Algorithm::Ns3]),
+        difference: None,
+        why: format!(
+            "PIE_CP, PIE_DP, PIE_TABLE as published: {}; as stated: {}",
+            of_all(&Form::Published.programs()),
+            of_all(&Form::Stated.programs())
+        ),
+    }
+}
+
+fn table_5(results: &Results) -> Table {
+    let row = |point: &Point| {
+        let who = match point.parameter(CHANGED) {
+            "" => point.parameter(WHO).to_owned(),
+            changed => format!("{}, {changed}", point.parameter(WHO)),
+        };
+        vec![who, shown(point, RISE, 3), shown(point, FALL, 3)]
+    };
+    Table {
+        title: "Figure 5: times in which the probability rises to 1 and falls to 0 (-: it does not)".to_owned(),
+        columns: [WHO, RISE, FALL].map(str::to_owned).into(),
+        rows: results.of(FIGURE_5).chain(results.of(CAUSES_5)).map(row).collect(),
+    }
+}
+
+fn table_6(results: &Results, figure: &'static str, varied: &'static str, title: &str) -> Table {
+    let row = |point: &Point| {
+        let own = [WHO, varied].map(|name| point.parameter(name).to_owned());
+        let delays = PERCENTS.map(|percent| format!("{:.0}", mean(Some(point), &percentile(percent))));
+        let measured = [shown(point, GOODPUT, 3), shown(point, DELAY, 1)];
+        let timeouts = format!("{:.0}", mean(Some(point), TIMEOUTS));
+        own.into_iter().chain(measured).chain(delays).chain([timeouts]).collect()
+    };
+    let columns = [WHO, varied, GOODPUT, DELAY].map(str::to_owned).into_iter();
+    let percents = PERCENTS.map(|percent| format!("p{percent}"));
+    Table {
+        title: format!("{title}: goodput, the delay with percentiles in us, and timeouts in a run"),
+        columns: columns.chain(percents).chain([TIMEOUTS.to_owned()]).collect(),
+        rows: results.of(figure).map(row).collect(),
+    }
+}
