@@ -30,11 +30,8 @@ use tell::Told;
 /// # Errors
 /// If a cell cannot be run, or what came of it cannot be written.
 pub fn run(args: &Experiment) -> Result<Outcome> {
-    let study: &dyn Study = match args.paper {
-        Paper::Abc => &abc::Abc,
-        Paper::EgressPi => &egress_pi::EgressPi,
-        Paper::PieTofino => &pie_tofino::PieTofino,
-    };
+    let study = study(args)?;
+    let study = study.as_ref();
     let folder = args.out.join(study.name());
     let store = Store::create(&folder.join("cells"))?;
     let results = measure(study, args, &store)?;
@@ -42,6 +39,14 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
     tell::write(&folder, &told, &results)?;
     tell::print(study, &folder, &told)?;
     Ok(Outcome::Whole)
+}
+
+fn study(args: &Experiment) -> Result<Box<dyn Study>> {
+    Ok(match args.paper {
+        Paper::Abc => Box::new(abc::Abc),
+        Paper::EgressPi => Box::new(egress_pi::EgressPi),
+        Paper::PieTofino => Box::new(pie_tofino::PieTofino),
+    })
 }
 
 /// A paper's experiments.
@@ -135,4 +140,33 @@ fn measure(study: &dyn Study, args: &Experiment, store: &Store) -> Result<Result
         note(&format!("{earlier} of {} simulations were there already", cells.len()));
     }
     Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Parser, ValueEnum};
+    use std::collections::BTreeSet;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Experiment,
+    }
+
+    /// A mistake in one would be found only when its turn comes.
+    #[test]
+    fn all_cells_are_scenarios_and_differ() {
+        for paper in Paper::value_variants() {
+            let name = paper.to_possible_value().unwrap();
+            let study = study(&Line::parse_from(["experiment", name.get_name()]).args).unwrap();
+            for cells in [study.cells(true), study.cells(false)] {
+                let mut seen = BTreeSet::new();
+                for cell in cells {
+                    cell.parsed().unwrap_or_else(|why| panic!("{}, {}: {why:?}", study.name(), cell.name()));
+                    assert!(seen.insert(cell.name()), "{}", cell.name());
+                }
+            }
+        }
+    }
 }

@@ -75,7 +75,7 @@ const KINDS: [Kind; 17] = [
         settings: &["125us"],
         what: "gains of table II, target",
         lines: "[link.discipline.pie]\ntarget = \"{}\"\nupdate = \"117us\"\nalpha = 0.1172\nbeta = 157.44\nderandomise = false\n\
-                burst = \"none\"\nmark-below = 1.0\n",
+                burst = \"off\"\nmark-below = 1.0\n",
     },
     Kind {
         name: "PIE",
@@ -83,7 +83,7 @@ const KINDS: [Kind; 17] = [
         settings: &["125us"],
         what: "a fifth of its beta, target",
         lines: "[link.discipline.pie]\ntarget = \"{}\"\nupdate = \"117us\"\nalpha = 0.1172\nbeta = 30.0\nderandomise = false\n\
-                burst = \"none\"\nmark-below = 1.0\n",
+                burst = \"off\"\nmark-below = 1.0\n",
     },
     Kind {
         name: "PI2",
