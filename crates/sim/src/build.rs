@@ -10,7 +10,7 @@ use crate::trace::RateTrace;
 use crate::traffic::{Datagram, DatagramParams};
 use crate::workload::{
     Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random,
-    Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
+    Sizes, Spacing, Span, Trains, UdpParams, UdpSource, Workload, WorkloadParams,
 };
 use crate::{Speedup, seed};
 use queuescope_queue::{AckWindowParams, Contract, DisciplineParams, Host, Others, PipelineParams, Port, PortRole};
@@ -377,6 +377,23 @@ fn add_workload(
             }
             return Ok("udp".to_owned());
         }
+        scenario::Arrivals::Datagrams(datagrams) => {
+            let slowest = slowest(scenario, network, load);
+            let params = datagrams_of(datagrams, slowest, hosts.len())?;
+            let pace = datagrams.pace.unwrap_or(scenario.access.rate);
+            // Flows of a pair have a port each, as far as there are ports, and as numbers of flows go.
+            let flows = PORTS.min(FLOWS / hosts.len().max(1) as u32).max(1);
+            for (n, (from, to)) in (0..).zip(hosts) {
+                let pairs = Pairs::Fixed { from: from.0 as usize, to: to.0 as usize };
+                let params = WorkloadParams { pairs, start: load.start, until: load.stop, ..params.clone() };
+                let starts = Workload::new(&params, seed::derive(seed, n))?;
+                let sent = Trains::new(starts, datagrams.packet, pace);
+                let sent = sent.map(move |it| Datagram { flow: it.flow % flows, ..it });
+                let params = DatagramParams { group, class, flows, ..DatagramParams::new(*from, *to) };
+                simulation.add_datagrams(params, sent)?;
+            }
+            return Ok("udp".to_owned());
+        }
         scenario::Arrivals::Capture(capture) => {
             let packets = files.captures.get(&capture.file);
             let packets = packets.ok_or_else(|| BuildError::NoFile { path: capture.file.clone() })?;
@@ -416,6 +433,28 @@ fn add_capture(
     let sent = Captured::new(params, open).take_while(move |packet| packet.at < until);
     let sent = sent.map(|packet| Datagram { at: packet.at, size: packet.size, flow: packet.flow.0 });
     simulation.add_datagrams(datagrams, sent)
+}
+
+/// Ports that a host's flows have.
+const PORTS: u32 = 64_512;
+/// Numbers for the flows of a workload.
+const FLOWS: u32 = 1 << 29;
+
+/// The flows of datagrams of one of so many pairs of hosts.
+fn datagrams_of(datagrams: &scenario::Datagrams, slowest: Rate, pairs: usize) -> Result<WorkloadParams, BuildError> {
+    let sizes = sizes(&datagrams.sizes)?;
+    let rate = match datagrams.intensity {
+        scenario::Intensity::Load(share) => share * slowest.bits_per_second() as f64 / (8.0 * sizes.mean()),
+        scenario::Intensity::Rate(rate) => rate.0,
+    } / pairs.max(1) as f64;
+    let span = |time| if datagrams.random { Span::Exponential(time) } else { Span::Fixed(time) };
+    let arrivals = if datagrams.off > Nanos::ZERO {
+        let periods = OnOff { on: span(datagrams.on), off: span(datagrams.off) };
+        Arrivals::Bursts { rate: rate / periods.share(), periods }
+    } else {
+        Arrivals::Poisson { rate }
+    };
+    Ok(WorkloadParams::new(arrivals, Some(sizes), Pairs::Fixed { from: 0, to: 1 }))
 }
 
 /// The slowest link of the network on a workload's way.

@@ -104,6 +104,25 @@ impl Empirical {
         self
     }
 
+    /// Those of the sizes that are no larger than so many bytes.
+    ///
+    /// # Errors
+    /// If there are none, or all are below a byte.
+    pub fn at_most(&self, bytes: f64) -> Result<Self, SizesError> {
+        let share = self.cumulative(bytes);
+        let kept = self.points.iter().take_while(|(size, _)| *size < bytes);
+        let mut points: Vec<_> = kept.map(|(size, below)| (*size, below / share)).collect();
+        // Where nothing lies between points, the last that is kept is the largest.
+        let largest = if self.interpolation == Interpolation::Step { self.quantile(share) } else { bytes };
+        points.push((largest.min(self.quantile(1.0)), 1.0));
+        Self::new(&points, self.interpolation)
+    }
+
+    /// The points: bytes, and the share of flows at or below it.
+    pub fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+
     /// The mean, in bytes: exact for what is taken to lie between the points.
     pub fn mean(&self) -> f64 {
         let (first, share) = self.points[0];
