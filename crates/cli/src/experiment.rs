@@ -4,6 +4,8 @@
 //! program's version, so that a run that was stopped goes on, and one that is repeated reads what is there.
 
 mod abc;
+mod conquest;
+mod panels;
 mod pie_tofino;
 mod plot;
 mod results;
@@ -16,7 +18,7 @@ use crate::sweep::cell::simulate;
 use crate::sweep::key::{key, sum};
 use crate::sweep::store::{About, Found, Store};
 use crate::sweep::{note, threads, work};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use queuescope_report::model::Sim;
 use queuescope_scenario::Scenario;
 use queuescope_sim::Files;
@@ -29,10 +31,15 @@ use tell::Told;
 /// # Errors
 /// If a cell cannot be run, or what came of it cannot be written.
 pub fn run(args: &Experiment) -> Result<Outcome> {
-    let study: &dyn Study = match args.paper {
-        Paper::Abc => &abc::Abc,
-        Paper::PieTofino => &pie_tofino::PieTofino,
+    if args.capture.is_some() && args.paper != Paper::Conquest {
+        bail!("--capture is for conquest: the other papers' experiments have traffic of their own");
+    }
+    let study: Box<dyn Study> = match args.paper {
+        Paper::Abc => Box::new(abc::Abc),
+        Paper::Conquest => Box::new(conquest::ConQuest::new(args)?),
+        Paper::PieTofino => Box::new(pie_tofino::PieTofino),
     };
+    let study = study.as_ref();
     let folder = args.out.join(study.name());
     let store = Store::create(&folder.join("cells"))?;
     let results = measure(study, args, &store)?;

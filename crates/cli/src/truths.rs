@@ -28,6 +28,8 @@ pub struct Left {
     pub flows: u64,
     /// Bytes on the link.
     pub bytes: u64,
+    /// Of the link.
+    pub rate: Rate,
     /// From the first packet to the last, or the time that was simulated.
     pub time: Nanos,
 }
@@ -49,7 +51,7 @@ pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
     if let Some(damage) = damage {
         return Err(anyhow!(damage).context(format!("{} is damaged", file.display())));
     }
-    Ok(recorder.left(last.saturating_sub(first)))
+    Ok(recorder.left(rate, last.saturating_sub(first)))
 }
 
 /// Simulates a scenario, and records what leaves the first link that it watches.
@@ -64,7 +66,8 @@ pub fn of_scenario(scenario: &Scenario) -> Result<Left> {
     if simulation.is_full() {
         bail!("{}", too_many_packets(&simulation));
     }
-    Ok(recorder.left(scenario.duration))
+    let rate = simulation.topology().link(link).rate.mean();
+    Ok(recorder.left(rate, scenario.duration))
 }
 
 struct Recorder {
@@ -87,8 +90,8 @@ impl Recorder {
         self.truths.departed(self.flows.level(0).digest(departure.packet.flow), departure);
     }
 
-    fn left(self, time: Nanos) -> Left {
-        Left { flows: self.flows.len() as u64, truths: self.truths, bytes: self.bytes, time }
+    fn left(self, rate: Rate, time: Nanos) -> Left {
+        Left { flows: self.flows.len() as u64, truths: self.truths, bytes: self.bytes, rate, time }
     }
 }
 

@@ -81,7 +81,7 @@ impl Study for PieTofino {
             lines: Algorithm::ALL.map(|it| line(it.name(), of(results, FIGURE_6, it), (FLOWS, value))).into(),
         });
         let findings = [rises_and_falls(results), many_flows(results)].concat();
-        Told { plots: plots.into(), findings, tables: vec![table_5(results), table_6(results)] }
+        Told { plots: plots.into(), findings, tables: vec![table_5(results), table_6(results)], ..Told::default() }
     }
 }
 
