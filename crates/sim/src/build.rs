@@ -526,6 +526,41 @@ mod tests {
         assert_eq!(queues, [(0, 0.0), (1, 1.0)]);
     }
 
+    /// Every flow of datagrams has a five-tuple of its own, they come in bursts, and their bytes are the load.
+    #[test]
+    fn flows_of_datagrams_are_the_load() {
+        #[derive(Default)]
+        struct Seen {
+            flows: BTreeSet<u16>,
+            bytes: u64,
+            packets: u64,
+        }
+        impl crate::Observer for Seen {
+            fn departed(&mut self, link: LinkId, departure: &queuescope_wire::Departure, packet: &crate::OnItsWay) {
+                if link.0 == 0 {
+                    self.flows.insert(packet.key().src_port);
+                    (self.bytes, self.packets) = (self.bytes + departure.packet.size.0, self.packets + 1);
+                    assert!(departure.enqueued.0 % 10_000_000 < 2_100_000, "in bursts only");
+                }
+            }
+        }
+        let text = r#"
+            duration = "10s"
+            link = { rate = "100mbps", limit = "none" }
+            [[workloads]]
+            hosts = 1
+            datagrams = { load = 0.2, sizes = "1000B", on = "2ms", off = "8ms" }
+        "#;
+        let Built { mut simulation, groups, .. } =
+            build(&Scenario::parse("test", text, &[]).unwrap(), &Files::default()).unwrap();
+        assert_eq!(groups[0].transport, "udp");
+        let mut seen = Seen::default();
+        simulation.run_until(Nanos(10_000_000_000), &mut seen);
+        // 25 000 flows of 1000 bytes and a header: five standard deviations.
+        assert!((seen.packets as f64 - 25_000.0).abs() < 5.0 * 25_000f64.sqrt(), "{}", seen.packets);
+        assert_eq!((seen.bytes, seen.flows.len() as u64), (1_028 * seen.packets, seen.packets));
+    }
+
     /// By straight lines between the points, as they were published with them.
     #[test]
     fn every_name_of_sizes_is_known() {

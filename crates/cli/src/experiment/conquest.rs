@@ -70,11 +70,14 @@ const GRID: &str = "figures-6-7-8-15b";
 const FIGURE_9: &str = "figure-9";
 const FIGURE_15A: &str = "figure-15a";
 const READINGS: &str = "readings";
+/// The readings with four snapshots, where flows of bursts send slower or faster.
+const PACES: &str = "readings-by-pace";
 
 /// Parameters.
 const H: &str = "h";
 const C: &str = "C";
 const ALPHA: &str = "alpha (%)";
+const PACE: &str = "pace (Gb/s)";
 /// The threshold from which on a flow is reported, as a multiple of alpha.
 const THRESHOLD: &str = "threshold / alpha";
 /// In place of a number of columns: no flow shares a counter.
@@ -102,7 +105,7 @@ impl Grid {
         if small {
             return Self {
                 seeds: 2,
-                milliseconds: 600,
+                milliseconds: 400,
                 snapshots: &[4, 8, 16],
                 columns: &[4, 16, 64],
                 alphas: &[1.0, 10.0],
@@ -112,9 +115,9 @@ impl Grid {
         }
         Self {
             seeds: 10,
-            milliseconds: 15_000,
+            milliseconds: 12_500,
             snapshots: &[2, 4, 8, 16, 32],
-            columns: &[4, 8, 12, 16, 24, 32, 64, 128, 2048],
+            columns: &[4, 8, 12, 16, 24, 32, 64, 128, 1638],
             alphas: &[0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
             thresholds: &[0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 4.0],
             scatter: [&[2, 4, 16], &[4, 16, 64]],
@@ -126,12 +129,13 @@ impl ConQuest {
     /// All cells of a seed.
     fn of_seed(&self, grid: &Grid, seed: u64) -> Vec<Cell> {
         let base = self.traffic.text(seed, grid.milliseconds);
-        let cell = |figure, parameters: Vec<(&'static str, String)>| {
+        let on = |base: &str, figure, parameters: Vec<(&'static str, String)>| {
             let named: Vec<_> = parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             let sketch = format!("{figure}, {}, hashes of seed {seed}", named.join(", "));
             let scenario = format!("{base}{}{sketch}\n", traffic::SKETCH);
             Cell { figure, parameters, seed, scenario }
         };
+        let cell = |figure, parameters| on(&base, figure, parameters);
         let mut cells = vec![cell(WORKLOAD, vec![("traffic", self.traffic.name().to_owned())])];
         for h in grid.snapshots {
             cells.push(cell(READINGS, vec![(H, h.to_string())]));
@@ -148,6 +152,10 @@ impl ConQuest {
         for h in snapshots.iter().filter(|_| seed == 1) {
             let panel = |columns: &u32| cell(FIGURE_15A, vec![(H, h.to_string()), (C, columns.to_string())]);
             cells.extend(columns.iter().map(panel));
+        }
+        for pace in self.traffic.paces() {
+            let base = self.traffic.text_at(seed, grid.milliseconds, *pace);
+            cells.push(on(&base, PACES, vec![(PACE, pace.to_string())]));
         }
         cells
     }

@@ -41,7 +41,7 @@ pub struct Sheet {
 }
 
 /// Figures of our own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Table {
     /// What it shows, in a sentence.
     pub title: String,

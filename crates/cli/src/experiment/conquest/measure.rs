@@ -2,7 +2,7 @@
 
 use super::traffic::Traffic;
 use super::{
-    ALPHA, ALPHA_PAPER, C, FIGURE_9, FIGURE_15A, GRID, H, IDEAL, READINGS, ROWS, THRESHOLD, readings, scatter,
+    ALPHA, ALPHA_PAPER, C, FIGURE_9, FIGURE_15A, GRID, H, IDEAL, PACES, READINGS, ROWS, THRESHOLD, readings, scatter,
 };
 use crate::experiment::Cell;
 use crate::experiment::results::Values;
@@ -42,6 +42,7 @@ pub fn measure(traffic: &Traffic, cell: &Cell) -> Result<Values> {
             Ok(scatter::measure(truths, tau(truths), &mut ConQuest::new(params)?))
         }
         READINGS => readings::measure(truths, tau(truths), &sketch(number(cell, H)?, 1)),
+        PACES => readings::measure(truths, tau(truths), &sketch(4, 1)),
         _ => Ok(workload(&left)),
     }
 }

@@ -7,7 +7,7 @@ use super::ALPHA_PAPER;
 use super::measure::{MEAN_ERROR, MEDIAN_ERROR, PRECISION, RECALL, median};
 use crate::experiment::results::Values;
 use anyhow::Result;
-use queuescope_meter::{Score, Truth, Truths};
+use queuescope_meter::{Score, Truths};
 use queuescope_sketch::{ConQuestParams, Estimator, Ideal, Snapshots};
 use queuescope_wire::Nanos;
 use std::ops::RangeInclusive;
@@ -22,22 +22,47 @@ struct Asked {
 /// The ages of the windows that are added up; the current one has age 0.
 type Reading = fn(&Asked) -> RangeInclusive<u64>;
 
-/// By name.
-const ALL: [(&str, Reading); 6] = [
-    ("inner (section 3.3)", |it| 1..=it.current() - it.from.div_ceil(it.window).min(it.current())),
-    ("inner, at least one window", |it| 1..=(it.current() - it.from.div_ceil(it.window).min(it.current())).max(1)),
-    ("touched, without the current window", |it| 1..=it.current() - it.from / it.window),
-    ("touched, with the current window", |it| 0..=it.current() - it.from / it.window),
-    ("both ends to the nearest", |it| {
-        let half = it.window / 2;
-        let (first, end) = ((it.from + half) / it.window, (it.to + half) / it.window);
-        it.current() + 1 - end..=it.current().saturating_sub(first)
-    }),
-    ("as many whole windows as the wait has, rounded up", |it| 1..=(it.to - it.from).div_ceil(it.window)),
+/// By name; and whether the sum is a share of what those windows hold of all flows, and not of the queue.
+const ALL: [(&str, Reading, bool); 9] = [
+    ("inner (section 3.3)", inner, false),
+    ("inner, at least one window", at_least_one, false),
+    ("touched, without the current window", past, false),
+    ("touched, with the current window", |it| 0..=it.current() - it.from / it.window, false),
+    ("both ends to the nearest", nearest, false),
+    ("as many whole windows as the wait has, rounded up", |it| 1..=(it.to - it.from).div_ceil(it.window), false),
+    ("inner, of what its windows hold", inner, true),
+    ("inner, at least one window, of what they hold", at_least_one, true),
+    ("touched, without the current window, of what they hold", past, true),
 ];
 
 /// The names of the readings.
-pub const NAMES: [&str; 6] = [ALL[0].0, ALL[1].0, ALL[2].0, ALL[3].0, ALL[4].0, ALL[5].0];
+pub const NAMES: [&str; 9] = {
+    let mut names = [""; 9];
+    let mut number = 0;
+    while number < names.len() {
+        names[number] = ALL[number].0;
+        number += 1;
+    }
+    names
+};
+
+fn inner(it: &Asked) -> RangeInclusive<u64> {
+    1..=it.current() - it.from.div_ceil(it.window).min(it.current())
+}
+
+fn at_least_one(it: &Asked) -> RangeInclusive<u64> {
+    1..=(*inner(it).end()).max(1)
+}
+
+fn past(it: &Asked) -> RangeInclusive<u64> {
+    1..=it.current() - it.from / it.window
+}
+
+fn nearest(it: &Asked) -> RangeInclusive<u64> {
+    let half = it.window / 2;
+    let (first, end) = ((it.from + half) / it.window, (it.to + half) / it.window);
+    it.current() + 1 - end..=it.current().saturating_sub(first)
+}
 
 /// Recall of the first reading among packets that waited less than two windows, and among the others.
 pub const SHORT_RECALL: &str = "inner recall, waits below 2 windows (%)";
@@ -58,7 +83,8 @@ impl Asked {
 /// # Errors
 /// If there are no such windows.
 pub fn measure(truths: &Truths, tau: Nanos, params: &ConQuestParams) -> Result<Values> {
-    let mut ideal = Ideal::new(params)?;
+    // Beside each flow, all of them as one.
+    let (mut ideal, mut all) = (Ideal::new(params)?, Ideal::new(params)?);
     let fresh = || Score::new(Estimator::Inner, ALPHA_PAPER);
     let (mut scores, mut errors) = (ALL.map(|_| fresh()), ALL.map(|_| Vec::new()));
     let (mut short, mut long) = (fresh(), fresh());
@@ -66,9 +92,16 @@ pub fn measure(truths: &Truths, tau: Nanos, params: &ConQuestParams) -> Result<V
         if truth.wait() >= tau {
             // Begins the packet's window.
             let inner = ideal.estimate(truth.digest, truth.from, truth.to, Estimator::Inner);
-            let counts = ideal.counts(truth.digest);
-            for (((_, reading), score), errors) in ALL.iter().zip(&mut scores).zip(&mut errors) {
-                let said = add_up(truth, &counts, params.window, *reading);
+            all.estimate(0, truth.from, truth.to, Estimator::Inner);
+            let (counts, totals) = (ideal.counts(truth.digest), all.counts(0));
+            for (((_, reading, of_windows), score), errors) in ALL.iter().zip(&mut scores).zip(&mut errors) {
+                let ages = reading(&Asked { from: truth.from.0, to: truth.to.0, window: params.window.0 });
+                let mut said = add_up(&counts, &ages);
+                if *of_windows {
+                    // The share is the same of the queue.
+                    let total = u128::from(add_up(&totals, &ages)).max(1);
+                    said = (u128::from(said) * u128::from(truth.part.total) / total) as u64;
+                }
                 score.judge(truth.part, said);
                 errors.push(said.abs_diff(truth.part.own));
             }
@@ -76,9 +109,10 @@ pub fn measure(truths: &Truths, tau: Nanos, params: &ConQuestParams) -> Result<V
             if truth.wait() < two { &mut short } else { &mut long }.judge(truth.part, inner);
         }
         ideal.record(truth.digest, truth.size, truth.to);
+        all.record(0, truth.size, truth.to);
     }
     let mut values = Values::new();
-    for (((name, _), score), mut errors) in ALL.iter().zip(scores).zip(errors) {
+    for (((name, ..), score), mut errors) in ALL.iter().zip(scores).zip(errors) {
         let measured = [
             (PRECISION, score.precision().map(|share| 100.0 * share)),
             (RECALL, score.recall().map(|share| 100.0 * share)),
@@ -97,9 +131,8 @@ pub fn measure(truths: &Truths, tau: Nanos, params: &ConQuestParams) -> Result<V
     Ok(values)
 }
 
-/// What a reading makes of what the windows hold of a packet's flow, from the current one back.
-fn add_up(truth: &Truth, counts: &[u32], window: Nanos, reading: Reading) -> u64 {
-    let ages = reading(&Asked { from: truth.from.0, to: truth.to.0, window: window.0 });
+/// What windows of these ages hold, of counts from the current one back.
+fn add_up(counts: &[u32], ages: &RangeInclusive<u64>) -> u64 {
     counts.iter().zip(0..).filter(|(_, age)| ages.contains(age)).map(|(count, _)| u64::from(*count)).sum()
 }
 
@@ -110,7 +143,7 @@ mod tests {
     /// The paper's example of section 3.3: windows of 3, a packet that came at 2 and leaves at 8.
     #[test]
     fn readings_of_the_papers_example() {
-        let ages = |(from, to)| ALL.map(|(_, reading)| reading(&Asked { from, to, window: 3 }));
+        let ages = |(from, to)| [0, 1, 2, 3, 4, 5].map(|n| ALL[n].1(&Asked { from, to, window: 3 }));
         assert_eq!(ages((2, 8)), [1..=1, 1..=1, 1..=2, 0..=2, 0..=1, 1..=2]);
         // Within one window, and over a border: rounding inwards leaves nothing.
         assert_eq!(ages((6, 8)), [1..=0, 1..=1, 1..=0, 0..=0, 0..=0, 1..=1]);

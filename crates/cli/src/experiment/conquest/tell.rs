@@ -5,7 +5,8 @@ use super::measure::{
     PACKETS, POSITIVES, PRECISION, RECALL, UTILISATION,
 };
 use super::{
-    ALPHA, C, FIGURE_9, FIGURE_15A, GRID, H, IDEAL, READINGS, THRESHOLD, WORKLOAD, findings, readings, scatter,
+    ALPHA, C, FIGURE_9, FIGURE_15A, GRID, H, IDEAL, PACE, PACES, READINGS, THRESHOLD, WORKLOAD, findings, readings,
+    scatter,
 };
 use crate::experiment::plot::{Axis, Line, Plot, line};
 use crate::experiment::results::{Point, Results};
@@ -25,7 +26,7 @@ pub fn tell(is_the_papers: bool, results: &Results) -> Told {
             .filter(|plot| plot.lines.iter().any(|line| !line.points.is_empty()))
             .collect(),
         findings,
-        tables: vec![told.traffic(is_the_papers), told.at_four(), told.readings()],
+        tables: [vec![told.traffic(is_the_papers), told.at_four(), told.readings()], told.paces()].concat(),
         panels: scatter::panels(results),
         sheets: if has_scatter { vec![scatter::sheet(results)] } else { Vec::new() },
     }
@@ -255,6 +256,30 @@ impl<'a> Grid<'a> {
             columns: ["windows", H, PRECISION, RECALL, MEAN_ERROR, MEDIAN_ERROR].map(str::to_owned).to_vec(),
             rows,
         }
+    }
+
+    /// How the readings' recall depends on how fast flows send, if that was varied.
+    fn paces(&self) -> Vec<Table> {
+        let usual = self.results.of(READINGS).find(|point| point.number(H) == 4.0);
+        let points: Vec<_> = self.results.of(PACES).collect();
+        if points.is_empty() {
+            return Vec::new();
+        }
+        let row = |name: &&str| {
+            let shown = |point: Option<&Point>| {
+                let mean = point.and_then(|point| point.mean(&format!("{name}: {RECALL}")));
+                mean.map_or("-".to_owned(), |mean| format!("{:.1}", mean.mean))
+            };
+            let varied = points.iter().map(|point| shown(Some(*point)));
+            [(*name).to_owned(), shown(usual)].into_iter().chain(varied).collect()
+        };
+        let varied = points.iter().map(|point| format!("{} Gb/s", point.parameter(PACE)));
+        vec![Table {
+            title: "Recall with four snapshots, without collisions, as flows of bursts send slower or faster (%)"
+                .to_owned(),
+            columns: ["windows".to_owned(), "as above".to_owned()].into_iter().chain(varied).collect(),
+            rows: readings::NAMES.iter().map(row).collect(),
+        }]
     }
 
     /// The lowest precision and recall over all alphas at h = 4 and C = 8, reporting from alpha on; or, if `best`, from the

@@ -3,8 +3,9 @@
 //! The paper replays UNI1 (Benson et al., IMC 2010) fifty times faster, so that nothing heeds the queue, and tells of it:
 //! 7.5 % of 10 Gb/s on average, bursts that queue up to 8 MB, 63.6 flows in the queue when it is congested, of which 3.7 are
 //! a hundredth of it or more. The workload has two parts, both of data-mining sizes (VL2), which are as UNI1's: four flows
-//! of five are below 10 kB. One comes in bursts that are on and off, with flows of up to 2 MB, which make the queue; the other
-//! always, with the small flows that stand in it.
+//! of five are below 10 kB. One comes in bursts that are on and off, with flows of up to 8 MB at 6 Gb/s each, which make the
+//! queue; the other always, with the small flows that stand in it. How often they come, how large and how fast they are at
+//! most and how long bursts are was chosen by trying, until about what the paper states of its trace came out.
 
 use crate::args::Experiment;
 use crate::sweep::key::{hex, sum_of};
@@ -67,7 +68,17 @@ impl Traffic {
 
     /// All that it depends on: a scenario, or of a capture comments.
     pub fn text(&self, seed: u64, milliseconds: u64) -> String {
-        self.capture.as_ref().map_or_else(|| scenario(seed, milliseconds), Capture::text)
+        self.text_at(seed, milliseconds, PACE)
+    }
+
+    /// The same where flows of bursts send at so many Gb/s.
+    pub fn text_at(&self, seed: u64, milliseconds: u64, pace: u32) -> String {
+        self.capture.as_ref().map_or_else(|| scenario(seed, milliseconds, pace), Capture::text)
+    }
+
+    /// Other paces, of the workload.
+    pub fn paces(&self) -> &'static [u32] {
+        if self.is_the_papers() { &[2, 25] } else { &[] }
     }
 
     /// What left the queue, of the traffic with which a cell's text begins.
@@ -126,32 +137,35 @@ impl Capture {
     }
 }
 
-/// The workload: two kinds of flows, both from one sender over 25 Gb/s to a link of 10 Gb/s.
-fn scenario(seed: u64, milliseconds: u64) -> String {
+/// The workload: two kinds of flows, from hosts with links of 100 Gb/s to a link of 10 Gb/s.
+fn scenario(seed: u64, milliseconds: u64, pace: u32) -> String {
     let mut text = format!(
         "# Traffic like the trace of ConQuest's section 5.1.\nseed = {seed}\nduration = \"{milliseconds}ms\"\n\n[access]\n\
-         rate = \"25gbps\"\n\n[link]\nrate = \"10gbps\"\ndelay = \"0s\"\nlimit = \"none\"\n"
+         rate = \"100gbps\"\n\n[link]\nrate = \"10gbps\"\ndelay = \"0s\"\nlimit = \"none\"\n"
     );
-    for (name, load, largest, more) in [
-        ("bursts", BURST_LOAD, LARGEST_BURST, "on = \"1500us\"\noff = \"40ms\"\nrandom = true\n"),
-        ("mice", MICE_LOAD, LARGEST_MOUSE, ""),
-    ] {
+    let bursts = format!("pace = \"{pace}gbps\"\non = \"1200us\"\noff = \"32ms\"\nrandom = true\n");
+    // One host has too few ports for all small flows.
+    for (name, hosts, load, largest, more) in
+        [("bursts", 1, BURST_LOAD, LARGEST_BURST, bursts.as_str()), ("mice", 12, MICE_LOAD, LARGEST_MOUSE, "")]
+    {
         // Writing to a string does not fail.
         _ = write!(
             text,
-            "\n[[workloads]]\nname = \"{name}\"\nhosts = 1\n[workloads.datagrams]\nload = {load:?}\n{more}sizes = {}\n",
+            "\n[[workloads]]\nname = \"{name}\"\nhosts = {hosts}\n[workloads.datagrams]\nload = {load:?}\n{more}sizes = {}\n",
             sizes(largest)
         );
     }
     text
 }
 
+/// How fast flows of bursts send, in Gb/s.
+const PACE: u32 = 6;
 /// Shares of the link, without headers: 7.5 % with them.
-const BURST_LOAD: f64 = 0.04;
-const MICE_LOAD: f64 = 0.032;
-/// The largest flows, in bytes: a quarter of the paper's longest queue; and a small part of a hundredth of a usual one.
-const LARGEST_BURST: f64 = 2e6;
-const LARGEST_MOUSE: f64 = 5e3;
+const BURST_LOAD: f64 = 0.039;
+const MICE_LOAD: f64 = 0.0345;
+/// The largest flows, in bytes: the paper's longest queue; and a sixth of a hundredth of a usual one.
+const LARGEST_BURST: f64 = 8e6;
+const LARGEST_MOUSE: f64 = 4.2e3;
 
 /// Data-mining sizes that are no larger, as a scenario has them.
 fn sizes(largest: f64) -> String {
@@ -167,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_workload_is_a_scenario() {
-        let scenario = Scenario::parse("test", &scenario(3, 100), &[]).unwrap();
+        let scenario = Scenario::parse("test", &scenario(3, 100, PACE), &[]).unwrap();
         assert_eq!((scenario.seed, scenario.workloads.len()), (3, 2));
         assert!(sizes(5e3).starts_with("[[\"0B\", 0.0], [\"180B\", 0.1"), "{}", sizes(5e3));
         assert!(sizes(5e3).ends_with("[\"5000B\", 1.0]]"), "{}", sizes(5e3));
