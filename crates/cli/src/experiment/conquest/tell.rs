@@ -178,7 +178,7 @@ impl<'a> Grid<'a> {
         let columns = self.columns();
         let ends = columns.first().into_iter().chain(columns.last()).map(|columns| f64::from(*columns));
         let mean = self.point(h, None).and_then(|point| point.mean(value));
-        Line { name, points: mean.map_or_else(Vec::new, |mean| ends.map(|at| (at, mean.clone())).collect()) }
+        Line { name, points: mean.map_or_else(Vec::new, |mean| ends.map(|at| (at, mean)).collect()) }
     }
 
     /// What passes the queue, beside what the paper says of its trace.

@@ -13,7 +13,7 @@ use crate::truths::{Left, of_capture, of_scenario};
 use anyhow::{Context, Result, bail};
 use queuescope_scenario::Scenario;
 use queuescope_sim::Speedup;
-use queuescope_sim::workload::Sizes;
+use queuescope_sim::workload::{Empirical, Sizes};
 use queuescope_wire::Rate;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -170,7 +170,7 @@ const LARGEST_MOUSE: f64 = 4.2e3;
 /// Data-mining sizes that are no larger, as a scenario has them.
 fn sizes(largest: f64) -> String {
     let points = Sizes::named_points("data-mining").and_then(|points| points.at_most(largest).ok());
-    let points: Vec<_> = points.iter().flat_map(|points| points.points()).collect();
+    let points: Vec<_> = points.iter().flat_map(Empirical::points).collect();
     let shown = points.iter().map(|(bytes, share)| format!("[\"{bytes}B\", {share:?}]"));
     format!("[{}]", shown.collect::<Vec<_>>().join(", "))
 }
