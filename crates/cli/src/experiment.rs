@@ -4,7 +4,9 @@
 //! program's version, so that a run that was stopped goes on, and one that is repeated reads what is there.
 
 mod abc;
+mod conquest;
 mod egress_pi;
+mod panels;
 mod pie_tofino;
 mod plot;
 mod results;
@@ -17,7 +19,7 @@ use crate::sweep::cell::{run_whole, simulate};
 use crate::sweep::key::{key, sum};
 use crate::sweep::store::{About, Found, Store};
 use crate::sweep::{note, threads, work};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use queuescope_report::model::Sim;
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, Simulation};
@@ -30,6 +32,9 @@ use tell::Told;
 /// # Errors
 /// If a cell cannot be run, or what came of it cannot be written.
 pub fn run(args: &Experiment) -> Result<Outcome> {
+    if args.capture.is_some() && args.paper != Paper::Conquest {
+        bail!("--capture is for conquest: the other experiments have traffic of their own");
+    }
     let study = study(args)?;
     let study = study.as_ref();
     let folder = args.out.join(study.name());
@@ -44,6 +49,7 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
 fn study(args: &Experiment) -> Result<Box<dyn Study>> {
     Ok(match args.paper {
         Paper::Abc => Box::new(abc::Abc),
+        Paper::Conquest => Box::new(conquest::ConQuest::new(args)?),
         Paper::EgressPi => Box::new(egress_pi::EgressPi),
         Paper::PieTofino => Box::new(pie_tofino::PieTofino),
     })

@@ -3,6 +3,7 @@
 //! - [`analysis::Analysis`] learns from departures and drops; [`findings::Findings`] makes a report of that.
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
+//! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet.
 //! - [`args`], [`analyze`], [`why`], [`tap`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
 
@@ -29,6 +30,7 @@ pub mod sim;
 pub mod source;
 mod sweep;
 pub mod tap;
+pub mod truths;
 mod views;
 pub mod why;
 mod worst;

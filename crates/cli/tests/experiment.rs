@@ -70,6 +70,89 @@ fn pie_tofino_small() {
     assert_eq!(fs::read_to_string(made.join("figure-5.csv")).unwrap(), data);
 }
 
+#[test]
+fn conquest_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let again = || printed(run("experiment conquest --small --out", &[folder.path()]), 0);
+    let first = again();
+    let made = folder.path().join("conquest");
+    golden("conquest", &fs::read_to_string(made.join("findings.md")).unwrap());
+    let plots = ["figure-6-", "figure-7-", "figure-9-", "figure-15a-", "figure-15b-"];
+    let names = plots.iter().flat_map(|plot| ["inner", "outer", "overlap"].map(|it| format!("{plot}{it}")));
+    for name in names.chain(["figure-8".to_owned()]) {
+        let plot = fs::read_to_string(made.join(format!("{name}.svg"))).unwrap();
+        assert!(plot.starts_with("<svg") && plot.contains("<circle"), "{name}");
+    }
+    let rows = |name: &str| {
+        let data = fs::read_to_string(made.join(format!("{name}.csv"))).unwrap();
+        data.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Two seeds of three numbers of snapshots, with three of columns and without collisions.
+    let grid = rows("figures-6-7-8-15b");
+    assert!(grid[0].starts_with("h,C,seed,inner mean error (kB)"), "{}", grid[0]);
+    assert_eq!(grid.len(), 1 + 2 * 3 * 4);
+    assert_eq!(rows("figure-9").len(), 1 + 2 * 2 * 3);
+    let scatter = rows("figure-15a");
+    assert_eq!(scatter[0], "h,C,packet,true size (kB),inner (kB),outer (kB),overlap (kB)");
+    assert!(scatter.len() > 4 * 200, "{}", scatter.len());
+    assert_eq!(again(), first);
+    // The traffic beside a result can be run by itself.
+    let cells = fs::read_dir(made.join("cells")).unwrap().map(|entry| entry.unwrap().path());
+    let cell = cells.into_iter().find(|path| path.extension().is_some_and(|it| it == "toml")).unwrap();
+    printed(run("sim --explain", &[&cell]), 0);
+}
+
+#[test]
+fn conquest_on_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = file("data/demo.pcap.xz");
+    let arguments = format!("experiment conquest --small --capture {} --rate", demo.display());
+    let printed = |rate: &str| printed(run(&format!("{arguments} {rate} --out"), &[folder.path()]), 0);
+    let first = printed("20mbps");
+    let made = folder.path().join("conquest");
+    let findings = fs::read_to_string(made.join("findings.md")).unwrap();
+    golden("conquest-capture", &findings);
+    // The same that analyze says of the queue.
+    assert!(findings.contains("| longest wait (ms) | 77.59 |"), "{findings}");
+    assert!(!findings.contains("63.6"), "the paper's trace is another");
+    // Another rate is another experiment; the first is still there.
+    let cells = || fs::read_dir(made.join("cells")).unwrap().count();
+    let before = cells();
+    assert_ne!(printed("10mbps"), first);
+    assert!(cells() > before);
+    let both = cells();
+    assert_eq!(printed("20mbps"), first);
+    assert_eq!(cells(), both);
+}
+
+#[test]
+fn what_cannot_be_measured_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display();
+    let demo = file("data/demo.pcap.xz");
+    let demo = demo.display();
+    let fails = |arguments: &str, why: &str| {
+        let output = run(&format!("experiment {arguments} --small --out {out}"), &[]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
+        assert!(said.contains(why), "{arguments}: {said}");
+    };
+    fails(&format!("conquest --capture {demo}"), "--rate <RATE>");
+    fails("conquest --rate 10gbps", "--capture <FILE>");
+    fails(&format!("conquest --capture {out}/none.pcap --rate 10gbps"), "cannot read");
+    fails("conquest --capture - --rate 10gbps", "name a file, not standard input");
+    fails(&format!("abc --capture {demo} --rate 10gbps"), "--capture is for conquest");
+    fails(&format!("conquest --capture {demo} --rate 10"), "invalid value '10'");
+    fails(
+        &format!("conquest --capture {} --rate 1gbps", file("README.md").display()),
+        "is not a pcap or pcapng capture",
+    );
+    fails(
+        &format!("conquest --capture {} --rate 400gbps", file("data/formats/bigendian.pcap").display()),
+        "no packet of 2 waits, so there is no queue to measure",
+    );
+}
+
 fn golden(name: &str, text: &str) {
     let path = file(&format!("crates/cli/tests/data/experiments/{name}.md"));
     if std::env::var_os("GOLDEN").is_some_and(|value| value == "overwrite") {

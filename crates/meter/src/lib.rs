@@ -11,6 +11,7 @@
 //! - [`QueueMonitor`]: the same approximately, in a memory that is fixed, while the stream runs.
 //! - [`Ramps`]: whose rate jumped before and in a burst.
 //! - [`Score`]: precision and recall of an estimator against the exact meter.
+//! - [`Truths`]: all departures with the truth about each, to hold many sketches against.
 //! - [`MaxDelay`]: the range to ask about across traffic classes (ConQuest section 3.6).
 //! - [`DepthSeries`]: queue depth over time by flow, for a picture.
 //! - [`group()`]: the few keys that explain a burst when no single flow does.
@@ -32,6 +33,7 @@ mod score;
 mod series;
 pub mod tap;
 mod tau;
+mod truths;
 
 pub use blame::{Blame, Blamed};
 pub use bursts::{Burst, BurstTracker};
@@ -47,3 +49,4 @@ pub use recent::{History, Past, Recent};
 pub use score::Score;
 pub use series::{DepthSeries, Part, Picture};
 pub use tau::Tau;
+pub use truths::{Crowd, Truth, Truths};

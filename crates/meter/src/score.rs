@@ -10,6 +10,8 @@ pub struct Score {
     pub estimator: Estimator,
     /// A flow contributes if it is at least this share of the queue.
     pub alpha: f64,
+    /// It is reported if its estimate is at least this share: alpha, unless precision is traded for recall.
+    pub threshold: f64,
     /// Packets asked about.
     pub asked: u64,
     /// Packets of contributing flows that were reported.
@@ -24,16 +26,24 @@ pub struct Score {
 impl Score {
     /// Nothing asked yet.
     pub fn new(estimator: Estimator, alpha: f64) -> Self {
-        Self { estimator, alpha, asked: 0, true_positives: 0, false_positives: 0, false_negatives: 0, error_sum: 0 }
+        let threshold = alpha;
+        let (true_positives, false_positives, false_negatives) = (0, 0, 0);
+        Self { estimator, alpha, threshold, asked: 0, true_positives, false_positives, false_negatives, error_sum: 0 }
     }
 
-    /// The sketch said `estimate` bytes where `truth` holds. A flow is reported if its estimate is at least alpha of
-    /// the queue's length, which a switch knows.
+    /// The same, where flows are reported from another share on.
+    #[must_use]
+    pub fn reporting_from(self, threshold: f64) -> Self {
+        Self { threshold, ..self }
+    }
+
+    /// The sketch said `estimate` bytes where `truth` holds. A flow is reported if its estimate is at least the
+    /// threshold's share of the queue's length, which a switch knows.
     #[inline]
     pub fn judge(&mut self, truth: Contribution, estimate: u64) {
         self.asked += 1;
         self.error_sum += u128::from(estimate.abs_diff(truth.own));
-        let reported = Contribution { own: estimate, ..truth }.is_at_least(self.alpha);
+        let reported = Contribution { own: estimate, ..truth }.is_at_least(self.threshold);
         match (truth.is_at_least(self.alpha), reported) {
             (true, true) => self.true_positives += 1,
             (false, true) => self.false_positives += 1,
@@ -76,6 +86,15 @@ mod tests {
         assert_eq!(score.precision(), Some(2.0 / 3.0));
         assert_eq!(score.recall(), Some(2.0 / 3.0));
         assert_eq!(score.mean_error(), Some(41.0 / 5.0));
+    }
+
+    #[test]
+    fn a_lower_threshold_reports_more() {
+        let mut score = Score::new(Estimator::Outer, 0.1).reporting_from(0.05);
+        for (own, estimate) in [(10, 5), (10, 4), (9, 5), (9, 4)] {
+            score.judge(Contribution { own, total: 100 }, estimate);
+        }
+        assert_eq!((score.true_positives, score.false_positives, score.false_negatives), (1, 1, 1));
     }
 
     #[test]

@@ -151,13 +151,17 @@ fn traffic(scenario: &Scenario, network: &Network, findings: &mut Findings) {
         }
     }
     for (index, workload) in scenario.workloads.iter().enumerate() {
-        let Arrivals::Poisson(poisson) = &workload.arrivals else { continue };
+        let (key, intensity) = match &workload.arrivals {
+            Arrivals::Poisson(poisson) => ("poisson", poisson.intensity),
+            Arrivals::Datagrams(datagrams) => ("datagrams", datagrams.intensity),
+            Arrivals::Incast(_) | Arrivals::Bursts(_) | Arrivals::Capture(_) => continue,
+        };
         let route = network.route(&workload.from, &workload.to).unwrap_or_default();
         let traced = route.iter().any(|hop| matches!(network.links[hop.link].capacity, Capacity::Trace(_)));
-        let path = format!("workloads.{index}.poisson");
+        let path = format!("workloads.{index}.{key}");
         let failed = findings.has_failed(&path) || findings.has_failed(&format!("{path}.load"));
-        if traced && matches!(poisson.intensity, Intensity::Load(_)) && !failed {
-            let place = findings.place(&format!("workloads.{index}.poisson.load"));
+        if traced && matches!(intensity, Intensity::Load(_)) && !failed {
+            let place = findings.place(&format!("{path}.load"));
             findings.tell(|| {
                 Problem::new("a trace has no rate to take a share of")
                     .at(place, "")

@@ -40,4 +40,4 @@ pub use sweep::{Cell, Sweep};
 pub use topology::{Topology, Wire};
 pub use traffic::{FlowGroup, Spacing, Traffic, Udp};
 pub use value::{Buffer, BufferError, Frequency};
-pub use workload::{Arrivals, Bursts, Capture, Incast, Intensity, Poisson, Workload};
+pub use workload::{Arrivals, Bursts, Capture, Datagrams, Incast, Intensity, Poisson, Workload};

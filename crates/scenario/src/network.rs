@@ -112,6 +112,7 @@ impl Scenario {
         });
         let loads = self.workloads.iter().map(|load| match &load.arrivals {
             Arrivals::Bursts(bursts) => bursts.packet.0,
+            Arrivals::Datagrams(datagrams) => datagrams.packet.0,
             Arrivals::Capture(_) => 1514,
             Arrivals::Poisson(_) | Arrivals::Incast(_) => segment(&load.stack),
         });

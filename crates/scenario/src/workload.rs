@@ -52,6 +52,8 @@ pub enum Arrivals {
     Incast(Incast),
     /// Packets in bursts, without TCP.
     Bursts(Bursts),
+    /// Flows of datagrams, without TCP.
+    Datagrams(Datagrams),
     /// The packets of a capture.
     Capture(Capture),
 }
@@ -102,6 +104,25 @@ pub struct Bursts {
     pub random: bool,
 }
 
+/// Flows that come at random, perhaps in bursts, and send their bytes as datagrams, whatever becomes of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Datagrams {
+    /// How often they come, all pairs of hosts together, in the long run.
+    pub intensity: Intensity,
+    /// How large they are, without headers.
+    pub sizes: Sizes,
+    /// The size of an IP packet.
+    pub packet: ByteCount,
+    /// How fast each flow sends, in IP packets; as fast as the host's link, if not said.
+    pub pace: Option<Rate>,
+    /// How long flows come.
+    pub on: Nanos,
+    /// How long none comes; zero: never.
+    pub off: Nanos,
+    /// Whether these are means of exponential times, not the times themselves.
+    pub random: bool,
+}
+
 /// The packets of a capture, at the times at which they were captured; they heed no congestion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capture {
@@ -111,7 +132,7 @@ pub struct Capture {
     pub speedup: f64,
 }
 
-fields!(tables: Workload, Poisson, Incast, Bursts, Capture; choices:);
+fields!(tables: Workload, Poisson, Incast, Bursts, Datagrams, Capture; choices:);
 
 impl Workload {
     pub(crate) fn fresh_at(index: usize, setting: &Setting) -> Self {
@@ -168,23 +189,26 @@ impl Table for Workload {
 
 impl Arrivals {
     fn keys<K: Keys>(&mut self, keys: &mut K) {
-        let (mut poisson, mut incast, mut bursts, mut capture) = (None, None, None, None);
+        let (mut poisson, mut incast, mut bursts, mut datagrams, mut capture) = (None, None, None, None, None);
         // What is written; a reader finds none of them there, so that it sees what the file says.
         if K::WRITES {
             match &*self {
                 Self::Poisson(it) => poisson = Some(it.clone()),
                 Self::Incast(it) => incast = Some(it.clone()),
                 Self::Bursts(it) => bursts = Some(it.clone()),
+                Self::Datagrams(it) => datagrams = Some(it.clone()),
                 Self::Capture(it) => capture = Some(it.clone()),
             }
         }
         keys.maybe("poisson", &mut poisson, "Flows that come at random, independently of each other.");
         keys.maybe("incast", &mut incast, "Many senders at once to one receiver, again and again.");
         keys.maybe("bursts", &mut bursts, "Packets in bursts, without TCP.");
+        keys.maybe("datagrams", &mut datagrams, "Flows of datagrams, perhaps in bursts; they heed no congestion.");
         keys.maybe("capture", &mut capture, "The packets of a capture at their times; they heed no congestion.");
-        keys.one_of(&["poisson", "incast", "bursts", "capture"], true);
+        keys.one_of(&["poisson", "incast", "bursts", "datagrams", "capture"], true);
         let read = poisson.map(Self::Poisson).or(incast.map(Self::Incast));
-        if let Some(read) = read.or(bursts.map(Self::Bursts)).or(capture.map(Self::Capture)) {
+        let read = read.or(bursts.map(Self::Bursts)).or(datagrams.map(Self::Datagrams));
+        if let Some(read) = read.or(capture.map(Self::Capture)) {
             *self = read;
         }
     }
@@ -196,10 +220,17 @@ impl Table for Poisson {
     }
 
     fn keys<K: Keys>(&mut self, keys: &mut K) {
-        let (mut load, mut rate) = match self.intensity {
+        self.intensity.keys(keys);
+        keys.key("sizes", &mut self.sizes, "How large flows are.");
+    }
+}
+
+impl Intensity {
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        let (mut load, mut rate) = match *self {
             _ if !K::WRITES => (None, None),
-            Intensity::Load(load) => (Some(load), None),
-            Intensity::Rate(rate) => (None, Some(rate)),
+            Self::Load(load) => (Some(load), None),
+            Self::Rate(rate) => (None, Some(rate)),
         };
         keys.maybe(
             "load",
@@ -217,11 +248,10 @@ impl Table for Poisson {
             ("flows come too often".to_owned(), "there are at most 10000000 a second".to_owned())
         });
         keys.one_of(&["load", "rate"], true);
-        keys.key("sizes", &mut self.sizes, "How large flows are.");
-        self.intensity = match (load, rate) {
-            (Some(load), _) => Intensity::Load(load),
-            (None, Some(rate)) => Intensity::Rate(rate),
-            (None, None) => self.intensity,
+        *self = match (load, rate) {
+            (Some(load), _) => Self::Load(load),
+            (None, Some(rate)) => Self::Rate(rate),
+            (None, None) => *self,
         };
     }
 }
@@ -265,6 +295,34 @@ impl Table for Bursts {
         );
         keys.key("rate", &mut self.rate, "The rate within a burst; none: that of the host's link.");
         keys.key("random", &mut self.random, "Whether `every` is the mean of exponential times, not the time itself.");
+    }
+}
+
+impl Table for Datagrams {
+    fn fresh() -> Self {
+        Self {
+            intensity: Intensity::Load(0.5),
+            sizes: Sizes::fresh(),
+            packet: ByteCount(1500),
+            pace: None,
+            on: ms(1000),
+            off: Nanos::ZERO,
+            random: false,
+        }
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        self.intensity.keys(keys);
+        keys.key("sizes", &mut self.sizes, "How large flows are.");
+        keys.within("packet", &mut self.packet, ByteCount(29)..=LARGEST_PACKET, "The size of an IP packet.");
+        keys.key("pace", &mut self.pace, "How fast a flow sends, in IP packets; none: as fast as the host's link.");
+        keys.within("on", &mut self.on, Nanos(1)..=LONGEST, "How long flows come, from each pair of hosts by itself.");
+        keys.within("off", &mut self.off, Nanos::ZERO..=LONGEST, "How long none comes; zero: never.");
+        keys.key(
+            "random",
+            &mut self.random,
+            "Whether `on` and `off` are means of exponential times, not the times themselves.",
+        );
     }
 }
 

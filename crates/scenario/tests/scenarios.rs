@@ -213,6 +213,7 @@ fn what_is_set_takes_the_place_of_what_cannot_stand_beside_it() {
     let sizes = "sizes = [[\"1kB\", 0.5], [\"2kB\", 1.0]]";
     same(&["workloads.0.incast={}"], poisson, "incast = {}");
     same(&["workloads.0.bursts.packets=7"], poisson, "bursts = { packets = 7 }");
+    same(&["workloads.0.datagrams.load=0.3"], poisson, "datagrams = { load = 0.3 }");
     same(&["workloads.0.capture.file=x.pcap"], poisson, "capture = { file = \"x.pcap\" }");
     same(&["workloads.0.incast={}", "workloads.0.poisson.rate=5/s"], poisson, "poisson = { rate = \"5/s\" }");
     same(&["workloads.0.poisson.load=0.5"], "rate = \"9/s\"", "load = 0.5");

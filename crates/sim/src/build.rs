@@ -1,23 +1,23 @@
 //! From a scenario to a simulation.
 
+mod workloads;
+
 use crate::BuildError;
 use crate::connection::Transport;
 use crate::link::LinkRate;
+use crate::seed;
 use crate::shapes::{RECIRCULATION, Wire, add_both};
 use crate::simulation::Simulation;
 use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
 use crate::traffic::{Datagram, DatagramParams};
-use crate::workload::{
-    Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, FlowStart, Interpolation, OnOff, Pairs, Random,
-    Sizes, Spacing, Span, UdpParams, UdpSource, Workload, WorkloadParams,
-};
-use crate::{Speedup, seed};
+use crate::workload::{CapturedPacket, FlowStart, OnOff, Random, Spacing, Span, UdpParams, UdpSource};
 use queuescope_queue::{AckWindowParams, Contract, DisciplineParams, Host, Others, PipelineParams, Port, PortRole};
-use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Hop, Network, NetworkLink, Scenario, Traffic};
-use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
+use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Network, NetworkLink, Scenario, Traffic};
+use queuescope_wire::{Class, Ecn, Nanos, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use workloads::add_workload;
 
 /// A scenario that can run.
 #[derive(Debug)]
@@ -330,132 +330,14 @@ fn add_flows(
     Ok(())
 }
 
-/// Adds a workload, and says what its transport is.
-fn add_workload(
-    simulation: &mut Simulation,
-    scenario: &Scenario,
-    network: &Network,
-    files: &Files,
-    (group, load): (u32, &scenario::Workload),
-    hosts: &[Pair],
-) -> Result<String, BuildError> {
-    let seed = seed_of(scenario, group);
-    let class = Class(load.class);
-    let senders: Vec<_> = hosts.iter().map(|(from, _)| from.0 as usize).collect();
-    let receivers: Vec<_> = hosts.iter().map(|(_, to)| to.0 as usize).collect();
-    let params = match &load.arrivals {
-        scenario::Arrivals::Poisson(poisson) => {
-            let sizes = sizes(&poisson.sizes)?;
-            let arrivals = match poisson.intensity {
-                scenario::Intensity::Load(share) => {
-                    Arrivals::at_load(share, slowest(scenario, network, load), sizes.mean())
-                }
-                scenario::Intensity::Rate(rate) => Arrivals::Poisson { rate: rate.0 },
-            };
-            WorkloadParams::new(arrivals, Some(sizes), Pairs::Uniform { from: senders, to: receivers })
-        }
-        scenario::Arrivals::Incast(incast) => {
-            WorkloadParams::incast(&senders, receivers[0], incast.bytes, incast.every, incast.jitter)?
-        }
-        scenario::Arrivals::Bursts(bursts) => {
-            let rate = bursts.rate.unwrap_or(scenario.access.rate);
-            let on = rate.time_for(ByteCount(bursts.packet.0.saturating_mul(u64::from(bursts.packets))));
-            let off = bursts.every.saturating_sub(on);
-            let off = if bursts.random { Span::Exponential(off) } else { Span::Fixed(off) };
-            for (n, (from, to)) in (0..).zip(hosts) {
-                let params = UdpParams {
-                    rate,
-                    size: bursts.packet,
-                    spacing: Spacing::Even,
-                    on_off: Some(OnOff { on: Span::Fixed(on), off }),
-                    start: load.start,
-                    until: load.stop,
-                };
-                let source = UdpSource::new(&params, seed::derive(seed, n))?;
-                let datagrams = DatagramParams { group, class, ..DatagramParams::new(*from, *to) };
-                simulation.add_datagrams(datagrams, source.map(Datagram::from))?;
-            }
-            return Ok("udp".to_owned());
-        }
-        scenario::Arrivals::Capture(capture) => {
-            let packets = files.captures.get(&capture.file);
-            let packets = packets.ok_or_else(|| BuildError::NoFile { path: capture.file.clone() })?;
-            add_capture(simulation, (group, load), capture.speedup, packets, hosts[0])?;
-            return Ok("udp, as captured".to_owned());
-        }
-    };
-    let params = WorkloadParams { start: load.start, until: load.stop, ..params };
-    // All senders are at one switch and all receivers at another: either there is a way for all, or for none.
-    if let Some((from, to)) = hosts.first() {
-        simulation.way(*from, *to)?;
-        simulation.way(*to, *from)?;
-    }
-    let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s };
-    let name = format!("tcp {}", load.tcp.algorithm());
-    simulation.add_flows(group, transport, None, Workload::new(&params, seed)?);
-    Ok(name)
-}
-
-/// Sends a capture's packets, as many flows as it has.
-fn add_capture(
-    simulation: &mut Simulation,
-    (group, load): (u32, &scenario::Workload),
-    speedup: f64,
-    packets: &Arc<[CapturedPacket]>,
-    (from, to): Pair,
-) -> Result<(), BuildError> {
-    let speedup = Speedup::nearest(speedup);
-    let params = CaptureParams { start: load.start, speedup, ..CaptureParams::default() };
-    let flows = packets.iter().map(|packet| packet.flow.0).max().map_or(1, |last| last.saturating_add(1));
-    let datagrams = DatagramParams { group, class: Class(load.class), flows, ..DatagramParams::new(from, to) };
-    let (all, until) = (Arc::clone(packets), load.stop.unwrap_or(Nanos::MAX));
-    let open = move || {
-        let all = Arc::clone(&all);
-        Some((0..all.len()).map(move |n| all[n]))
-    };
-    let sent = Captured::new(params, open).take_while(move |packet| packet.at < until);
-    let sent = sent.map(|packet| Datagram { at: packet.at, size: packet.size, flow: packet.flow.0 });
-    simulation.add_datagrams(datagrams, sent)
-}
-
-/// The slowest link of the network on a workload's way.
-fn slowest(scenario: &Scenario, network: &Network, load: &scenario::Workload) -> Rate {
-    let rate = |hop: &Hop| {
-        let link = &network.links[hop.link];
-        match (&link.capacity, hop.reverse) {
-            (Capacity::Rate(rate), false) => Some(*rate),
-            (_, true) => link.reverse_rate,
-            (Capacity::Trace(_), false) => None,
-        }
-    };
-    let route = network.route(&load.from, &load.to).unwrap_or_default();
-    route.iter().filter_map(rate).min().unwrap_or(scenario.access.rate)
-}
-
 /// What is random in a group.
 fn seed_of(scenario: &Scenario, group: u32) -> u64 {
     seed::derive(scenario.seed ^ 0x7472_6166_6669_6373, u64::from(group))
 }
 
-/// The sizes of flows that a scenario names.
-fn sizes(sizes: &scenario::Sizes) -> Result<Sizes, BuildError> {
-    Ok(match sizes {
-        scenario::Sizes::Fixed(bytes) => Sizes::constant(*bytes)?,
-        scenario::Sizes::Named(named) => {
-            Sizes::named(named.name()).ok_or(BuildError::NoSizes { name: named.name() })?
-        }
-        scenario::Sizes::Points(points) => {
-            let points: Vec<_> = points.iter().map(|(bytes, share)| (bytes.0 as f64, *share)).collect();
-            Sizes::empirical(Empirical::new(&points, Interpolation::Linear)?)
-        }
-        scenario::Sizes::Lognormal(lognormal) => {
-            Sizes::lognormal_with(lognormal.median.0 as f64, lognormal.mean.0 as f64)?
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::workloads::sizes;
     use super::*;
     use queuescope_scenario::NamedSizes;
 
@@ -485,6 +367,41 @@ mod tests {
         assert_eq!(promised.collect::<Vec<_>>(), expected);
         let queues = params.classes.iter().map(|class| (class.queue, class.surcharge)).collect::<Vec<_>>();
         assert_eq!(queues, [(0, 0.0), (1, 1.0)]);
+    }
+
+    /// Every flow of datagrams has a five-tuple of its own, they come in bursts, and their bytes are the load.
+    #[test]
+    fn flows_of_datagrams_are_the_load() {
+        #[derive(Default)]
+        struct Seen {
+            flows: BTreeSet<u16>,
+            bytes: u64,
+            packets: u64,
+        }
+        impl crate::Observer for Seen {
+            fn departed(&mut self, link: LinkId, departure: &queuescope_wire::Departure, packet: &crate::OnItsWay) {
+                if link.0 == 0 {
+                    self.flows.insert(packet.key().src_port);
+                    (self.bytes, self.packets) = (self.bytes + departure.packet.size.0, self.packets + 1);
+                    assert!(departure.enqueued.0 % 10_000_000 < 2_100_000, "in bursts only");
+                }
+            }
+        }
+        let text = r#"
+            duration = "10s"
+            link = { rate = "100mbps", limit = "none" }
+            [[workloads]]
+            hosts = 1
+            datagrams = { load = 0.2, sizes = "1000B", on = "2ms", off = "8ms" }
+        "#;
+        let Built { mut simulation, groups, .. } =
+            build(&Scenario::parse("test", text, &[]).unwrap(), &Files::default()).unwrap();
+        assert_eq!(groups[0].transport, "udp");
+        let mut seen = Seen::default();
+        simulation.run_until(Nanos(10_000_000_000), &mut seen);
+        // 25 000 flows of 1000 bytes and a header: five standard deviations.
+        assert!((seen.packets as f64 - 25_000.0).abs() < 5.0 * 25_000f64.sqrt(), "{}", seen.packets);
+        assert_eq!((seen.bytes, seen.flows.len() as u64), (1_028 * seen.packets, seen.packets));
     }
 
     /// By straight lines between the points, as they were published with them.

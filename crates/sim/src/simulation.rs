@@ -122,7 +122,7 @@ impl Simulation {
         if let Some(next) = &source.next {
             self.network.events.push(next.at, Event::Datagram(index));
         }
-        self.traffic.datagram_flows += flows.max(1);
+        self.traffic.datagram_flows = self.traffic.datagram_flows.wrapping_add(flows.max(1));
         self.traffic.sources.push(source);
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! - [`Workload`]: flows that start, as [`Arrivals`] x [`Sizes`] x [`Pairs`]; [`merge`] puts several in order.
 //! - [`UdpSource`]: datagrams at a constant rate, or on and off.
 //! - [`Captured`]: the packets of a capture as cross traffic.
+//! - [`Trains`]: flows that send their bytes as datagrams.
 //!
 //! All of them are iterators without an end (unless one is asked for), in order of time, and functions of their seed:
 //! the same flows on every machine. Nothing here knows of a network or of events.
@@ -15,6 +16,7 @@ mod pairs;
 mod random;
 mod sizes;
 mod spans;
+mod trains;
 mod udp;
 
 pub use arrivals::Arrivals;
@@ -24,6 +26,7 @@ pub use pairs::Pairs;
 pub use random::Random;
 pub use sizes::{Sizes, SizesError};
 pub use spans::{OnOff, Span};
+pub use trains::Trains;
 pub use udp::{Spacing, UdpParams, UdpSource};
 
 use arrivals::Starts;

@@ -4,11 +4,13 @@
 //! current window and reading all of them touches one place in memory for each row. Window `w` has counter `w mod h`.
 //! How long ago a counter's window was is its *age*; the current one is 0 windows old.
 
+mod ideal;
 mod jump;
 mod turn;
 mod visit;
 
-use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Weights};
+use crate::{ConQuestParams, Estimator, Expiry, ParamsError, Snapshots, Weights};
+pub use ideal::Ideal;
 pub use jump::Jump;
 use queuescope_wire::Nanos;
 use turn::{Cleaner, Reciprocal};
@@ -223,6 +225,31 @@ impl ConQuest {
 
 impl Reach {
     const NONE: Self = Self { windows: 0, with_current: true, clipped: false };
+
+    /// By how much the windows count, from the current one back, in fixed point.
+    fn parts(self) -> impl Iterator<Item = u64> {
+        let current = if self.with_current { self.windows.clamp(0, FULL) as u64 } else { 0 };
+        let past = (1..MOST as i32).map(move |age| (self.windows - (age << POINT)).clamp(0, FULL) as u64);
+        std::iter::once(current).chain(past)
+    }
+}
+
+impl Snapshots for ConQuest {
+    #[inline]
+    fn record(&mut self, key: u64, weight: u32, now: Nanos) {
+        Self::record(self, key, weight, now);
+    }
+
+    #[inline]
+    fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64 {
+        Self::estimate(self, key, from, to, estimator)
+    }
+}
+
+/// A weighted sum, to the nearest.
+#[inline]
+fn out_of_fixed_point(sum: u64) -> u64 {
+    (sum + (1 << (POINT - 1))) >> POINT
 }
 
 /// `part / whole` in fixed point; `part` is no more than `whole`.

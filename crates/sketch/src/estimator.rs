@@ -1,5 +1,6 @@
 //! Which windows count for a question about `[from, to)`, and how much.
 
+use queuescope_wire::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
@@ -36,6 +37,16 @@ impl FromStr for Estimator {
         let found = Self::ALL.into_iter().find(|estimator| estimator.to_string() == text);
         found.ok_or_else(|| EstimatorError { text: text.to_owned() })
     }
+}
+
+/// What can be held against the truth: counts of keys by windows of time.
+pub trait Snapshots {
+    /// `weight` of `key` passes at `now`.
+    fn record(&mut self, key: u64, weight: u32, now: Nanos);
+
+    /// How much of `key` passed in `[from, to)`, `to` being no earlier than anything recorded. Asking about a time in a
+    /// later window begins that window.
+    fn estimate(&mut self, key: u64, from: Nanos, to: Nanos, estimator: Estimator) -> u64;
 }
 
 /// An estimator that there is none of.

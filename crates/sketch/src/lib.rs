@@ -6,6 +6,7 @@
 //! digest, a weight is bytes or packets, and time comes in.
 //!
 //! - [`ConQuest`]: the snapshots; [`ConQuestParams`] its dimensions, which can be fitted to a delay and a memory.
+//! - [`Ideal`]: the same without collisions, for comparison; [`Snapshots`] is what both can be asked.
 //! - [`Jump`]: how much more of a key passed in the newest whole window than in the one before.
 //! - [`Estimator`]: which windows count for a question, and how much.
 //! - [`Expiry`]: how old counts go away.
@@ -23,8 +24,8 @@ mod hash;
 mod params;
 mod windows;
 
-pub use conquest::{ConQuest, ConQuestStats, Jump};
+pub use conquest::{ConQuest, ConQuestStats, Ideal, Jump};
 pub use count_min::CountMin;
-pub use estimator::{Estimator, EstimatorError};
+pub use estimator::{Estimator, EstimatorError, Snapshots};
 pub use params::{ConQuestParams, Expiry, ParamsError, Passes, Weights};
 pub use windows::{Passed, Share, Windows, WindowsError, WindowsParams, WindowsStats};

@@ -1,13 +1,16 @@
 //! Arguments of `experiment`.
 
 use clap::{Args, ValueEnum, ValueHint};
+use queuescope_sim::Speedup;
+use queuescope_wire::Rate;
 use std::path::PathBuf;
 
 /// Arguments of `experiment`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 if it was run, 2 if nothing could be done.\n\n\
                         Examples: queuescope experiment abc --small\n          \
-                        queuescope experiment abc --out figures")]
+                        queuescope experiment abc --out figures\n          \
+                        queuescope experiment conquest --capture trace.pcap.gz --rate 10gbps --speedup 50")]
 pub struct Experiment {
     /// Whose figures
     pub paper: Paper,
@@ -19,6 +22,17 @@ pub struct Experiment {
     /// Only the first seeds: a first look at a long one, which goes on from there
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: Option<u64>,
+    /// For conquest: a capture file in place of the workload, whose packets pass a queue without a limit
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "rate")]
+    pub capture: Option<PathBuf>,
+
+    /// Rate at which the link drains the queue that the capture passes, such as 10gbps
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, requires = "capture")]
+    pub rate: Option<Rate>,
+
+    /// Send the packets of the capture so many times faster than they were captured
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, default_value = "1", requires = "capture")]
+    pub speedup: Speedup,
 
     /// Where tables and plots go; cells are kept beside them, and are not run again
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, default_value = "experiments")]
@@ -34,6 +48,8 @@ pub struct Experiment {
 pub enum Paper {
     /// ABC (Menth et al., Future Internet 2019): figures 4, 5 and 6, what they depend on, a domain of three bottlenecks
     Abc,
+    /// ConQuest (Chen et al., CoNEXT 2019), how right it is: figures 6 to 9 and 15, on a workload or a capture
+    Conquest,
     /// No paper: Egress PI, made for switches, beside all other ways to manage a queue
     EgressPi,
     /// PIE on a switch (Kunze et al., IM 2021): figures 5 and 6

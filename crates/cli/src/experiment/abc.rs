@@ -73,7 +73,7 @@ impl Study for Abc {
             plot(results, FIGURE_6, ("R0 (Mb/s)", "Client 0 at a constant rate, client 1 with one TCP flow")),
         ];
         let findings = [figure_4(results), figure_5(results), figure_6(results)].into_iter().flatten().collect();
-        Told { plots, findings, tables: vec![sensitivity(results)] }
+        Told { plots, findings, tables: vec![sensitivity(results)], ..Told::default() }
     }
 }
 

@@ -49,7 +49,7 @@ const COLOURS: [RGBColor; 6] = [
 const SIZE: (u32, u32) = (860, 440);
 /// The part at the right that tells the lines.
 const LEGEND: u32 = 190;
-const FONT: &str = "sans-serif";
+pub const FONT: &str = "sans-serif";
 
 impl Axis {
     /// Equal lengths are equal differences.

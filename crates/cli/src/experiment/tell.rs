@@ -1,6 +1,7 @@
 //! What an experiment amounts to: files for people and for programs, and a table on the terminal.
 
 use super::Study;
+use super::panels::{self, Panels};
 use super::plot::{self, Plot};
 use super::results::Results;
 use crate::outcome;
@@ -22,10 +23,25 @@ pub struct Told {
     pub findings: Vec<Finding>,
     /// What it does not say.
     pub tables: Vec<Table>,
+    /// Figures of many small plots.
+    pub panels: Vec<Panels>,
+    /// Data of figures that are not a row for each run.
+    pub sheets: Vec<Sheet>,
+}
+
+/// Data of a figure.
+#[derive(Debug)]
+pub struct Sheet {
+    /// Of its file, and of its cells.
+    pub name: &'static str,
+    /// With units.
+    pub columns: Vec<String>,
+    /// As many as there are columns in each.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// Figures of our own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Table {
     /// What it shows, in a sentence.
     pub title: String,
@@ -79,9 +95,13 @@ pub fn write(folder: &Path, told: &Told, results: &Results) -> Result<()> {
     for plot in &told.plots {
         write_file(&folder.join(format!("{}.svg", plot.name)), &plot::svg(plot)?)?;
     }
+    for panels in &told.panels {
+        write_file(&folder.join(format!("{}.svg", panels.name)), &panels::svg(panels)?)?;
+    }
     for figure in results.figures() {
-        let path = folder.join(format!("{figure}.csv"));
-        write_file(&path, &csv(results, figure)?)?;
+        let sheet = told.sheets.iter().find(|sheet| sheet.name == figure);
+        let text = sheet.map_or_else(|| csv(results, figure), Sheet::csv)?;
+        write_file(&folder.join(format!("{figure}.csv")), &text)?;
     }
     write_file(&folder.join("findings.md"), &markdown(told))
 }
@@ -157,6 +177,15 @@ fn text(study: &dyn Study, folder: &Path, told: &Told, out: &mut dyn Write) -> i
     }
     let files = folder.display();
     writeln!(out, "\nPlots (SVG), data (CSV) and this table (findings.md) are in {files}.")
+}
+
+impl Sheet {
+    fn csv(&self) -> Result<String> {
+        let mut table = csv::Writer::from_writer(Vec::new());
+        table.write_record(&self.columns)?;
+        self.rows.iter().try_for_each(|row| table.write_record(row))?;
+        Ok(String::from_utf8(table.into_inner()?)?)
+    }
 }
 
 impl Table {

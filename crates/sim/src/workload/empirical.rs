@@ -104,6 +104,28 @@ impl Empirical {
         self
     }
 
+    /// Those of the sizes that are no larger than so many bytes.
+    ///
+    /// # Errors
+    /// If there are none, or all are below a byte.
+    pub fn at_most(&self, bytes: f64) -> Result<Self, SizesError> {
+        let share = self.cumulative(bytes);
+        if share <= 0.0 {
+            return Err(SizesError::Points(format!("no size is as small as {bytes} bytes")));
+        }
+        let kept = self.points.iter().take_while(|(size, _)| *size <= bytes);
+        let mut points: Vec<_> = kept.map(|(size, below)| (*size, below / share)).collect();
+        if points.last().is_none_or(|(_, share)| *share < 1.0) {
+            points.push((bytes, 1.0));
+        }
+        Self::new(&points, self.interpolation)
+    }
+
+    /// The points: bytes, and the share of flows at or below it.
+    pub fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+
     /// The mean, in bytes: exact for what is taken to lie between the points.
     pub fn mean(&self) -> f64 {
         let (first, share) = self.points[0];
@@ -189,6 +211,26 @@ mod tests {
         assert_eq!((stated.stated_mean(), stated.mean()), (Some(200.5), 200.0));
         let packets = read("200.5\n0 0\n100 0.25\n400 1").in_units_of(1500.0);
         assert_eq!((packets.mean(), packets.stated_mean()), (300_000.0, Some(300_750.0)));
+    }
+
+    #[test]
+    fn the_small_ones_of_a_distribution_are_in_proportion() {
+        let points = [(0.0, 0.0), (100.0, 0.25), (100.0, 0.5), (400.0, 1.0)];
+        for interpolation in [Interpolation::Linear, Interpolation::Log, Interpolation::Step] {
+            let all = Empirical::new(&points, interpolation).unwrap();
+            for most in [50.0, 100.0, 200.0, 400.0, 500.0] {
+                let Ok(some) = all.at_most(most) else {
+                    assert!(interpolation == Interpolation::Step && most == 50.0, "{interpolation:?} {most}");
+                    continue;
+                };
+                assert!(some.quantile(1.0) <= most);
+                for bytes in [10.0, 50.0, 99.0, 100.0, 150.0, 200.0, 300.0] {
+                    let expected = (all.cumulative(bytes) / all.cumulative(most)).min(1.0);
+                    let found = some.cumulative(bytes);
+                    assert!((found - expected).abs() < 1e-12, "{interpolation:?} {most} {bytes}: {found} {expected}");
+                }
+            }
+        }
     }
 
     #[test]

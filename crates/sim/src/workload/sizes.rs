@@ -134,6 +134,14 @@ impl Sizes {
         }
     }
 
+    /// A published distribution that was published as points, by its name.
+    pub fn named_points(name: &str) -> Option<Empirical> {
+        match Self::named(name)?.0 {
+            Kind::Empirical(points) => Some(points),
+            _ => None,
+        }
+    }
+
     /// All flows alike.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! One visit to a key's cells: reads all windows, then writes the current one.
 
-use super::{ConQuest, FULL, MOST, POINT, Reach};
+use super::{ConQuest, FULL, MOST, POINT, Reach, out_of_fixed_point};
 use crate::hash::Columns;
 use crate::{ConQuestParams, Expiry};
 use std::array::from_fn;
@@ -42,8 +42,7 @@ impl ConQuest {
             Shape::Clean8 => self.visit_pair::<8, false, WRITE>(key, weight, reach),
             Shape::Any => self.visit_any::<WRITE>(key, weight, reach),
         };
-        // Out of fixed point.
-        (sum + (1 << (POINT - 1))) >> POINT
+        out_of_fixed_point(sum)
     }
 
     /// Two rows of `H` snapshots, without a branch: the compiler makes vector instructions of it, of the kind that every

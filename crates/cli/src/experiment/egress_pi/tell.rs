@@ -20,7 +20,12 @@ pub fn tell(results: &Results) -> Told {
     runs.iter().for_each(|run| places.entry(run.place).or_default().push(run));
     let places: Vec<_> = places.into_iter().filter_map(|(key, runs)| Beside::new(key, &runs)).collect();
     let findings = vec![delay(&places), goodput(&places), drops(&places)];
-    Told { plots: plots(results), findings, tables: vec![by_contender(&runs, &places), by_place(&places)] }
+    Told {
+        plots: plots(results),
+        findings,
+        tables: vec![by_contender(&runs, &places), by_place(&places)],
+        ..Told::default()
+    }
 }
 
 /// Rate in Gb/s, round-trip time in microseconds, flows.

@@ -24,7 +24,7 @@ pub fn told(results: &Results) -> Told {
     if results.of(CAUSES).next().is_some() {
         tables.push(table_6(results, CAUSES, CHANGED, "Figure 6 with one thing changed"));
     }
-    Told { plots, findings, tables }
+    Told { plots, findings, tables, ..Told::default() }
 }
 
 fn of<'a>(results: &'a Results, figure: &'static str, algorithm: Algorithm) -> impl Iterator<Item = &'a Point> {

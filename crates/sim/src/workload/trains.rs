@@ -1,0 +1,120 @@
+//! Flows as trains of datagrams, whatever becomes of them: each sends its bytes at a pace from when it starts.
+
+use super::FlowStart;
+use crate::traffic::{DATAGRAM_HEADERS, Datagram};
+use queuescope_wire::{ByteCount, Nanos, Rate};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The datagrams of flows that start one after the other: an iterator in order of time. Of those of one nanosecond, the
+/// flow that started first comes first.
+#[derive(Debug, Clone)]
+pub struct Trains<I> {
+    starts: I,
+    next: Option<FlowStart>,
+    /// Payload of a full datagram.
+    payload: u64,
+    pace: Rate,
+    /// Flows that have something to send, by when the next datagram of each is due.
+    sending: BinaryHeap<Reverse<Train>>,
+    started: u32,
+}
+
+/// A flow that sends. Its order is that of its next datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Train {
+    due: Nanos,
+    flow: u32,
+    start: Nanos,
+    /// Bytes sent, with headers: the next datagram is due when they have passed at the pace.
+    sent: u64,
+    /// Payload that is left.
+    left: u64,
+}
+
+impl<I: Iterator<Item = FlowStart>> Trains<I> {
+    /// Sends the bytes of each flow in datagrams of `packet` bytes, from the network header on, at a pace of so many of
+    /// those bits a second. A flow without an end sends for ever. The flows are numbered in order of their starts.
+    pub fn new(mut starts: I, packet: ByteCount, pace: Rate) -> Self {
+        let next = starts.next();
+        let payload = packet.0.saturating_sub(u64::from(DATAGRAM_HEADERS)).max(1);
+        Self { starts, next, payload, pace, sending: BinaryHeap::new(), started: 0 }
+    }
+}
+
+impl<I: Iterator<Item = FlowStart>> Iterator for Trains<I> {
+    type Item = Datagram;
+
+    fn next(&mut self) -> Option<Datagram> {
+        let due = self.sending.peek().map(|Reverse(train)| train.due);
+        while let Some(start) = self.next.filter(|start| due.is_none_or(|due| start.at < due)) {
+            let (flow, left) = (self.started, start.bytes.unwrap_or(u64::MAX));
+            self.sending.push(Reverse(Train { due: start.at, flow, start: start.at, sent: 0, left }));
+            self.started = self.started.wrapping_add(1);
+            self.next = self.starts.next();
+            if due.is_none() {
+                break;
+            }
+        }
+        let Reverse(mut train) = self.sending.pop()?;
+        let (at, flow) = (train.due, train.flow);
+        let payload = train.left.min(self.payload);
+        let size = payload + u64::from(DATAGRAM_HEADERS);
+        train.left -= payload;
+        if train.left > 0 {
+            train.sent = train.sent.saturating_add(size);
+            train.due = train.start.saturating_add(self.pace.time_for(ByteCount(train.sent)));
+            self.sending.push(Reverse(train));
+        }
+        Some(Datagram { at, size: ByteCount(size), flow })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rate(bits: u64) -> Rate {
+        Rate::from_bits_per_second(bits).unwrap()
+    }
+
+    fn start((at, bytes): (u64, u64)) -> FlowStart {
+        FlowStart { at: Nanos(at), from: 0, to: 1, bytes: Some(bytes) }
+    }
+
+    #[test]
+    fn flows_that_overlap_take_turns() {
+        // A nanosecond for each byte; datagrams of 100 bytes have 72 of payload.
+        let starts = [(0, 150), (100, 72), (500, 1)].map(start).into_iter();
+        let sent = Trains::new(starts, ByteCount(100), rate(8_000_000_000));
+        let sent: Vec<_> = sent.map(|it| (it.at.0, it.size.0, it.flow)).collect();
+        assert_eq!(sent, [(0, 100, 0), (100, 100, 0), (100, 100, 1), (200, 34, 0), (500, 29, 2)]);
+    }
+
+    proptest! {
+        /// Each flow by itself, then sorted.
+        #[test]
+        fn trains_are_flows_in_order_of_time(
+            bits in 1_000_000..100_000_000_000u64, packet in 29..2_000u64,
+            flows in prop::collection::vec((0..20_000u64, 1..20_000u64), 0..30)
+        ) {
+            let mut flows = flows;
+            flows.sort_unstable_by_key(|(at, _)| *at);
+            let mut expected = Vec::new();
+            for (flow, (at, bytes)) in (0..).zip(&flows) {
+                let (mut sent, mut left) = (0u128, *bytes);
+                while left > 0 {
+                    let payload = left.min(packet - 28);
+                    let due = at + (sent * 8_000_000_000 / u128::from(bits)) as u64;
+                    expected.push(Datagram { at: Nanos(due), size: ByteCount(payload + 28), flow });
+                    sent += u128::from(payload) + 28;
+                    left -= payload;
+                }
+            }
+            expected.sort_by_key(|datagram| (datagram.at, datagram.flow));
+            let sent: Vec<_> = Trains::new(flows.into_iter().map(start), ByteCount(packet), rate(bits)).collect();
+            prop_assert_eq!(sent, expected);
+        }
+    }
+}
