@@ -10,7 +10,7 @@ mod red;
 
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
-pub use conquest::{Snapshots, conquest, conquest_at_ingress};
+pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
 pub use pi2::pi2;
 pub use pie::pie;
 pub use pie_variants::{pie_cp, pie_dp, pie_table};
@@ -29,6 +29,7 @@ pub fn all(snapshots: Snapshots) -> Vec<Program> {
         pie_table(),
         pi2(),
         conquest(snapshots),
+        conquest_standing(snapshots),
         conquest_at_ingress(snapshots),
         abc_edge(),
         abc_core(),
