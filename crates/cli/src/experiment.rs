@@ -4,6 +4,7 @@
 //! program's version, so that a run that was stopped goes on, and one that is repeated reads what is there.
 
 mod abc;
+mod conquest_aqm;
 mod pie_tofino;
 mod plot;
 mod results;
@@ -31,6 +32,7 @@ use tell::Told;
 pub fn run(args: &Experiment) -> Result<Outcome> {
     let study: &dyn Study = match args.paper {
         Paper::Abc => &abc::Abc,
+        Paper::ConquestAqm => &conquest_aqm::ConQuestAqm,
         Paper::PieTofino => &pie_tofino::PieTofino,
     };
     let folder = args.out.join(study.name());

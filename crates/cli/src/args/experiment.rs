@@ -30,6 +30,8 @@ pub struct Experiment {
 pub enum Paper {
     /// ABC (Menth et al., Future Internet 2019): figures 4, 5 and 6, what they depend on, a domain of three bottlenecks
     Abc,
+    /// ConQuest's AQM (Chen et al., CoNEXT 2019): figures 10 and 11, and a better marking function
+    ConquestAqm,
     /// PIE on a switch (Kunze et al., IM 2021): figures 5 and 6
     PieTofino,
 }

@@ -37,7 +37,7 @@ pub fn conquest(dimensions: Snapshots) -> Program {
 /// come with the packet, and half of one is a shift. So it takes no register more, and no stage.
 pub fn conquest_standing(dimensions: Snapshots) -> Program {
     let about = "marks flows that have half of a queue which stands";
-    measured(Program::new("conquest-standing", about), dimensions, |p, flow| {
+    measured(Program::new("conquest-stands", about), dimensions, |p, flow| {
         let found = p.queue_state("packets in the queue when it came", 19);
         let behind = p.queue_state("packets in the queue behind it", 19);
         let waited = sojourn_time(p);

@@ -36,6 +36,14 @@ fn switch(params: ConQuestAqmParams, rate: u64, limit: Limit, recirculation: u64
     Switch::new(ConQuestAqm::new(params, &ports).unwrap(), &ports, 1, limit, Nanos(recirculation))
 }
 
+const UNITS: [WeightUnit; 5] = [
+    WeightUnit::Packets,
+    WeightUnit::Bytes,
+    WeightUnit::ShareOfDeparted,
+    WeightUnit::ShareOfDelay,
+    WeightUnit::ShareOfQueue,
+];
+
 proptest! {
     /// Who is marked is who waited longer than tau and whose flow weighs enough by the definition of section 3.1, whatever
     /// the unit and the estimator; and tau and w_T are those of the time.
@@ -45,8 +53,7 @@ proptest! {
         tau in 0..12u64, behind in 0..8u64, packets in 0..8u32,
         changes in prop::collection::vec((0..150u64, prop::option::of(0..12u64), prop::option::of(0..8u32)), 0..4)
     ) {
-        use WeightUnit::{Bytes, Packets, ShareOfDelay, ShareOfDeparted, ShareOfQueue};
-        let unit = [Packets, Bytes, ShareOfDeparted, ShareOfDelay, ShareOfQueue][unit];
+        let unit = UNITS[unit];
         let threshold = |packets: u32| match unit {
             WeightUnit::Packets => f64::from(packets),
             WeightUnit::Bytes => f64::from(packets * 1000),
