@@ -108,15 +108,32 @@ fn tails(results: &Results) -> Vec<Finding> {
             paper,
             percent(change(at(Scheme::PAPER), at(Scheme::Tail), value)),
             format!(
-                "{:.0} and {:.0} us; against RED {}",
+                "{:.0} and {:.0} us; against RED {}{}",
                 mean(at(Scheme::PAPER), value),
                 mean(at(Scheme::Tail), value),
-                percent(change(at(Scheme::PAPER), at(Scheme::Red), value))
+                percent(change(at(Scheme::PAPER), at(Scheme::Red), value)),
+                with_papers_estimator(results, value)
             ),
         ));
     }
     findings.extend(penalties(results));
     findings
+}
+
+/// What the same is with the estimator that the paper has, if that was run.
+fn with_papers_estimator(results: &Results, value: &str) -> String {
+    let tail = of(results, "newreno", Scheme::Tail).find(|point| point.number(BURST) == super::BURST_MB as f64);
+    let inner = condition(results, super::INNER, Scheme::PAPER);
+    inner.map_or_else(String::new, |inner| {
+        let (changed, megabytes) = (percent(change(Some(inner), tail, value)), super::BURST_MB);
+        format!("; against tail with the paper's estimator, bursts of {megabytes} MB {changed}")
+    })
+}
+
+/// The point of a scheme under a changed condition.
+fn condition<'a>(results: &'a Results, changed: &str, scheme: Scheme) -> Option<&'a Point> {
+    let mut points = results.of(CONDITIONS);
+    points.find(|point| point.parameter(CHANGED) == changed && point.parameter(SCHEME) == scheme.name())
 }
 
 /// What marks cost the large flows themselves, and what they spare the others: against the same where the workload's packets cannot
@@ -126,9 +143,7 @@ fn penalties(results: &Results) -> Vec<Finding> {
     for scheme in [Scheme::PAPER, Scheme::LOWER, Scheme::STANDING] {
         let name = scheme.name();
         let with = of(results, "newreno", scheme).find(|point| point.number(BURST) == super::BURST_MB as f64);
-        let mut conditions = results.of(CONDITIONS);
-        let without =
-            conditions.find(|point| point.parameter(CHANGED) == super::BURSTS_ONLY && point.parameter(SCHEME) == name);
+        let without = condition(results, super::BURSTS_ONLY, scheme);
         if without.is_none() {
             continue;
         }

@@ -122,7 +122,8 @@ impl Completion {
 
     /// The nearest-rank percentile, in microseconds.
     fn percentile(&self, percent: f64) -> f64 {
-        let rank = (percent / 100.0 * self.0.len() as f64).ceil().max(1.0) as usize;
+        // A percentage that is not exact in binary does not move a rank that is whole.
+        let rank = (percent * self.0.len() as f64 / 100.0 - 1e-9).ceil().max(1.0) as usize;
         self.0.get(rank - 1).map_or(f64::NAN, |time| *time as f64 / 1e3)
     }
 
