@@ -5,6 +5,7 @@
 
 mod abc;
 mod conquest;
+mod conquest_aqm;
 mod egress_pi;
 mod panels;
 mod pie_tofino;
@@ -50,6 +51,7 @@ fn study(args: &Experiment) -> Result<Box<dyn Study>> {
     Ok(match args.paper {
         Paper::Abc => Box::new(abc::Abc),
         Paper::Conquest => Box::new(conquest::ConQuest::new(args)?),
+        Paper::ConquestAqm => Box::new(conquest_aqm::ConQuestAqm),
         Paper::EgressPi => Box::new(egress_pi::EgressPi),
         Paper::PieTofino => Box::new(pie_tofino::PieTofino),
     })

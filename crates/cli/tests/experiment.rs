@@ -153,6 +153,20 @@ fn what_cannot_be_measured_says_why() {
     );
 }
 
+#[test]
+fn conquest_aqm_small() {
+    let folder = tempfile::tempdir().unwrap();
+    printed(run("experiment conquest-aqm --small --out", &[folder.path()]), 0);
+    let made = folder.path().join("conquest-aqm");
+    golden("conquest-aqm", &fs::read_to_string(made.join("findings.md")).unwrap());
+    for (plot, axis) in [("figure-10-99", "99 % (us)"), ("figure-11-queue", "queue (packets)")] {
+        let plot = fs::read_to_string(made.join(format!("{plot}.svg"))).unwrap();
+        assert!(plot.starts_with("<svg") && plot.contains("ConQuest 512") && plot.contains(axis));
+    }
+    let data = fs::read_to_string(made.join("figure-11.csv")).unwrap();
+    assert!(data.starts_with("tcp,marks,seed,") && data.contains("at 012 ms (packets)"));
+}
+
 fn golden(name: &str, text: &str) {
     let path = file(&format!("crates/cli/tests/data/experiments/{name}.md"));
     if std::env::var_os("GOLDEN").is_some_and(|value| value == "overwrite") {

@@ -1,7 +1,7 @@
 //! Placements against what a placement is, and against all that there can be.
 
 use proptest::prelude::*;
-use queuescope_p4::algorithms::{Snapshots, all, conquest};
+use queuescope_p4::algorithms::{Snapshots, all, conquest, conquest_standing};
 use queuescope_p4::{Aspect, Field, Fit, Grade, Gress, Micro, PerStage, Placement, Program, Target};
 
 /// A program of additions and register accesses, each of which needs some of those before it.
@@ -115,6 +115,25 @@ fn conquest_takes_the_stages_of_the_papers_formula() {
                 let minima = rows.next_power_of_two().ilog2() as usize;
                 let least = formula + minima.min(1);
                 assert!((least..=formula + minima).contains(&stages), "h {snapshots} R {rows} M {most}: {stages}");
+            }
+        }
+    }
+}
+
+/// Whom to mark by the standing queue costs comparisons and a shift, which have room beside the snapshots: no register, no stage.
+#[test]
+fn a_mark_for_a_standing_queue_takes_no_more_stages_than_the_papers() {
+    for target in [Target::tofino_registers_only(), Target::tofino()] {
+        for snapshots in 4..=8 {
+            for rows in 1..=2 {
+                let dimensions = Snapshots { snapshots, rows, columns: 2048 };
+                let fits = [conquest(dimensions), conquest_standing(dimensions)].map(|program| {
+                    let fit = Fit::new(&program, &target);
+                    assert_eq!(fit.grade(), Grade::Feasible, "{dimensions:?}: {:?}", fit.room);
+                    let placement = fit.placement.unwrap();
+                    (placement.stages.len(), placement.used().registers, placement.used().sram)
+                });
+                assert_eq!(fits[0], fits[1], "{dimensions:?}");
             }
         }
     }

@@ -60,6 +60,10 @@ pub struct RedParams {
     pub ecn: bool,
     /// Whether packets are dropped at an average above the highest threshold (twice that, if gentle) even so. On.
     pub hard_drop: bool,
+    /// Whether packets are judged as they leave, by the queue that they leave behind, and marked or let go: what cannot be
+    /// marked is left alone, and only what finds no room is dropped. So a switch does it that marks behind its queue; a mark
+    /// is then not older than the queue that it tells of. Off.
+    pub at_egress: bool,
     /// Whose random numbers it draws. Its own; ns-3's are for comparisons with it.
     pub draws: Draws,
 }
@@ -138,6 +142,7 @@ impl Default for RedParams {
             mean_packet: ByteCount(500),
             ecn: false,
             hard_drop: true,
+            at_egress: false,
             draws: Draws::Own,
         }
     }
@@ -163,6 +168,7 @@ impl RedParams {
 #[derive(Debug)]
 pub struct Red {
     queue: QueueId,
+    at_egress: bool,
     room: Room,
     curve: Curve,
     state: State,
@@ -201,6 +207,7 @@ impl Red {
         let step = curve.weight >= 1.0 && curve.min >= curve.max;
         Self {
             queue: outlet.queue,
+            at_egress: params.at_egress,
             room: Room::new(params.limit, outlet.rate),
             state: State::new(params.max_probability),
             curve,
@@ -226,6 +233,25 @@ impl Red {
         self.state.max_probability
     }
 
+    /// What becomes of a packet by the queue as it is.
+    #[inline]
+    fn judge(&mut self, size: ByteCount, now: Nanos) -> Verdict {
+        let chance = &mut self.chance;
+        self.state.arrival(&self.curve, self.fifo.backlog(), size, now, || chance.unit())
+    }
+
+    /// Marks a packet.
+    #[inline]
+    fn mark(&mut self, packet: &mut Packet, reason: MarkReason, now: Nanos, sink: &mut impl Sink) {
+        packet.ecn = Ecn::Ce;
+        match reason {
+            MarkReason::Early => self.stats.marked_early += 1,
+            MarkReason::Threshold => self.stats.marked_threshold += 1,
+            _ => self.stats.marked_forced += 1,
+        }
+        sink.marked(packet, reason, now);
+    }
+
     fn drop(&mut self, packet: Packet, now: Nanos, reason: DropReason, sink: &mut impl Sink) {
         match reason {
             DropReason::Early => self.stats.early += 1,
@@ -241,8 +267,7 @@ impl Discipline for Red {
     fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
         self.stats.offered += 1;
         let backlog = self.fifo.backlog();
-        let chance = &mut self.chance;
-        let verdict = self.state.arrival(&self.curve, backlog, packet.size, now, || chance.unit());
+        let verdict = if self.at_egress { Verdict::Pass } else { self.judge(packet.size, now) };
         let markable = self.curve.ecn && packet.ecn.is_capable();
         let mark = match verdict {
             Verdict::Pass => None,
@@ -256,24 +281,29 @@ impl Discipline for Red {
         }
         let mut packet = packet;
         if let Some(reason) = mark {
-            packet.ecn = Ecn::Ce;
-            match reason {
-                MarkReason::Early => self.stats.marked_early += 1,
-                MarkReason::Threshold => self.stats.marked_threshold += 1,
-                _ => self.stats.marked_forced += 1,
-            }
-            sink.marked(&packet, reason, now);
+            self.mark(&mut packet, reason, now, sink);
         }
         self.fifo.push(packet, now);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Nanos, _sink: &mut impl Sink) -> Option<Departure> {
-        let Some(first) = self.fifo.pop() else {
+    fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure> {
+        let Some(mut first) = self.fifo.pop() else {
             self.state.idle_since = self.state.idle_since.min(now);
             return None;
         };
         self.stats.departed += 1;
+        if self.at_egress {
+            let reason = match self.judge(first.packet.size, now) {
+                Verdict::Pass => None,
+                Verdict::Early => Some(MarkReason::Early),
+                Verdict::Forced => Some(self.forced_mark),
+            };
+            // What shows CE already keeps it, and is not marked again.
+            if let Some(reason) = reason.filter(|_| first.packet.ecn.is_capable() && first.packet.ecn != Ecn::Ce) {
+                self.mark(&mut first.packet, reason, now, sink);
+            }
+        }
         let backlog = self.fifo.backlog();
         if backlog.packets == 0 {
             let sending = (first.packet.size.0 as f64 * self.curve.nanos_per_byte) as u64;

@@ -50,6 +50,8 @@ pub enum Paper {
     Abc,
     /// ConQuest (Chen et al., CoNEXT 2019), how right it is: figures 6 to 9 and 15, on a workload or a capture
     Conquest,
+    /// ConQuest's AQM (Chen et al., CoNEXT 2019): figures 10 and 11, and a better marking function
+    ConquestAqm,
     /// No paper: Egress PI, made for switches, beside all other ways to manage a queue
     EgressPi,
     /// PIE on a switch (Kunze et al., IM 2021): figures 5 and 6

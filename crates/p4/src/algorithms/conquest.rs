@@ -1,5 +1,6 @@
 //! The ConQuest snapshots (Chen et al., CoNEXT 2019, sections 3 and 4.1).
 
+use super::sojourn_time;
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program};
 
 /// Their dimensions.
@@ -25,10 +26,30 @@ impl Default for Snapshots {
 /// sum may need any of them.
 pub fn conquest(dimensions: Snapshots) -> Program {
     let about = "marks flows that have too much of the queue";
-    measured(Program::new("conquest", about), dimensions, |p, heavy| p.act("mark", Act::Mark, &[heavy]))
+    measured(Program::new("conquest", about), dimensions, |p, flow| {
+        let heavy = p.compare("bytes in the queue >= threshold", &[flow]);
+        p.act("mark", Act::Mark, &[heavy]);
+    })
 }
 
-/// A program that measures the flow's part of the queue, and acts on whether that is too much.
+/// The same with the mark for flows that have half of a queue which stands: they have as many packets as half of what the packet
+/// found, it waited longer than `tau`, and it leaves as long a queue behind it. Counts are of packets; the lengths of the queue
+/// come with the packet, and half of one is a shift. So it takes no register more, and no stage.
+pub fn conquest_standing(dimensions: Snapshots) -> Program {
+    let about = "marks flows that have half of a queue which stands";
+    measured(Program::new("conquest-stands", about), dimensions, |p, flow| {
+        let found = p.queue_state("packets in the queue when it came", 19);
+        let behind = p.queue_state("packets in the queue behind it", 19);
+        let waited = sojourn_time(p);
+        let half = p.simple("half of what it found", &[found], 19);
+        let long = p.compare("sojourn > tau", &[waited]);
+        let stands = p.compare("behind it >= threshold", &[behind]);
+        let heavy = p.compare("packets in the queue >= half of what it found", &[flow, half]);
+        p.act("mark", Act::Mark, &[heavy, long, stands]);
+    })
+}
+
+/// A program that measures the flow's part of the queue, and acts on it.
 fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut Program, Field)) -> Program {
     let p = &mut program;
     let Snapshots { snapshots, rows, columns } = dimensions;
@@ -58,16 +79,15 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
         .map(|(n, rows)| tree(p, rows, &format!("least of snapshot {}", n + 1)))
         .collect();
     let sum = sum_of_read(p, &least, window);
-    p.of(Aspect::Reaction);
-    let heavy = p.compare("bytes in the queue >= threshold", &[sum]);
-    act(p, heavy);
+    act(p.of(Aspect::Reaction), sum);
     program
 }
 
 /// The same, acting on packets to come (section 4.2): who is heavy is sent back, and kept out at the door.
 pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
     let about = "keeps flows out that have too much of the queue";
-    let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, heavy| {
+    let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, flow| {
+        let heavy = p.compare("bytes in the queue >= threshold", &[flow]);
         p.act("send the flow back", Act::FeedBack, &[heavy]);
     });
     let p = &mut program;

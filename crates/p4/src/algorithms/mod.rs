@@ -11,7 +11,7 @@ mod red;
 
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
-pub use conquest::{Snapshots, conquest, conquest_at_ingress};
+pub use conquest::{Snapshots, conquest, conquest_at_ingress, conquest_standing};
 pub use egress_pi::egress_pi;
 pub use pi2::pi2;
 pub use pie::pie;
@@ -32,6 +32,7 @@ pub fn all(snapshots: Snapshots) -> Vec<Program> {
         pi2(),
         egress_pi(),
         conquest(snapshots),
+        conquest_standing(snapshots),
         conquest_at_ingress(snapshots),
         abc_edge(),
         abc_core(),

@@ -25,7 +25,7 @@ use crate::{DropReason, Egress, Headers, Ingress, Limit, MarkReason, Outlet, Pip
 pub use curve::{Curve, Step, Steps, StepsError};
 use held::Held;
 use queuescope_sketch::{ConQuest, ConQuestParams, ConQuestStats, Estimator, Expiry, ParamsError, Weights};
-use queuescope_wire::{Departure, Ecn, Nanos, Packet, Rate};
+use queuescope_wire::{ByteCount, Departure, Ecn, Nanos, Packet, Rate};
 
 /// What the ConQuest AQM is made of. Defaults are the paper's section 5.2, but for the two that say otherwise.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,9 @@ pub struct ConQuestAqmParams {
     pub unit: WeightUnit,
     /// `tau`: packets that waited no longer are left alone. 2 ms by default.
     pub tau: Nanos,
+    /// What stands in the queue as a packet leaves, in the time that the link needs for it: with less behind them, packets are
+    /// left alone. None by default, as in the paper.
+    pub behind: Nanos,
     /// `w_T`, in `unit`. 512 packets by default.
     pub threshold: f64,
     /// With which probability a packet of a flow of some weight is chosen.
@@ -76,6 +79,9 @@ pub enum WeightUnit {
     /// Bytes of the flow over what the link sends in the packet's delay. Costs no second count, but must know the rate, and
     /// is lower where the link sends less than it could.
     ShareOfDelay,
+    /// Packets of the flow over all packets that the packet found in the queue, which a switch knows by itself. From 0 to 1;
+    /// collisions may make it more.
+    ShareOfQueue,
 }
 
 /// What becomes of a packet that was chosen.
@@ -124,6 +130,8 @@ pub struct ConQuestAqm {
 #[derive(Debug)]
 struct PortState {
     rate: Rate,
+    /// `behind`, in bytes.
+    behind: ByteCount,
     flows: ConQuest,
     /// All flows as one.
     all: Option<ConQuest>,
@@ -168,6 +176,7 @@ impl Default for ConQuestAqmParams {
             estimator: Estimator::Overlap,
             unit: WeightUnit::Packets,
             tau: Nanos(2_000_000),
+            behind: Nanos::ZERO,
             threshold: 512.0,
             curve: Curve::Threshold,
             response: Response::MarkOrDrop,
@@ -197,6 +206,7 @@ impl ConQuestAqm {
             let all = ConQuestParams { rows: 1, columns: 1, ..params.sketch.clone() };
             Ok(PortState {
                 rate: outlet.rate,
+                behind: outlet.rate.bytes_in(params.behind),
                 flows: ConQuest::new(params.sketch.clone())?,
                 all: (params.unit == WeightUnit::ShareOfDeparted).then(|| ConQuest::new(all)).transpose()?,
                 random: Random::new(outlet.seed),
@@ -245,7 +255,8 @@ impl ConQuestAqm {
     fn chooses(&mut self, port: Port, departure: &Departure) -> bool {
         let Some(port) = self.ports.get_mut(usize::from(port.0)) else { return false };
         self.stats.departed += 1;
-        let congested = departure.sojourn() > self.params.tau;
+        let behind = departure.backlog_out.bytes >= port.behind;
+        let congested = departure.sojourn() > self.params.tau && behind;
         let weight = port.weigh(departure, congested, &self.params);
         if !congested {
             return false;
@@ -284,7 +295,7 @@ impl PortState {
         let Departure { packet, enqueued, dequeued: now, .. } = *departure;
         let key = digest(u64::from(packet.flow.0));
         let size = match params.unit {
-            WeightUnit::Packets => 1,
+            WeightUnit::Packets | WeightUnit::ShareOfQueue => 1,
             _ => u32::try_from(packet.size.0).unwrap_or(u32::MAX),
         };
         if !wanted {
@@ -300,6 +311,7 @@ impl PortState {
             WeightUnit::Packets | WeightUnit::Bytes => return own as f64,
             WeightUnit::ShareOfDeparted => all.unwrap_or(0),
             WeightUnit::ShareOfDelay => self.rate.bytes_in(departure.sojourn()).0,
+            WeightUnit::ShareOfQueue => departure.backlog_in.packets,
         };
         if whole == 0 { 0.0 } else { own as f64 / whole as f64 }
     }

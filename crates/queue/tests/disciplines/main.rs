@@ -75,6 +75,9 @@ fn contestants() -> Vec<Contestant> {
         with(Any::Red(RedParams { adaptation: feng, nonlinear: true, limit: time, ..red }), time).drops(&[Early]),
         with(Any::Red(RedParams::adaptive(packets)), packets).drops(&[Early]),
         with(Any::Red(RedParams::step(6, packets)), packets).drops(&[Forced]).marks(&[Mark::Threshold]),
+        with(Any::Red(RedParams { at_egress: true, ..RedParams::step(6, packets) }), packets)
+            .drops(&[Overlimit])
+            .marks(&[Mark::Threshold]),
         with(Any::Codel(codel), packets).drops(&[Overlimit, Target]),
         with(Any::Codel(CodelParams { limit: time, ecn: true, ce_threshold, ..codel }), time)
             .drops(&[Target])

@@ -141,6 +141,28 @@ fn a_hard_drop_is_no_mark() {
     }
 }
 
+/// A switch that marks behind its queue: of ten packets that wait, those are marked that leave four or more behind them, if they
+/// can be; nothing is dropped, and what shows CE is not counted again.
+#[test]
+fn what_leaves_is_marked_by_the_queue_behind_it() {
+    let params = RedParams { at_egress: true, ..RedParams::step(4, Limit::Packets(10)) };
+    let (mut queue, mut told) = (red(params, 0), Told::default());
+    for id in 0..12 {
+        let ecn = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct, Ecn::Ce][id as usize % 4];
+        queue.enqueue(packet(id, 0, 1000, ecn), Nanos(0), &mut told);
+    }
+    assert_eq!(told.drops, [(10, DropReason::Overlimit), (11, DropReason::Overlimit)]);
+    let left =
+        std::iter::from_fn(|| queue.dequeue(Nanos(1), &mut told)).map(|left| (left.packet.id.0, left.packet.ecn));
+    let left = left.collect::<Vec<_>>();
+    assert_eq!(left[..4], [(0, Ecn::Ce), (1, Ecn::Ce), (2, Ecn::NotEct), (3, Ecn::Ce)]);
+    assert_eq!(left[4..8], [(4, Ecn::Ce), (5, Ecn::Ce), (6, Ecn::NotEct), (7, Ecn::Ce)]);
+    assert_eq!(left[8..], [(8, Ecn::Ect0), (9, Ecn::Ect1)]);
+    assert_eq!(told.marks, [0, 1, 4, 5]);
+    let stats = queue.stats();
+    assert_eq!((stats.marked_threshold, stats.early + stats.forced, stats.overlimit), (4, 0, 2));
+}
+
 /// While the link is idle the average decays as if small packets found the queue empty: in half a second 1 Mb/s sends
 /// 125 of 500 bytes.
 #[test]

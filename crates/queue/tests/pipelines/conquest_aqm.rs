@@ -36,16 +36,24 @@ fn switch(params: ConQuestAqmParams, rate: u64, limit: Limit, recirculation: u64
     Switch::new(ConQuestAqm::new(params, &ports).unwrap(), &ports, 1, limit, Nanos(recirculation))
 }
 
+const UNITS: [WeightUnit; 5] = [
+    WeightUnit::Packets,
+    WeightUnit::Bytes,
+    WeightUnit::ShareOfDeparted,
+    WeightUnit::ShareOfDelay,
+    WeightUnit::ShareOfQueue,
+];
+
 proptest! {
     /// Who is marked is who waited longer than tau and whose flow weighs enough by the definition of section 3.1, whatever
     /// the unit and the estimator; and tau and w_T are those of the time.
     #[test]
     fn who_is_marked_is_whose_flow_weighs_enough_by_the_exact_count(
-        arrivals in prop::collection::vec((0..3u64, 0..4u32), 0..150), estimator in 0..3usize, unit in 0..4usize,
-        tau in 0..12u64, packets in 0..8u32,
+        arrivals in prop::collection::vec((0..3u64, 0..4u32), 0..150), estimator in 0..3usize, unit in 0..5usize,
+        tau in 0..12u64, behind in 0..8u64, packets in 0..8u32,
         changes in prop::collection::vec((0..150u64, prop::option::of(0..12u64), prop::option::of(0..8u32)), 0..4)
     ) {
-        let unit = [WeightUnit::Packets, WeightUnit::Bytes, WeightUnit::ShareOfDeparted, WeightUnit::ShareOfDelay][unit];
+        let unit = UNITS[unit];
         let threshold = |packets: u32| match unit {
             WeightUnit::Packets => f64::from(packets),
             WeightUnit::Bytes => f64::from(packets * 1000),
@@ -59,7 +67,8 @@ proptest! {
             .collect();
         let (tau, threshold) = (Nanos(tau * MS), threshold(packets));
         let params = ConQuestAqmParams {
-            estimator: Estimator::ALL[estimator], unit, threshold, tau, changes: changes.clone(), ..exact_params()
+            estimator: Estimator::ALL[estimator], unit, threshold, tau, behind: Nanos(behind * MS), changes: changes.clone(),
+            ..exact_params()
         };
         // The last one of those before; of several at one time the last in the list.
         let mut in_order = changes;
@@ -87,9 +96,12 @@ proptest! {
                 WeightUnit::Bytes => own * 1000.0,
                 WeightUnit::ShareOfDeparted => own / all,
                 WeightUnit::ShareOfDelay => own * 1e6 / packet.sojourn().0 as f64,
+                // In whole windows all that it found leaves while it waits.
+                WeightUnit::ShareOfQueue => own / packet.backlog_in.packets as f64,
             };
             let (tau, threshold) = at(packet.dequeued);
-            packet.sojourn() > tau && weight >= threshold
+            // A packet of 1000 bytes takes 1 ms.
+            packet.sojourn() > tau && packet.backlog_out.packets >= behind && weight >= threshold
         });
         let expected = expected.map(|packet| (packet.packet.id.0, MarkReason::FlowWeight, packet.dequeued));
         prop_assert_eq!(expected.collect::<Vec<_>>(), switch.log.marked.clone());
@@ -131,12 +143,28 @@ fn the_heavy_flow_is_marked_and_small_flows_are_not() {
 
 #[test]
 fn a_threshold_by_share_finds_the_same_flow() {
-    for unit in [WeightUnit::ShareOfDeparted, WeightUnit::ShareOfDelay] {
+    for unit in [WeightUnit::ShareOfDeparted, WeightUnit::ShareOfDelay, WeightUnit::ShareOfQueue] {
         let switch = burst(ConQuestAqmParams { unit, threshold: 0.25, ..ConQuestAqmParams::default() });
         let late = switch.log.sent.iter().filter(|sent| sent.departure.sojourn() > Nanos(2 * MS));
         let heavy = late.filter(|sent| sent.departure.packet.flow.0 == 0);
         assert!(heavy.clone().count() > 3_000 && heavy.count() == switch.log.marked.len(), "{unit:?}");
     }
+}
+
+/// The queue rises to some 7000 packets and drains once nothing comes any more. With a queue asked for behind them, the heavy
+/// flow's packets are marked but for those that drain it: the last 1667 of 1500 bytes are 2 ms.
+#[test]
+fn packets_that_leave_a_short_queue_behind_are_not_marked() {
+    let share = |behind| ConQuestAqmParams {
+        unit: WeightUnit::ShareOfQueue,
+        threshold: 0.5,
+        behind,
+        ..ConQuestAqmParams::default()
+    };
+    let [any, standing] = [Nanos::ZERO, Nanos(2 * MS)].map(|behind| burst(share(behind)).log.marked);
+    let last: Vec<_> = any.iter().filter(|mark| !standing.contains(mark)).collect();
+    assert!(standing.len() > 3_000 && last.len().abs_diff(1667 * 8 / 9) < 20, "{} and {}", standing.len(), last.len());
+    assert!(last.iter().all(|(_, _, at)| standing.iter().all(|(_, _, before)| before < at)));
 }
 
 /// Every packet leaves 20 windows after it came, and every second one is of flow 1: its weight is 10 packets of 20.

@@ -12,21 +12,29 @@ use crate::value::names;
 use queuescope_queue::{
     ActAt, ConQuestAqmParams, ConQuestChange, Curve, HoldParams, Response, Step, Steps, WeightUnit,
 };
+use queuescope_sketch::Estimator;
 use queuescope_wire::Nanos;
 use std::ops::RangeInclusive;
 
 /// What a threshold may be, in any unit.
 const WEIGHT: RangeInclusive<f64> = 0.0..=1e15;
 
-/// All but how old counts go away and how windows are weighed, which are the defaults.
+/// All but how old counts go away and how windows of a sketch are weighed, which are the defaults.
 pub(crate) fn conquest_aqm<K: Keys>(params: &mut ConQuestAqmParams, keys: &mut K) {
     let sketch = &mut params.sketch;
     keys.within("snapshots", &mut sketch.snapshots, 2..=64, "Snapshots of the sketch: h.");
     keys.within("rows", &mut sketch.rows, 1..=8, "Rows of each: R.");
     keys.within("columns", &mut sketch.columns, 1..=65_536, "Columns of each: C.");
     keys.within("window", &mut sketch.window, Nanos(1_000)..=*TIME.end(), "The length of a snapshot's window: T.");
+    keys.key("estimator", &mut params.estimator, "Which windows count for a packet's wait.");
     keys.key("unit", &mut params.unit, "What the weight of a flow in the queue is.");
     keys.within("tau", &mut params.tau, TIME, "Packets that waited no longer are left alone.");
+    keys.within(
+        "behind",
+        &mut params.behind,
+        TIME,
+        "Packets that leave less than this behind them in the queue are left alone.",
+    );
     keys.within(
         "threshold",
         &mut params.threshold,
@@ -72,7 +80,10 @@ impl Table for ConQuestChange {
 names! {
     WeightUnit, "a unit of weights":
         "packets" = WeightUnit::Packets, "bytes" = WeightUnit::Bytes,
-        "share-of-departed" = WeightUnit::ShareOfDeparted, "share-of-delay" = WeightUnit::ShareOfDelay;
+        "share-of-departed" = WeightUnit::ShareOfDeparted, "share-of-delay" = WeightUnit::ShareOfDelay,
+        "share-of-queue" = WeightUnit::ShareOfQueue;
+    Estimator, "an estimator":
+        "inner" = Estimator::Inner, "outer" = Estimator::Outer, "overlap" = Estimator::Overlap;
     Response, "a response":
         "mark-or-drop" = Response::MarkOrDrop, "mark-only" = Response::MarkOnly, "drop" = Response::Drop;
 }

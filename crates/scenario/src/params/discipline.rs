@@ -92,6 +92,11 @@ fn red<K: Keys>(params: &mut RedParams, keys: &mut K) {
     keys.within("mean-packet", &mut params.mean_packet, ByteCount(1)..=ByteCount(65_535), "The mean size of packets.");
     keys.key("ecn", &mut params.ecn, "Whether ECN-capable packets are marked where they would be dropped.");
     keys.key("hard-drop", &mut params.hard_drop, "Whether they are dropped above the highest threshold even so.");
+    keys.key(
+        "at-egress",
+        &mut params.at_egress,
+        "Whether packets are judged as they leave, by the queue behind them, and marked or left alone, never dropped.",
+    );
     keys.key("draws", &mut params.draws, "Whose random numbers it draws.");
 }
 

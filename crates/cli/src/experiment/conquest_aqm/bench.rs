@@ -1,0 +1,258 @@
+//! The testbed of section 5.2 as scenarios: who manages the queue, who sends, over which link.
+
+use queuescope_sim::workload::Sizes;
+use std::fmt::Write;
+
+/// The queue from which on the baseline marks, in packets; and how much fits. Source: section 5.2.
+const MARKS_FROM: u64 = 4096;
+const HOLDS: u64 = 16_384;
+/// ConQuest's `tau`, in microseconds, and `w_T`, in packets. Source: section 5.2.
+const TAU_US: u64 = 2000;
+const WEIGHT: u64 = 512;
+
+/// The sizes of the workload's flows, in bytes. Median and mean are the paper's. It has them from a measured distribution, which
+/// ends somewhere; the lognormal with this median and mean does not, and one flow in 10^5 would be larger than most bursts. Here
+/// it ends at [`LARGEST`], and sigma makes up for what that takes from the mean.
+const MEDIAN: f64 = 1440.0;
+const MEAN: f64 = 38_800.0;
+pub const LARGEST: f64 = 1e7;
+const POINTS: i32 = 100;
+const SMALLEST: f64 = 20.0;
+
+/// What marks packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// All packets that leave so long a queue behind them: the paper's baseline.
+    Tail,
+    /// The same at random, the more probably the longer it is on average.
+    Red,
+    /// ConQuest with this `w_T` and curve, by default 2 ms for `tau`.
+    ConQuest { weight: u64, tau_us: u64, curve: Curve },
+    /// Flows with half of the queue, where packets wait this long and leave a queue as long behind them.
+    Standing { us: u64 },
+}
+
+/// The curves of section 4.2; full at twice `w_T`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Curve {
+    Threshold,
+    Linear,
+    Squared,
+}
+
+impl Scheme {
+    /// The paper's ConQuest.
+    pub const PAPER: Self = Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Threshold };
+    /// The ones that all comparisons have.
+    pub const MAIN: [Self; 4] = [Self::Tail, Self::Red, Self::PAPER, Self::STANDING];
+    /// Ours, with half of the paper's `tau`.
+    pub const STANDING: Self = Self::Standing { us: TAU_US / 2 };
+    /// The paper's with half of both thresholds: what a `tau` of 1 ms does by itself.
+    pub const LOWER: Self = Self::ConQuest { weight: WEIGHT / 2, tau_us: TAU_US / 2, curve: Curve::Threshold };
+    /// Other thresholds, and other curves.
+    pub const OTHERS: [Self; 7] = [
+        Self::ConQuest { weight: 128, tau_us: TAU_US, curve: Curve::Threshold },
+        Self::ConQuest { weight: 256, tau_us: TAU_US, curve: Curve::Threshold },
+        Self::ConQuest { weight: 1024, tau_us: TAU_US, curve: Curve::Threshold },
+        Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Linear },
+        Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Squared },
+        Self::LOWER,
+        Self::Standing { us: 700 },
+    ];
+
+    /// As tables and plots have it.
+    pub fn name(self) -> String {
+        match self {
+            Self::Tail => "tail".to_owned(),
+            Self::Red => "RED".to_owned(),
+            Self::ConQuest { weight, tau_us, curve } => {
+                let tau = if tau_us == TAU_US { String::new() } else { format!(", {} ms", tau_us as f64 / 1e3) };
+                let curve = match curve {
+                    Curve::Threshold => "",
+                    Curve::Linear => " linear",
+                    Curve::Squared => " squared",
+                };
+                format!("ConQuest {weight}{tau}{curve}")
+            }
+            Self::Standing { us } => format!("standing, {} ms", us as f64 / 1e3),
+        }
+    }
+
+    /// The lines below `[link]`. Packets are fewer on a slower link, times are the same.
+    fn text(self, bench: &Bench) -> String {
+        let packets = |count: u64| count as f64 / bench.slower as f64;
+        let red = |thresholds: [f64; 2], more: &str| {
+            let [min, max] = thresholds;
+            format!(
+                "[link.discipline.red]\nthresholds = {{ min = {min:?}, max = {max:?} }}\n{more}wait = false\necn = true\n\
+                 at-egress = {}\nhard-drop = false\nmean-packet = \"1500B\"\n",
+                bench.at_egress
+            )
+        };
+        let full = packets(MARKS_FROM);
+        match self {
+            Self::Tail => red([full, full], "weight = 1.0\nmax-probability = 1.0\ngentle = false\n"),
+            Self::Red => red([full / 3.0, full], "weight = 0.002\nmax-probability = 0.1\n"),
+            Self::ConQuest { weight, tau_us, curve } => {
+                let weight = packets(weight);
+                let curve = match curve {
+                    Curve::Threshold => String::new(),
+                    Curve::Linear => format!("curve = {{ linear = {{ full = {weight:?} }} }}\n"),
+                    Curve::Squared => format!("curve = {{ squared = {{ full = {weight:?} }} }}\n"),
+                };
+                format!(
+                    "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\nestimator = \"{}\"\ntau = \"{tau_us}us\"\n\
+                     threshold = {weight:?}\n{curve}",
+                    bench.estimator
+                )
+            }
+            Self::Standing { us } => format!(
+                "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\nestimator = \"{}\"\nunit = \"share-of-queue\"\n\
+                 threshold = 0.5\ntau = \"{us}us\"\nbehind = \"{us}us\"\n",
+                bench.estimator
+            ),
+        }
+    }
+}
+
+/// What the paper leaves open, and how long it is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bench {
+    pub seconds: u64,
+    /// How many times slower all is than at 10 Gb/s, and smaller.
+    pub slower: u64,
+    /// The round-trip time without queues.
+    pub rtt_us: u64,
+    /// The most that a flow has in flight: the buffers of its hosts, in bytes.
+    pub buffers: Option<u64>,
+    /// Whether the baselines mark what leaves, by the queue behind it, or what comes.
+    pub at_egress: bool,
+    pub estimator: &'static str,
+    /// Whether the sizes of flows have an end.
+    pub truncated: bool,
+    /// Whether the workload's packets can be marked; those of bursts can.
+    pub marks_workload: bool,
+    /// Milliseconds between samples of the queue.
+    pub sampled: Option<u64>,
+}
+
+impl Bench {
+    pub const FULL: Self = Self {
+        seconds: 20,
+        slower: 1,
+        rtt_us: 1000,
+        buffers: Some(64 << 20),
+        at_egress: true,
+        estimator: "overlap",
+        truncated: true,
+        marks_workload: true,
+        sampled: None,
+    };
+    pub const SMALL: Self = Self { seconds: 2, slower: 20, ..Self::FULL };
+
+    /// The link's rate in bits per second.
+    pub fn rate(&self) -> f64 {
+        10e9 / self.slower as f64
+    }
+
+    /// A run: flows of one congestion control, and each second one of so many bytes.
+    pub fn scenario(&self, tcp: &str, scheme: Scheme, burst: u64, seed: u64) -> String {
+        let Self { seconds, slower, rtt_us, .. } = *self;
+        // Hosts are 10 us away on each side.
+        let delay = rtt_us / 2 - 20;
+        let mut text = format!(
+            "seed = {seed}\nduration = \"{seconds}s\"\n\n[access]\nrate = \"{}mbps\"\ndelay = \"10us\"\n\n[link]\n\
+             rate = \"{}mbps\"\ndelay = \"{delay}us\"\nlimit = \"{}packets\"\n{}",
+            100_000 / slower,
+            10_000 / slower,
+            HOLDS / slower,
+            scheme.text(self)
+        );
+        // Writing to a string does not fail.
+        if let Some(bytes) = self.buffers {
+            _ = write!(text, "\n[stack]\nsend-buffer = {bytes}\nreceive-window = {bytes}\n");
+        }
+        _ = write!(
+            text,
+            "\n[[flows]]\nname = \"{BURST}\"\ntcp = \"{tcp}\"\necn = true\ncount = {seconds}\nhosts = 1\nstart = \"300ms\"\n\
+             stagger = \"1s\"\nbytes = \"{}B\"\n\n[[workloads]]\nname = \"{WEB}\"\ntcp = \"{tcp}\"\necn = {}\nhosts = 1\n\
+             poisson = {{ load = 0.2, sizes = {} }}\n",
+            burst / slower,
+            self.marks_workload,
+            self.sizes()
+        );
+        if let Some(step) = self.sampled {
+            _ = write!(text, "\n[record]\ninterval = \"{step}ms\"\n");
+        }
+        text
+    }
+
+    /// The distribution of sizes, as points with straight lines between them if it has an end.
+    fn sizes(&self) -> String {
+        let smaller = |bytes: f64| (bytes / self.slower as f64).round().max(1.0);
+        if !self.truncated {
+            return format!("{{ mean = \"{}B\", median = \"{}B\" }}", smaller(MEAN), smaller(MEDIAN));
+        }
+        let points: Vec<_> =
+            points(smaller).iter().map(|(bytes, share)| format!("[\"{bytes}B\", {share:?}]")).collect();
+        format!("[{}]", points.join(", "))
+    }
+}
+
+/// The groups of flows.
+pub const BURST: &str = "burst";
+pub const WEB: &str = "web";
+
+/// Sigma of the natural logarithm of bytes: with the end at [`LARGEST`], straight lines between the points have the mean.
+const SIGMA: f64 = 2.684;
+
+/// Points of the distribution, the last at its end, with sizes as `smaller` makes them.
+fn points(smaller: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let Ok(sizes) = Sizes::lognormal(MEDIAN.ln(), SIGMA) else { return Vec::new() };
+    let (step, whole) = ((LARGEST / SMALLEST).ln() / f64::from(POINTS), sizes.cumulative(LARGEST));
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for n in 0..=POINTS {
+        let bytes = SMALLEST * (step * f64::from(n)).exp();
+        let (size, share) = (smaller(bytes), (sizes.cumulative(bytes) / whole).min(1.0));
+        match points.last_mut() {
+            // Of those that become equal the last says how many are no larger.
+            Some(last) if last.0 >= size => last.1 = share,
+            _ => points.push((size, share)),
+        }
+    }
+    if let Some(last) = points.last_mut() {
+        last.1 = 1.0;
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_scenario::Scenario;
+    use queuescope_sim::workload::{Empirical, Interpolation};
+
+    /// In the long run the workload is what the paper says: 38.8 kB on average, so 155 us between flows at 2 Gb/s.
+    #[test]
+    fn the_sizes_have_the_papers_mean_and_median() {
+        for slower in [1.0, 20.0] {
+            let points = points(|bytes| (bytes / slower).round().max(1.0));
+            let sizes = Sizes::empirical(Empirical::new(&points, Interpolation::Linear).unwrap());
+            assert!((sizes.mean() * slower / MEAN - 1.0).abs() < 0.005, "{}", sizes.mean());
+            assert!((sizes.quantile(0.5) * slower / MEDIAN - 1.0).abs() < 0.03, "{}", sizes.quantile(0.5));
+            assert!((sizes.mean() * slower * 8.0 / 2e9 / 155e-6 - 1.0).abs() < 0.01);
+            assert_eq!(sizes.quantile(1.0) * slower, LARGEST);
+        }
+    }
+
+    /// Whatever is varied, the scenario can be read.
+    #[test]
+    fn each_scheme_is_a_scenario() {
+        for scheme in Scheme::MAIN.into_iter().chain(Scheme::OTHERS) {
+            for bench in [Bench::FULL, Bench { truncated: false, buffers: None, sampled: Some(1), ..Bench::SMALL }] {
+                let text = bench.scenario("cubic", scheme, 50_000_000, 3);
+                Scenario::parse("test", &text, &[]).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What it amounts to.
+
+use super::bench::Scheme;
+use super::measure::{
+    BURST_MEAN, DELAY, IN_BURSTS, LARGE_MEAN, LARGE_P99, LOAD, LONGEST, MARKED, MARKED_BURST, MEDIAN, MEDIAN_IN_BURSTS,
+    NOISY, P90, P99, P99_IN_BURSTS, P999, QUEUE_MEAN, QUEUE_P90,
+};
+use super::{BURST, CHANGED, CONDITIONS, FIGURE_10, FIGURE_11, SCHEME, TCP, of};
+use crate::experiment::results::{Point, Results};
+use crate::experiment::tell::{Finding, Table};
+
+/// By how much less the median was with ConQuest, in percent.
+const PAPER: [(&str, &str); 5] =
+    [("newreno", "-6.9 %"), ("cubic", "-7.3 %"), ("vegas", "-1.6 %"), ("dctcp", "-0.56 %"), ("bbr", "no change")];
+
+/// What the paper says, and what comes out.
+pub fn findings(results: &Results) -> Vec<Finding> {
+    [load(results), medians(results), tails(results), better(results), queues(results)].concat()
+}
+
+fn finding(figure: &'static str, what: String, paper: &str, ours: String, why: String) -> Finding {
+    Finding { figure, what, paper: paper.to_owned(), ours, difference: None, why }
+}
+
+/// The run with the largest bursts, or with bursts of so many megabytes.
+fn largest<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> Option<&'a Point> {
+    of(results, tcp, scheme).max_by(|one, other| one.number(BURST).total_cmp(&other.number(BURST)))
+}
+
+fn smallest<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> Option<&'a Point> {
+    of(results, tcp, scheme).min_by(|one, other| one.number(BURST).total_cmp(&other.number(BURST)))
+}
+
+fn mean(point: Option<&Point>, value: &str) -> f64 {
+    point.and_then(|point| point.mean(value)).map_or(f64::NAN, |mean| mean.mean)
+}
+
+/// By how much more one is than the other, in percent, run by run of the same seed.
+fn change(one: Option<&Point>, other: Option<&Point>, value: &str) -> f64 {
+    let (Some(one), Some(other)) = (one, other) else { return f64::NAN };
+    let pairs = one.runs.iter().filter_map(|(seed, values)| {
+        let (_, others) = other.runs.iter().find(|(it, _)| it == seed)?;
+        Some(100.0 * (values.get(value)? / others.get(value)? - 1.0))
+    });
+    let (count, sum) = pairs.fold((0.0, 0.0), |(count, sum), change| (count + 1.0, sum + change));
+    sum / count
+}
+
+fn percent(change: f64) -> String {
+    // What is nothing with these digits has no sign.
+    let rounded = (change * 100.0).round() / 100.0;
+    if rounded == 0.0 { "0.00 %".to_owned() } else { format!("{rounded:+.2} %") }
+}
+
+fn load(results: &Results) -> Vec<Finding> {
+    let point = largest(results, "newreno", Scheme::Tail);
+    let runs = point.map_or(&[][..], |point| &point.runs);
+    let loads: Vec<_> = runs.iter().filter_map(|(_, values)| values.get(LOAD)).map(|it| format!("{it:.1}")).collect();
+    let why = format!("the arrival rate is solved from the mean of the sizes; by seed {} %", loads.join(", "));
+    vec![Finding::of_numbers(FIGURE_10, "load of the workload (%)", (20.0, mean(point, LOAD)), why)]
+}
+
+/// The median with ConQuest against the baseline.
+fn medians(results: &Results) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (tcp, paper) in PAPER {
+        let (with, without) = (largest(results, tcp, Scheme::PAPER), largest(results, tcp, Scheme::Tail));
+        let Some(point) = with else { continue };
+        let changed = |value| percent(change(with, without, value));
+        let megabytes = point.number(BURST);
+        findings.push(finding(
+            FIGURE_10,
+            format!("{tcp}: the median of all flows with ConQuest against tail ECN, bursts of {megabytes} MB"),
+            paper,
+            changed(MEDIAN),
+            format!(
+                "{:.0} % of the flows start while a burst is sent: their median changes by {}; with 1 ms of noise that of all by {}",
+                mean(without, IN_BURSTS),
+                changed(MEDIAN_IN_BURSTS),
+                changed(NOISY)
+            ),
+        ));
+    }
+    for scheme in [Scheme::Tail, Scheme::Red, Scheme::PAPER] {
+        let (from, to) = (smallest(results, "newreno", scheme), largest(results, "newreno", scheme));
+        let size = |point: Option<&Point>| point.map_or(f64::NAN, |point| point.number(BURST));
+        if size(from) < size(to) {
+            findings.push(finding(
+                FIGURE_10,
+                format!("{}: the median of flows in bursts from {} to {} MB (us)", scheme.name(), size(from), size(to)),
+                if scheme == Scheme::PAPER { "hardly grows" } else { "grows" },
+                format!("{:.0} to {:.0}", mean(from, MEDIAN_IN_BURSTS), mean(to, MEDIAN_IN_BURSTS)),
+                format!("of all flows {:.0} to {:.0}", mean(from, MEDIAN), mean(to, MEDIAN)),
+            ));
+        }
+    }
+    findings
+}
+
+/// The slowest flows.
+fn tails(results: &Results) -> Vec<Finding> {
+    let at = |scheme| largest(results, "newreno", scheme);
+    let mut findings = Vec::new();
+    for (name, value, paper) in [("90 %", P90, "slightly less"), ("99 %", P99, "more"), ("99.9 %", P999, "more")] {
+        findings.push(finding(
+            FIGURE_10,
+            format!("newreno: {name} of all flows with ConQuest against tail ECN"),
+            paper,
+            percent(change(at(Scheme::PAPER), at(Scheme::Tail), value)),
+            format!(
+                "{:.0} and {:.0} us; against RED {}{}",
+                mean(at(Scheme::PAPER), value),
+                mean(at(Scheme::Tail), value),
+                percent(change(at(Scheme::PAPER), at(Scheme::Red), value)),
+                with_papers_estimator(results, value)
+            ),
+        ));
+    }
+    findings.extend(penalties(results));
+    findings
+}
+
+/// What the same is with the estimator that the paper has, if that was run.
+fn with_papers_estimator(results: &Results, value: &str) -> String {
+    let tail = of(results, "newreno", Scheme::Tail).find(|point| point.number(BURST) == super::BURST_MB as f64);
+    let inner = condition(results, super::INNER, Scheme::PAPER);
+    inner.map_or_else(String::new, |inner| {
+        let (changed, megabytes) = (percent(change(Some(inner), tail, value)), super::BURST_MB);
+        format!("; against tail with the paper's estimator, bursts of {megabytes} MB {changed}")
+    })
+}
+
+/// The point of a scheme under a changed condition.
+fn condition<'a>(results: &'a Results, changed: &str, scheme: Scheme) -> Option<&'a Point> {
+    let mut points = results.of(CONDITIONS);
+    points.find(|point| point.parameter(CHANGED) == changed && point.parameter(SCHEME) == scheme.name())
+}
+
+/// What marks cost the large flows themselves, and what they spare the others: against the same where the workload's packets cannot
+/// be marked.
+fn penalties(results: &Results) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for scheme in [Scheme::PAPER, Scheme::LOWER, Scheme::STANDING] {
+        let name = scheme.name();
+        let with = of(results, "newreno", scheme).find(|point| point.number(BURST) == super::BURST_MB as f64);
+        let without = condition(results, super::BURSTS_ONLY, scheme);
+        if without.is_none() {
+            continue;
+        }
+        let changed = |value| percent(change(with, without, value));
+        findings.push(finding(
+            CONDITIONS,
+            format!("{name}: 99 % of flows above 1 MB, against the same where only bursts can be marked"),
+            if scheme == Scheme::PAPER { "the largest flows are penalised" } else { "-" },
+            changed(LARGE_P99),
+            format!("on average {}; 99 % of all flows {}, 99.9 % {}", changed(LARGE_MEAN), changed(P99), changed(P999)),
+        ));
+    }
+    findings
+}
+
+/// What the better function brings.
+fn better(results: &Results) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (tcp, _) in PAPER {
+        let [tail, red, paper, ours] = Scheme::MAIN.map(|scheme| largest(results, tcp, scheme));
+        if ours.is_none() {
+            continue;
+        }
+        let against = |value| {
+            let [tail, red, paper] = [tail, red, paper].map(|it| percent(change(ours, it, value)));
+            format!("{tail}, {red}, {paper}")
+        };
+        findings.push(finding(
+            FIGURE_10,
+            format!("{tcp}: 99 % of all flows with marks for a standing queue against tail, RED, ConQuest"),
+            "-",
+            against(P99),
+            format!(
+                "99.9 % {}; 99 % of flows above 1 MB {}; bursts take {}",
+                against(P999),
+                against(LARGE_P99),
+                against(BURST_MEAN)
+            ),
+        ));
+    }
+    findings
+}
+
+/// Figure 11.
+fn queues(results: &Results) -> Vec<Finding> {
+    let at = |scheme: Scheme| {
+        let mut points = results.of(FIGURE_11);
+        points.find(|point| point.parameter(TCP) == "newreno" && point.parameter(SCHEME) == scheme.name())
+    };
+    let says = [
+        (Scheme::Tail, "filled up to the threshold, then oscillates"),
+        (Scheme::PAPER, "short, with spikes"),
+        (Scheme::STANDING, "-"),
+    ];
+    let told = |(scheme, paper): (Scheme, &str)| {
+        let point = at(scheme);
+        finding(
+            FIGURE_11,
+            format!("{}: the queue while a burst is sent, on average and at the longest (packets)", scheme.name()),
+            paper,
+            format!("{:.0}, {:.0}", mean(point, QUEUE_MEAN), mean(point, LONGEST)),
+            format!(
+                "90 % of the time up to {:.0}; the burst takes {:.1} ms; {:.1} % of its packets are marked, {:.2} % of the others'",
+                mean(point, QUEUE_P90),
+                mean(point, BURST_MEAN),
+                mean(point, MARKED_BURST),
+                mean(point, MARKED)
+            ),
+        )
+    };
+    says.map(told).into()
+}
+
+/// All schemes, and what they depend on.
+pub fn tables(results: &Results) -> Vec<Table> {
+    let columns = [
+        MEDIAN,
+        MEDIAN_IN_BURSTS,
+        P99_IN_BURSTS,
+        P90,
+        P99,
+        P999,
+        LARGE_MEAN,
+        LARGE_P99,
+        BURST_MEAN,
+        DELAY,
+        MARKED,
+        MARKED_BURST,
+    ];
+    let table = |title: &str, figure: &'static str, names: &[&str], keep: &dyn Fn(&Point) -> bool| Table {
+        title: title.to_owned(),
+        columns: names.iter().chain(&columns).map(|name| (*name).to_owned()).collect(),
+        rows: results
+            .of(figure)
+            .filter(|point| keep(point))
+            .map(|point| {
+                let shown = |value: &str| {
+                    let digits = if value.contains("(us)") { 0 } else { 1 };
+                    point.mean(value).map_or("-".to_owned(), |mean| format!("{:.digits$}", mean.mean))
+                };
+                let names = names.iter().map(|name| point.parameter(name).to_owned());
+                names.chain(columns.map(shown)).collect()
+            })
+            .collect(),
+    };
+    let fifty = |point: &Point| point.number(BURST) == super::BURST_MB as f64;
+    let mut tables = vec![table("Figure 10, bursts of 50 MB", FIGURE_10, &[TCP, SCHEME], &fifty)];
+    let other = table("Figure 10, other bursts", FIGURE_10, &[TCP, SCHEME, BURST], &|point| !fifty(point));
+    let open = table("What the paper leaves open: newreno, bursts of 50 MB", CONDITIONS, &[CHANGED, SCHEME], &|_| true);
+    tables.extend([other, open].into_iter().filter(|table| !table.rows.is_empty()));
+    tables
+}
