@@ -93,7 +93,7 @@ impl Study for ConQuestAqm {
             by_size("figure-10-99.9", "newreno", measure::P999),
             figure_11(results),
         ];
-        Told { plots, findings: findings::findings(results), tables: findings::tables(results) }
+        Told { plots, findings: findings::findings(results), tables: findings::tables(results), ..Told::default() }
     }
 }
 
