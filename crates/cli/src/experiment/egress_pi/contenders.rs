@@ -29,7 +29,7 @@ struct Kind {
     lines: &'static str,
 }
 
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 19] = [
     Kind { name: OURS, ecn: true, settings: &[""], what: "", lines: "[link.pipeline.egress-pi]\n" },
     Kind { name: OURS_DROPS, ecn: false, settings: &[""], what: "", lines: "[link.pipeline.egress-pi]\n" },
     Kind { name: "tail drop", ecn: false, settings: &[""], what: "", lines: "" },
@@ -117,6 +117,15 @@ const KINDS: [Kind; 17] = [
         lines: "[link.pipeline.conquest-aqm]\nunit = \"share-of-departed\"\nthreshold = {}\ntau = \"125us\"\nwindow = \"62us\"\n\
                 snapshots = 4\n",
     },
+    Kind {
+        name: "ConQuest, standing",
+        ecn: true,
+        settings: &["125us"],
+        what: "target",
+        lines: "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\nestimator = \"overlap\"\nunit = \"share-of-queue\"\n\
+                threshold = 0.5\ntau = \"{}\"\nbehind = \"{}\"\n",
+    },
+    Kind { name: "ABC", ecn: false, settings: &["24 packets"], what: "the paper's", lines: "[link.pipeline.abc]\n" },
 ];
 
 /// Those of a small version.
@@ -155,6 +164,8 @@ pub fn on_a_switch(name: &str) -> Option<(usize, u64, bool)> {
         "PIE_DP" => algorithms::pie_dp(),
         "PIE_TABLE" => algorithms::pie_table(),
         "ConQuest" => algorithms::conquest(Snapshots::default()),
+        "ConQuest, standing" => algorithms::conquest_standing(Snapshots::default()),
+        "ABC" => algorithms::abc_core(),
         _ => return None,
     };
     let fit = Fit::new(&program, &Target::tofino());
