@@ -11,6 +11,7 @@ mod pie;
 mod pipeline;
 mod tcp;
 
+pub(crate) use abc::ACTIVITY;
 pub(crate) use congestion::{Control, counts_marks};
 pub(crate) use discipline::with_limit;
 pub(crate) use pipeline::with_queue_limit;
@@ -32,7 +33,7 @@ const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 const FACTOR: RangeInclusive<f64> = 0.0..=1e6;
 
 /// A value that may be none, with bounds if there is one.
-fn optional<K: Keys, T: Field + PartialOrd>(
+pub(crate) fn optional<K: Keys, T: Field + PartialOrd>(
     keys: &mut K,
     name: &'static str,
     field: &mut Option<T>,

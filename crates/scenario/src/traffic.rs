@@ -2,7 +2,7 @@
 
 use crate::keys::{Field, Keys, Table, fields};
 use crate::link::{LARGEST_PACKET, mbps, ms};
-use crate::params::{Control, of_profile};
+use crate::params::{ACTIVITY, Control, of_profile, optional};
 use crate::scenario::Profile;
 use crate::value::names;
 use queuescope_tcp::{Algorithm, AlgorithmParams, TcpParams};
@@ -45,6 +45,8 @@ pub struct FlowGroup {
     pub l4s: bool,
     /// What each of its hosts was promised by ABC, if not what the program says.
     pub reference: Option<Rate>,
+    /// The activity that its senders write into their packets themselves, as if they were edges of an ABC domain.
+    pub activity: Option<f64>,
     /// What `stack` is where the table does not say.
     base: TcpParams,
 }
@@ -124,6 +126,7 @@ impl FlowGroup {
             from: setting.from.clone(),
             to: setting.to.clone(),
             class: 0,
+            activity: None,
             l4s: false,
             reference: None,
             base: setting.stack,
@@ -178,6 +181,13 @@ impl Table for FlowGroup {
         let counts_marks = self.traffic.counts_marks();
         stack_keys((&mut self.stack, &mut self.base), self.profile != before, self.profile, counts_marks, keys);
         common_keys(&mut self.class, &mut self.l4s, &mut self.reference, self.stack.ecn, keys);
+        optional(
+            keys,
+            "activity",
+            &mut self.activity,
+            &ACTIVITY,
+            "The activity that senders write into data themselves, which is an edge's to write (ABC).",
+        );
     }
 }
 

@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             algorithm: algorithm.parse::<Algorithm>()?.params(Profile::Linux),
             class: Class(0),
             l4s: false,
+            activity: None,
         };
         let (NodeId(from), NodeId(to)) = (*from, *to);
         let start = FlowStart { at: Nanos(n as u64 * 1_000_000), from: from as usize, to: to as usize, bytes: None };

@@ -12,7 +12,9 @@ use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
 use crate::traffic::{Datagram, DatagramParams};
 use crate::workload::{CapturedPacket, FlowStart, OnOff, Random, Spacing, Span, UdpParams, UdpSource};
-use queuescope_queue::{AckWindowParams, Contract, DisciplineParams, Host, Others, PipelineParams, Port, PortRole};
+use queuescope_queue::{
+    AckWindowParams, Activity, Contract, DisciplineParams, Host, Others, PipelineParams, Port, PortRole,
+};
 use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Network, NetworkLink, Scenario, Traffic};
 use queuescope_wire::{Class, Ecn, Nanos, Rate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -282,6 +284,7 @@ fn add_flows(
     }
     let mut random = Random::new(seed_of(scenario, group));
     let class = Class(flows.class);
+    let activity = flows.activity.map(|activity| Activity::nearest(activity, Activity::FRACTION_BITS));
     let start = |n: u32, random: &mut Random| {
         let spread = if flows.spread == Nanos::ZERO { 0 } else { random.below(flows.spread.0) };
         Nanos(flows.start.0.saturating_add(flows.stagger.0.saturating_mul(u64::from(n))).saturating_add(spread))
@@ -289,7 +292,7 @@ fn add_flows(
     let of = |n: u32| hosts[n as usize % hosts.len()];
     match &flows.traffic {
         Traffic::Tcp(algorithm) => {
-            let transport = Transport { tcp: flows.stack, algorithm: *algorithm, class, l4s: flows.l4s };
+            let transport = Transport { tcp: flows.stack, algorithm: *algorithm, class, l4s: flows.l4s, activity };
             let mut starts: Vec<_> = (0..flows.count)
                 .map(|n| {
                     let ((from, to), bytes) = (of(n), flows.bytes.map(|bytes| bytes.0));
@@ -322,7 +325,7 @@ fn add_flows(
                     until: flows.stop,
                 };
                 let source = UdpSource::new(&params, seed::derive(seed_of(scenario, group), u64::from(n)))?;
-                let datagrams = DatagramParams { group, class, ecn, ..DatagramParams::new(from, to) };
+                let datagrams = DatagramParams { group, class, ecn, activity, ..DatagramParams::new(from, to) };
                 simulation.add_datagrams(datagrams, source.map(Datagram::from))?;
             }
         }

@@ -1,6 +1,6 @@
 //! TCP connections in a simulation: a sender, a receiver, and what became of them.
 
-use queuescope_queue::{Headers, Host};
+use queuescope_queue::{Activity, Headers, Host};
 use queuescope_tcp::{AlgorithmParams, CongestionControl, Controller, Receiver, Segment, Sender, TcpParams};
 use queuescope_wire::{Class, Ecn, FlowKey, Nanos};
 
@@ -18,6 +18,8 @@ pub struct Transport {
     pub class: Class,
     /// Whether ECN-capable packets are ECT(1), for a queue of low latency (RFC 9331 section 4.1).
     pub l4s: bool,
+    /// The activity that senders write into data themselves (ABC).
+    pub activity: Option<Activity>,
 }
 
 /// A connection: data one way, acknowledgements the other.
@@ -78,6 +80,7 @@ pub(crate) struct Place {
     pub class: Class,
     /// Whether ECN-capable packets are ECT(1).
     pub l4s: bool,
+    pub activity: Option<Activity>,
 }
 
 /// What became of a flow.
@@ -213,12 +216,13 @@ impl Connection {
     /// A segment as a packet: of data, or the other way.
     #[inline]
     pub fn packet(place: Place, data: bool, segment: Segment, ecn: Ecn) -> (OnItsWay, Headers) {
-        let Place { index, number, group, routes, hosts, network_header, class, l4s } = place;
+        let Place { index, number, group, routes, hosts, network_header, class, l4s, activity } = place;
         let way = usize::from(!data);
         let (source, destination) = (hosts[way], hosts[1 - way]);
         let kinds = if data { [Kind::Data, Kind::Acknowledgements] } else { [Kind::Acknowledgements, Kind::Data] };
         let [flow, reverse] = kinds.map(|kind| flow_id(number, kind));
-        let headers = Headers { source, destination, reverse, tcp: Some(segment), activity: None, fed_back: false };
+        let activity = activity.filter(|_| data);
+        let headers = Headers { source, destination, reverse, tcp: Some(segment), activity, fed_back: false };
         let packet = OnItsWay {
             flow,
             // Fewer than 2^32: a record of each is kept.

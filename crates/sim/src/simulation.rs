@@ -103,7 +103,7 @@ impl Simulation {
         datagrams_of: DatagramParams,
         datagrams: impl Iterator<Item = Datagram> + Send + 'static,
     ) -> Result<(), BuildError> {
-        let DatagramParams { group, from, to, class, ecn, flows } = datagrams_of;
+        let DatagramParams { group, from, to, class, ecn, flows, activity } = datagrams_of;
         let route = self.way(from, to)?;
         let index = self.traffic.sources.len() as u32;
         let hosts = [Host(from.0), Host(to.0)];
@@ -116,6 +116,7 @@ impl Simulation {
             first: self.traffic.datagram_flows,
             class,
             ecn,
+            activity,
             record: DatagramRecord { group, hosts, sent: none, delivered: none },
         };
         source.next = source.datagrams.next();
@@ -322,9 +323,10 @@ impl Simulation {
         let transport = &traffic.workloads[index as usize].transport;
         let free = traffic.free.pop().unwrap_or(traffic.connections.len() as u32);
         let hosts = nodes.map(|node| Host(node.0));
-        let Transport { tcp, class, l4s, .. } = transport;
-        let (network_header, class, l4s) = (tcp.network_header, *class, *l4s);
-        let place = Place { index: free, number, group, routes: [there, back], hosts, network_header, class, l4s };
+        let Transport { tcp, class, l4s, activity, .. } = transport;
+        let (network_header, class, l4s, activity) = (tcp.network_header, *class, *l4s, *activity);
+        let routes = [there, back];
+        let place = Place { index: free, number, group, routes, hosts, network_header, class, l4s, activity };
         let mut connection = Connection::new(transport, place, index, start.bytes, seed, now);
         connection.sender.connect(now);
         match traffic.connections.get_mut(free as usize) {
@@ -372,7 +374,8 @@ impl Simulation {
             hop: 0,
             owner: Owner::Datagrams(index),
         };
-        self.network.send(packet, Headers::plain(from, to, flow), observer);
+        let headers = Headers { activity: source.activity, ..Headers::plain(from, to, flow) };
+        self.network.send(packet, headers, observer);
     }
 
     /// Packets that were dropped are on their way no more.

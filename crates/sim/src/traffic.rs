@@ -3,7 +3,7 @@
 use crate::connection::{Connection, FlowRecord, Transport};
 use crate::topology::NodeId;
 use crate::workload::FlowStart;
-use queuescope_queue::Host;
+use queuescope_queue::{Activity, Host};
 use queuescope_wire::{Backlog, ByteCount, Class, Ecn, Nanos};
 use std::fmt;
 
@@ -43,6 +43,7 @@ pub(crate) struct Source {
     pub first: u32,
     pub class: Class,
     pub ecn: Ecn,
+    pub activity: Option<Activity>,
     pub record: DatagramRecord,
 }
 
@@ -61,6 +62,8 @@ pub struct DatagramParams {
     pub ecn: Ecn,
     /// How many flows they are of.
     pub flows: u32,
+    /// The activity that their sender writes itself (ABC).
+    pub activity: Option<Activity>,
 }
 
 /// A datagram that is sent.
@@ -84,7 +87,7 @@ impl From<(Nanos, ByteCount)> for Datagram {
 impl DatagramParams {
     /// Of the first group, in the first class, not ECN-capable.
     pub fn new(from: NodeId, to: NodeId) -> Self {
-        Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct, flows: 1 }
+        Self { group: 0, from, to, class: Class(0), ecn: Ecn::NotEct, flows: 1, activity: None }
     }
 }
 

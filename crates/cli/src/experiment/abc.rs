@@ -7,6 +7,8 @@
 //!   beat of each other would meet a full queue in the same turn for ever.
 //! - *TCP* is CUBIC as Linux has it, without ECN.
 
+mod domain;
+
 use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
 use super::tell::{Finding, Table, Told};
@@ -53,6 +55,8 @@ impl Study for Abc {
             size.add(&mut cells, SENSITIVITY, parameter, Program::Abc(changed), &[tcp(16), tcp(1)]);
             size.add(&mut cells, SENSITIVITY_UDP, parameter, Program::Abc(changed), &[constant(100.0), tcp(1)]);
         }
+        let size = if small { Size { seeds: 1, seconds: 5 } } else { size };
+        domain::cells(size, &mut cells);
         cells
     }
 
@@ -72,7 +76,8 @@ impl Study for Abc {
             plot(results, FIGURE_5, ("flows", "Client 0 with so many TCP flows, client 1 with one")),
             plot(results, FIGURE_6, ("R0 (Mb/s)", "Client 0 at a constant rate, client 1 with one TCP flow")),
         ];
-        let findings = [figure_4(results), figure_5(results), figure_6(results)].into_iter().flatten().collect();
+        let findings = [figure_4, figure_5, figure_6, domain::findings].iter().flat_map(|findings| findings(results));
+        let findings = findings.collect();
         Told { plots, findings, tables: vec![sensitivity(results)], ..Told::default() }
     }
 }
@@ -160,6 +165,11 @@ fn variants() -> Vec<(String, Parameters)> {
     variants
 }
 
+/// When a client starts, in ms. It differs by the seed: TCP has no other chance.
+fn start(seed: u64, number: u64) -> u64 {
+    (seed * 7919 + number * 104_729) % 100
+}
+
 /// A client at a constant rate of payload, in Mb/s.
 fn constant(rate: f64) -> String {
     let bits = (rate * 1e6 * PACKET / PAYLOAD).round();
@@ -188,8 +198,8 @@ impl Size {
                 program.text()
             );
             for (number, client) in clients.iter().enumerate() {
-                // Writing to a string does not fail. Starts differ by the seed: TCP has no other chance.
-                let start = (seed * 7919 + number as u64 * 104_729) % 100;
+                // Writing to a string does not fail.
+                let start = start(seed, number as u64);
                 _ = write!(scenario, "\n[[flows]]\nname = \"client {number}\"\nstart = \"{start}ms\"\n{client}");
             }
             let parameters = vec![("ABC", program.name().to_owned()), (name, value.to_owned())];

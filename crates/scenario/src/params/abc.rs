@@ -55,7 +55,7 @@ struct Surcharges(Vec<f64>);
 /// As many as there are classes of service.
 const MOST_CLASSES: usize = 64;
 /// As an activity in a header.
-const ACTIVITY: RangeInclusive<f64> = -128.0..=127.0;
+pub(crate) const ACTIVITY: RangeInclusive<f64> = -128.0..=127.0;
 
 impl Field for Surcharges {
     fn blank() -> Self {

@@ -90,7 +90,7 @@ pub(super) fn add_workload(
         simulation.way(*from, *to)?;
         simulation.way(*to, *from)?;
     }
-    let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s };
+    let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s, activity: None };
     let name = format!("tcp {}", load.tcp.algorithm());
     simulation.add_flows(group, transport, None, Workload::new(&params, seed)?);
     Ok(name)

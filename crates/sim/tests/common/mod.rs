@@ -41,7 +41,7 @@ impl Setting {
     /// The hosts' transport.
     pub fn transport(&self) -> Transport {
         let tcp = TcpParams { ecn: self.ecn, ..TcpParams::linux() };
-        Transport { tcp, algorithm: self.algorithm.params(Profile::Linux), class: Class(0), l4s: false }
+        Transport { tcp, algorithm: self.algorithm.params(Profile::Linux), class: Class(0), l4s: false, activity: None }
     }
 
     /// The network without flows, and the hosts.
