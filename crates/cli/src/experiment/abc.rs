@@ -7,6 +7,7 @@
 //!   beat of each other would meet a full queue in the same turn for ever.
 //! - *TCP* is CUBIC as Linux has it, without ECN.
 
+mod causes;
 mod domain;
 
 use super::plot::{Axis, Plot, line};
@@ -57,6 +58,7 @@ impl Study for Abc {
         }
         let size = if small { Size { seeds: 1, seconds: 5 } } else { size };
         domain::cells(size, &mut cells);
+        causes::cells(size, &mut cells);
         cells
     }
 
@@ -78,7 +80,7 @@ impl Study for Abc {
         ];
         let findings = [figure_4, figure_5, figure_6, domain::findings].iter().flat_map(|findings| findings(results));
         let findings = findings.collect();
-        Told { plots, findings, tables: vec![sensitivity(results)], ..Told::default() }
+        Told { plots, findings, tables: vec![sensitivity(results), causes::table(results)], ..Told::default() }
     }
 }
 
@@ -296,7 +298,7 @@ fn figure_6(results: &Results) -> Vec<Finding> {
             FIGURE_6,
             "client 0's goodput at the highest rate (Mb/s)",
             (32.0, end),
-            format!("not explained yet; its most is {most:.1}, at {at} Mb/s"),
+            format!("its most is {most:.1}, at {at} Mb/s; what moves it is in the table below"),
         ),
         Finding {
             figure: FIGURE_6,
