@@ -32,14 +32,10 @@ pub fn egress_pi() -> Program {
     let one = p.compute("random number", Op::Random, &[], 32);
     let other = p.compute("another random number", Op::Random, &[], 32);
     let larger = p.simple("larger of both", &[one, other], 32);
-    let number = p.simple("that; half of one if ECT(1)", &[larger, one, ecn], 32);
-    let calm = p.compute(
-        "delay below calm, or number above a half and not ECN-capable",
-        Op::Compare(2),
-        &[delay, number, ecn],
-        1,
-    );
-    let chosen = p.compare("number < p', and not calm", &[number, probability, calm]);
+    let capped = p.compare("above a half, and not ECN-capable", &[larger, ecn]);
+    let number = p.simple("that; half of one if ECT(1); the greatest if capped", &[larger, one, ecn, capped], 32);
+    let calm = p.compare("delay < calm", &[delay]);
+    let chosen = p.compute("number < p', and not calm or p' >= 1/4", Op::Compare(2), &[number, probability, calm], 1);
     p.act("mark", Act::Mark, &[chosen, ecn]);
     p.act("drop, if not ECN-capable", Act::Drop, &[chosen, ecn]);
     program
