@@ -11,8 +11,8 @@
 //!    0 otherwise;
 //! 5. adds that to a third register, the probability p', which stops at its ends, and reads it;
 //! 6. is chosen if two random numbers are both below p': by chance p' squared. One of a scalable congestion control (ECT(1)) is
-//!    chosen if half of one is: by 2 p'. One that waited less than `calm` is left alone, unless p' is a quarter or
-//!    more.
+//!    chosen if half of one is: by 2 p'. One that waited less than `calm` is left alone; where p' is an
+//!    eighth or more, one that waited less than `short`.
 //!
 //! What is chosen is marked, or dropped if it cannot be: then by no more than a quarter, p' counting as a half at most.
 //!
@@ -36,8 +36,8 @@ const FAR: u32 = (1 << 10) - 1;
 /// Of p', above which nothing more is dropped.
 const HALF: u32 = u32::MAX / 2;
 
-/// Of p', from which on packets are chosen however short they waited.
-const QUARTER: u32 = 1 << 30;
+/// Of p', from which on many are marked: windows are of a few packets.
+const EIGHTH: u32 = 1 << 29;
 
 /// What Egress PI is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,10 +53,13 @@ pub struct EgressPiParams {
     pub alpha_shift: u32,
     /// The left shift of the change of the delay: 17, a beta of 29.8 Hz. RFC 9332's rule, 0.3 / rtt, has 30 Hz.
     pub beta_shift: u32,
-    /// Packets that waited less are left alone while p' is below a quarter, so that a probability that is still falling takes no window from flows whose queue is
+    /// Packets that waited less are left alone while p' is below an eighth, so that a probability that is still falling takes no window from flows whose queue is
     /// gone: 94 us, three quarters of the target. With 31 us a single flow at 1 Gb/s and 350 us has 6 % less goodput
     /// (docs/egress-pi.md).
     pub calm: Nanos,
+    /// The same from an eighth on: 31 us, a quarter of the target. Many flows of small windows over a long round trip need marks before
+    /// the queue is long again.
+    pub short: Nanos,
 }
 
 impl Default for EgressPiParams {
@@ -68,6 +71,7 @@ impl Default for EgressPiParams {
             alpha_shift: 9,
             beta_shift: 17,
             calm: Nanos(94_000),
+            short: Nanos(31_000),
         }
     }
 }
@@ -149,7 +153,8 @@ impl EgressPi {
         let ecn = departure.packet.ecn;
         let number = number(ecn, [self.random.bits(), self.random.bits()]);
         let base = unsigned(base);
-        let spared = delay < units(self.params.calm) && base < QUARTER;
+        let calm = if base < EIGHTH { self.params.calm } else { self.params.short };
+        let spared = delay < units(calm);
         let too_much = number > HALF && ecn == Ecn::NotEct;
         number < base && !spared && !too_much
     }

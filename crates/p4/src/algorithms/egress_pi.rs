@@ -34,8 +34,13 @@ pub fn egress_pi() -> Program {
     let larger = p.simple("larger of both", &[one, other], 32);
     let capped = p.compare("above a half, and not ECN-capable", &[larger, ecn]);
     let number = p.simple("that; half of one if ECT(1); the greatest if capped", &[larger, one, ecn, capped], 32);
-    let calm = p.compare("delay < calm", &[delay]);
-    let chosen = p.compute("number < p', and not calm or p' >= 1/4", Op::Compare(2), &[number, probability, calm], 1);
+    let calm = p.compute("delay < calm, delay < short", Op::Compare(2), &[delay], 2);
+    let chosen = p.compute(
+        "number < p', and not calm, or not short if p' >= 1/8",
+        Op::Compare(2),
+        &[number, probability, calm],
+        1,
+    );
     p.act("mark", Act::Mark, &[chosen, ecn]);
     p.act("drop, if not ECN-capable", Act::Drop, &[chosen, ecn]);
     program

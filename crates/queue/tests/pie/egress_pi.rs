@@ -72,8 +72,8 @@ fn classic_packets_are_marked_by_the_square_scalable_ones_by_twice_the_root() {
 }
 
 #[test]
-fn packets_that_waited_less_than_calm_are_left_alone_while_few_are_marked() {
-    let calm = EgressPiParams::default().calm;
+fn packets_that_waited_little_are_left_alone() {
+    let EgressPiParams { calm, short, .. } = EgressPiParams::default();
     let chosen = |wanted: f64, sojourn: Nanos| {
         let (mut program, now) = held_at(wanted);
         assert!((base(&program) - wanted).abs() < 0.02);
@@ -81,11 +81,14 @@ fn packets_that_waited_less_than_calm_are_left_alone_while_few_are_marked() {
         (0..10_000).for_each(|_| _ = leave(&mut program, Ecn::Ect0, now, sojourn));
         program.stats().chosen - before
     };
-    let [below, above] = [calm.saturating_sub(Nanos(2 * US)), calm + Nanos(2 * US)];
-    assert_eq!(chosen(0.2, below), 0);
-    assert!((300..=550).contains(&chosen(0.2, above)));
-    // Where windows are small, marks have to come however short the queue is.
-    assert!((800..=1_300).contains(&chosen(0.3, below)));
+    let around = |limit: Nanos| [limit.saturating_sub(Nanos(2 * US)), limit + Nanos(2 * US)];
+    let [below, above] = around(calm);
+    assert_eq!(chosen(0.1, below), 0);
+    assert!((60..=150).contains(&chosen(0.1, above)));
+    // Where windows are small, marks come from a shorter wait on.
+    let [below, above] = around(short);
+    assert_eq!(chosen(0.3, below), 0);
+    assert!((800..=1_300).contains(&chosen(0.3, above)));
 }
 
 #[test]

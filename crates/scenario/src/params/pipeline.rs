@@ -84,7 +84,8 @@ fn egress_pi<K: Keys>(params: &mut EgressPiParams, keys: &mut K) {
     keys.within("update", &mut params.update, STEP, "How long after an update the next packet makes another.");
     keys.within("alpha-shift", &mut params.alpha_shift, 0..=16, "The left shift of the distance to the target.");
     keys.within("beta-shift", &mut params.beta_shift, 0..=17, "The left shift of the change of the delay.");
-    keys.within("calm", &mut params.calm, TIME, "Packets that waited less are left alone.");
+    keys.within("calm", &mut params.calm, TIME, "Packets that waited less are left alone while p' is below an eighth.");
+    keys.within("short", &mut params.short, TIME, "Packets that waited less are left alone in any case.");
 }
 
 fn pie_table<K: Keys>(params: &mut PieTableParams, keys: &mut K) {
