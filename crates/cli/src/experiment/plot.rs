@@ -1,6 +1,7 @@
 //! Plots as SVG.
 
 use anyhow::{Result, anyhow};
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
 use plotters::prelude::*;
 use queuescope_report::model::SweepMean;
 use std::fmt::Display;
@@ -67,11 +68,74 @@ impl Axis {
         if self.logarithmic { (value > 0.0).then(|| value.log10()) } else { Some(value) }
     }
 
+    /// Where labels are: at one, two and five times powers of ten; if those are too many, at powers of ten.
+    fn ticks(self, places: &Range<f64>) -> Vec<f64> {
+        if !self.logarithmic {
+            let width = places.end - places.start;
+            let power = 10f64.powf((width / MOST_TICKS).log10().floor());
+            let step =
+                [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| width / step <= MOST_TICKS);
+            let step = step.unwrap_or(width);
+            let first = (places.start / step).ceil() as i64;
+            return (first..).map(|n| n as f64 * step).take_while(|place| *place <= places.end).collect();
+        }
+        let powers = places.start.floor() as i32..=places.end.ceil() as i32;
+        let at = |times: &[f64]| -> Vec<f64> {
+            let all = powers.clone().flat_map(|power| times.iter().map(move |times| times.log10() + f64::from(power)));
+            all.filter(|place| places.contains(place)).collect()
+        };
+        let fine = at(&[1.0, 2.0, 5.0]);
+        if fine.len() as f64 <= MOST_TICKS { fine } else { at(&[1.0]) }
+    }
+
+    /// The part of it that is shown.
+    fn scale(self, places: Range<f64>) -> Scale {
+        Scale { ticks: self.ticks(&places), axis: self, places }
+    }
+
     /// The value at a place.
     fn label(self, place: &f64) -> String {
         shown(if self.logarithmic { 10f64.powf(*place) } else { *place })
     }
 }
+
+/// An axis as it is drawn.
+struct Scale {
+    axis: Axis,
+    places: Range<f64>,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Scale {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, (low, high): (i32, i32)) -> i32 {
+        let share = (place - self.places.start) / (self.places.end - self.places.start);
+        low + (share * f64::from(high - low)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.places.clone()
+    }
+}
+
+impl ValueFormatter<f64> for Scale {
+    fn format(place: &f64) -> String {
+        shown(*place)
+    }
+
+    fn format_ext(&self, place: &f64) -> String {
+        self.axis.label(place)
+    }
+}
+
+/// The most labels of an axis.
+const MOST_TICKS: f64 = 11.0;
 
 /// Draws a plot.
 ///
@@ -86,7 +150,9 @@ pub fn svg(plot: &Plot) -> Result<String> {
 fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>> {
     let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
+    let [x, y] = plot.axes;
     let [across, upwards] = ranges(plot).ok_or("it has no points")?;
+    let (across, upwards) = (x.scale(across), y.scale(upwards));
     let (left, right) = root.split_horizontally(SIZE.0 - LEGEND);
     let mut chart = ChartBuilder::on(&left)
         .margin(16)
@@ -94,7 +160,6 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
         .x_label_area_size(44)
         .y_label_area_size(56)
         .build_cartesian_2d(across, upwards)?;
-    let [x, y] = plot.axes;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -102,8 +167,6 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
         .axis_style(BLACK.mix(0.4))
         .x_desc(x.name)
         .y_desc(y.name)
-        .x_label_formatter(&|place| x.label(place))
-        .y_label_formatter(&|place| y.label(place))
         .label_style((FONT, 13))
         .axis_desc_style((FONT, 14))
         .draw()?;
