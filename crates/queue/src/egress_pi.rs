@@ -23,8 +23,8 @@
 
 use crate::pie_switch::QUEUE;
 use crate::random::Random;
-use crate::{DropReason, Egress, Headers, Ingress, MarkReason, Pipeline, Port, Sink, TailDropParams};
-use queuescope_wire::{Departure, Ecn, Nanos, Packet};
+use crate::{DropReason, Egress, Headers, MarkReason, Pipeline, Port, Sink, TailDropParams};
+use queuescope_wire::{Departure, Ecn, Nanos};
 
 /// The longest delay that is told from longer ones, in units of 1024 ns: 8.4 ms. Its shift by 17 stays within 31 bits.
 const LONGEST: u32 = (1 << 13) - 1;
@@ -161,18 +161,6 @@ impl EgressPi {
 }
 
 impl Pipeline for EgressPi {
-    #[inline]
-    fn ingress(
-        &mut self,
-        _port: Port,
-        _packet: &mut Packet,
-        _headers: &mut Headers,
-        _now: Nanos,
-        _sink: &mut impl Sink,
-    ) -> Ingress {
-        Ingress::Enqueue(0)
-    }
-
     #[inline]
     fn egress(
         &mut self,

@@ -4,8 +4,8 @@
 use crate::pie_switch::{delay_register, fraction};
 use crate::random::Random;
 use crate::update_clock::UpdateClock;
-use crate::{DropReason, Egress, Headers, Ingress, PieStep, Pipeline, Port, Sink};
-use queuescope_wire::{Departure, Nanos, Packet};
+use crate::{DropReason, Egress, Headers, PieStep, Pipeline, Port, Sink};
+use queuescope_wire::{Departure, Nanos};
 
 /// PIE in the data plane, on every port of a switch: [`PieDp`](crate::PieDp) or [`PieTable`](crate::PieTable).
 #[derive(Debug)]
@@ -78,18 +78,6 @@ impl<R> PieDataPlane<R> {
 }
 
 impl<R: UpdateRule> Pipeline for PieDataPlane<R> {
-    #[inline]
-    fn ingress(
-        &mut self,
-        _port: Port,
-        _packet: &mut Packet,
-        _headers: &mut Headers,
-        _now: Nanos,
-        _sink: &mut impl Sink,
-    ) -> Ingress {
-        Ingress::Enqueue(0)
-    }
-
     #[inline]
     fn egress(
         &mut self,

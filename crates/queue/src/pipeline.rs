@@ -11,15 +11,19 @@ use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 
 /// A switch program. Times never decrease.
 pub trait Pipeline {
-    /// A packet has come and will leave through `port`; before its queue. It may rewrite both.
+    /// A packet has come and will leave through `port`; before its queue. It may rewrite both. By default it enters the port's only
+    /// queue.
+    #[inline]
     fn ingress(
         &mut self,
-        port: Port,
-        packet: &mut Packet,
-        headers: &mut Headers,
-        now: Nanos,
-        sink: &mut impl Sink,
-    ) -> Ingress;
+        _port: Port,
+        _packet: &mut Packet,
+        _headers: &mut Headers,
+        _now: Nanos,
+        _sink: &mut impl Sink,
+    ) -> Ingress {
+        Ingress::Enqueue(0)
+    }
 
     /// A packet has left its queue towards `port`, at `departure.dequeued`. It may rewrite the packet and its headers.
     fn egress(&mut self, port: Port, departure: &mut Departure, headers: &mut Headers, sink: &mut impl Sink) -> Egress;
