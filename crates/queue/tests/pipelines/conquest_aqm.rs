@@ -96,7 +96,8 @@ proptest! {
                 WeightUnit::Bytes => own * 1000.0,
                 WeightUnit::ShareOfDeparted => own / all,
                 WeightUnit::ShareOfDelay => own * 1e6 / packet.sojourn().0 as f64,
-                // In whole windows all that it found leaves while it waits.
+                // In whole windows all that it found leaves while it waits. Of nothing but the packet on the link no flow has a share.
+                WeightUnit::ShareOfQueue if packet.backlog_in.packets == 0 => 0.0,
                 WeightUnit::ShareOfQueue => own / packet.backlog_in.packets as f64,
             };
             let (tau, threshold) = at(packet.dequeued);
