@@ -6,16 +6,17 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use queuescope_p4::{Aspect, Fit, Grade, PerStage, Placement, Program, Stage, Target, Used, Verdict};
 use queuescope_report::format::percent;
-use serde_json::{Value, json};
+use queuescope_report::json;
+use queuescope_report::model::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
 use std::io::{self, Write};
 
 /// Runs `p4`.
 ///
 /// # Errors
-/// If the answer cannot be written.
+/// If an option is of another algorithm, or the answer cannot be written.
 pub fn run(what: &P4) -> Result<Outcome> {
     let P4::Fit(args) = what;
-    let (programs, targets) = (args.programs(), args.targets());
+    let (programs, targets) = (args.programs()?, args.targets());
     print(args.json, |out| lines(&programs, &targets, out), |out| text(args, &programs, &targets, out))?;
     Ok(Outcome::Whole)
 }
@@ -161,35 +162,36 @@ fn totals(placement: &Placement, target: &Target, out: &mut dyn Write) -> io::Re
 }
 
 /// A line of JSON for each.
-fn lines(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::Result<()> {
+fn lines(programs: &[Program], targets: &[Target], mut out: &mut dyn Write) -> io::Result<()> {
     for (program, target) in pairs(programs, targets) {
-        writeln!(out, "{}", line(program, target, &Fit::new(program, target)))?;
+        json::write_fit(reported(program, target, &Fit::new(program, target)), &mut out)?;
     }
     Ok(())
 }
 
-fn line(program: &Program, target: &Target, fit: &Fit) -> Value {
-    let aspect = |(aspect, Verdict { grade, reasons }): &(Aspect, Verdict)| {
-        let (aspect, grade) = (aspect.name(), grade.name());
-        json!({ "aspect": aspect, "grade": grade, "reasons": reasons })
+fn reported(program: &Program, target: &Target, fit: &Fit) -> SwitchFit {
+    let aspect = |(aspect, Verdict { grade, reasons }): &(Aspect, Verdict)| SwitchAspect {
+        aspect: aspect.name().to_owned(),
+        grade: grade.name().to_owned(),
+        reasons: reasons.clone(),
     };
-    let stage = |stage: &Stage| {
-        let Used { registers, tables, sram, tcam } = stage.used;
-        let placed: Vec<_> = stage
-            .placed
-            .iter()
-            .map(|placed| json!({ "half": placed.gress.name(), "name": placed.name, "continued": placed.continued }))
-            .collect();
-        json!({ "registers": registers, "tables": tables, "sram_blocks": sram, "tcam_blocks": tcam, "placed": placed })
-    };
-    json!({
-        "type": "fit",
-        "algorithm": program.name(),
-        "target": target.name,
-        "grade": fit.grade().name(),
-        "aspects": fit.aspects.each_ref().map(aspect),
-        "room": fit.room,
-        "stages": fit.placement.as_ref().map(|placement| placement.stages.iter().map(stage).collect::<Vec<_>>()),
-        "target_stages": target.stages,
-    })
+    SwitchFit {
+        algorithm: program.name().to_owned(),
+        target: target.name.to_owned(),
+        target_stages: target.stages as u64,
+        grade: fit.grade().name().to_owned(),
+        aspects: fit.aspects.iter().map(aspect).collect(),
+        room: fit.room.clone(),
+        stages: fit.placement.as_ref().map(|placement| placement.stages.iter().map(reported_stage).collect()),
+    }
+}
+
+fn reported_stage(stage: &Stage) -> SwitchStage {
+    let Used { registers, tables, sram, tcam } = stage.used;
+    let placed = stage.placed.iter().map(|placed| SwitchPlaced {
+        half: placed.gress.name().to_owned(),
+        name: placed.name.clone(),
+        continued: placed.continued,
+    });
+    SwitchStage { registers, tables, sram_blocks: sram, tcam_blocks: tcam, placed: placed.collect() }
 }

@@ -11,11 +11,16 @@ fn schema() -> String {
     std::fs::read_to_string(file("docs/report.schema.json")).expect("the schema is in the repository")
 }
 
-/// Every line of a run is what the schema says.
+/// Every line of an analysis is what the schema says.
 fn validate(words: &str, paths: &[&std::path::Path]) {
+    validate_command(&format!("analyze --json {words}"), paths);
+}
+
+/// Every line of a command is what the schema says.
+fn validate_command(words: &str, paths: &[&std::path::Path]) {
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     let validator = jsonschema::validator_for(&schema).expect("the schema is one");
-    let output = run(&format!("analyze --json {words}"), paths);
+    let output = run(words, paths);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{words} {paths:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.lines().count() >= 2 && text.ends_with('\n'));
@@ -54,6 +59,7 @@ fn every_line_is_what_the_schema_says() {
     validate("crates/cli/tests/data/departures.csv --departures --tau 10us", &[]);
     validate("crates/cli/tests/data/cut.pcap --rate 1gbps", &[]);
     validate("crates/cli/tests/data/corrupt.pcapng --rate 1mbps", &[]);
+    validate_command("p4 fit --json", &[]);
     if let Some(path) = shared("every_line_is_what_the_schema_says", "pcap/auckland2-2000-part1.pcap.xz") {
         validate("--rate 10mbps --across-classes 10ms", &[&path]);
     }

@@ -3,7 +3,8 @@
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Burst, Culprits, FlowCount, Input, OtherQueue, Report, Setup, Sim, SketchScore, Sweep, SweepCell, Tap, Totals, Why,
+    Burst, Culprits, FlowCount, Input, OtherQueue, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchFit, Tap,
+    Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub enum Line {
     Sweep(Box<Sweep>),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
     Why(Box<Why>),
+    /// Of `queuescope p4 fit`: an algorithm on a switch.
+    Fit(Box<SwitchFit>),
     /// Last, of each queue: counts and extremes over the whole input.
     Summary(Box<Summary>),
 }
@@ -113,6 +116,14 @@ fn found(report: &Report, out: &mut impl Write) -> io::Result<()> {
 /// Those of `out`.
 pub fn write_why(why: &Why, out: &mut impl Write) -> io::Result<()> {
     line(&Line::Why(Box::new(why.clone())), out)
+}
+
+/// Writes whether an algorithm fits a switch as a JSON line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_fit(fit: SwitchFit, out: &mut impl Write) -> io::Result<()> {
+    line(&Line::Fit(Box::new(fit)), out)
 }
 
 /// Writes a cell of a sweep as a JSON line.

@@ -4,6 +4,7 @@
 
 mod sim;
 mod sweep;
+mod switch;
 mod tap;
 mod why;
 
@@ -14,6 +15,7 @@ pub use sim::{
     NO_METER, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
+pub use switch::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
 pub use tap::{Tap, TapClock, TapCount, TapLink, TapLost};
 pub use why::{ClassPart, Group, OnLink, Part, Parts, Ranked, Victim, Why};
 

@@ -1,5 +1,6 @@
 //! Arguments of `p4`.
 
+use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use queuescope_p4::algorithms::{self, Snapshots};
@@ -39,17 +40,17 @@ pub struct Fit {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub accesses: Option<u16>,
 
-    /// Snapshots (h) of ConQuest
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..=64))]
-    pub snapshots: u32,
+    /// Snapshots (h) of ConQuest [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=64))]
+    pub snapshots: Option<u32>,
 
-    /// Rows (R) of each snapshot
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub rows: u32,
+    /// Rows (R) of each snapshot [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub rows: Option<u32>,
 
-    /// Columns (C) of each row
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
-    pub columns: u64,
+    /// Columns (C) of each row [default: 2048]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub columns: Option<u64>,
 
     /// Print JSON, a line for each algorithm on each switch
     #[arg(long, help_heading = "Output")]
@@ -58,11 +59,27 @@ pub struct Fit {
 
 impl Fit {
     /// The algorithms that are asked about.
-    pub fn programs(&self) -> Vec<Program> {
+    ///
+    /// # Errors
+    /// If the dimensions of snapshots are given for one that has none.
+    pub fn programs(&self) -> Result<Vec<Program>> {
         let Self { snapshots, rows, columns, .. } = *self;
-        let mut programs = algorithms::all(Snapshots { snapshots, rows, columns });
+        let given = [("snapshots", snapshots.is_some()), ("rows", rows.is_some()), ("columns", columns.is_some())];
+        if let (Some(name), Some((option, _))) = (&self.algorithm, given.iter().find(|(_, given)| *given))
+            && !name.starts_with("conquest")
+        {
+            bail!(
+                "--{option} is a dimension of ConQuest's snapshots, and {name} has none: leave it out, or ask about a conquest"
+            );
+        }
+        let usual = Snapshots::default();
+        let mut programs = algorithms::all(Snapshots {
+            snapshots: snapshots.unwrap_or(usual.snapshots),
+            rows: rows.unwrap_or(usual.rows),
+            columns: columns.unwrap_or(usual.columns),
+        });
         programs.retain(|program| self.algorithm.as_deref().is_none_or(|name| name == program.name()));
-        programs
+        Ok(programs)
     }
 
     /// The switches that are asked about.

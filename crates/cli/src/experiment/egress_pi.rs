@@ -3,6 +3,8 @@
 //! - *The target* is 125 us everywhere, as in Kunze et al. (IM 2021). Flows that are at two packets of window each, the least a
 //!   congestion control goes to when it is marked, need more where they are many and the link is slow.
 //! - *The buffer* is 500 us, as theirs, or four times that need if it is more.
+//! - *A run* is as long as six of the periods in which CUBIC falls and rises, a third of which does not count, where that can be
+//!   afforded: see [`Place::duration_ms`].
 //! - *Others are tuned*: each has several settings, and Egress PI is compared with the best of them all that holds the queue as short
 //!   as Egress PI does in the same place.
 
@@ -39,7 +41,7 @@ impl Study for EgressPi {
                     (RTT, place.rtt_us.to_string()),
                     (FLOWS, place.flows.to_string()),
                 ];
-                cells.push(Cell { figure: GRID, parameters, seed: 1, scenario: place.scenario(&contender) });
+                cells.push(Cell { figure: GRID, parameters, seed: 1, scenario: place.scenario(&contender, small) });
             }
         }
         cells
@@ -88,22 +90,48 @@ struct Place {
     gigabits: u64,
     rtt_us: u64,
     flows: u64,
-    /// How long is simulated, and how much of that does not count, in milliseconds.
-    times: (u64, u64),
 }
+
+/// How many of CUBIC's periods a run is long, a third of which does not count, if that is not too short or too long.
+const PERIODS: f64 = 6.0;
 
 impl Place {
     fn all(small: bool) -> Vec<Self> {
         if small {
-            return [1, 10].map(|flows| Self { gigabits: 1, rtt_us: 350, flows, times: (600, 300) }).into();
+            return [1, 10].map(|flows| Self { gigabits: 1, rtt_us: 350, flows }).into();
         }
         let mut places = Vec::new();
-        for (gigabits, times) in [(1, (8_000, 3_000)), (10, (3_500, 1_500)), (100, (1_700, 1_000))] {
+        for gigabits in [1, 10, 100] {
             for rtt_us in [50, 350, 2_000, 10_000] {
-                places.extend([1, 10, 50, 250].map(|flows| Self { gigabits, rtt_us, flows, times }));
+                places.extend([1, 10, 50, 250].map(|flows| Self { gigabits, rtt_us, flows }));
             }
         }
         places
+    }
+
+    /// How long CUBIC takes to grow back what it gives up when it is marked, in seconds: 0.3 of its window, by the cube or as Reno would
+    /// (RFC 9438, sections 4.2 and 4.3), whichever is sooner.
+    fn period_s(self) -> f64 {
+        let rtt_s = self.rtt_us as f64 / 1e6;
+        let window = self.gigabits as f64 * 1e9 * rtt_s / (1500.0 * 8.0) / self.flows as f64;
+        let given_up = 0.3 * window;
+        (given_up / 0.4).cbrt().min(given_up * rtt_s / 0.53)
+    }
+
+    /// How long is simulated, in milliseconds. The bounds keep all places together within an hour of two cores.
+    fn duration_ms(self, small: bool) -> f64 {
+        let (least, most) = match self.gigabits {
+            _ if small => (600.0, 600.0),
+            1 => (6_000.0, 48_000.0),
+            10 => (2_400.0, 12_000.0),
+            _ => (600.0, 1_200.0),
+        };
+        (PERIODS * 1e3 * self.period_s()).clamp(least, most).ceil()
+    }
+
+    /// How many of CUBIC's periods count.
+    fn periods(self) -> f64 {
+        2.0 / 3.0 * self.duration_ms(false) / 1e3 / self.period_s()
     }
 
     /// What two packets of each flow take, or the target if that is longer, in microseconds.
@@ -111,8 +139,10 @@ impl Place {
         TARGET_US.max((2 * 1500 * 8 * self.flows) as f64 / (self.gigabits * 1000) as f64)
     }
 
-    fn scenario(self, contender: &Contender) -> String {
-        let Self { gigabits, rtt_us, flows, times: (duration, warmup) } = self;
+    fn scenario(self, contender: &Contender, small: bool) -> String {
+        let Self { gigabits, rtt_us, flows } = self;
+        let duration = self.duration_ms(small);
+        let warmup = (duration / 3.0).floor();
         let limit = (4.0 * self.need_us()).ceil();
         let (access, between) = (rtt_us * 1000 / 8, rtt_us * 1000 / 4);
         format!(

@@ -76,8 +76,12 @@ impl Run {
     }
 }
 
-fn need((gigabits, rtt_us, flows): Key) -> f64 {
-    Place { gigabits, rtt_us, flows, times: (0, 0) }.need_us()
+fn place((gigabits, rtt_us, flows): Key) -> Place {
+    Place { gigabits, rtt_us, flows }
+}
+
+fn need(key: Key) -> f64 {
+    place(key).need_us()
 }
 
 fn shown((gigabits, rtt, flows): Key) -> String {
@@ -214,12 +218,16 @@ fn by_contender(runs: &[Run], places: &[Beside]) -> Table {
 
 /// A row for each place.
 fn by_place(places: &[Beside]) -> Table {
-    let row = |place: &Beside| {
-        let Beside { place: (gigabits, rtt, flows), need, ours, drops, best } = place;
+    let row = |beside: &Beside| {
+        let Beside { place: key, need, ours, drops, best } = beside;
+        let (gigabits, rtt, flows) = key;
         vec![
             gigabits.to_string(),
             rtt.to_string(),
             flows.to_string(),
+            Some(place(*key).periods())
+                .filter(|periods| *periods < 100.0)
+                .map_or("> 100".to_owned(), |periods| format!("{periods:.1}")),
             format!("{need:.0}"),
             format!("{:.1}", ours.goodput),
             format!("{:.0}", ours.delay),
@@ -234,12 +242,14 @@ fn by_place(places: &[Beside]) -> Table {
         ]
     };
     Table {
-        title: "Egress PI in each place; beside it the best that holds the queue as short, and itself with drops"
+        title: "Egress PI in each place; beside it the best that holds the queue as short, and itself with drops. \
+                Periods: how many of CUBIC's falls and rises count; with less than two the start of the flows decides"
             .to_owned(),
         columns: [
             RATE,
             RTT,
             FLOWS,
+            "periods",
             "need (us)",
             GOODPUT,
             DELAY,
