@@ -19,5 +19,5 @@ mod target;
 
 pub use fit::{Fit, Grade, Verdict};
 pub use place::{Placed, Placement, Stage, Used};
-pub use program::{Act, Aspect, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
+pub use program::{Act, Aspect, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
 pub use target::{PerStage, RegisterUnit, Target};

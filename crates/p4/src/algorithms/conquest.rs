@@ -24,6 +24,11 @@ impl Default for Snapshots {
 ///
 /// Which snapshot is written, read or cleaned changes with time: each is reached once by each packet in any case, and the
 /// sum may need any of them.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) as the paper has it: windows are rounded inwards (`Estimator::Inner`; the
+/// overlap of a window with a delay would take a product), and cleaned entry by entry (`Expiry::Clean`). Which of the windows that are
+/// read lie within the delay is not asked here, nor whether the packet waited longer than `tau`: a comparison of the sojourn, which has
+/// room beside the sketch, as in [`conquest_standing`].
 pub fn conquest(dimensions: Snapshots) -> Program {
     let about = "marks flows that have too much of the queue";
     measured(Program::new("conquest", about), dimensions, |p, flow| {
@@ -35,17 +40,24 @@ pub fn conquest(dimensions: Snapshots) -> Program {
 /// The same with the mark for flows that have half of a queue which stands: they have as many packets as half of what the packet
 /// found, it waited longer than `tau`, and it leaves as long a queue behind it. Counts are of packets; the lengths of the queue
 /// come with the packet, and half of one is a shift. So it takes no register more, and no stage.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with `ShareOfQueue` from 1/2 on, and `behind`. That one divides: own / found
+/// is 1/2 or more just if own is as much as half of found, rounded up; and a share of nothing is 0, so something must have been found.
+/// It knows lengths of queues in packets and bytes. A Tofino counts cells of 80 bytes: there the snapshots would count those too, which
+/// is a shift of the packet's length, before the snapshots and beside the hashes.
 pub fn conquest_standing(dimensions: Snapshots) -> Program {
     let about = "marks flows that have half of a queue which stands";
     measured(Program::new("conquest-stands", about), dimensions, |p, flow| {
-        let found = p.queue_state("packets in the queue when it came", 19);
-        let behind = p.queue_state("packets in the queue behind it", 19);
+        let found = p.leaving("packets in the queue when it came", 19);
+        let behind = p.leaving("bytes in the queue behind it", 26);
         let waited = sojourn_time(p);
-        let half = p.simple("half of what it found", &[found], 19);
+        let any = p.compare("found > 0", &[found]);
+        let more = p.simple("found + 1", &[found], 19);
+        let half = p.slice(more, "half of what it found, rounded up", 18);
         let long = p.compare("sojourn > tau", &[waited]);
         let stands = p.compare("behind it >= threshold", &[behind]);
-        let heavy = p.compare("packets in the queue >= half of what it found", &[flow, half]);
-        p.act("mark", Act::Mark, &[heavy, long, stands]);
+        let heavy = p.compare("packets in the queue >= half of what it found, rounded up", &[flow, half]);
+        p.act("mark", Act::Mark, &[heavy, any, long, stands]);
     })
 }
 
@@ -55,9 +67,9 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
     let Snapshots { snapshots, rows, columns } = dimensions;
     p.at(Gress::Egress).of(Aspect::Metric);
     let flow = p.header("five-tuple", 104);
-    let left = p.queue_state("time of leaving the queue", 48);
+    let left = p.leaving("time of leaving the queue", 48);
     let size = p.header("length", 16);
-    let window = p.slice(left, "window", 2);
+    let window = p.slice(left, "window", snapshots.next_power_of_two().ilog2());
     let indexes: Vec<_> =
         (0..rows).map(|row| p.compute(&format!("hash of row {}", row + 1), Op::Hash, &[flow], 16)).collect();
     let mut counts = Vec::new();
@@ -67,7 +79,7 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
             .map(|(row, index)| {
                 let register = p.register(&format!("snapshot {snapshot} row {row}"), 32, columns);
                 let name = format!("snapshot {snapshot} row {row}: add, read or clean");
-                p.update(register, &name, &[Micro::Update], &[*index, window, size])
+                p.update(register.at(*index), &name, &[Micro::Update], &[window, size])
             })
             .collect();
         counts.push(of_rows);
@@ -84,6 +96,9 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
 }
 
 /// The same, acting on packets to come (section 4.2): who is heavy is sent back, and kept out at the door.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) that acts at ingress. That one holds a flow for a time, and knows which flow
+/// an entry is of; here an entry is a bit, which all flows of one hash share, and nothing takes back.
 pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
     let about = "keeps flows out that have too much of the queue";
     let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, flow| {
@@ -95,11 +110,11 @@ pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
     p.at(Gress::Ingress);
     let index = p.compute("hash of the flow", Op::Hash, &[flow], 16);
     let heavy = p.register("heavy flows", 1, 1 << 16);
-    let kept_out = p.read(heavy, "whether the flow is heavy", &[index]);
+    let kept_out = p.read(heavy.at(index), "whether the flow is heavy", &[]);
     p.act("drop", Act::Drop, &[kept_out]);
     p.by(Packets::FedBack);
     let index = p.compute("hash of the flow sent back", Op::Hash, &[flow], 16);
-    p.write(heavy, "the flow is heavy", &[index]);
+    p.write(heavy.at(index), "the flow is heavy", &[]);
     program
 }
 
