@@ -1,7 +1,7 @@
 //! What no switch does, and where parts go that both halves of the pipeline have to do with: small programs, placed by hand.
 
 use queuescope_p4::algorithms::{pi2, pie};
-use queuescope_p4::{Act, Aspect, Fit, Grade, Gress, Micro, Op, Packets, Placement, Program, Target};
+use queuescope_p4::{Act, Aspect, Field, Fit, Grade, Gress, Micro, Op, Packets, Placement, Program, Register, Target};
 
 /// The stage of a part, from 1, in a half.
 fn stage(placement: &Placement, half: Gress, name: &str) -> usize {
@@ -81,4 +81,123 @@ fn nothing_that_a_packet_learns_behind_the_queue_is_known_to_it_before() {
     for target in Target::all() {
         assert_eq!(Fit::new(&program, &target).verdict(Aspect::Backflow).grade, Grade::Infeasible, "{}", target.name);
     }
+}
+
+/// Who adds accesses to a register, with two fields that name entries.
+type Accesses = fn(&mut Program, Register, [Field; 2]);
+
+/// One entry is reached once, whatever is done with it that the unit can do at once. A second entry is a second access on every
+/// switch, whatever is done with either.
+#[test]
+fn a_packet_reaches_one_entry_of_a_register() {
+    let on_one: [(&str, Accesses); 2] = [
+        ("read, read", |p, register, [index, _]| {
+            p.read(register.at(index), "one", &[]);
+            p.read(register.at(index), "other", &[]);
+        }),
+        ("read, write", |p, register, [index, _]| {
+            let read = p.read(register.at(index), "one", &[]);
+            p.write(register.at(index), "other", &[read]);
+        }),
+    ];
+    let on_two: [(&str, Accesses); 6] = [
+        ("read, read", |p, register, [one, other]| {
+            p.read(register.at(one), "one", &[]);
+            p.read(register.at(other), "other", &[]);
+        }),
+        ("update, read", |p, register, [one, other]| {
+            p.update(register.at(one), "one", &[Micro::Update], &[]);
+            p.read(register.at(other), "other", &[]);
+        }),
+        ("read, write", |p, register, [one, other]| {
+            let read = p.read(register.at(one), "one", &[]);
+            p.write(register.at(other), "other", &[read]);
+        }),
+        ("write, write", |p, register, [one, other]| {
+            p.write(register.at(one), "one", &[]);
+            p.write(register.at(other), "other", &[]);
+        }),
+        ("the port's, another", |p, register, [_, other]| {
+            p.read(register, "one", &[]);
+            p.read(register.at(other), "other", &[]);
+        }),
+        ("one that the first names", |p, register, [one, _]| {
+            let first = p.read(register.at(one), "one", &[]);
+            let next = p.simple("next", &[first], 16);
+            p.read(register.at(next), "other", &[]);
+        }),
+    ];
+    for target in Target::all() {
+        for (name, accesses, grade) in on_one
+            .map(|(name, accesses)| (name, accesses, Grade::Feasible))
+            .into_iter()
+            .chain(on_two.map(|(name, accesses)| (name, accesses, Grade::Infeasible)))
+        {
+            let mut program = Program::new("entries", "");
+            program.at(Gress::Egress).of(Aspect::Metric);
+            let indexes = [program.header("one", 16), program.header("another", 16)];
+            let register = program.register("counts", 32, 1 << 16);
+            accesses(&mut program, register, indexes);
+            let fit = Fit::new(&program, &target);
+            // Memory, and nothing else.
+            let grades = fit.aspects.each_ref().map(|(_, verdict)| verdict.grade);
+            let expected = [Grade::Feasible, Grade::Feasible, Grade::Feasible, grade];
+            assert_eq!(grades, expected, "{name} on {}: {:?}", target.name, fit.verdict(Aspect::Memory).reasons);
+        }
+    }
+}
+
+/// Two packets are not one: what each reaches may be another entry.
+#[test]
+fn other_packets_may_reach_other_entries() {
+    let mut program = Program::new("flows", "");
+    let p = &mut program;
+    p.at(Gress::Egress);
+    let [one, other] = [p.header("flow", 16), p.header("number", 16)];
+    let counts = p.register("counts", 32, 1 << 16);
+    p.update(counts.at(one), "count", &[Micro::Update], &[]);
+    p.by(Packets::Generated).write(counts.at(other), "clean", &[]);
+    assert_eq!(Fit::new(&program, &Target::tofino_registers_only()).grade(), Grade::Feasible);
+}
+
+/// What another packet knows does not help; but what is sent back carries what it had.
+#[test]
+fn fields_stay_with_their_packet() {
+    for (packets, grade) in [(Packets::Generated, Grade::Infeasible), (Packets::FedBack, Grade::Feasible)] {
+        let mut program = Program::new("fields", "");
+        let p = &mut program;
+        let key = p.header("key", 16);
+        p.at(Gress::Egress);
+        let hash = p.compute("hash", Op::Hash, &[key], 16);
+        p.at(Gress::Ingress).by(packets).of(Aspect::Metric);
+        let seen = p.register("seen", 1, 1 << 16);
+        p.write(seen.at(hash), "seen", &[]);
+        let fit = Fit::new(&program, &Target::tofino());
+        assert_eq!(fit.verdict(Aspect::Metric).grade, grade, "{packets:?}");
+    }
+}
+
+/// The length of the queue can be known before it, on a switch that tells it there; when a packet will leave cannot.
+#[test]
+fn what_is_known_before_the_queue() {
+    let grade = |length: bool, target: &Target| {
+        let mut program = Program::new("early", "");
+        let field = if length { program.queue_state("length", 19) } else { program.leaving("time of leaving", 48) };
+        program.at(Gress::Ingress).act("drop", Act::Drop, &[field]);
+        Fit::new(&program, target).verdict(Aspect::Backflow).grade
+    };
+    let grades =
+        [Target::tofino(), Target::generous()].map(|target| [true, false].map(|length| grade(length, &target)));
+    assert_eq!(grades, [[Grade::Infeasible; 2], [Grade::Feasible, Grade::Infeasible]]);
+}
+
+/// Comparisons side by side take a table each.
+#[test]
+fn comparisons_take_tables() {
+    let mut program = Program::new("ranges", "");
+    program.at(Gress::Egress);
+    let key = program.header("key", 32);
+    program.compute("range", Op::Compare(7), &[key], 3);
+    let placement = Fit::new(&program, &Target::tofino()).placement.unwrap();
+    assert_eq!((placement.stages.len(), placement.used().tables), (1, 7));
 }

@@ -137,3 +137,18 @@ fn tree(p: &mut Program, mut fields: Vec<Field>, name: &str) -> Field {
     }
     fields[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use queuescope_queue::Curve;
+
+    /// What [`super::conquest_standing`] compares is what `ConQuestAqm` does, which divides.
+    #[test]
+    fn half_rounded_up_and_something_found_is_a_share_of_a_half() {
+        for (own, found) in (0u32..300).flat_map(|own| (0u32..600).map(move |found| (own, found))) {
+            let share = if found == 0 { 0.0 } else { f64::from(own) / f64::from(found) };
+            let is_chosen = Curve::Threshold.probability(share, 0.5) == 1.0;
+            assert_eq!(found > 0 && own >= (found + 1) >> 1, is_chosen, "{own} of {found}");
+        }
+    }
+}
