@@ -12,9 +12,10 @@ mod pie_tofino;
 mod plot;
 mod results;
 mod tell;
+mod terminal;
 
 use crate::args::{Experiment, Paper};
-use crate::outcome::Outcome;
+use crate::outcome::{self, Outcome};
 use crate::progress::Progress;
 use crate::sweep::cell::{run_whole, simulate};
 use crate::sweep::key::{key, sum};
@@ -38,13 +39,50 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
     }
     let study = study(args)?;
     let study = study.as_ref();
-    let folder = args.out.join(study.name());
+    let cells = cells(study, args)?;
+    let folder = args.out.join(folder(study, args));
     let store = Store::create(&folder.join("cells"))?;
-    let results = measure(study, args, &store)?;
+    let results = measure(study, &cells, args, &store)?;
     let told = study.tell(&results);
-    tell::write(&folder, &told, &results)?;
-    tell::print(study, &folder, &told)?;
+    let what = what(study, &cells, args);
+    tell::write(&folder, &what, &told, &results)?;
+    let head = [study.name(), study.source(), &what];
+    outcome::print(false, |_| Ok(()), |out| terminal::write(head, &folder, &told, out))?;
     Ok(Outcome::Whole)
+}
+
+/// Where an experiment goes: a small one, or one on other traffic, has other files, and leaves those of another as they are.
+fn folder(study: &dyn Study, args: &Experiment) -> String {
+    let capture = args.capture.as_ref().and_then(|path| path.file_stem()).map(|stem| format!("-{}", stem.display()));
+    let small = if args.small { "-small" } else { "" };
+    format!("{}{}{small}", study.name(), capture.unwrap_or_default())
+}
+
+/// What was run, in a sentence or two.
+fn what(study: &dyn Study, cells: &[Cell], args: &Experiment) -> String {
+    let seeds = |cells: &[Cell]| cells.iter().map(|cell| cell.seed).max().unwrap_or(0);
+    let (run, all) = (seeds(cells), seeds(&study.cells(args.small)));
+    let size = if args.small { "The small version, for a look and not for figures" } else { "The full version" };
+    let of_all = if run < all { format!(" of {all}") } else { String::new() };
+    let s = if run == 1 { "" } else { "s" };
+    let percent = 100.0 * study.confidence();
+    let traffic = study.traffic();
+    let and = if traffic.is_empty() { String::new() } else { format!(" {traffic}") };
+    let intervals = if run > 1 { format!(" Intervals are of {percent:.0} % confidence.") } else { String::new() };
+    format!("{size}: {} simulations, up to {run}{of_all} seed{s} of a kind.{and}{intervals}", cells.len())
+}
+
+/// What is to be run.
+fn cells(study: &dyn Study, args: &Experiment) -> Result<Vec<Cell>> {
+    let mut cells = study.cells(args.small);
+    if let Some(most) = args.seeds {
+        let has = cells.iter().map(|cell| cell.seed).max().unwrap_or(0);
+        if most > has {
+            bail!("--seeds {most}: {} has {has} at most", study.name());
+        }
+        cells.retain(|cell| cell.seed <= most);
+    }
+    Ok(cells)
 }
 
 fn study(args: &Experiment) -> Result<Box<dyn Study>> {
@@ -63,6 +101,10 @@ trait Study: Sync {
     fn name(&self) -> &'static str;
     /// The paper.
     fn source(&self) -> &'static str;
+    /// Whose traffic it is, in a sentence; empty if it has its own.
+    fn traffic(&self) -> String {
+        String::new()
+    }
     /// All cells, in order; few and short ones if it is to be small.
     fn cells(&self, small: bool) -> Vec<Cell>;
     /// Of the intervals of means over seeds.
@@ -118,9 +160,7 @@ impl Cell {
 }
 
 /// Runs or finds all cells.
-fn measure(study: &dyn Study, args: &Experiment, store: &Store) -> Result<Results> {
-    let mut cells = study.cells(args.small);
-    cells.retain(|cell| args.seeds.is_none_or(|most| cell.seed <= most));
+fn measure(study: &dyn Study, cells: &[Cell], args: &Experiment, store: &Store) -> Result<Results> {
     let version = env!("CARGO_PKG_VERSION");
     let one = |number: u64| {
         let cell = &cells[number as usize];

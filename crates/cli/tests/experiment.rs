@@ -14,7 +14,7 @@ fn abc_small() {
     let folder = tempfile::tempdir().unwrap();
     let again = || printed(run("experiment abc --small --out", &[folder.path()]), 0);
     let first = again();
-    let made = folder.path().join("abc");
+    let made = folder.path().join("abc-small");
     golden("abc", &fs::read_to_string(made.join("findings.md")).unwrap());
     for figure in ["figure-4", "figure-5", "figure-6"] {
         let plot = fs::read_to_string(made.join(format!("{figure}.svg"))).unwrap();
@@ -38,7 +38,7 @@ fn abc_small() {
 fn egress_pi_small() {
     let folder = tempfile::tempdir().unwrap();
     printed(run("experiment egress-pi --small --out", &[folder.path()]), 0);
-    let made = folder.path().join("egress-pi");
+    let made = folder.path().join("egress-pi-small");
     golden("egress-pi", &fs::read_to_string(made.join("findings.md")).unwrap());
     for plot in ["delay-1gbps", "goodput-1gbps"] {
         assert!(fs::read_to_string(made.join(format!("{plot}.svg"))).unwrap().contains("Egress PI"));
@@ -50,7 +50,7 @@ fn egress_pi_small() {
 fn pie_tofino_small() {
     let folder = tempfile::tempdir().unwrap();
     printed(run("experiment pie-tofino --small --out", &[folder.path()]), 0);
-    let made = folder.path().join("pie-tofino");
+    let made = folder.path().join("pie-tofino-small");
     golden("pie-tofino", &fs::read_to_string(made.join("findings.md")).unwrap());
     for (plot, axis) in
         [("figure-5", "probability"), ("figure-6-goodput", "goodput (Gb/s)"), ("figure-6-delay", "delay (us)")]
@@ -75,7 +75,7 @@ fn conquest_small() {
     let folder = tempfile::tempdir().unwrap();
     let again = || printed(run("experiment conquest --small --out", &[folder.path()]), 0);
     let first = again();
-    let made = folder.path().join("conquest");
+    let made = folder.path().join("conquest-small");
     golden("conquest", &fs::read_to_string(made.join("findings.md")).unwrap());
     let plots = ["figure-6-", "figure-7-", "figure-9-", "figure-15a-", "figure-15b-"];
     let names = plots.iter().flat_map(|plot| ["inner", "outer", "overlap"].map(|it| format!("{plot}{it}")));
@@ -109,7 +109,7 @@ fn conquest_on_a_capture() {
     let arguments = format!("experiment conquest --small --capture {} --rate", demo.display());
     let printed = |rate: &str| printed(run(&format!("{arguments} {rate} --out"), &[folder.path()]), 0);
     let first = printed("20mbps");
-    let made = folder.path().join("conquest");
+    let made = folder.path().join("conquest-demo.pcap-small");
     let findings = fs::read_to_string(made.join("findings.md")).unwrap();
     golden("conquest-capture", &findings);
     // The same that analyze says of the queue.
@@ -157,7 +157,7 @@ fn what_cannot_be_measured_says_why() {
 fn conquest_aqm_small() {
     let folder = tempfile::tempdir().unwrap();
     printed(run("experiment conquest-aqm --small --out", &[folder.path()]), 0);
-    let made = folder.path().join("conquest-aqm");
+    let made = folder.path().join("conquest-aqm-small");
     golden("conquest-aqm", &fs::read_to_string(made.join("findings.md")).unwrap());
     for (plot, axis) in [("figure-10-99", "99 % (us)"), ("figure-11-queue", "queue (packets)")] {
         let plot = fs::read_to_string(made.join(format!("{plot}.svg"))).unwrap();

@@ -15,13 +15,14 @@ pub struct Experiment {
     /// Whose figures
     pub paper: Paper,
 
-    /// Run a few points with two seeds, and for a shorter time: for a look, not for figures
+    /// Run a few points with few seeds, and for a shorter time: for a look, not for figures
     #[arg(long)]
     pub small: bool,
 
     /// Only the first seeds: a first look at a long one, which goes on from there
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: Option<u64>,
+
     /// For conquest: a capture file in place of the workload, whose packets pass a queue without a limit
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "rate")]
     pub capture: Option<PathBuf>,

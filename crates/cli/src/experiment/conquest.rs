@@ -50,6 +50,10 @@ impl Study for ConQuest {
         "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019, section 5.1 and appendix B"
     }
 
+    fn traffic(&self) -> String {
+        self.traffic.told()
+    }
+
     /// By seed: whoever runs them needs the departures of one or two at a time.
     fn cells(&self, small: bool) -> Vec<Cell> {
         let grid = Grid::new(small);

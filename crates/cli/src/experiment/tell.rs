@@ -1,17 +1,13 @@
-//! What an experiment amounts to: files for people and for programs, and a table on the terminal.
+//! What an experiment amounts to: files for people and for programs.
 
-use super::Study;
 use super::panels::{self, Panels};
 use super::plot::{self, Plot};
 use super::results::Results;
-use crate::outcome;
 use crate::outputs::cannot_write;
-use anstyle::Style;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 
 /// What an experiment amounts to.
@@ -82,16 +78,17 @@ impl Finding {
         }
     }
 
-    fn difference(&self) -> String {
+    /// In percent, with its sign; empty if not both are numbers.
+    pub fn difference(&self) -> String {
         self.difference.map_or_else(String::new, |share| format!("{:+.1} %", 100.0 * share))
     }
 }
 
-/// Writes all files: the tables as Markdown, the plots, and of each figure all runs.
+/// Writes all files: what was run and the tables as Markdown, the plots, and of each figure all runs.
 ///
 /// # Errors
 /// If one cannot be written.
-pub fn write(folder: &Path, told: &Told, results: &Results) -> Result<()> {
+pub fn write(folder: &Path, what: &str, told: &Told, results: &Results) -> Result<()> {
     for plot in &told.plots {
         write_file(&folder.join(format!("{}.svg", plot.name)), &plot::svg(plot)?)?;
     }
@@ -103,7 +100,7 @@ pub fn write(folder: &Path, told: &Told, results: &Results) -> Result<()> {
         let text = sheet.map_or_else(|| csv(results, figure), Sheet::csv)?;
         write_file(&folder.join(format!("{figure}.csv")), &text)?;
     }
-    write_file(&folder.join("findings.md"), &markdown(told))
+    write_file(&folder.join("findings.md"), &markdown(what, told))
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {
@@ -129,9 +126,9 @@ fn csv(results: &Results, figure: &str) -> Result<String> {
     Ok(String::from_utf8(table.into_inner()?)?)
 }
 
-fn markdown(told: &Told) -> String {
+fn markdown(what: &str, told: &Told) -> String {
     let mut text =
-        "| figure | what | paper | ours | difference | |\n| --- | --- | --: | --: | --: | --- |\n".to_owned();
+        format!("{what}\n\n| figure | what | paper | ours | difference | |\n| --- | --- | --: | --: | --: | --- |\n");
     for finding in &told.findings {
         let Finding { figure, what, paper, ours, why, .. } = finding;
         // Writing to a string does not fail.
@@ -145,64 +142,11 @@ fn markdown(told: &Told) -> String {
     text
 }
 
-/// Prints the table, and where the files are.
-///
-/// # Errors
-/// Those of standard output.
-pub fn print(study: &dyn Study, folder: &Path, told: &Told) -> Result<()> {
-    outcome::print(false, |_| Ok(()), |out| text(study, folder, told, out))
-}
-
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-
-fn text(study: &dyn Study, folder: &Path, told: &Told, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", study.name(), study.source())?;
-    let mut figure = "";
-    let width =
-        |of: fn(&Finding) -> &str| told.findings.iter().map(|it| of(it).chars().count()).max().unwrap_or(0).max(5);
-    let (paper_width, ours_width) = (width(|it| &it.paper), width(|it| &it.ours));
-    for finding in &told.findings {
-        if finding.figure != figure {
-            figure = finding.figure;
-            writeln!(out, "\n{BOLD}{figure}{BOLD:#}")?;
-            writeln!(out, "{DIM}  {:>paper_width$}  {:>ours_width$}  difference{DIM:#}", "paper", "ours")?;
-        }
-        let Finding { what, paper, ours, why, .. } = finding;
-        writeln!(out, "  {paper:>paper_width$}  {ours:>ours_width$}  {:>10}  {what}", finding.difference())?;
-        writeln!(out, "{:width$}{DIM}{why}{DIM:#}", "", width = paper_width + ours_width + 18)?;
-    }
-    for table in &told.tables {
-        table.write(out)?;
-    }
-    let files = folder.display();
-    writeln!(out, "\nPlots (SVG), data (CSV) and this table (findings.md) are in {files}.")
-}
-
 impl Sheet {
     fn csv(&self) -> Result<String> {
         let mut table = csv::Writer::from_writer(Vec::new());
         table.write_record(&self.columns)?;
         self.rows.iter().try_for_each(|row| table.write_record(row))?;
         Ok(String::from_utf8(table.into_inner()?)?)
-    }
-}
-
-impl Table {
-    /// In columns, the first to the left.
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let widths: Vec<_> = (0..self.columns.len())
-            .map(|n| self.rows.iter().chain([&self.columns]).map(|row| row[n].chars().count()).max().unwrap_or(0))
-            .collect();
-        writeln!(out, "\n{BOLD}{}{BOLD:#}", self.title)?;
-        for (n, row) in [&self.columns].into_iter().chain(&self.rows).enumerate() {
-            let cells = row.iter().zip(&widths).enumerate();
-            let cells: Vec<_> = cells
-                .map(|(n, (cell, width))| if n == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") })
-                .collect();
-            let style = if n == 0 { DIM } else { Style::new() };
-            writeln!(out, "{style}  {}{style:#}", cells.join("  "))?;
-        }
-        Ok(())
     }
 }

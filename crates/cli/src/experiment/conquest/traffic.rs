@@ -66,6 +66,15 @@ impl Traffic {
         self.capture.as_ref().map_or("on-off", |capture| &capture.name)
     }
 
+    /// Whose packets they are, in a sentence; empty of the workload.
+    pub fn told(&self) -> String {
+        self.capture.as_ref().map_or_else(String::new, |Capture { name, rate, speedup, .. }| {
+            let faster =
+                if speedup.to_string() == "1" { String::new() } else { format!(", sent {speedup} times as fast") };
+            format!("The packets are those of {name}{faster}, before a link of {rate}.")
+        })
+    }
+
     /// All that it depends on: a scenario, or of a capture comments.
     pub fn text(&self, seed: u64, milliseconds: u64) -> String {
         self.text_at(seed, milliseconds, PACE)

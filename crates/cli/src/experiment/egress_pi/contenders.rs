@@ -1,7 +1,7 @@
 //! Ways to manage a queue, with settings.
 
 use queuescope_p4::algorithms::{self, Snapshots};
-use queuescope_p4::{Fit, Grade, Target};
+use queuescope_p4::{Fit, Grade, Program, Target};
 
 /// A way to manage a queue, set in one way.
 #[derive(Debug, Clone)]
@@ -16,6 +16,17 @@ pub struct Contender {
     pub ecn: bool,
 }
 
+/// What a switch needs to run a way to manage a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnASwitch {
+    /// Nobody has described it as a program, or no program can be it.
+    NotDescribed,
+    /// It does not fit a Tofino.
+    DoesNotFit,
+    /// Stages and blocks of memory of a Tofino, and whether the least of switches can run it as it is.
+    Fits { stages: usize, memory: u64, least: bool },
+}
+
 /// Egress PI, with marks and with drops.
 pub const OURS: &str = "Egress PI";
 pub const OURS_DROPS: &str = "Egress PI, drops";
@@ -27,18 +38,37 @@ struct Kind {
     settings: &'static [&'static str],
     what: &'static str,
     lines: &'static str,
+    program: Option<fn() -> Program>,
 }
 
+/// Eight windows of 31 us, of which a packet's wait of the target has three that are whole. As programs have it they are rounded inwards.
+const SNAPSHOTS: Snapshots = Snapshots { snapshots: 8, rows: 2, columns: 2048 };
+
 const KINDS: [Kind; 19] = [
-    Kind { name: OURS, ecn: true, settings: &[""], what: "", lines: "[link.pipeline.egress-pi]\n" },
-    Kind { name: OURS_DROPS, ecn: false, settings: &[""], what: "", lines: "[link.pipeline.egress-pi]\n" },
-    Kind { name: "tail drop", ecn: false, settings: &[""], what: "", lines: "" },
+    Kind {
+        name: OURS,
+        ecn: true,
+        settings: &[""],
+        what: "",
+        lines: "[link.pipeline.egress-pi]\n",
+        program: Some(algorithms::egress_pi),
+    },
+    Kind {
+        name: OURS_DROPS,
+        ecn: false,
+        settings: &[""],
+        what: "",
+        lines: "[link.pipeline.egress-pi]\n",
+        program: Some(algorithms::egress_pi),
+    },
+    Kind { name: "tail drop", ecn: false, settings: &[""], what: "", lines: "", program: None },
     Kind {
         name: "step",
         ecn: true,
         settings: &["125us", "250us", "375us"],
         what: "marks above",
         lines: "[link.discipline.codel]\ntarget = \"10s\"\nce-threshold = \"{}\"\n",
+        program: None,
     },
     Kind {
         name: "RED",
@@ -47,6 +77,7 @@ const KINDS: [Kind; 19] = [
         what: "target",
         lines: "[link.discipline.red]\ntarget-delay = \"{}\"\nthresholds = \"none\"\nweight = \"none\"\necn = true\nhard-drop = false\n\
                 adaptation = \"adaptive\"\n",
+        program: Some(algorithms::red),
     },
     Kind {
         name: "CoDel",
@@ -54,6 +85,7 @@ const KINDS: [Kind; 19] = [
         settings: &["62us", "125us", "250us"],
         what: "target, interval 1 ms",
         lines: "[link.discipline.codel]\ntarget = \"{}\"\ninterval = \"1ms\"\n",
+        program: Some(algorithms::codel),
     },
     Kind {
         name: "CoDel",
@@ -61,6 +93,7 @@ const KINDS: [Kind; 19] = [
         settings: &["125us"],
         what: "target, interval 10 ms",
         lines: "[link.discipline.codel]\ntarget = \"{}\"\ninterval = \"10ms\"\n",
+        program: Some(algorithms::codel),
     },
     Kind {
         name: "FQ-CoDel",
@@ -68,6 +101,7 @@ const KINDS: [Kind; 19] = [
         settings: &["125us"],
         what: "target, interval 1 ms",
         lines: "[link.discipline.fq-codel]\ntarget = \"{}\"\ninterval = \"1ms\"\n",
+        program: None,
     },
     Kind {
         name: "PIE",
@@ -76,6 +110,7 @@ const KINDS: [Kind; 19] = [
         what: "gains of table II, target",
         lines: "[link.discipline.pie]\ntarget = \"{}\"\nupdate = \"117us\"\nalpha = 0.1172\nbeta = 157.44\nderandomise = false\n\
                 burst = \"off\"\nmark-below = 1.0\n",
+        program: Some(algorithms::pie),
     },
     Kind {
         name: "PIE",
@@ -84,6 +119,7 @@ const KINDS: [Kind; 19] = [
         what: "a fifth of its beta, target",
         lines: "[link.discipline.pie]\ntarget = \"{}\"\nupdate = \"117us\"\nalpha = 0.1172\nbeta = 30.0\nderandomise = false\n\
                 burst = \"off\"\nmark-below = 1.0\n",
+        program: Some(algorithms::pie),
     },
     Kind {
         name: "PI2",
@@ -91,6 +127,7 @@ const KINDS: [Kind; 19] = [
         settings: &["125us"],
         what: "gains for 10 ms, target",
         lines: "[link.discipline.pi2]\ntarget = \"{}\"\nupdate = \"125us\"\nalpha = 0.125\nbeta = 30.0\nmax-classic = 1.0\n",
+        program: Some(algorithms::pi2),
     },
     Kind {
         name: "PI2",
@@ -98,6 +135,7 @@ const KINDS: [Kind; 19] = [
         settings: &["125us"],
         what: "gains for 2 ms, target",
         lines: "[link.discipline.pi2]\ntarget = \"{}\"\nupdate = \"125us\"\nalpha = 3.1\nbeta = 150.0\nmax-classic = 1.0\n",
+        program: Some(algorithms::pi2),
     },
     Kind {
         name: "DualPI2",
@@ -105,43 +143,74 @@ const KINDS: [Kind; 19] = [
         settings: &["125us"],
         what: "gains for 10 ms, target",
         lines: "[link.discipline.dual-pi2]\ntarget = \"{}\"\nupdate = \"125us\"\nalpha = 0.125\nbeta = 30.0\n",
+        program: None,
     },
-    Kind { name: "PIE_CP", ecn: false, settings: &[""], what: "", lines: "[link.pipeline.pie-cp]\n" },
-    Kind { name: "PIE_DP", ecn: false, settings: &[""], what: "", lines: "[link.pipeline.pie-dp]\n" },
-    Kind { name: "PIE_TABLE", ecn: false, settings: &[""], what: "", lines: "[link.pipeline.pie-table]\n" },
+    Kind {
+        name: "PIE_CP",
+        ecn: false,
+        settings: &[""],
+        what: "",
+        lines: "[link.pipeline.pie-cp]\n",
+        program: Some(algorithms::pie_cp),
+    },
+    Kind {
+        name: "PIE_DP",
+        ecn: false,
+        settings: &[""],
+        what: "",
+        lines: "[link.pipeline.pie-dp]\n",
+        program: Some(algorithms::pie_dp),
+    },
+    Kind {
+        name: "PIE_TABLE",
+        ecn: false,
+        settings: &[""],
+        what: "",
+        lines: "[link.pipeline.pie-table]\n",
+        program: Some(algorithms::pie_table),
+    },
     Kind {
         name: "ConQuest",
         ecn: true,
-        settings: &["0.1", "0.3"],
-        what: "marks shares from",
-        lines: "[link.pipeline.conquest-aqm]\nunit = \"share-of-departed\"\nthreshold = {}\ntau = \"125us\"\nwindow = \"62us\"\n\
-                snapshots = 4\n",
+        settings: &["10.0", "100.0"],
+        what: "marks flows from packets",
+        lines: "[link.pipeline.conquest-aqm]\nestimator = \"inner\"\nthreshold = {}\ntau = \"125us\"\nwindow = \"31us\"\nsnapshots = 8\n",
+        program: Some(|| algorithms::conquest(SNAPSHOTS)),
     },
     Kind {
         name: "ConQuest, standing",
         ecn: true,
         settings: &["125us"],
         what: "target",
-        lines: "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\nestimator = \"overlap\"\nunit = \"share-of-queue\"\n\
-                threshold = 0.5\ntau = \"{}\"\nbehind = \"{}\"\n",
+        lines: "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\nestimator = \"inner\"\nunit = \"share-of-queue\"\n\
+                threshold = 0.5\ntau = \"{}\"\nbehind = \"{}\"\nwindow = \"31us\"\nsnapshots = 8\n",
+        program: Some(|| algorithms::conquest_standing(SNAPSHOTS)),
     },
-    Kind { name: "ABC", ecn: false, settings: &["24 packets"], what: "the paper's", lines: "[link.pipeline.abc]\n" },
+    Kind {
+        name: "ABC",
+        ecn: false,
+        settings: &["24 packets"],
+        what: "the paper's",
+        lines: "[link.pipeline.abc]\n",
+        program: Some(algorithms::abc_core),
+    },
 ];
 
-/// Those of a small version.
-const SMALL: [&str; 6] = [OURS, OURS_DROPS, "step", "CoDel", "PI2", "PIE_DP"];
+/// Those of a small version, each with its first setting.
+const SMALL: [&str; 4] = [OURS, OURS_DROPS, "step", "PI2"];
 
 impl Contender {
     /// All, with all settings; a few if it is to be small.
     pub fn all(small: bool) -> Vec<Self> {
         let wanted = |kind: &&Kind| !small || SMALL.contains(&kind.name);
-        KINDS.iter().filter(wanted).flat_map(Kind::contenders).collect()
+        let settings = if small { 1 } else { usize::MAX };
+        KINDS.iter().filter(wanted).flat_map(|kind| kind.contenders().take(settings)).collect()
     }
 }
 
 impl Kind {
     fn contenders(&self) -> impl Iterator<Item = Contender> {
-        let Self { name, ecn, settings, what, lines } = *self;
+        let Self { name, ecn, settings, what, lines, .. } = *self;
         settings.iter().map(move |setting| Contender {
             name,
             setting: [what, setting].join(" ").trim().to_owned(),
@@ -151,26 +220,17 @@ impl Kind {
     }
 }
 
-/// What a switch needs to run it: stages of a Tofino and blocks of memory, and whether the least of switches can. Nothing if it is not
-/// described as a program.
-pub fn on_a_switch(name: &str) -> Option<(usize, u64, bool)> {
-    let program = match name {
-        OURS | OURS_DROPS => algorithms::egress_pi(),
-        "RED" => algorithms::red(),
-        "CoDel" => algorithms::codel(),
-        "PIE" => algorithms::pie(),
-        "PI2" => algorithms::pi2(),
-        "PIE_CP" => algorithms::pie_cp(),
-        "PIE_DP" => algorithms::pie_dp(),
-        "PIE_TABLE" => algorithms::pie_table(),
-        "ConQuest" => algorithms::conquest(Snapshots::default()),
-        "ConQuest, standing" => algorithms::conquest_standing(Snapshots::default()),
-        "ABC" => algorithms::abc_core(),
-        _ => return None,
+/// What a switch needs to run a way of this name.
+pub fn on_a_switch(name: &str) -> OnASwitch {
+    let Some(program) = KINDS.iter().find(|kind| kind.name == name).and_then(|kind| kind.program) else {
+        return OnASwitch::NotDescribed;
     };
+    let program = program();
     let fit = Fit::new(&program, &Target::tofino());
     let least = Fit::new(&program, &Target::plain()).grade() == Grade::Feasible;
     let fits = fit.grade() != Grade::Infeasible;
-    let placement = fit.placement.filter(|_| fits)?;
-    Some((placement.stages.len(), placement.used().sram, least))
+    match fit.placement.filter(|_| fits) {
+        Some(placement) => OnASwitch::Fits { stages: placement.stages.len(), memory: placement.used().sram, least },
+        None => OnASwitch::DoesNotFit,
+    }
 }

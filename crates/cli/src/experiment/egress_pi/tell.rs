@@ -1,6 +1,6 @@
 //! What the comparison amounts to.
 
-use super::contenders::{OURS, OURS_DROPS, on_a_switch};
+use super::contenders::{OURS, OURS_DROPS, OnASwitch, on_a_switch};
 use super::{AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LOSS, P99, Place, RATE, RTT, SETTING};
 use crate::experiment::plot::{Axis, Plot, line};
 use crate::experiment::results::{Point, Results};
@@ -99,9 +99,9 @@ impl<'a> Beside<'a> {
         Some(Self { place, need: need(place), ours, drops, best })
     }
 
-    /// Our goodput over the best.
-    fn share(&self) -> f64 {
-        self.best.map_or(1.0, |best| self.ours.goodput / best.goodput)
+    /// Our goodput over the best, if any other holds the queue as short.
+    fn share(&self) -> Option<f64> {
+        self.best.map(|best| self.ours.goodput / best.goodput)
     }
 }
 
@@ -126,15 +126,21 @@ fn delay(places: &[Beside]) -> Finding {
 }
 
 fn goodput(places: &[Beside]) -> Finding {
-    let near = places.iter().filter(|place| place.share() >= LEAST).count();
-    let why = most(places, |place| -place.share()).map_or(String::new(), |(place, share)| {
-        let best = place.best.map_or("-".to_owned(), Run::whole_name);
-        format!("the least is {:.1} % of the best, {best}: {}", -100.0 * share, shown(place.place))
-    });
+    let beside: Vec<_> = places.iter().filter_map(|place| Some((place, place.share()?))).collect();
+    let near = beside.iter().filter(|(_, share)| *share >= LEAST).count();
+    let mut why =
+        beside.iter().min_by(|one, other| one.1.total_cmp(&other.1)).map_or(String::new(), |(place, share)| {
+            let best = place.best.map_or("-".to_owned(), Run::whole_name);
+            format!("the least is {:.1} % of the best, {best}: {}", 100.0 * share, shown(place.place))
+        });
+    let alone = places.len() - beside.len();
+    if alone > 0 {
+        why.push_str(&format!("; in {alone} more no other is as short"));
+    }
     Finding {
         figure: GRID,
-        what: "places with a goodput within 3 % of the best that holds the queue as short".to_owned(),
-        paper: places.len().to_string(),
+        what: "places with a goodput within 3 % of the best of those that hold the queue as short".to_owned(),
+        paper: beside.len().to_string(),
         ours: near.to_string(),
         difference: None,
         why,
@@ -171,17 +177,18 @@ fn by_contender(runs: &[Run], places: &[Beside]) -> Table {
         let longest = own.iter().map(|run| run.delay / need(run.place)).fold(0.0, f64::max);
         let held = own.iter().filter(|run| run.delay <= LONGEST * need(run.place)).count();
         let least = own.iter().map(|run| run.fairness).fold(f64::INFINITY, f64::min);
-        let (stages, memory, plain) = match on_a_switch(name) {
-            Some((stages, memory, plain)) => {
-                (stages.to_string(), memory.to_string(), if plain { "yes" } else { "no" }.to_owned())
+        let [stages, memory, least_switch] = match on_a_switch(name) {
+            OnASwitch::Fits { stages, memory, least } => {
+                [stages.to_string(), memory.to_string(), if least { "yes" } else { "no" }.to_owned()]
             }
-            None => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
+            OnASwitch::DoesNotFit => ["does not fit", "", "no"].map(str::to_owned),
+            OnASwitch::NotDescribed => ["not described", "", ""].map(str::to_owned),
         };
         vec![
             if setting.is_empty() { name.to_owned() } else { format!("{name}, {setting}") },
             stages,
             memory,
-            plain,
+            least_switch,
             format!("{:.1}", mean(&|run| run.goodput)),
             held.to_string(),
             format!("{longest:.1}"),
@@ -193,8 +200,8 @@ fn by_contender(runs: &[Run], places: &[Beside]) -> Table {
     };
     Table {
         title: format!(
-            "All {} places: stages and memory of a Tofino (-: not described, or it does not fit), whether the least of switches \
-             runs it; delays over max(125 us, two packets a flow)",
+            "All {} places: stages and memory of a Tofino, and whether the least of switches runs it; delays over \
+             max(125 us, two packets a flow)",
             places.len()
         ),
         columns: [
