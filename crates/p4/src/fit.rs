@@ -11,8 +11,8 @@ use crate::target::Target;
 pub struct Fit {
     /// A verdict for each aspect, in the order of table I.
     pub aspects: [(Aspect, Verdict); 4],
-    /// Where the parts go; of a program that reaches a register more than once, where they would go if it could. None if even
-    /// that cannot be.
+    /// Where the parts go; of a program that reaches a register more than once, where they would go if it could. None
+    /// if even that cannot be.
     pub placement: Option<Placement>,
     /// Stages that are missing, or a part that no stage has room for.
     pub room: Option<String>,

@@ -1,5 +1,5 @@
-//! One access for each register: what lies between a packet's accesses has to be done by the register's own unit, in one access
-//! to one entry.
+//! One access for each register: what lies between a packet's accesses has to be done by the register's own unit, in
+//! one access to one entry.
 
 use crate::program::{Does, Entry, Micro, Op, Packets, Program, Register};
 use crate::target::Target;

@@ -4,7 +4,8 @@ use crate::fold::Bundle;
 use crate::program::{Program, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What goes into a stage as one: a step, or all that a register does, for all packets and in both halves of the pipeline.
+/// What goes into a stage as one: a step, or all that a register does, for all packets and in both halves of the
+/// pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub steps: Vec<usize>,
@@ -12,7 +13,8 @@ pub(crate) struct Node {
     pub needs: BTreeSet<usize>,
 }
 
-/// The nodes of a program, where the steps of `bundles` that can be one access are one node; of others each step is its own.
+/// The nodes of a program, where the steps of `bundles` that can be one access are one node; of others each step is its
+/// own.
 pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
     let mut node_of: Vec<_> = (0..program.steps.len()).collect();
     let mut join = |steps: &mut dyn Iterator<Item = usize>| {
@@ -51,7 +53,8 @@ pub(crate) struct Chains {
     pub behind: usize,
 }
 
-/// For each node how many are before and behind it, each of which needs a stage of its own; or some node that needs itself.
+/// For each node how many are before and behind it, each of which needs a stage of its own; or some node that needs
+/// itself.
 pub(crate) fn chains(nodes: &[Node]) -> Result<Vec<Chains>, usize> {
     let order = order(nodes)?;
     let mut chains = vec![Chains::default(); nodes.len()];

@@ -1,5 +1,5 @@
-//! Where each part of a program goes: the earliest stage behind all that it needs which has room, the longest chain first; and if
-//! that takes too many stages, other ways.
+//! Where each part of a program goes: the earliest stage behind all that it needs which has room, the longest chain
+//! first; and if that takes too many stages, other ways.
 
 mod plan;
 
@@ -114,9 +114,9 @@ pub(crate) fn place(program: &Program, nodes: &[Node], target: &Target) -> Resul
     Ok((drawn(program, nodes, &plan), is_certain))
 }
 
-/// The longest chain first. If that takes more stages than there are, some may be wanted by more than they hold, whatever the order:
-/// then it is certain. Else one or two other nodes are tried before all, and then all ways, up to a number of looks; of small
-/// programs these are all that there are.
+/// The longest chain first. If that takes more stages than there are, some may be wanted by more than they hold,
+/// whatever the order: then it is certain. Else one or two other nodes are tried before all, and then all ways, up to a
+/// number of looks; of small programs these are all that there are.
 fn planned<'a>(mut plan: Plan<'a>, chains: &[Chains], target: &Target) -> (Plan<'a>, bool) {
     // Of equals, as they are written. So each comes behind what it needs.
     let mut order: Vec<_> = (0..chains.len()).collect();
@@ -143,7 +143,8 @@ fn some_stage_has(needs: Used, has: &PerStage) -> bool {
     part.within(has)
 }
 
-/// Whether the parts that have so many before them, and so many behind, take more than there is in the stages that this leaves.
+/// Whether the parts that have so many before them, and so many behind, take more than there is in the stages that this
+/// leaves.
 fn too_many_for_some_stages(chains: &[Chains], needs: &[Used], target: &Target) -> bool {
     let has = Used::all_of(&target.per_stage);
     let mut bounds: Vec<_> = chains.iter().map(|it| it.before).collect();

@@ -225,8 +225,8 @@ pub(crate) struct Chore {
     pub feeds_back: bool,
 }
 
-/// An algorithm as steps. Each is taken by a kind of packet, in a half of the pipeline, and belongs to an aspect: what was last
-/// said of each holds for the steps that follow.
+/// An algorithm as steps. Each is taken by a kind of packet, in a half of the pipeline, and belongs to an aspect: what
+/// was last said of each holds for the steps that follow.
 #[derive(Debug, Clone)]
 pub struct Program {
     name: &'static str,
@@ -289,7 +289,8 @@ impl Program {
         self.field(name, bits, Known::Arrival)
     }
 
-    /// A field of the queue, as its length. It is known behind the queue; before it only on a switch that tells it there.
+    /// A field of the queue, as its length. It is known behind the queue; before it only on a switch that tells it
+    /// there.
     pub fn queue_state(&mut self, name: &str, bits: u32) -> Field {
         self.field(name, bits, Known::Queue)
     }
@@ -351,8 +352,8 @@ impl Program {
         self.step(name, Does::Act(act), reads);
     }
 
-    /// Something that the switch's processor does in the place of a step. It `feeds_back` if it carries what was learnt behind
-    /// the queue before it.
+    /// Something that the switch's processor does in the place of a step. It `feeds_back` if it carries what was learnt
+    /// behind the queue before it.
     pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
         self.chores.push(Chore { name: name.to_owned(), aspect: self.aspect, feeds_back });
     }
@@ -391,8 +392,8 @@ impl Program {
         }
     }
 
-    /// The steps that have to be in earlier stages than a step: those whose results it needs, of the same packet in the same half.
-    /// What is known from the other half comes with the packet, or not at all.
+    /// The steps that have to be in earlier stages than a step: those whose results it needs, of the same packet in the
+    /// same half. What is known from the other half comes with the packet, or not at all.
     pub(crate) fn needs(&self, step: usize) -> impl Iterator<Item = usize> + '_ {
         let with = |step: usize| (self.steps[step].gress, self.steps[step].packets);
         let givers = self.steps[step].reads.iter().filter_map(|field| self.giver(*field));

@@ -100,9 +100,10 @@ impl Target {
         vec![Self::tofino(), Self::tofino_registers_only(), Self::plain(), Self::generous()]
     }
 
-    /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128 bits and
-    /// 24 of 512 x 44 each (what is publicly known of it; its open-source compiler has the same numbers). A register action has
-    /// two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small microprogram").
+    /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128
+    /// bits and 24 of 512 x 44 each (what is publicly known of it; its open-source compiler has the same numbers). A
+    /// register action has two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small
+    /// microprogram").
     pub fn tofino() -> Self {
         Self {
             name: "tofino",
@@ -144,13 +145,14 @@ impl Target {
         }
     }
 
-    /// What each switch of this kind has, and no more: steps behind the queue and registers of one word. No steps before it, no
-    /// special functions, no packets of its own, none sent back, no processor at work. What Kunze et al. end by asking for AQMs to
-    /// respect (section VIII).
+    /// What each switch of this kind has, and no more: steps behind the queue and registers of one word. No steps
+    /// before it, no special functions, no packets of its own, none sent back, no processor at work. What Kunze et al.
+    /// end by asking for AQMs to respect (section VIII).
     pub fn plain() -> Self {
         Self {
             name: "plain",
-            about: "the least of them: only behind the queue, no special functions, no generator, nothing sent back, no control plane",
+            about: "the least of them: only behind the queue, no special functions, no generator, nothing sent back, no control \
+                    plane",
             ingress: false,
             control_plane: false,
             generator: false,

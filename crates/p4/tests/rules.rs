@@ -1,4 +1,5 @@
-//! What no switch does, and where parts go that both halves of the pipeline have to do with: small programs, placed by hand.
+//! What no switch does, and where parts go that both halves of the pipeline have to do with: small programs, placed by
+//! hand.
 
 use queuescope_p4::algorithms::{pi2, pie};
 use queuescope_p4::{Act, Aspect, Field, Fit, Grade, Gress, Micro, Op, Packets, Placement, Program, Register, Target};
@@ -9,7 +10,8 @@ fn stage(placement: &Placement, half: Gress, name: &str) -> usize {
     1 + placement.stages.iter().position(|stage| stage.placed.iter().any(has)).unwrap()
 }
 
-/// A probability that packets of the generator form in two steps behind the queue, and that traffic is dropped by before it.
+/// A probability that packets of the generator form in two steps behind the queue, and that traffic is dropped by
+/// before it.
 #[test]
 fn what_is_formed_behind_the_queue_holds_its_register_there_for_both_halves() {
     let mut program = Program::new("two halves", "");
@@ -33,7 +35,8 @@ fn what_is_formed_behind_the_queue_holds_its_register_there_for_both_halves() {
     assert_eq!(placement.stages.len(), 5);
 }
 
-/// The sum of both products is in stage 6: the register behind it, and then the comparison and the drop before the queue.
+/// The sum of both products is in stage 6: the register behind it, and then the comparison and the drop before the
+/// queue.
 #[test]
 fn the_drops_of_pie_and_pi2_come_after_their_probabilities() {
     for (program, target) in [(pi2(), Target::tofino()), (pi2(), Target::generous()), (pie(), Target::generous())] {
@@ -86,8 +89,8 @@ fn nothing_that_a_packet_learns_behind_the_queue_is_known_to_it_before() {
 /// Who adds accesses to a register, with two fields that name entries.
 type Accesses = fn(&mut Program, Register, [Field; 2]);
 
-/// One entry is reached once, whatever is done with it that the unit can do at once. A second entry is a second access on every
-/// switch, whatever is done with either.
+/// One entry is reached once, whatever is done with it that the unit can do at once. A second entry is a second access
+/// on every switch, whatever is done with either.
 #[test]
 fn a_packet_reaches_one_entry_of_a_register() {
     let on_one: [(&str, Accesses); 2] = [

@@ -36,7 +36,8 @@ fn stages_of_the_three_variants() {
     assert_eq!(stages, [3, 11, 9]);
 }
 
-/// A register that counts, and a second access to it: of the same entry behind a step that its unit cannot do, or of another entry.
+/// A register that counts, and a second access to it: of the same entry behind a step that its unit cannot do, or of
+/// another entry.
 fn counter(again: Option<Again>) -> Program {
     let mut program = Program::new("counter", "");
     let p = &mut program;
@@ -78,7 +79,8 @@ fn one_access_more_flips_one_verdict() {
     }
 }
 
-/// Egress PI is made for the least of the switches. ConQuest fits it too, and a mark above a constant: nothing else does.
+/// Egress PI is made for the least of the switches. ConQuest fits it too, and a mark above a constant: nothing else
+/// does.
 #[test]
 fn what_fits_the_least_switch() {
     let plain = Target::plain();

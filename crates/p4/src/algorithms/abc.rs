@@ -9,9 +9,10 @@ const AGGREGATES: u64 = 4096;
 
 /// The edge: meters the rate of each aggregate, and writes its activity, log2(rate / reference), into the packet.
 ///
-/// Models the metering of [`Abc`](queuescope_queue::Abc), a [`RateMeter`](queuescope_queue::RateMeter) for each aggregate. That one
-/// counts in real numbers, three to an aggregate (bits, the time that counts, the last packet's); here it is a special unit's one
-/// average. Aggregates that share an entry of the array are metered together here; there each has its own.
+/// Models the metering of [`Abc`](queuescope_queue::Abc), a [`RateMeter`](queuescope_queue::RateMeter) for each
+/// aggregate. That one counts in real numbers, three to an aggregate (bits, the time that counts, the last packet's);
+/// here it is a special unit's one average. Aggregates that share an entry of the array are metered together here;
+/// there each has its own.
 pub fn abc_edge() -> Program {
     let mut program = Program::new("abc-edge", "meters activity, and writes it into packets");
     let p = &mut program;
@@ -30,12 +31,12 @@ pub fn abc_edge() -> Program {
     program
 }
 
-/// The core: drops at the door if the queue is longer than max(Q_min, Q_base - gamma (A - A_avg)), where the average is that of
-/// the packets that were accepted.
+/// The core: drops at the door if the queue is longer than max(Q_min, Q_base - gamma (A - A_avg)), where the average is
+/// that of the packets that were accepted.
 ///
-/// Models the decision of [`Abc`](queuescope_queue::Abc), an [`ActivityAqm`](queuescope_queue::ActivityAqm) for each port. That one's
-/// average is of a sum, a count and a time in real numbers; here it is a special unit's. Its length of the queue may be one that it counts
-/// itself; here it is what the switch tells.
+/// Models the decision of [`Abc`](queuescope_queue::Abc), an [`ActivityAqm`](queuescope_queue::ActivityAqm) for each
+/// port. That one's average is of a sum, a count and a time in real numbers; here it is a special unit's. Its length of
+/// the queue may be one that it counts itself; here it is what the switch tells.
 pub fn abc_core() -> Program {
     let mut program = Program::new("abc-core", "drops at the door, by activity and the length of the queue");
     let p = &mut program;

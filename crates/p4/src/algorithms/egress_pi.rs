@@ -5,11 +5,12 @@ use crate::{Act, Aspect, Gress, Micro, Op, Program};
 use queuescope_queue::EgressPiParams;
 use queuescope_wire::Nanos;
 
-/// Egress PI: a squared PI controller behind the queue. Shifts come before the differences, which is the same and a step less.
+/// Egress PI: a squared PI controller behind the queue. Shifts come before the differences, which is the same and a
+/// step less.
 ///
-/// Models [`EgressPi`](queuescope_queue::EgressPi), step for step, with its defaults. In it a sojourn time begins anew after 4398 s,
-/// here after 4.3 s. What is chosen by a comparison and what is not by another is told apart by the mark's own match, on single bits; so
-/// is which number is compared, on two bits of ECN and the first of the larger.
+/// Models [`EgressPi`](queuescope_queue::EgressPi), step for step, with its defaults. In it a sojourn time begins anew
+/// after 4398 s, here after 4.3 s. What is chosen by a comparison and what is not by another is told apart by the
+/// mark's own match, on single bits; so is which number is compared, on two bits of ECN and the first of the larger.
 pub fn egress_pi() -> Program {
     let mut program =
         Program::new("egress-pi", "marks or drops behind the queue, by the square of what follows the delay");
@@ -27,7 +28,7 @@ pub fn egress_pi() -> Program {
 
     p.of(Aspect::Reaction);
     let updated = p.register("last update", 32, PORTS);
-    let due = format!("due: last update {update} ago or more, and now this");
+    let due = format!("due: last update {update} x 1024 ns ago or more, and now this");
     let due = p.update(updated, &due, &[Micro::Condition, Micro::Update], &[now]);
     let near = p.simple(&format!("delay, at most {far}"), &[sojourn], bits(far));
     let alpha = p.simple(&format!("that << {alpha_shift}"), &[near], 32);

@@ -1,6 +1,6 @@
-//! Algorithms as programs: what each needs of a switch. Constants are those of the parameters in `queuescope-queue`. Each says which
-//! type of that crate it models, and in what the two differ: what is said here of stages and memory is of the program, what
-//! simulations say is of the type.
+//! Algorithms as programs: what each needs of a switch. Constants are those of the parameters in `queuescope-queue`.
+//! Each says which type of that crate it models, and in what the two differ: what is said here of stages and memory is
+//! of the program, what simulations say is of the type.
 
 mod abc;
 mod codel;

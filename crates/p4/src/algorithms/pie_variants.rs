@@ -22,7 +22,7 @@ pub fn pie_cp() -> Program {
 
 /// PIE_DP: wholly in the data plane, with shifts for products, and without scaling and decay.
 ///
-/// Models [`PieDp`](queuescope_queue::PieDp), step for step.
+/// Models [`PieDp`](queuescope_queue::PieDp), step for step; but that generated packets draw no random number.
 pub fn pie_dp() -> Program {
     let mut program = Program::new("pie-dp", "PIE in the data plane, with shifts for products");
     let p = &mut program;
@@ -84,8 +84,8 @@ fn magnitudes(p: &mut Program, delay: Field) -> ([Field; 2], [Field; 2]) {
     ([distance, above], [change, grows])
 }
 
-/// The generator's packets add the update to the probability, or subtract it; traffic is dropped by it, with the random number
-/// that was drawn for the packet before.
+/// The generator's packets add the update to the probability, or subtract it; traffic is dropped by it, with the random
+/// number that was drawn for the packet before.
 fn decided(p: &mut Program, probability: Register, update: Field) {
     p.update(probability, "drop_prob +- update", &[Micro::Update], &[update]);
     p.by(Packets::Traffic);

@@ -5,8 +5,8 @@ use crate::{Act, Aspect, Gress, Program};
 
 /// A step: behind the queue, marks each ECN-capable packet that waited longer than a constant. It keeps nothing.
 ///
-/// Models the `ce_threshold` of [`Codel`](queuescope_queue::Codel) where that never drops. The sojourn time has 32 bits here: after
-/// 4.3 s it begins anew.
+/// Models the `ce_threshold` of [`Codel`](queuescope_queue::Codel) where that never drops. The sojourn time has 32 bits
+/// here: after 4.3 s it begins anew.
 pub fn step() -> Program {
     let mut program = Program::new("step", "marks behind the queue what waited longer than a constant");
     let p = &mut program;

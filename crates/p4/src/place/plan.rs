@@ -101,8 +101,8 @@ impl<'a> Plan<'a> {
         Search::GivenUp
     }
 
-    /// Places all in the stages that there are by trying each node in each stage. It ends at so many looks. Without tables that can
-    /// go on in other stages, these are all ways that there are.
+    /// Places all in the stages that there are by trying each node in each stage. It ends at so many looks. Without
+    /// tables that can go on in other stages, these are all ways that there are.
     pub fn all_ways(&mut self, order: &[usize], chains: &[Chains], most_looks: u64) -> Search {
         self.clear();
         // Of each node that is placed: the stage in which it begins.

@@ -259,7 +259,8 @@ fn program(steps: &[Drawn]) -> Program {
     program
 }
 
-/// The fewest stages in which a program has place, by trying all; none if there are none. All its registers are reached once.
+/// The fewest stages in which a program has place, by trying all; none if there are none. All its registers are reached
+/// once.
 fn fewest(program: &Program, target: &Target) -> Option<usize> {
     let plain = Plain::of(program);
     let mut units = plain.groups();
@@ -308,8 +309,8 @@ fn has_place(plain: &Plain, target: &Target, units: &[BTreeSet<usize>], stages: 
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
-    /// Of both halves, of two kinds of packets, with registers reached any number of times: one access where it can be one, else the
-    /// verdict on memory; parts in order; and a placement if there is one.
+    /// Of both halves, of two kinds of packets, with registers reached any number of times: one access where it can be
+    /// one, else the verdict on memory; parts in order; and a placement if there is one.
     #[test]
     fn placements_are_what_they_have_to_be_and_are_found_if_there_is_one(
         steps in drawn(), registers in 1u64..3, tables in 1u64..4, updates in 1usize..4
