@@ -27,7 +27,7 @@ def ns3(load, until, duration, seed):
 
 
 def scenario(load, until, duration, seed):
-    """The same for queuescope; as `queuescope experiment pie-tofino` has it."""
+    """The same for queuescope: figure 5 of `queuescope experiment pie-tofino`, but for its access links, of which ns-3's program has none."""
     def udp(name, rate, time):
         return ["[[flows]]", f'name = "{name}"', f'udp = {{ rate = "{rate}mbps", spacing = "jittered" }}', "ecn = true",
                 time, ""]

@@ -188,19 +188,25 @@ mod tests {
         Departure { packet, queue: QueueId(0), enqueued, dequeued, backlog_in, backlog_out }
     }
 
+    /// What is known after departures: of a flow, of so many bytes, so long after the one before, after such a wait.
+    fn after(steps: &[(u32, u64, u64, u64)]) -> Truths {
+        let mut truths = Truths::default();
+        let (mut now, mut came) = (0, 0);
+        for (flow, size, gap, wait) in steps {
+            now += gap;
+            came = now.saturating_sub(*wait).max(came);
+            truths.departed(u64::from(*flow), &departure(*flow, *size, came, now));
+        }
+        truths
+    }
+
     proptest! {
         /// The definitions, word for word.
         #[test]
         fn truths_are_the_definition(
             steps in prop::collection::vec((0..5u32, 1..1500u64, 0..5u64, 0..30u64), 1..150), tau in 0..20u64
         ) {
-            let mut truths = Truths::default();
-            let (mut now, mut came) = (0, 0);
-            for (flow, size, gap, wait) in &steps {
-                now += gap;
-                came = now.saturating_sub(*wait).max(came);
-                truths.departed(u64::from(*flow), &departure(*flow, *size, came, now));
-            }
+            let truths = after(&steps);
             let (mut flows, mut contributing, mut bytes) = (Vec::new(), 0, 0);
             for (place, truth) in truths.all().iter().enumerate() {
                 let met: Vec<_> = truths.all()[..place].iter().filter(|other| other.to >= truth.from).collect();
@@ -228,13 +234,7 @@ mod tests {
         fn fine_windows_are_the_truth(
             steps in prop::collection::vec((0..5u32, 1..1500u64, 0..5u64, 0..30u64), 1..150)
         ) {
-            let mut truths = Truths::default();
-            let (mut now, mut came) = (0, 0);
-            for (flow, size, gap, wait) in &steps {
-                now += gap;
-                came = now.saturating_sub(*wait).max(came);
-                truths.departed(u64::from(*flow), &departure(*flow, *size, came, now));
-            }
+            let truths = after(&steps);
             let (expiry, weights) = (Expiry::Tag, Weights::Fine);
             let params =
                 ConQuestParams { snapshots: 64, rows: 1, columns: 1, window: Nanos(1), expiry, weights, seed: 0 };

@@ -30,21 +30,13 @@ impl Study for EgressPi {
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for place in Place::all(small) {
-            for contender in Contender::all(small) {
-                let [name, setting] = [contender.name, &contender.setting].map(str::to_owned);
-                let parameters = vec![
-                    (AQM, name),
-                    (SETTING, setting),
-                    (RATE, place.gigabits.to_string()),
-                    (RTT, place.rtt_us.to_string()),
-                    (FLOWS, place.flows.to_string()),
-                ];
-                cells.push(Cell { figure: GRID, parameters, seed: 1, scenario: place.scenario(&contender, small) });
-            }
-        }
-        cells
+        let places = Place::all(small).into_iter();
+        let grid =
+            places.flat_map(|place| Contender::all(small).into_iter().map(move |it| place.cell(GRID, &it, small)));
+        let left_alone = Place::of_left_alone(small).into_iter();
+        let left_alone =
+            left_alone.flat_map(|place| Contender::leaving_alone().map(|it| place.cell(LEFT_ALONE, &it, small)));
+        grid.chain(left_alone).collect()
     }
 
     fn measure(&self, cell: &Cell) -> Result<Values> {
@@ -70,6 +62,8 @@ impl Study for EgressPi {
 }
 
 const GRID: &str = "grid";
+/// What Egress PI leaves alone, which is two of its parameters.
+const LEFT_ALONE: &str = "left-alone";
 const AQM: &str = "AQM";
 const SETTING: &str = "setting";
 const RATE: &str = "rate (Gb/s)";
@@ -107,6 +101,24 @@ impl Place {
             }
         }
         places
+    }
+
+    /// Where it matters what is left alone: a flow alone, some, and many with small windows.
+    fn of_left_alone(small: bool) -> Vec<Self> {
+        let places = [(350, 1), (2_000, 50), (10_000, 250)].map(|(rtt_us, flows)| Self { gigabits: 1, rtt_us, flows });
+        if small { Vec::new() } else { places.into() }
+    }
+
+    fn cell(self, figure: &'static str, contender: &Contender, small: bool) -> Cell {
+        let [name, setting] = [contender.name, &contender.setting].map(str::to_owned);
+        let parameters = vec![
+            (AQM, name),
+            (SETTING, setting),
+            (RATE, self.gigabits.to_string()),
+            (RTT, self.rtt_us.to_string()),
+            (FLOWS, self.flows.to_string()),
+        ];
+        Cell { figure, parameters, seed: 1, scenario: self.scenario(contender, small) }
     }
 
     /// How long CUBIC takes to grow back what it gives up when it is marked, in seconds: 0.3 of its window, by the cube or as Reno would

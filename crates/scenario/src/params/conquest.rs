@@ -41,6 +41,13 @@ pub(crate) fn conquest_aqm<K: Keys>(params: &mut ConQuestAqmParams, keys: &mut K
         WEIGHT,
         "The weight from which on a flow is acted on, in the unit: w_T.",
     );
+    let most = params.changes.iter().filter_map(|change| change.threshold).fold(params.threshold, f64::max);
+    let is_share =
+        matches!(params.unit, WeightUnit::ShareOfDeparted | WeightUnit::ShareOfDelay | WeightUnit::ShareOfQueue);
+    keys.ensure("threshold", !is_share || most <= 1.0, || {
+        let help = "write `threshold = 0.5` for flows that have half of the queue".to_owned();
+        (format!("a share is from 0 to 1, and no flow ever has {most}"), help)
+    });
     keys.key("curve", &mut params.curve, "With which probability a packet of a flow of some weight is chosen.");
     keys.key("response", &mut params.response, "What becomes of a packet that was chosen.");
     keys.key("act-at", &mut params.act_at, "Where that happens.");

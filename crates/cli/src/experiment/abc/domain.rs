@@ -11,8 +11,9 @@ use std::fmt::Write;
 pub const DOMAIN: &str = "domain";
 pub const LIAR: &str = "own-activity";
 
-/// Bottlenecks in a row.
-const HOPS: usize = 3;
+/// The heavy clients, one for each bottleneck in a row.
+const HEAVY: [&str; 3] = ["client 2", "client 3", "client 4"];
+const HOPS: usize = HEAVY.len();
 /// Flows of each heavy client.
 const FLOWS: u32 = 16;
 /// What is varied.
@@ -89,12 +90,8 @@ fn domain(size: Size, measured: Measured, seed: u64) -> String {
         };
         bottleneck(&mut text, hop, program);
     }
-    let light = [("client 1", "light", HOPS + 1, 1)];
-    let heavy = (1..=HOPS).map(|hop| (["client 2", "client 3", "client 4"][hop - 1], hop));
-    for (name, from, to, count) in light {
-        flows(&mut text, (name, from), to, (seed, 0), &tcp(count));
-    }
-    for (name, hop) in heavy {
+    flows(&mut text, ("client 1", "light"), HOPS + 1, (seed, 0), &tcp(1));
+    for (hop, name) in (1..).zip(HEAVY) {
         flows(&mut text, (name, &format!("heavy {hop}")), hop + 1, (seed, hop as u64), &tcp(FLOWS));
     }
     text

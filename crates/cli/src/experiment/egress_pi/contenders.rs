@@ -206,6 +206,17 @@ impl Contender {
         let settings = if small { 1 } else { usize::MAX };
         KINDS.iter().filter(wanted).flat_map(|kind| kind.contenders().take(settings)).collect()
     }
+
+    /// Egress PI, leaving alone what waited little, in three ways.
+    pub fn leaving_alone() -> [Self; 3] {
+        let ways = [("31us", "31us"), ("94us", "94us"), ("94us", "31us")];
+        ways.map(|(calm, short)| Self {
+            name: OURS,
+            setting: format!("{calm}, {short} from p' = 1/8 on"),
+            text: format!("[link.pipeline.egress-pi]\ncalm = \"{calm}\"\nshort = \"{short}\"\n"),
+            ecn: true,
+        })
+    }
 }
 
 impl Kind {

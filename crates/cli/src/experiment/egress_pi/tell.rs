@@ -1,7 +1,7 @@
 //! What the comparison amounts to.
 
 use super::contenders::{OURS, OURS_DROPS, OnASwitch, on_a_switch};
-use super::{AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LOSS, P99, Place, RATE, RTT, SETTING};
+use super::{AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LEFT_ALONE, LOSS, P99, Place, RATE, RTT, SETTING};
 use crate::experiment::plot::{Axis, Plot, line};
 use crate::experiment::results::{Point, Results};
 use crate::experiment::tell::{Finding, Table, Told};
@@ -20,12 +20,23 @@ pub fn tell(results: &Results) -> Told {
     runs.iter().for_each(|run| places.entry(run.place).or_default().push(run));
     let places: Vec<_> = places.into_iter().filter_map(|(key, runs)| Beside::new(key, &runs)).collect();
     let findings = vec![delay(&places), goodput(&places), drops(&places)];
-    Told {
-        plots: plots(results),
-        findings,
-        tables: vec![by_contender(&runs, &places), by_place(&places)],
-        ..Told::default()
-    }
+    let mut tables = vec![by_contender(&runs, &places), by_place(&places)];
+    tables.extend(left_alone(results));
+    Told { plots: plots(results), findings, tables, ..Told::default() }
+}
+
+/// What comes of leaving less or more alone, if that was run.
+fn left_alone(results: &Results) -> Option<Table> {
+    let row = |point: &Point| {
+        let run = Run::new(point);
+        vec![shown(run.place), run.setting, format!("{:.1}", run.goodput), format!("{:.0}", run.delay)]
+    };
+    let rows: Vec<_> = results.of(LEFT_ALONE).map(row).collect();
+    (!rows.is_empty()).then(|| Table {
+        title: "What Egress PI leaves alone: packets that waited less".to_owned(),
+        columns: ["place", "below", GOODPUT, DELAY].map(str::to_owned).into(),
+        rows,
+    })
 }
 
 /// Rate in Gb/s, round-trip time in microseconds, flows.

@@ -106,25 +106,34 @@ fn rises_and_falls(results: &Results) -> Vec<Finding> {
         ("fall times (s)", FALL, "PIE_CP < RFC scaling; these far below PIE_TABLE < PIE_DP"),
     ] {
         for form in Form::BOTH {
-            let time = |algorithm| mean(of(results, FIGURE_5, algorithm).next(), value);
+            // Of one that never got there there is nothing to say.
+            let time = |algorithm| Some(of(results, FIGURE_5, algorithm).next()?.mean(value)?.mean);
             let [cp, dp, table] = form.programs().map(time);
-            let references = [Algorithm::Rfc, Algorithm::Ns3].map(time);
-            let statements: &[(&str, bool)] = if value == RISE {
+            let [rfc, ns3] = [Algorithm::Rfc, Algorithm::Ns3].map(time);
+            let tenth = |time: Option<f64>| time.map(|seconds| seconds / 10.0);
+            let statements: &[(&str, Option<bool>)] = if value == RISE {
                 &[
-                    ("PIE_TABLE before PIE_DP", table < dp),
-                    ("PIE_DP before PIE_CP", dp < cp),
-                    ("both references before PIE_CP", references.iter().all(|reference| *reference < cp)),
+                    ("PIE_TABLE before PIE_DP", before(&[table], &[dp])),
+                    ("PIE_DP before PIE_CP", before(&[dp], &[cp])),
+                    ("both references before PIE_CP", before(&[rfc, ns3], &[cp])),
                 ]
             } else {
                 &[
-                    ("PIE_TABLE before PIE_DP", table < dp),
-                    ("PIE_CP and the references in a tenth of that", cp.max(references[0]) < table.min(dp) / 10.0),
-                    ("PIE_CP before RFC scaling", cp < references[0]),
+                    ("PIE_TABLE before PIE_DP", before(&[table], &[dp])),
+                    (
+                        "PIE_CP and the references in a tenth of that",
+                        before(&[cp, rfc, ns3], &[tenth(table), tenth(dp)]),
+                    ),
+                    ("PIE_CP before RFC scaling", before(&[cp], &[rfc])),
                 ]
             };
-            let said = |(what, holds): &(&str, bool)| format!("{what}: {}", if *holds { "yes" } else { "no" });
+            let said = |(what, holds): &(&str, Option<bool>)| {
+                let holds = holds.map_or("one of them was not reached", |holds| if holds { "yes" } else { "no" });
+                format!("{what}: {holds}")
+            };
             let mut why = statements.iter().map(said).collect::<Vec<_>>().join("; ");
-            if let Some(seconds) = changed(results, Algorithm::Cp, PERIOD, value) {
+            let with_period = changed(results, Algorithm::Cp, PERIOD, value);
+            if let Some(seconds) = with_period.filter(|_| form.programs().contains(&Algorithm::Cp)) {
                 _ = write!(why, "; PIE_CP with the references' period: {seconds:.3}");
             }
             findings.push(Finding {
@@ -138,6 +147,13 @@ fn rises_and_falls(results: &Results) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether all of the first are before all of the others; nothing if one of them is not known.
+fn before(first: &[Option<f64>], others: &[Option<f64>]) -> Option<bool> {
+    let known = |times: &[Option<f64>]| times.iter().copied().collect::<Option<Vec<_>>>();
+    let (first, others) = (known(first)?, known(others)?);
+    Some(first.iter().all(|one| others.iter().all(|other| one < other)))
 }
 
 fn rise_of_references(results: &Results) -> Finding {
