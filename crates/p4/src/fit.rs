@@ -1,6 +1,6 @@
 //! The verdict: by aspect, with reasons, from one placement.
 
-use crate::fold::{Bundle, bundles, is_power_of_two, register_of};
+use crate::fold::{Bundle, bundles, is_power_of_two};
 use crate::graph::nodes;
 use crate::place::{Placement, place};
 use crate::program::{Act, Aspect, Does, Gress, Known, Op, Packets, Program, Step};
@@ -11,8 +11,8 @@ use crate::target::Target;
 pub struct Fit {
     /// A verdict for each aspect, in the order of table I.
     pub aspects: [(Aspect, Verdict); 4],
-    /// Where the parts go; of a program that reaches a register more than once, where they would go if it could. None if even
-    /// that cannot be.
+    /// Where the parts go; of a program that reaches a register more than once, where they would go if it could. None
+    /// if even that cannot be.
     pub placement: Option<Placement>,
     /// Stages that are missing, or a part that no stage has room for.
     pub room: Option<String>,
@@ -60,12 +60,13 @@ impl Fit {
             judge.packets(step);
         }
         let placed = place(program, &nodes(program, &bundles), target);
-        judge.registers(&bundles, placed.as_ref().ok());
+        judge.registers(&bundles, placed.as_ref().ok().map(|(placement, _)| placement));
         judge.backflow();
         judge.chores();
         let room = match &placed {
-            Ok(placement) if placement.stages.len() > target.stages => {
-                Some(format!("it takes {} stages, and there are {}", placement.stages.len(), target.stages))
+            Ok((Placement { stages }, is_certain)) if stages.len() > target.stages => {
+                let takes = if *is_certain { "it takes" } else { "as far as was tried, it takes" };
+                Some(format!("{takes} {} stages, and there are {}", stages.len(), target.stages))
             }
             Ok(_) => None,
             Err(why) => Some(why.clone()),
@@ -77,7 +78,7 @@ impl Fit {
             (Aspect::Backflow, backflow),
             (Aspect::Memory, memory),
         ];
-        Self { aspects, placement: placed.ok(), room }
+        Self { aspects, placement: placed.ok().map(|(placement, _)| placement), room }
     }
 
     /// The verdict of an aspect.
@@ -137,13 +138,24 @@ impl Judge<'_> {
         self.tell(step.aspect, grade, reason);
     }
 
-    /// Packets that are not those that are forwarded.
+    /// Which packets take a step, where, and what they know there.
     fn packets(&mut self, step: &Step) {
-        match step.packets {
-            Packets::Generated if !self.target.generator => {
-                self.tell(step.aspect, Grade::Infeasible, "the switch makes no packets of its own".to_owned());
+        if step.gress == Gress::Ingress && !self.target.ingress {
+            self.tell(step.aspect, Grade::Infeasible, "there are no steps before the queue".to_owned());
+        }
+        if step.packets == Packets::Generated && !self.target.generator {
+            self.tell(step.aspect, Grade::Infeasible, "the switch makes no packets of its own".to_owned());
+        }
+        for field in &step.reads {
+            let giver = self.program.giver(*field).map(|giver| self.program.steps[giver].packets);
+            // What was sent back is a copy of what passed, with all that it carries.
+            let is_carried =
+                |from| from == step.packets || (from, step.packets) == (Packets::Traffic, Packets::FedBack);
+            if giver.is_some_and(|from| !is_carried(from)) {
+                let field = &self.program.fields[field.0].name;
+                let reason = format!("\"{}\" needs {field}, which another packet has", step.name);
+                self.tell(step.aspect, Grade::Infeasible, reason);
             }
-            _ => {}
         }
         if step.does == Does::Act(Act::FeedBack) {
             let (grade, reason) = match self.target.feeds_back {
@@ -166,29 +178,26 @@ impl Judge<'_> {
                 continue;
             }
             let stage = |step| placement.and_then(|placement| placement.stage_of(step)).map(|stage| stage + 1);
-            let both = match (stage(first), stage(last)) {
-                (Some(first), Some(last)) => {
-                    format!("{register} is reached in stage {first} and again in stage {last}, and has one access")
-                }
-                _ => format!("{register} is reached twice, and has one access"),
+            let reached = match (stage(first), stage(last)) {
+                (Some(first), Some(last)) if first != last => format!("in stage {first} and again in stage {last}"),
+                _ => "twice".to_owned(),
             };
+            let both = format!("{register} is reached {reached}, and has one access");
             self.tell(Aspect::Memory, Grade::Infeasible, format!("{both}: {why}"));
         }
     }
 
     /// What is known behind the queue, and needed before.
     fn backflow(&mut self) {
-        if self.target.queue_state_at_ingress {
-            return;
-        }
-        let program = self.program;
+        let (program, target) = (self.program, self.target);
         for step in program.steps.iter().filter(|step| step.gress == Gress::Ingress && step.packets != Packets::FedBack)
         {
             for field in &step.reads {
                 let field = &program.fields[field.0];
                 let late = match field.known {
                     Known::Arrival => false,
-                    Known::Dequeue => true,
+                    Known::Queue => !target.queue_state_at_ingress,
+                    Known::Leaving => true,
                     Known::By(step) => program.steps[step].gress == Gress::Egress,
                 };
                 if late {
@@ -197,9 +206,12 @@ impl Judge<'_> {
                 }
             }
         }
+        if target.queue_state_at_ingress {
+            return;
+        }
         for (index, register) in program.registers.iter().enumerate() {
             let in_half = |gress| {
-                let own = |step: &usize| register_of(program, *step).is_some_and(|it| it.0 == index);
+                let own = |step: &usize| program.entry_of(*step).is_some_and(|entry| entry.register.0 == index);
                 (0..program.steps.len()).filter(own).any(|step| program.steps[step].gress == gress)
             };
             if in_half(Gress::Ingress) && in_half(Gress::Egress) {

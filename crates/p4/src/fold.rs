@@ -1,7 +1,7 @@
-//! One access for each register: what lies between a packet's first access and its last has to be done by the register's own
-//! unit, in that access.
+//! One access for each register: what lies between a packet's accesses has to be done by the register's own unit, in
+//! one access to one entry.
 
-use crate::program::{Does, Micro, Op, Packets, Program, Register};
+use crate::program::{Does, Entry, Micro, Op, Packets, Program, Register};
 use crate::target::Target;
 
 /// The accesses of a kind of packet to a register, and the steps between them.
@@ -18,25 +18,57 @@ pub(crate) struct Bundle {
 
 /// Each register's bundle for each kind of packet that reaches it.
 pub(crate) fn bundles(program: &Program, target: &Target) -> Vec<Bundle> {
-    let registers = (0..program.registers.len()).map(Register);
     let kinds = [Packets::Traffic, Packets::Generated, Packets::FedBack];
-    registers.flat_map(|register| kinds.map(|packets| bundle(program, target, register, packets))).flatten().collect()
+    let mut accesses = vec![[const { Vec::new() }; 3]; program.registers.len()];
+    for step in 0..program.steps.len() {
+        if let Some(Entry { register, .. }) = program.entry_of(step) {
+            let kind = kinds.iter().position(|kind| *kind == program.steps[step].packets).unwrap_or(0);
+            accesses[register.0][kind].push(step);
+        }
+    }
+    let by_register = accesses.iter().enumerate();
+    let all = by_register.flat_map(|(register, of_kinds)| of_kinds.iter().map(move |own| (Register(register), own)));
+    all.filter_map(|(register, own)| bundle(program, target, register, own)).collect()
 }
 
-fn bundle(program: &Program, target: &Target, register: Register, packets: Packets) -> Option<Bundle> {
-    let accesses: Vec<_> = (0..program.steps.len())
-        .filter(|&step| program.steps[step].packets == packets && register_of(program, step) == Some(register))
-        .collect();
+fn bundle(program: &Program, target: &Target, register: Register, accesses: &[usize]) -> Option<Bundle> {
     let (&first, &last) = (accesses.first()?, accesses.last()?);
-    let steps: Vec<_> = (first..=last)
-        .filter(|step| accesses.contains(step) || follows(program, first, *step) && follows(program, *step, last))
-        .collect();
+    let steps = with_what_is_between(program, accesses);
     let words = program.registers[register.0].words;
-    let refused = match micros(program, &steps, register) {
-        Ok(micros) => target.register.refuses(&micros, words),
-        Err(why) => Some(why),
-    };
+    let refused = one_entry(program, accesses)
+        .and_then(|()| micros(program, &steps, register))
+        .map_or_else(Some, |micros| target.register.refuses(&micros, words));
     Some(Bundle { register, steps, ends: (first, last), refused })
+}
+
+/// The accesses, and what needs the result of one and gives to another, at first or second hand; in order.
+fn with_what_is_between(program: &Program, accesses: &[usize]) -> Vec<usize> {
+    let [first, .., last] = *accesses else { return accesses.to_vec() };
+    let is_access = |step: usize| accesses.binary_search(&step).is_ok();
+    // What a step needs was written before it.
+    let (mut follows, mut precedes) = (vec![false; last + 1], vec![false; last + 1]);
+    for step in first..=last {
+        follows[step] = program.needs(step).any(|need| is_access(need) || follows[need]);
+    }
+    for step in (first..=last).rev() {
+        if is_access(step) || precedes[step] {
+            program.needs(step).for_each(|need| precedes[need] = true);
+        }
+    }
+    (first..=last).filter(|step| is_access(*step) || follows[*step] && precedes[*step]).collect()
+}
+
+/// Whether all accesses are on one way through the stages, and to one entry.
+fn one_entry(program: &Program, accesses: &[usize]) -> Result<(), String> {
+    let first = accesses[0];
+    let (half, entry) = (program.steps[first].gress, program.entry_of(first));
+    if accesses.iter().any(|other| program.steps[*other].gress != half) {
+        return Err("the packet passes before the queue and again behind it".to_owned());
+    }
+    match accesses.iter().find(|other| program.entry_of(**other) != entry) {
+        Some(other) => Err(format!("\"{}\" is of another entry", program.steps[*other].name)),
+        None => Ok(()),
+    }
 }
 
 /// All that the register's unit would have to do, or what it cannot.
@@ -45,7 +77,7 @@ fn micros(program: &Program, steps: &[usize], register: Register) -> Result<Vec<
     for &step in steps {
         let foreign = |what: &str| Err(format!("{what} (\"{}\") is between", program.steps[step].name));
         match &program.steps[step].does {
-            Does::Access { register: own, micros, .. } if *own == register => all.extend(micros),
+            Does::Access { entry, micros } if entry.register == register => all.extend(micros),
             Does::Access { .. } => return foreign("another register"),
             Does::Act(_) => {}
             Does::Compute(op) => match op {
@@ -61,19 +93,6 @@ fn micros(program: &Program, steps: &[usize], register: Register) -> Result<Vec<
         }
     }
     Ok(all)
-}
-
-/// The register that a step reaches.
-pub(crate) fn register_of(program: &Program, step: usize) -> Option<Register> {
-    match program.steps[step].does {
-        Does::Access { register, .. } => Some(register),
-        Does::Compute(_) | Does::Act(_) => None,
-    }
-}
-
-/// Whether a step needs the result of an earlier one, at first or second hand.
-fn follows(program: &Program, earlier: usize, later: usize) -> bool {
-    later == earlier || later > earlier && program.needs(later).any(|need| follows(program, earlier, need))
 }
 
 pub(crate) fn is_power_of_two(factor: f64) -> bool {

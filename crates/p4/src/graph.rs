@@ -1,19 +1,20 @@
 //! The steps of a program as what has to go into a stage as one, and what needs what.
 
 use crate::fold::Bundle;
-use crate::program::{Gress, Program};
-use std::collections::BTreeSet;
+use crate::program::{Program, Register};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// What goes into a stage as one: a step, or all that a register does.
-#[derive(Debug)]
+/// What goes into a stage as one: a step, or all that a register does, for all packets and in both halves of the
+/// pipeline.
+#[derive(Debug, Default)]
 pub(crate) struct Node {
     pub steps: Vec<usize>,
-    pub gress: Gress,
-    /// The nodes whose results it needs, in the same half of the pipeline.
+    /// The nodes that have to be in earlier stages, for any of its steps.
     pub needs: BTreeSet<usize>,
 }
 
-/// The nodes of a program, where the steps of `bundles` that can be one access are one node; of others each step is its own.
+/// The nodes of a program, where the steps of `bundles` that can be one access are one node; of others each step is its
+/// own.
 pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
     let mut node_of: Vec<_> = (0..program.steps.len()).collect();
     let mut join = |steps: &mut dyn Iterator<Item = usize>| {
@@ -22,8 +23,9 @@ pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
             steps.into_iter().for_each(|step| node_of[step] = first);
         }
     };
-    for register in bundles.iter().map(|bundle| bundle.register).collect::<BTreeSet<_>>() {
-        let own: Vec<_> = bundles.iter().filter(|bundle| bundle.register == register).collect();
+    let mut of_registers: BTreeMap<Register, Vec<&Bundle>> = BTreeMap::new();
+    bundles.iter().for_each(|bundle| of_registers.entry(bundle.register).or_default().push(bundle));
+    for own in of_registers.into_values() {
         if own.iter().all(|bundle| bundle.refused.is_none()) {
             // Also for different packets it is the same memory, and so the same stage.
             join(&mut own.iter().flat_map(|bundle| bundle.steps.iter().copied()));
@@ -31,42 +33,57 @@ pub(crate) fn nodes(program: &Program, bundles: &[Bundle]) -> Vec<Node> {
             own.iter().filter(|it| it.refused.is_none()).for_each(|it| join(&mut it.steps.iter().copied()));
         }
     }
-    let names: Vec<_> = node_of.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-    let place = |name: usize| names.iter().position(|other| *other == name).unwrap_or(0);
-    let mut nodes: Vec<_> = names
-        .iter()
-        .map(|name| Node { steps: Vec::new(), gress: program.steps[*name].gress, needs: BTreeSet::new() })
-        .collect();
+    let names: BTreeSet<_> = node_of.iter().copied().collect();
+    let place: BTreeMap<_, _> = names.into_iter().zip(0..).collect();
+    let mut nodes: Vec<_> = place.iter().map(|_| Node::default()).collect();
     for step in 0..program.steps.len() {
-        let own = place(node_of[step]);
+        let own = place[&node_of[step]];
         nodes[own].steps.push(step);
-        for need in program.needs(step) {
-            let other = place(node_of[need]);
-            if other != own && nodes[other].gress == nodes[own].gress {
-                nodes[own].needs.insert(other);
-            }
-        }
+        nodes[own].needs.extend(program.needs(step).map(|need| place[&node_of[need]]).filter(|other| *other != own));
     }
     nodes
 }
 
-/// For each node, how many stages there are from it to the end of what needs it, itself included; or some node that needs itself.
-pub(crate) fn tails(nodes: &[Node]) -> Result<Vec<usize>, usize> {
-    let mut tails = vec![0; nodes.len()];
-    let mut users = vec![0; nodes.len()];
-    nodes.iter().flat_map(|node| &node.needs).for_each(|need| users[*need] += 1);
-    let mut ready: Vec<_> = (0..nodes.len()).filter(|node| users[*node] == 0).collect();
-    let mut done = 0;
-    while let Some(node) = ready.pop() {
-        done += 1;
-        tails[node] += 1;
+/// The longest chains through each node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Chains {
+    /// Nodes before it.
+    pub before: usize,
+    /// Nodes behind it.
+    pub behind: usize,
+}
+
+/// For each node how many are before and behind it, each of which needs a stage of its own; or some node that needs
+/// itself.
+pub(crate) fn chains(nodes: &[Node]) -> Result<Vec<Chains>, usize> {
+    let order = order(nodes)?;
+    let mut chains = vec![Chains::default(); nodes.len()];
+    for &node in &order {
+        chains[node].before = nodes[node].needs.iter().map(|need| chains[*need].before + 1).max().unwrap_or(0);
+    }
+    for &node in order.iter().rev() {
         for need in &nodes[node].needs {
-            tails[*need] = tails[*need].max(tails[node]);
-            users[*need] -= 1;
-            if users[*need] == 0 {
-                ready.push(*need);
+            chains[*need].behind = chains[*need].behind.max(chains[node].behind + 1);
+        }
+    }
+    Ok(chains)
+}
+
+/// All nodes, each behind what it needs; or some node that needs itself.
+fn order(nodes: &[Node]) -> Result<Vec<usize>, usize> {
+    let mut users = vec![Vec::new(); nodes.len()];
+    nodes.iter().enumerate().for_each(|(node, it)| it.needs.iter().for_each(|need| users[*need].push(node)));
+    let mut missing: Vec<_> = nodes.iter().map(|node| node.needs.len()).collect();
+    let mut order: Vec<_> = (0..nodes.len()).filter(|node| missing[*node] == 0).collect();
+    let mut done = 0;
+    while let Some(&node) = order.get(done) {
+        done += 1;
+        for &user in &users[node] {
+            missing[user] -= 1;
+            if missing[user] == 0 {
+                order.push(user);
             }
         }
     }
-    if done == nodes.len() { Ok(tails) } else { Err(users.iter().position(|count| *count > 0).unwrap_or(0)) }
+    missing.iter().position(|count| *count > 0).map_or(Ok(order), Err)
 }

@@ -1,8 +1,8 @@
 //! Whether an algorithm fits the pipeline of a switch, where each part of it goes, and if it does not, why.
 //!
-//! A pipeline passes each packet through stages, once and in order. A register is memory of one stage; a packet reaches it once,
-//! with one small operation. What the queue did is known behind it. (Kunze et al., IM 2021, sections III and IV; Chen et
-//! al., CoNEXT 2019, section 4.1.)
+//! A pipeline passes each packet through stages, once and in order. A register is memory of one stage; a packet reaches
+//! it once, with one small operation. What the queue did is known behind it. (Kunze et al., IM 2021, sections III and
+//! IV; Chen et al., CoNEXT 2019, section 4.1.)
 //!
 //! - [`Program`]: an algorithm as steps on the fields of a packet, tables, registers, and what depends on what.
 //! - [`Target`]: a switch as stages, and what each has.
@@ -19,5 +19,5 @@ mod target;
 
 pub use fit::{Fit, Grade, Verdict};
 pub use place::{Placed, Placement, Stage, Used};
-pub use program::{Act, Aspect, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
+pub use program::{Act, Aspect, Entry, Field, Gress, Match, Micro, Op, Packets, Program, Register, Special};
 pub use target::{PerStage, RegisterUnit, Target};

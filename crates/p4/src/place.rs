@@ -1,8 +1,12 @@
-//! Where each part of a program goes: the earliest stage behind all that it needs which has room, the longest chain first.
+//! Where each part of a program goes: the earliest stage behind all that it needs which has room, the longest chain
+//! first; and if that takes too many stages, other ways.
 
-use crate::graph::{Node, tails};
+mod plan;
+
+use crate::graph::{Chains, Node, chains};
 use crate::program::{Does, Gress, Match, Op, Program};
 use crate::target::{PerStage, Target};
+use plan::{Plan, Search};
 
 /// Where each part goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +37,7 @@ pub struct Used {
     pub tcam: u64,
 }
 
-/// A step, or all that a register does, in a stage.
+/// A step, or all that a register does in a half of the pipeline, in a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// Its half of the pipeline.
@@ -58,6 +62,11 @@ impl Placement {
 }
 
 impl Used {
+    fn all_of(has: &PerStage) -> Self {
+        let PerStage { registers, tables, sram, tcam, .. } = *has;
+        Self { registers, tables, sram, tcam }
+    }
+
     fn plus(self, other: Self) -> Self {
         Self {
             registers: self.registers + other.registers,
@@ -67,106 +76,116 @@ impl Used {
         }
     }
 
-    fn fits(self, has: &PerStage) -> bool {
+    fn less(self, other: Self) -> Self {
+        Self {
+            registers: self.registers - other.registers,
+            tables: self.tables - other.tables,
+            sram: self.sram - other.sram,
+            tcam: self.tcam - other.tcam,
+        }
+    }
+
+    fn times(self, times: u64) -> Self {
+        let Self { registers, tables, sram, tcam } = self;
+        Self { registers: registers * times, tables: tables * times, sram: sram * times, tcam: tcam * times }
+    }
+
+    fn within(self, has: Self) -> bool {
         self.registers <= has.registers && self.tables <= has.tables && self.sram <= has.sram && self.tcam <= has.tcam
     }
 }
 
+/// How often a part is held to a stage before the search for a better placement is given up.
+const MOST_LOOKS: u64 = 500_000;
+
+/// A placement, and whether it is certain that there are too few stages, if there are.
+pub(crate) type Placing = (Placement, bool);
+
 /// Places all nodes, over as many stages as it takes; or tells why that cannot be.
-///
-/// If the longest chain first takes more stages than there are, one or two other nodes are tried before all. That finds what
-/// trying everything finds, for all small programs that the tests draw; it is no proof for large ones.
-pub(crate) fn place(program: &Program, nodes: &[Node], target: &Target) -> Result<Placement, String> {
-    let tails = tails(nodes).map_err(|node| {
-        format!("\"{}\" needs what comes of itself, of another register's stage", name(program, &nodes[node]))
+pub(crate) fn place(program: &Program, nodes: &[Node], target: &Target) -> Result<Placing, String> {
+    let chains = chains(nodes).map_err(|node| {
+        format!("\"{}\" needs what comes of itself, of another register's stage", name(program, &nodes[node].steps))
     })?;
-    let in_order = |first: [usize; 2]| {
-        // The longest chain first; of equals, as they are written.
-        let key = |node: usize| (!first.contains(&node), std::cmp::Reverse(tails[node]), node);
-        let mut order: Vec<_> = (0..nodes.len()).collect();
-        order.sort_by_key(|node| key(*node));
-        place_in_order(program, nodes, target, &order)
-    };
-    let none = nodes.len();
-    let plain = in_order([none; 2])?;
-    if plain.stages.len() <= target.stages || tails.iter().any(|tail| *tail > target.stages) {
-        return Ok(plain);
+    let needs: Vec<_> = nodes.iter().map(|node| used(program, node, target)).collect();
+    if let Some(large) = needs.iter().position(|needs| !some_stage_has(*needs, &target.per_stage)) {
+        return Err(format!("\"{}\" takes more than a stage has", name(program, &nodes[large].steps)));
     }
-    let pairs = (0..nodes.len()).flat_map(|one| (one..nodes.len()).map(move |other| [one, other]));
-    let mut others = pairs.filter_map(|first| in_order(first).ok());
-    Ok(others.find(|other| other.stages.len() <= target.stages).unwrap_or(plain))
+    let (plan, is_certain) = planned(Plan::new(nodes, &needs, target), &chains, target);
+    Ok((drawn(program, nodes, &plan), is_certain))
 }
 
-fn place_in_order(program: &Program, nodes: &[Node], target: &Target, order: &[usize]) -> Result<Placement, String> {
-    let mut stages = Vec::new();
-    for gress in [Gress::Ingress, Gress::Egress] {
-        let mut left: Vec<_> = order.iter().copied().filter(|node| nodes[*node].gress == gress).collect();
-        // The last stage of each, which has the result.
-        let mut end = vec![None; nodes.len()];
-        let mut at = 0;
-        while !left.is_empty() {
-            for &node in &left {
-                let is_ready = nodes[node].needs.iter().all(|need| end[*need].is_some_and(|end| end < at));
-                if is_ready {
-                    end[node] = put(program, &nodes[node], &mut stages, at, target)?;
-                }
-            }
-            left.retain(|node| end[*node].is_none());
-            at += 1;
-        }
+/// The longest chain first. If that takes more stages than there are, some may be wanted by more than they hold,
+/// whatever the order: then it is certain. Else one or two other nodes are tried before all, and then all ways, up to a
+/// number of looks; of small programs these are all that there are.
+fn planned<'a>(mut plan: Plan<'a>, chains: &[Chains], target: &Target) -> (Plan<'a>, bool) {
+    // Of equals, as they are written. So each comes behind what it needs.
+    let mut order: Vec<_> = (0..chains.len()).collect();
+    order.sort_by_key(|node| (std::cmp::Reverse(chains[*node].behind), *node));
+    plan.in_order(&order);
+    if plan.stages() <= target.stages || too_many_for_some_stages(chains, plan.needs, target) {
+        return (plan, true);
     }
-    Ok(Placement { stages })
+    let mut search = plan.other_orders(&order, MOST_LOOKS / 2);
+    if search != Search::Found {
+        search = plan.all_ways(&order, chains, MOST_LOOKS);
+    }
+    if search != Search::Found {
+        plan.in_order(&order);
+    }
+    (plan, search != Search::GivenUp)
 }
 
-/// Puts a node into a stage, if there is room, and what is left of a table into those that follow: the last of them.
-fn put(
-    program: &Program,
-    node: &Node,
-    stages: &mut Vec<Stage>,
-    at: usize,
-    target: &Target,
-) -> Result<Option<usize>, String> {
-    let has = &target.per_stage;
-    let mut needs = used(program, node, target);
-    if needs.registers > 0 && needs.sram > has.sram {
-        return Err(format!("\"{}\" takes more memory than a stage has", name(program, node)));
-    }
-    for stage in at.. {
-        if stages.len() <= stage {
-            stages.resize_with(stage + 1, Stage::default);
-        }
-        let here = &mut stages[stage];
-        let free = Used { sram: has.sram - here.used.sram, tcam: has.tcam - here.used.tcam, ..needs };
-        // A register is in one stage; a table may be in several, from where it has the first block.
-        let part = match needs {
-            Used { registers: 0, .. } => {
-                Used { sram: needs.sram.min(free.sram), tcam: needs.tcam.min(free.tcam), ..needs }
-            }
-            _ => needs,
-        };
-        let nothing = part.sram + part.tcam == 0 && needs.sram + needs.tcam > 0;
-        let after = here.used.plus(part);
-        if nothing || !after.fits(has) {
-            if stage == at {
-                return Ok(None);
-            }
-            continue;
-        }
-        here.used = after;
-        let (gress, name) = (node.gress, name(program, node));
-        here.placed.push(Placed { gress, name, continued: stage > at, steps: node.steps.clone() });
-        needs = Used { sram: needs.sram - part.sram, tcam: needs.tcam - part.tcam, ..needs };
-        if needs.sram + needs.tcam == 0 {
-            return Ok(Some(stage));
-        }
-    }
-    Ok(None)
+/// Whether a part has room in an empty stage, or in several if it may begin in one and go on in others.
+fn some_stage_has(needs: Used, has: &PerStage) -> bool {
+    let has = Used::all_of(has);
+    let part =
+        if needs.registers > 0 { needs } else { Used { sram: needs.sram.min(1), tcam: needs.tcam.min(1), ..needs } };
+    part.within(has)
 }
 
-/// What a node is called: its steps; of a register, its accesses.
-fn name(program: &Program, node: &Node) -> String {
+/// Whether the parts that have so many before them, and so many behind, take more than there is in the stages that this
+/// leaves.
+fn too_many_for_some_stages(chains: &[Chains], needs: &[Used], target: &Target) -> bool {
+    let has = Used::all_of(&target.per_stage);
+    let mut bounds: Vec<_> = chains.iter().map(|it| it.before).collect();
+    bounds.sort_unstable();
+    bounds.dedup();
+    let mut ends: Vec<_> = chains.iter().map(|it| it.behind).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let pairs = bounds.iter().flat_map(|before| ends.iter().map(move |behind| (*before, *behind)));
+    pairs.into_iter().any(|(before, behind)| {
+        let parts = chains.iter().zip(needs).filter(|(it, _)| it.before >= before && it.behind >= behind);
+        let all = parts.fold(Used::default(), |sum, (_, needs)| sum.plus(*needs));
+        !all.within(has.times(target.stages.saturating_sub(before + behind) as u64))
+    })
+}
+
+/// The placement that a plan is.
+fn drawn(program: &Program, nodes: &[Node], plan: &Plan) -> Placement {
+    let mut stages = vec![Stage::default(); plan.stages()];
+    for (node, at, used) in plan.parts() {
+        let stage = &mut stages[at];
+        stage.used = stage.used.plus(used);
+        let continued = plan.begin(node).is_some_and(|begin| begin < at);
+        for gress in [Gress::Ingress, Gress::Egress] {
+            let own = nodes[node].steps.iter().copied().filter(|step| program.steps[*step].gress == gress);
+            let steps: Vec<_> = own.collect();
+            if !steps.is_empty() {
+                stage.placed.push(Placed { gress, name: name(program, &steps), continued, steps });
+            }
+        }
+    }
+    for stage in &mut stages {
+        stage.placed.sort_by_key(|placed| placed.gress);
+    }
+    Placement { stages }
+}
+
+/// What steps are called together.
+fn name(program: &Program, steps: &[usize]) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for step in &node.steps {
+    for step in steps {
         let step = &program.steps[*step];
         if !names.contains(&step.name.as_str()) {
             names.push(&step.name);
@@ -179,14 +198,24 @@ fn name(program: &Program, node: &Node) -> String {
 fn used(program: &Program, node: &Node, target: &Target) -> Used {
     let has = &target.per_stage;
     let blocks = |bits: u64, of: u64| bits.div_ceil(of.max(1));
-    let mut used = Used { tables: 1, ..Used::default() };
+    let tables = match &program.steps[node.steps[0]].does {
+        Does::Compute(Op::Compare(count)) => *count as u64,
+        // Each half of the pipeline has actions of its own.
+        _ => {
+            let has_steps = |gress: &Gress| node.steps.iter().any(|step| program.steps[*step].gress == *gress);
+            [Gress::Ingress, Gress::Egress].iter().filter(|gress| has_steps(gress)).count() as u64
+        }
+    };
+    let mut used = Used { tables, ..Used::default() };
+    let mut register_blocks = 0;
     for step in &node.steps {
         match &program.steps[*step].does {
-            Does::Access { register, .. } => {
-                let register = &program.registers[register.0];
+            Does::Access { entry, .. } => {
+                let register = &program.registers[entry.register.0];
                 let bits = register.entries * u64::from(register.words * register.bits);
+                used.registers = 1;
                 // One block more than the words take, for the access itself.
-                used = Used { registers: 1, sram: blocks(bits, has.sram_bits) + 1, ..used };
+                register_blocks = blocks(bits, has.sram_bits) + 1;
             }
             Does::Compute(op) => match substitute(op, target) {
                 Some(Match::Exact { entries, key_bits, value_bits }) => {
@@ -203,6 +232,7 @@ fn used(program: &Program, node: &Node, target: &Target) -> Used {
             Does::Act(_) => {}
         }
     }
+    used.sram += register_blocks;
     used
 }
 
@@ -216,3 +246,6 @@ pub(crate) fn substitute(op: &Op, target: &Target) -> Option<Match> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,13 @@ pub struct Field(pub(crate) usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Register(pub(crate) usize);
 
+/// What a packet reaches of a register: the entry of its port, or the one that a field names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    pub(crate) register: Register,
+    pub(crate) index: Option<Field>,
+}
+
 /// Which half of the pipeline: before the queue, or behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gress {
@@ -46,7 +53,7 @@ pub enum Packets {
 pub enum Op {
     /// Addition, subtraction, the larger or smaller of two, a mask, a shift by a constant.
     Simple,
-    /// So many comparisons of the same fields.
+    /// So many comparisons of the same fields, side by side: each takes a table.
     Compare(usize),
     /// A hash.
     Hash,
@@ -127,6 +134,20 @@ pub enum Act {
     FeedBack,
 }
 
+impl Register {
+    /// The entry that a field names. Other fields name other entries, whatever their values.
+    pub fn at(self, index: Field) -> Entry {
+        Entry { register: self, index: Some(index) }
+    }
+}
+
+impl From<Register> for Entry {
+    /// The entry of the packet's port.
+    fn from(register: Register) -> Self {
+        Self { register, index: None }
+    }
+}
+
 impl Gress {
     /// In a word.
     pub fn name(self) -> &'static str {
@@ -161,8 +182,10 @@ pub(crate) struct FieldInfo {
 pub(crate) enum Known {
     /// With the packet.
     Arrival,
-    /// When it leaves the queue.
-    Dequeue,
+    /// Behind the queue, since it is of the queue.
+    Queue,
+    /// When the packet has left the queue.
+    Leaving,
     /// By a step.
     By(usize),
 }
@@ -189,7 +212,7 @@ pub(crate) struct Step {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Does {
     Compute(Op),
-    Access { register: Register, micros: Vec<Micro>, writes: bool },
+    Access { entry: Entry, micros: Vec<Micro> },
     Act(Act),
 }
 
@@ -202,8 +225,8 @@ pub(crate) struct Chore {
     pub feeds_back: bool,
 }
 
-/// An algorithm as steps. Each is taken by a kind of packet, in a half of the pipeline, and belongs to an aspect: what was last
-/// said of each holds for the steps that follow.
+/// An algorithm as steps. Each is taken by a kind of packet, in a half of the pipeline, and belongs to an aspect: what
+/// was last said of each holds for the steps that follow.
 #[derive(Debug, Clone)]
 pub struct Program {
     name: &'static str,
@@ -266,9 +289,15 @@ impl Program {
         self.field(name, bits, Known::Arrival)
     }
 
-    /// A field that is known when the packet leaves the queue: the queue's length, the times of entering and leaving it.
+    /// A field of the queue, as its length. It is known behind the queue; before it only on a switch that tells it
+    /// there.
     pub fn queue_state(&mut self, name: &str, bits: u32) -> Field {
-        self.field(name, bits, Known::Dequeue)
+        self.field(name, bits, Known::Queue)
+    }
+
+    /// A field of a packet that has left the queue: when it entered and left, what it left behind. Known only there.
+    pub fn leaving(&mut self, name: &str, bits: u32) -> Field {
+        self.field(name, bits, Known::Leaving)
     }
 
     /// Some bits of a field, which costs nothing.
@@ -303,19 +332,19 @@ impl Program {
         self.compute(name, Op::Compare(1), reads, 1)
     }
 
-    /// Reads a register.
-    pub fn read(&mut self, register: Register, name: &str, reads: &[Field]) -> Field {
-        self.access(register, name, &[], false, reads)
+    /// Reads a register: of an array the entry [`Register::at`] a field, else that of the port.
+    pub fn read(&mut self, entry: impl Into<Entry>, name: &str, reads: &[Field]) -> Field {
+        self.access(entry.into(), name, &[], reads)
     }
 
     /// Writes a register, and gives what it had.
-    pub fn write(&mut self, register: Register, name: &str, reads: &[Field]) -> Field {
-        self.access(register, name, &[Micro::Update], true, reads)
+    pub fn write(&mut self, entry: impl Into<Entry>, name: &str, reads: &[Field]) -> Field {
+        self.access(entry.into(), name, &[Micro::Update], reads)
     }
 
     /// Changes a register by what is there, and gives the result.
-    pub fn update(&mut self, register: Register, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
-        self.access(register, name, micros, true, reads)
+    pub fn update(&mut self, entry: impl Into<Entry>, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
+        self.access(entry.into(), name, micros, reads)
     }
 
     /// What becomes of the packet.
@@ -323,15 +352,16 @@ impl Program {
         self.step(name, Does::Act(act), reads);
     }
 
-    /// Something that the switch's processor does in the place of a step. It `feeds_back` if it carries what was learnt behind
-    /// the queue before it.
+    /// Something that the switch's processor does in the place of a step. It `feeds_back` if it carries what was learnt
+    /// behind the queue before it.
     pub fn control_plane(&mut self, name: &str, feeds_back: bool) {
         self.chores.push(Chore { name: name.to_owned(), aspect: self.aspect, feeds_back });
     }
 
-    fn access(&mut self, register: Register, name: &str, micros: &[Micro], writes: bool, reads: &[Field]) -> Field {
-        let bits = self.registers[register.0].bits;
-        self.step(name, Does::Access { register, micros: micros.to_vec(), writes }, reads);
+    fn access(&mut self, entry: Entry, name: &str, micros: &[Micro], reads: &[Field]) -> Field {
+        let bits = self.registers[entry.register.0].bits;
+        let reads: Vec<_> = entry.index.into_iter().chain(reads.iter().copied()).collect();
+        self.step(name, Does::Access { entry, micros: micros.to_vec() }, &reads);
         self.given(name, bits)
     }
 
@@ -354,12 +384,28 @@ impl Program {
         Field(self.fields.len() - 1)
     }
 
-    /// The steps whose results a step needs.
-    pub(crate) fn needs(&self, step: usize) -> impl Iterator<Item = usize> + '_ {
-        self.steps[step].reads.iter().filter_map(|field| match self.fields[field.0].known {
+    /// The step that gives a field, if one does.
+    pub(crate) fn giver(&self, field: Field) -> Option<usize> {
+        match self.fields[field.0].known {
             Known::By(step) => Some(step),
-            Known::Arrival | Known::Dequeue => None,
-        })
+            Known::Arrival | Known::Queue | Known::Leaving => None,
+        }
+    }
+
+    /// The steps that have to be in earlier stages than a step: those whose results it needs, of the same packet in the
+    /// same half. What is known from the other half comes with the packet, or not at all.
+    pub(crate) fn needs(&self, step: usize) -> impl Iterator<Item = usize> + '_ {
+        let with = |step: usize| (self.steps[step].gress, self.steps[step].packets);
+        let givers = self.steps[step].reads.iter().filter_map(|field| self.giver(*field));
+        givers.filter(move |giver| with(*giver) == with(step))
+    }
+
+    /// The entry that a step reaches.
+    pub(crate) fn entry_of(&self, step: usize) -> Option<Entry> {
+        match self.steps[step].does {
+            Does::Access { entry, .. } => Some(entry),
+            Does::Compute(_) | Does::Act(_) => None,
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Target {
     pub specials: Vec<Special>,
     /// Whether two fields, or a field and any constant, can be multiplied.
     pub multiplies: bool,
+    /// Whether there are steps before the queue.
+    pub ingress: bool,
     /// Whether steps before the queue know the state of the queue, and share memory with those behind it.
     pub queue_state_at_ingress: bool,
     /// Whether a processor reads and writes registers now and then.
@@ -98,9 +100,10 @@ impl Target {
         vec![Self::tofino(), Self::tofino_registers_only(), Self::plain(), Self::generous()]
     }
 
-    /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128 bits and
-    /// 24 of 512 x 44 each (what is publicly known of it; its open-source compiler has the same numbers). A register action has
-    /// two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small microprogram").
+    /// A Tofino with its special functions: 12 stages with 4 stateful ALUs, 16 logical tables, 80 blocks of 1024 x 128
+    /// bits and 24 of 512 x 44 each (what is publicly known of it; its open-source compiler has the same numbers). A
+    /// register action has two comparisons and two changes, and a pair of words (Kunze et al., section III: "a small
+    /// microprogram").
     pub fn tofino() -> Self {
         Self {
             name: "tofino",
@@ -122,6 +125,7 @@ impl Target {
             },
             specials: vec![Special::Average, Special::Ramp, Special::Root],
             multiplies: false,
+            ingress: true,
             queue_state_at_ingress: false,
             control_plane: true,
             generator: true,
@@ -141,12 +145,15 @@ impl Target {
         }
     }
 
-    /// What each switch of this kind has, and no more: steps behind the queue and registers of one word. No special functions, no
-    /// packets of its own, none sent back, no processor at work. What Kunze et al. end by asking for AQMs to respect (section VIII).
+    /// What each switch of this kind has, and no more: steps behind the queue and registers of one word. No steps
+    /// before it, no special functions, no packets of its own, none sent back, no processor at work. What Kunze et al.
+    /// end by asking for AQMs to respect (section VIII).
     pub fn plain() -> Self {
         Self {
             name: "plain",
-            about: "the least of them: no special functions, no generator, nothing sent back, no control plane",
+            about: "the least of them: only behind the queue, no special functions, no generator, nothing sent back, no control \
+                    plane",
+            ingress: false,
             control_plane: false,
             generator: false,
             feeds_back: false,

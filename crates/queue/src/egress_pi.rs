@@ -26,18 +26,8 @@ use crate::random::Random;
 use crate::{DropReason, Egress, Headers, MarkReason, Pipeline, Port, Sink, TailDropParams};
 use queuescope_wire::{Departure, Ecn, Nanos};
 
-/// The longest delay that is told from longer ones, in units of 1024 ns: 8.4 ms. Its shift by 17 stays within 31 bits.
-const LONGEST: u32 = (1 << 13) - 1;
-
-/// The longest delay of which the distance to the target is told: 1 ms. What a long queue of a short while adds to p' is taken back
-/// no faster than 0.12 in a second.
-const FAR: u32 = (1 << 10) - 1;
-
 /// Of p', above which nothing more is dropped.
 const HALF: u32 = u32::MAX / 2;
-
-/// Of p', from which on many are marked: windows are of a few packets.
-const EIGHTH: u32 = 1 << 29;
 
 /// What Egress PI is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,6 +50,18 @@ pub struct EgressPiParams {
     /// The same from an eighth on: 31 us, a quarter of the target. Many flows of small windows over a long round trip need marks before
     /// the queue is long again.
     pub short: Nanos,
+}
+
+impl EgressPiParams {
+    /// The longest delay that is told from longer ones, in units of 1024 ns: 8.4 ms. Its shift by 17 stays within 31 bits.
+    pub const LONGEST: u32 = (1 << 13) - 1;
+
+    /// The longest delay of which the distance to the target is told, in the same: 1 ms. What a long queue of a short while adds to p'
+    /// is taken back no faster than 0.12 in a second.
+    pub const FAR: u32 = (1 << 10) - 1;
+
+    /// Of p', an eighth, from which on many are marked: windows are of a few packets.
+    pub const MANY: u32 = 1 << 29;
 }
 
 impl Default for EgressPiParams {
@@ -145,7 +147,7 @@ impl EgressPi {
     #[inline]
     fn chooses(&mut self, port: Port, departure: &Departure) -> bool {
         let Some(registers) = self.ports.get_mut(usize::from(port.0)) else { return false };
-        let delay = units(departure.sojourn()).min(LONGEST);
+        let delay = units(departure.sojourn()).min(EgressPiParams::LONGEST);
         let due = registers.due(units(departure.dequeued), units(self.params.update));
         let change = if due { registers.change(delay, &self.params) } else { 0 };
         let base = registers.add(change);
@@ -153,7 +155,7 @@ impl EgressPi {
         let ecn = departure.packet.ecn;
         let number = number(ecn, [self.random.bits(), self.random.bits()]);
         let base = unsigned(base);
-        let calm = if base < EIGHTH { self.params.calm } else { self.params.short };
+        let calm = if base < EgressPiParams::MANY { self.params.calm } else { self.params.short };
         let spared = delay < units(calm);
         let too_much = number > HALF && ecn == Ecn::NotEct;
         number < base && !spared && !too_much
@@ -207,7 +209,8 @@ impl Registers {
     fn change(&mut self, delay: u32, params: &EgressPiParams) -> i32 {
         let before = std::mem::replace(&mut self.delay, delay);
         let change = (delay.cast_signed() - before.cast_signed()) << params.beta_shift;
-        let distance = delay.min(FAR).cast_signed() - units(params.target).min(FAR).cast_signed();
+        let distance =
+            delay.min(EgressPiParams::FAR).cast_signed() - units(params.target).min(EgressPiParams::FAR).cast_signed();
         (distance << params.alpha_shift) + change
     }
 

@@ -2,11 +2,17 @@
 
 use super::PORTS;
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Program, Special};
+use queuescope_queue::ActivityAqmParams;
 
 /// Aggregates that an edge meters.
 const AGGREGATES: u64 = 4096;
 
 /// The edge: meters the rate of each aggregate, and writes its activity, log2(rate / reference), into the packet.
+///
+/// Models the metering of [`Abc`](queuescope_queue::Abc), a [`RateMeter`](queuescope_queue::RateMeter) for each
+/// aggregate. That one counts in real numbers, three to an aggregate (bits, the time that counts, the last packet's);
+/// here it is a special unit's one average. Aggregates that share an entry of the array are metered together here;
+/// there each has its own.
 pub fn abc_edge() -> Program {
     let mut program = Program::new("abc-edge", "meters activity, and writes it into packets");
     let p = &mut program;
@@ -15,7 +21,8 @@ pub fn abc_edge() -> Program {
     let size = p.header("length", 16);
     let index = p.compute("aggregate", Op::Hash, &[source], 12);
     let rate = p.register("rate", 32, AGGREGATES);
-    let rate = p.update(rate, "rate by time-exponential average", &[Micro::Special(Special::Average)], &[index, size]);
+    let average = [Micro::Special(Special::Average)];
+    let rate = p.update(rate.at(index), "rate by time-exponential average", &average, &[size]);
     p.of(Aspect::Reaction);
     // Of the rate, its highest bit and eleven behind it: a 2048th of an octave.
     let log = Op::Function { name: "log2(rate / reference)", special: None, bits: 16 };
@@ -24,8 +31,12 @@ pub fn abc_edge() -> Program {
     program
 }
 
-/// The core: drops at the door if the queue is longer than max(Q_min, Q_base - gamma (A - A_avg)), where the average is that of
-/// the packets that were accepted.
+/// The core: drops at the door if the queue is longer than max(Q_min, Q_base - gamma (A - A_avg)), where the average is
+/// that of the packets that were accepted.
+///
+/// Models the decision of [`Abc`](queuescope_queue::Abc), an [`ActivityAqm`](queuescope_queue::ActivityAqm) for each
+/// port. That one's average is of a sum, a count and a time in real numbers; here it is a special unit's. Its length of
+/// the queue may be one that it counts itself; here it is what the switch tells.
 pub fn abc_core() -> Program {
     let mut program = Program::new("abc-core", "drops at the door, by activity and the length of the queue");
     let p = &mut program;
@@ -48,8 +59,9 @@ pub fn abc_core() -> Program {
 
 fn accepts(p: &mut Program, activity: Field, average: Field, length: Field) -> Field {
     let above = p.simple("activity - average", &[activity, average], 32);
-    // gamma of 16 packets is a shift.
-    let lower = p.compute("gamma (activity - average)", Op::MultiplyBy(16.0), &[above], 32);
+    // 16 packets: a shift.
+    let gamma = ActivityAqmParams::default().gamma;
+    let lower = p.compute("gamma (activity - average)", Op::MultiplyBy(gamma), &[above], 32);
     let threshold = p.simple("Q_base - that", &[lower], 32);
     let threshold = p.simple("Q_min at least", &[threshold], 32);
     p.compare("queue length <= threshold", &[length, threshold])

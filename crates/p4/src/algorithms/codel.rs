@@ -5,14 +5,18 @@ use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
 
 /// CoDel: behind the queue, drops ever more often while the delay stays above target.
 ///
-/// That the delay was above target for an interval is found by the time at which it last was not: one write or one read of a
-/// register. The time of the next drop and the count of drops are a pair of words; the count begins at 1 with each spell of
-/// dropping (RFC 8289 lets it go on from a recent one).
+/// That the delay was above target for an interval is found by the time at which it last was not: one write or one read
+/// of a register. The time of the next drop and the count of drops are a pair of words; the count begins at 1 with each
+/// spell of dropping (RFC 8289 lets it go on from a recent one).
+///
+/// Models [`Codel`](queuescope_queue::Codel). That one keeps the time at which it may drop first, drops until one
+/// packet may leave, looks whether there is more than a packet behind it, and can mark; here each packet that leaves is
+/// judged by itself. The root has ten bits of the count here.
 pub fn codel() -> Program {
     let mut program = Program::new("codel", "drops behind the queue, spaced by interval / sqrt(count)");
     let p = &mut program;
     p.at(Gress::Egress).of(Aspect::Metric);
-    let now = p.queue_state("time of leaving the queue", 48);
+    let now = p.leaving("time of leaving the queue", 48);
     let sojourn = sojourn_time(p);
     let below = p.compare("sojourn < target", &[sojourn]);
     let last_below = p.register("last time below target", 32, PORTS);

@@ -1,6 +1,6 @@
 //! The ConQuest snapshots (Chen et al., CoNEXT 2019, sections 3 and 4.1).
 
-use super::sojourn_time;
+use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program};
 
 /// Their dimensions.
@@ -22,52 +22,70 @@ impl Default for Snapshots {
 
 /// ConQuest behind the queue, with the mark for flows above a threshold (section 4.2).
 ///
-/// Which snapshot is written, read or cleaned changes with time: each is reached once by each packet in any case, and the
-/// sum may need any of them.
+/// Which snapshot is written, read or cleaned changes with time: each is reached once by each packet in any case, and
+/// the sum may need any of them. The one that is cleaned is reached at another entry than that of the flow, the next
+/// one by a count of packets (section 3.4), so the entries are found in a stage of their own ("the memory addresses to
+/// use", section 4.1).
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) as the paper has it: windows are rounded inwards
+/// (`Estimator::Inner`; the overlap of a window with a delay would take a product), and cleaned entry by entry
+/// (`Expiry::Clean`). Other curves than the threshold would be a table of the weight.
 pub fn conquest(dimensions: Snapshots) -> Program {
     let about = "marks flows that have too much of the queue";
-    measured(Program::new("conquest", about), dimensions, |p, flow| {
+    measured(Program::new("conquest", about), dimensions, |p, flow, long| {
         let heavy = p.compare("bytes in the queue >= threshold", &[flow]);
-        p.act("mark", Act::Mark, &[heavy]);
+        p.act("mark", Act::Mark, &[heavy, long]);
     })
 }
 
-/// The same with the mark for flows that have half of a queue which stands: they have as many packets as half of what the packet
-/// found, it waited longer than `tau`, and it leaves as long a queue behind it. Counts are of packets; the lengths of the queue
-/// come with the packet, and half of one is a shift. So it takes no register more, and no stage.
+/// The same with the mark for flows that have half of a queue which stands: they have as many packets as half of what
+/// the packet found, it waited longer than `tau`, and it leaves as long a queue behind it. Counts are of packets; the
+/// lengths of the queue come with the packet, and half of one is a shift. So it takes no register more, and no stage.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with `ShareOfQueue` from 1/2 on, and `behind`. That one
+/// divides: own / found is 1/2 or more just if own is as much as half of found, rounded up; and a share of nothing is
+/// 0, so something must have been found. It knows lengths of queues in packets and bytes. A Tofino counts cells of 80
+/// bytes: there the snapshots would count those too, which is a shift of the packet's length, before the snapshots and
+/// beside the hashes.
 pub fn conquest_standing(dimensions: Snapshots) -> Program {
     let about = "marks flows that have half of a queue which stands";
-    measured(Program::new("conquest-stands", about), dimensions, |p, flow| {
-        let found = p.queue_state("packets in the queue when it came", 19);
-        let behind = p.queue_state("packets in the queue behind it", 19);
-        let waited = sojourn_time(p);
-        let half = p.simple("half of what it found", &[found], 19);
-        let long = p.compare("sojourn > tau", &[waited]);
+    measured(Program::new("conquest-stands", about), dimensions, |p, flow, long| {
+        let found = p.leaving("packets in the queue when it came", 19);
+        let behind = p.leaving("bytes in the queue behind it", 26);
+        let any = p.compare("found > 0", &[found]);
+        let more = p.simple("found + 1", &[found], 19);
+        let half = p.slice(more, "half of what it found, rounded up", 18);
         let stands = p.compare("behind it >= threshold", &[behind]);
-        let heavy = p.compare("packets in the queue >= half of what it found", &[flow, half]);
-        p.act("mark", Act::Mark, &[heavy, long, stands]);
+        let heavy = p.compare("packets in the queue >= half of what it found, rounded up", &[flow, half]);
+        p.act("mark", Act::Mark, &[heavy, any, long, stands]);
     })
 }
 
-/// A program that measures the flow's part of the queue, and acts on it.
-fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut Program, Field)) -> Program {
+/// A program that measures the flow's part of the queue, and acts on it if the packet waited longer than `tau`.
+fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut Program, Field, Field)) -> Program {
     let p = &mut program;
     let Snapshots { snapshots, rows, columns } = dimensions;
     p.at(Gress::Egress).of(Aspect::Metric);
     let flow = p.header("five-tuple", 104);
-    let left = p.queue_state("time of leaving the queue", 48);
+    let left = p.leaving("time of leaving the queue", 48);
     let size = p.header("length", 16);
-    let window = p.slice(left, "window", 2);
+    let window = p.slice(left, "window", snapshots.next_power_of_two().ilog2());
+    let sojourn = sojourn_time(p);
     let indexes: Vec<_> =
         (0..rows).map(|row| p.compute(&format!("hash of row {}", row + 1), Op::Hash, &[flow], 16)).collect();
+    let count = p.register("packets", 32, PORTS);
+    let count = p.update(count, "packets + 1", &[Micro::Update], &[]);
+    let next = p.slice(count, "the next to clean", 16);
+    let entries = "entries: the next to clean of the snapshot that is cleaned, by hash of others";
+    let entries = p.simple(entries, &[&indexes[..], &[window, next]].concat(), 16 * rows * snapshots);
     let mut counts = Vec::new();
     for snapshot in 1..=snapshots {
-        let of_rows: Vec<_> = (1..)
-            .zip(&indexes)
-            .map(|(row, index)| {
+        let of_rows: Vec<_> = (1..=rows)
+            .map(|row| {
                 let register = p.register(&format!("snapshot {snapshot} row {row}"), 32, columns);
                 let name = format!("snapshot {snapshot} row {row}: add, read or clean");
-                p.update(register, &name, &[Micro::Update], &[*index, window, size])
+                let entry = p.slice(entries, &format!("entry of snapshot {snapshot} row {row}"), 16);
+                p.update(register.at(entry), &name, &[Micro::Update], &[window, size])
             })
             .collect();
         counts.push(of_rows);
@@ -78,36 +96,40 @@ fn measured(mut program: Program, dimensions: Snapshots, act: impl FnOnce(&mut P
         .enumerate()
         .map(|(n, rows)| tree(p, rows, &format!("least of snapshot {}", n + 1)))
         .collect();
-    let sum = sum_of_read(p, &least, window);
-    act(p.of(Aspect::Reaction), sum);
+    let sum = sum_of_read(p, &least, [left, sojourn]);
+    let long = p.of(Aspect::Reaction).compare("sojourn > tau", &[sojourn]);
+    act(p, sum, long);
     program
 }
 
 /// The same, acting on packets to come (section 4.2): who is heavy is sent back, and kept out at the door.
+///
+/// Models [`ConQuestAqm`](queuescope_queue::ConQuestAqm) that acts at ingress. That one holds a flow for a time, and
+/// knows which flow an entry is of; here an entry is a bit, which all flows of one hash share, and nothing takes back.
 pub fn conquest_at_ingress(dimensions: Snapshots) -> Program {
     let about = "keeps flows out that have too much of the queue";
-    let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, flow| {
+    let mut program = measured(Program::new("conquest-ingress", about), dimensions, |p, flow, long| {
         let heavy = p.compare("bytes in the queue >= threshold", &[flow]);
-        p.act("send the flow back", Act::FeedBack, &[heavy]);
+        p.act("send the flow back", Act::FeedBack, &[heavy, long]);
     });
     let p = &mut program;
     let flow = p.header("five-tuple", 104);
     p.at(Gress::Ingress);
     let index = p.compute("hash of the flow", Op::Hash, &[flow], 16);
     let heavy = p.register("heavy flows", 1, 1 << 16);
-    let kept_out = p.read(heavy, "whether the flow is heavy", &[index]);
+    let kept_out = p.read(heavy.at(index), "whether the flow is heavy", &[]);
     p.act("drop", Act::Drop, &[kept_out]);
     p.by(Packets::FedBack);
     let index = p.compute("hash of the flow sent back", Op::Hash, &[flow], 16);
-    p.write(heavy, "the flow is heavy", &[index]);
+    p.write(heavy.at(index), "the flow is heavy", &[]);
     program
 }
 
-/// The sum of all snapshots that are read. Which those are, the window says: so that the first sums may need any of them.
-fn sum_of_read(p: &mut Program, counts: &[Field], window: Field) -> Field {
+/// The sum of all snapshots that are read. Which those are, the times of entering and leaving say, by their bits that
+/// are windows: so that the first sums may need any of them.
+fn sum_of_read(p: &mut Program, counts: &[Field], times: [Field; 2]) -> Field {
     let read = counts.len() - 2;
-    let mut needs = counts.to_vec();
-    needs.push(window);
+    let needs = [counts, &times].concat();
     if read == 1 {
         return p.simple("the snapshot that is read", &needs, 32);
     }
@@ -121,4 +143,19 @@ fn tree(p: &mut Program, mut fields: Vec<Field>, name: &str) -> Field {
         fields = fields.chunks(2).map(|two| if two.len() == 2 { p.simple(name, two, 32) } else { two[0] }).collect();
     }
     fields[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use queuescope_queue::Curve;
+
+    /// What [`super::conquest_standing`] compares is what `ConQuestAqm` does, which divides.
+    #[test]
+    fn half_rounded_up_and_something_found_is_a_share_of_a_half() {
+        for (own, found) in (0u32..300).flat_map(|own| (0u32..600).map(move |found| (own, found))) {
+            let share = if found == 0 { 0.0 } else { f64::from(own) / f64::from(found) };
+            let is_chosen = Curve::Threshold.probability(share, 0.5) == 1.0;
+            assert_eq!(found > 0 && own >= (found + 1) >> 1, is_chosen, "{own} of {found}");
+        }
+    }
 }

@@ -2,29 +2,43 @@
 
 use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Gress, Micro, Op, Program};
+use queuescope_queue::EgressPiParams;
+use queuescope_wire::Nanos;
 
-/// Egress PI: a squared PI controller behind the queue. Shifts come before the differences, which is the same and a step less.
+/// Egress PI: a squared PI controller behind the queue. Shifts come before the differences, which is the same and a
+/// step less.
+///
+/// Models [`EgressPi`](queuescope_queue::EgressPi), step for step, with its defaults. In it a sojourn time begins anew
+/// after 4398 s, here after 4.3 s. What is chosen by a comparison and what is not by another is told apart by the
+/// mark's own match, on single bits; so is which number is compared, on two bits of ECN and the first of the larger.
 pub fn egress_pi() -> Program {
     let mut program =
         Program::new("egress-pi", "marks or drops behind the queue, by the square of what follows the delay");
     let p = &mut program;
+    let EgressPiParams { target, update, alpha_shift, beta_shift, calm, short, .. } = EgressPiParams::default();
+    let [target, update, calm, short] = [target, update, calm, short].map(units);
+    let (longest, far) = (EgressPiParams::LONGEST, EgressPiParams::FAR);
+    let part = u32::MAX / EgressPiParams::MANY + 1;
+
     p.at(Gress::Egress).of(Aspect::Metric);
     let sojourn = sojourn_time(p);
     let sojourn = p.slice(sojourn, "sojourn / 1024", 22);
-    let delay = p.simple("delay = sojourn, at most 8191", &[sojourn], 13);
-    let now = p.queue_state("time of leaving the queue / 1024", 32);
+    let delay = p.simple(&format!("delay = sojourn / 1024, at most {longest}"), &[sojourn], bits(longest));
+    let now = p.leaving("time of leaving the queue / 1024", 32);
 
     p.of(Aspect::Reaction);
     let updated = p.register("last update", 32, PORTS);
-    let due = p.update(updated, "due: last update long ago, and now this", &[Micro::Condition, Micro::Update], &[now]);
-    let near = p.simple("delay, at most 1023", &[sojourn], 10);
-    let alpha = p.simple("that << 9", &[near], 32);
-    let beta = p.simple("delay << 17", &[delay], 32);
-    let before = p.register("delay << 17 before", 32, PORTS);
-    let before = p.write(before, "if due: delay << 17 before, now this", &[beta, due]);
+    let due = format!("due: last update {update} x 1024 ns ago or more, and now this");
+    let due = p.update(updated, &due, &[Micro::Condition, Micro::Update], &[now]);
+    let near = p.simple(&format!("delay, at most {far}"), &[sojourn], bits(far));
+    let alpha = p.simple(&format!("that << {alpha_shift}"), &[near], 32);
+    let beta = p.simple(&format!("delay << {beta_shift}"), &[delay], 32);
+    let before = p.register(&format!("delay << {beta_shift} before"), 32, PORTS);
+    let before = p.write(before, &format!("if due: delay << {beta_shift} before, now this"), &[beta, due]);
     let both = p.simple("sum of both", &[alpha, beta], 32);
-    let both = p.simple("less target << 9", &[both], 32);
-    let change = p.simple("if due: change of p' = that less delay << 17 before", &[both, before, due], 32);
+    let both = p.simple(&format!("less {target} << {alpha_shift}"), &[both], 32);
+    let change = format!("if due: change of p' = that less delay << {beta_shift} before");
+    let change = p.simple(&change, &[both, before, due], 32);
     let probability = p.register("p'", 32, PORTS);
     let probability = p.update(probability, "p' + change", &[Micro::Update], &[change]);
 
@@ -32,16 +46,25 @@ pub fn egress_pi() -> Program {
     let one = p.compute("random number", Op::Random, &[], 32);
     let other = p.compute("another random number", Op::Random, &[], 32);
     let larger = p.simple("larger of both", &[one, other], 32);
-    let capped = p.compare("above a half, and not ECN-capable", &[larger, ecn]);
-    let number = p.simple("that; half of one if ECT(1); the greatest if capped", &[larger, one, ecn, capped], 32);
-    let calm = p.compute("delay < calm, delay < short", Op::Compare(2), &[delay], 2);
-    let chosen = p.compute(
-        "number < p', and not calm, or not short if p' >= 1/8",
-        Op::Compare(2),
-        &[number, probability, calm],
-        1,
-    );
-    p.act("mark", Act::Mark, &[chosen, ecn]);
-    p.act("drop, if not ECN-capable", Act::Drop, &[chosen, ecn]);
+    let above_half = p.slice(larger, "whether that is above a half", 1);
+    let number = "that; half of one if ECT(1); the greatest if above a half and not ECN-capable";
+    let number = p.simple(number, &[larger, one, ecn, above_half], 32);
+    let below = p.compare("number < p'", &[number, probability]);
+    let many = p.compare(&format!("p' >= 1/{part}"), &[probability]);
+    let is_calm = p.compare(&format!("delay < {calm} (calm)"), &[delay]);
+    let is_short = p.compare(&format!("delay < {short} (short)"), &[delay]);
+    let bits = [below, many, is_calm, is_short, ecn];
+    p.act("mark, if number < p' and not calm; not short, if p' is large", Act::Mark, &bits);
+    p.act("drop the same, if not ECN-capable", Act::Drop, &bits);
     program
+}
+
+/// A time as the program has it: in units of 1024 ns.
+fn units(time: Nanos) -> u64 {
+    time.0 >> 10
+}
+
+/// Bits of a number.
+fn bits(number: u32) -> u32 {
+    u32::BITS - number.leading_zeros()
 }

@@ -1,4 +1,6 @@
 //! Algorithms as programs: what each needs of a switch. Constants are those of the parameters in `queuescope-queue`.
+//! Each says which type of that crate it models, and in what the two differ: what is said here of stages and memory is
+//! of the program, what simulations say is of the type.
 
 mod abc;
 mod codel;
@@ -8,6 +10,7 @@ mod pi2;
 mod pie;
 mod pie_variants;
 mod red;
+mod step;
 
 pub use abc::{abc_core, abc_edge};
 pub use codel::codel;
@@ -17,6 +20,7 @@ pub use pi2::pi2;
 pub use pie::pie;
 pub use pie_variants::{pie_cp, pie_dp, pie_table};
 pub use red::red;
+pub use step::step;
 
 use crate::{Field, Op, Program};
 
@@ -30,6 +34,7 @@ pub fn all(snapshots: Snapshots) -> Vec<Program> {
         pie_dp(),
         pie_table(),
         pi2(),
+        step(),
         egress_pi(),
         conquest(snapshots),
         conquest_standing(snapshots),
@@ -44,8 +49,8 @@ pub(crate) const PORTS: u64 = 64;
 
 /// The time that a packet was in the queue, in nanoseconds.
 pub(crate) fn sojourn_time(program: &mut Program) -> Field {
-    let entered = program.queue_state("time of entering the queue", 48);
-    let left = program.queue_state("time of leaving the queue", 48);
+    let entered = program.leaving("time of entering the queue", 48);
+    let left = program.leaving("time of leaving the queue", 48);
     program.simple("sojourn = left - entered", &[entered, left], 32)
 }
 

@@ -5,6 +5,9 @@ use crate::{Act, Aspect, Field, Gress, Micro, Op, Packets, Program, Register};
 use queuescope_queue::PieGains;
 
 /// PIE: drops at the door by a probability, which follows the delay, its change and its own size.
+///
+/// Models [`Pie`](queuescope_queue::Pie), with the gains of table II. Left out, as in the paper: burst allowance,
+/// derandomisation, what section 4.1 of the RFC spares, marks. The decay is by a 64th here, where the RFC has 2 %.
 pub fn pie() -> Program {
     let mut program = Program::new("pie", "drops at the door, by a probability that follows the delay");
     let p = &mut program;

@@ -3,9 +3,11 @@
 use super::pie::{drops_at_the_door, sampled};
 use super::{PORTS, sojourn_time};
 use crate::{Act, Aspect, Field, Gress, Match, Micro, Op, Packets, Program, Register};
-use queuescope_queue::{PieTable, PieTableParams};
+use queuescope_queue::{PieDpParams, PieTable, PieTableParams};
 
 /// PIE_CP: the processor computes the probability.
+///
+/// Models [`PieCp`](queuescope_queue::PieCp): what that one does for a packet. Its rounds are the processor's.
 pub fn pie_cp() -> Program {
     let mut program = Program::new("pie-cp", "PIE whose probability the control plane computes");
     let p = &mut program;
@@ -19,13 +21,16 @@ pub fn pie_cp() -> Program {
 }
 
 /// PIE_DP: wholly in the data plane, with shifts for products, and without scaling and decay.
+///
+/// Models [`PieDp`](queuescope_queue::PieDp), step for step; but that generated packets draw no random number.
 pub fn pie_dp() -> Program {
     let mut program = Program::new("pie-dp", "PIE in the data plane, with shifts for products");
     let p = &mut program;
     let (probability, delay) = measured(p);
     let (distance, change) = magnitudes(p, delay);
-    let alpha = p.simple("|delay - target| << 9", &[distance[0]], 32);
-    let beta = p.simple("|delay - delay before| << 19", &[change[0]], 32);
+    let PieDpParams { alpha_shift, beta_shift, .. } = PieDpParams::default();
+    let alpha = p.simple(&format!("|delay - target| << {alpha_shift}"), &[distance[0]], 32);
+    let beta = p.simple(&format!("|delay - delay before| << {beta_shift}"), &[change[0]], 32);
     // Which is larger decides which is taken from which, if the signs differ.
     let larger = p.compare("which part is larger", &[alpha, beta]);
     let update = p.simple("sum or difference of both", &[alpha, beta, larger, distance[1], change[1]], 32);
@@ -34,6 +39,8 @@ pub fn pie_dp() -> Program {
 }
 
 /// PIE_TABLE: the same with tables for the products.
+///
+/// Models [`PieTable`](queuescope_queue::PieTable), with its tables.
 pub fn pie_table() -> Program {
     let mut program = Program::new("pie-table", "PIE in the data plane, with tables for products");
     let p = &mut program;
@@ -77,8 +84,8 @@ fn magnitudes(p: &mut Program, delay: Field) -> ([Field; 2], [Field; 2]) {
     ([distance, above], [change, grows])
 }
 
-/// The generator's packets add the update to the probability, or subtract it; traffic is dropped by it, with the random number
-/// that was drawn for the packet before.
+/// The generator's packets add the update to the probability, or subtract it; traffic is dropped by it, with the random
+/// number that was drawn for the packet before.
 fn decided(p: &mut Program, probability: Register, update: Field) {
     p.update(probability, "drop_prob +- update", &[Micro::Update], &[update]);
     p.by(Packets::Traffic);

@@ -5,7 +5,8 @@ use crate::{Act, Aspect, Gress, Micro, Op, Program, Special};
 
 /// RED: an average of the queue's length in the place of which a packet enters, and a probability that grows with it.
 ///
-/// The count of packets since the last drop, which spaces drops evenly, is left out, as in the paper.
+/// Models [`Red`](queuescope_queue::Red). The count of packets since the last drop, which spaces drops evenly, is left
+/// out, as in the paper; and so is what that one does with an average after idle time, and its adaptive kinds.
 pub fn red() -> Program {
     let mut program = Program::new("red", "drops at the door, by the average length of the queue");
     let p = &mut program;

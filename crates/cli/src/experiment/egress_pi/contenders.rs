@@ -68,7 +68,7 @@ const KINDS: [Kind; 19] = [
         settings: &["125us", "250us", "375us"],
         what: "marks above",
         lines: "[link.discipline.codel]\ntarget = \"10s\"\nce-threshold = \"{}\"\n",
-        program: None,
+        program: Some(algorithms::step),
     },
     Kind {
         name: "RED",

@@ -1,0 +1,198 @@
+//! A placement in the making.
+
+use super::Used;
+use crate::graph::{Chains, Node};
+use crate::target::Target;
+
+/// Which stages the parts of a program are in, as far as they are placed.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    nodes: &'a [Node],
+    /// What each takes.
+    pub needs: &'a [Used],
+    /// What a stage has, and how many there are.
+    has: Used,
+    most: usize,
+    /// What is taken of each.
+    used: Vec<Used>,
+    /// What was put, in order.
+    put: Vec<Part>,
+    /// The first and the last stage of each node that is placed.
+    ends: Vec<Option<(usize, usize)>>,
+    /// How often a part was held to a stage.
+    pub looks: u64,
+}
+
+/// A node, a stage, and what the one takes of the other.
+type Part = (usize, usize, Used);
+
+/// How a search for a placement in the stages that there are ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Search {
+    /// There it is.
+    Found,
+    /// There is none.
+    None,
+    /// It was given up before all was tried.
+    GivenUp,
+}
+
+impl<'a> Plan<'a> {
+    pub fn new(nodes: &'a [Node], needs: &'a [Used], target: &Target) -> Self {
+        Self {
+            nodes,
+            needs,
+            has: Used::all_of(&target.per_stage),
+            most: target.stages,
+            used: Vec::new(),
+            put: Vec::new(),
+            ends: vec![None; nodes.len()],
+            looks: 0,
+        }
+    }
+
+    /// Stages that are needed.
+    pub fn stages(&self) -> usize {
+        self.ends.iter().flatten().map(|(_, last)| last + 1).max().unwrap_or(0)
+    }
+
+    /// What is in which stage.
+    pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
+        self.put.iter().copied()
+    }
+
+    /// The stage in which a node begins.
+    pub fn begin(&self, node: usize) -> Option<usize> {
+        self.ends[node].map(|(begin, _)| begin)
+    }
+
+    /// Places all, stage by stage: of those that are ready the first in order, as long as there is room.
+    pub fn in_order(&mut self, order: &[usize]) {
+        self.clear();
+        let mut left = order.to_vec();
+        let mut at = 0;
+        while !left.is_empty() {
+            left.retain(|&node| {
+                self.looks += 1;
+                self.earliest(node).is_none_or(|earliest| earliest > at) || !self.put(node, at)
+            });
+            at += 1;
+        }
+    }
+
+    /// The same with one or two nodes before all others, until there are stages enough. It ends at so many looks.
+    pub fn other_orders(&mut self, order: &[usize], most_looks: u64) -> Search {
+        let pairs = (0..order.len()).flat_map(|one| (one..order.len()).map(move |other| [one, other]));
+        for [one, other] in pairs {
+            if self.looks >= most_looks {
+                break;
+            }
+            let mut changed = order.to_vec();
+            // The one that is later first, so that it stays where it is.
+            let later = changed.remove(other);
+            changed.insert(0, later);
+            let first = changed.remove(one + usize::from(one != other));
+            changed.insert(0, first);
+            self.in_order(&changed);
+            if self.stages() <= self.most {
+                return Search::Found;
+            }
+        }
+        Search::GivenUp
+    }
+
+    /// Places all in the stages that there are by trying each node in each stage. It ends at so many looks. Without
+    /// tables that can go on in other stages, these are all ways that there are.
+    pub fn all_ways(&mut self, order: &[usize], chains: &[Chains], most_looks: u64) -> Search {
+        self.clear();
+        // Of each node that is placed: the stage in which it begins.
+        let mut begins: Vec<usize> = Vec::new();
+        let mut from = 0;
+        while let Some(&node) = order.get(begins.len()) {
+            if self.looks >= most_looks {
+                return Search::GivenUp;
+            }
+            let end = self.most.saturating_sub(chains[node].behind);
+            let earliest = self.earliest(node).unwrap_or(0);
+            match (from.max(earliest)..end).find(|stage| self.put_before(node, *stage, end)) {
+                Some(stage) => {
+                    begins.push(stage);
+                    from = 0;
+                }
+                None => {
+                    let Some(stage) = begins.pop() else {
+                        let can_be_split = |needs: &Used| needs.registers == 0 && needs.sram + needs.tcam > 1;
+                        return if self.needs.iter().any(can_be_split) { Search::GivenUp } else { Search::None };
+                    };
+                    self.take_out(order[begins.len()]);
+                    from = stage + 1;
+                }
+            }
+        }
+        Search::Found
+    }
+
+    /// Puts a node into a stage, if it has room there and ends before another.
+    fn put_before(&mut self, node: usize, at: usize, end: usize) -> bool {
+        self.looks += 1;
+        let has_room = self.put(node, at);
+        let is_in_time = self.ends[node].is_some_and(|(_, last)| last < end);
+        if has_room && !is_in_time {
+            self.take_out(node);
+        }
+        has_room && is_in_time
+    }
+
+    /// The first stage behind all that a node needs; none as long as something is not placed.
+    fn earliest(&self, node: usize) -> Option<usize> {
+        let behind = |need: &usize| self.ends[*need].map(|(_, last)| last + 1);
+        self.nodes[node].needs.iter().try_fold(0, |earliest, need| Some(earliest.max(behind(need)?)))
+    }
+
+    /// Puts a node into a stage, if there is room, and what is left of a table into those that follow.
+    fn put(&mut self, node: usize, at: usize) -> bool {
+        let mut needs = self.needs[node];
+        for stage in at.. {
+            if self.used.len() <= stage {
+                self.used.resize_with(stage + 1, Used::default);
+            }
+            let here = self.used[stage];
+            // A register is in one stage; a table may be in several, from where it has the first block.
+            let part = if needs.registers > 0 {
+                needs
+            } else {
+                let (sram, tcam) = (self.has.sram - here.sram, self.has.tcam - here.tcam);
+                Used { sram: needs.sram.min(sram), tcam: needs.tcam.min(tcam), ..needs }
+            };
+            let nothing = part.sram + part.tcam == 0 && needs.sram + needs.tcam > 0;
+            if nothing || !here.plus(part).within(self.has) {
+                if stage == at {
+                    return false;
+                }
+                continue;
+            }
+            self.used[stage] = here.plus(part);
+            self.put.push((node, stage, part));
+            needs = Used { sram: needs.sram - part.sram, tcam: needs.tcam - part.tcam, ..needs };
+            if needs.sram + needs.tcam == 0 {
+                self.ends[node] = Some((at, stage));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes out the node that was put last.
+    fn take_out(&mut self, node: usize) {
+        self.ends[node] = None;
+        while let Some((_, stage, part)) = self.put.pop_if(|(other, ..)| *other == node) {
+            self.used[stage] = self.used[stage].less(part);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.used.clear();
+        self.put.clear();
+        self.ends.fill(None);
+    }
+}

@@ -1,0 +1,343 @@
+//! Placements held to what a placement is, by a plain reading of the program; and to all that there can be.
+
+use super::plan::Plan;
+use super::{MOST_LOOKS, planned, used};
+use crate::algorithms::{Snapshots, all, conquest};
+use crate::fold::bundles;
+use crate::graph::{chains, nodes};
+use crate::program::{Does, Gress, Known, Micro, Op, Packets};
+use crate::{Aspect, Fit, Grade, PerStage, Placement, Program, RegisterUnit, Target};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const KINDS: [Packets; 3] = [Packets::Traffic, Packets::Generated, Packets::FedBack];
+
+/// A program as a plain reader has it.
+struct Plain<'a> {
+    program: &'a Program,
+    /// Whether a step needs another's result, of the same packet in the same half.
+    needs: Vec<Vec<bool>>,
+    /// The same at any hand.
+    needs_at_last: Vec<Vec<bool>>,
+}
+
+impl<'a> Plain<'a> {
+    fn of(program: &'a Program) -> Self {
+        let count = program.steps.len();
+        let mut needs = vec![vec![false; count]; count];
+        for (later, step) in program.steps.iter().enumerate() {
+            for field in &step.reads {
+                if let Known::By(earlier) = program.fields[field.0].known {
+                    let other = &program.steps[earlier];
+                    needs[later][earlier] = (other.gress, other.packets) == (step.gress, step.packets);
+                }
+            }
+        }
+        // Warshall's closure.
+        let mut needs_at_last = needs.clone();
+        for between in 0..count {
+            for later in 0..count {
+                for earlier in 0..count {
+                    needs_at_last[later][earlier] |= needs_at_last[later][between] && needs_at_last[between][earlier];
+                }
+            }
+        }
+        Self { program, needs, needs_at_last }
+    }
+
+    fn accesses(&self, register: usize) -> Vec<usize> {
+        let reaches = |step: &usize| match &self.program.steps[*step].does {
+            Does::Access { entry, .. } => entry.register.0 == register,
+            _ => false,
+        };
+        (0..self.program.steps.len()).filter(reaches).collect()
+    }
+
+    /// What a packet of a kind has to have done by a register: its accesses, and what is on a way from one to another.
+    fn done_by(&self, register: usize, kind: Packets) -> BTreeSet<usize> {
+        let own: Vec<_> =
+            self.accesses(register).into_iter().filter(|step| self.program.steps[*step].packets == kind).collect();
+        let is_between = |step: usize| {
+            own.iter().any(|first| self.needs_at_last[step][*first])
+                && own.iter().any(|last| self.needs_at_last[*last][step])
+        };
+        (0..self.program.steps.len()).filter(|step| own.contains(step) || is_between(*step)).collect()
+    }
+
+    /// Whether that can be one access: one entry, in one half, with nothing between but what the unit does.
+    fn is_one_access(&self, register: usize, kind: Packets, unit: &RegisterUnit) -> bool {
+        let steps: Vec<_> = self.done_by(register, kind).into_iter().map(|step| &self.program.steps[step]).collect();
+        let (mut entries, mut halves, mut conditions, mut updates) = (Vec::new(), BTreeSet::new(), 0, 0);
+        let is_done = steps.iter().all(|step| match &step.does {
+            Does::Access { entry, micros } => {
+                entries.push(*entry);
+                halves.insert(step.gress);
+                conditions += micros.iter().filter(|micro| **micro == Micro::Condition).count();
+                updates += micros.iter().filter(|micro| **micro == Micro::Update).count();
+                entry.register.0 == register
+            }
+            Does::Compute(Op::Simple) => {
+                updates += 1;
+                true
+            }
+            Does::Compute(Op::Compare(1)) => {
+                conditions += 1;
+                true
+            }
+            _ => false,
+        });
+        let is_one_entry = entries.iter().all(|entry| *entry == entries[0]) && halves.len() <= 1;
+        is_done && is_one_entry && conditions <= unit.conditions && updates <= unit.updates
+    }
+
+    /// What each register does, of all packets.
+    fn groups(&self) -> Vec<BTreeSet<usize>> {
+        let of = |register| KINDS.into_iter().flat_map(|kind| self.done_by(register, kind)).collect();
+        (0..self.program.registers.len()).map(of).filter(|group: &BTreeSet<_>| !group.is_empty()).collect()
+    }
+}
+
+/// Holds a placement to all that it has to be. Whether each register is in one stage is asked if `one_access`.
+fn check(program: &Program, target: &Target, placement: &Placement, one_access: bool) {
+    let plain = Plain::of(program);
+    // Of each step the first stage and the last.
+    let mut places: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for (at, stage) in placement.stages.iter().enumerate() {
+        for placed in &stage.placed {
+            for &step in &placed.steps {
+                assert_eq!(placed.gress, program.steps[step].gress);
+                let place = places.entry(step).or_insert((at, at));
+                assert_eq!(placed.continued, place.0 < at, "step {step} is there twice");
+                place.1 = at;
+            }
+        }
+    }
+    assert_eq!(places.len(), program.steps.len(), "a step is missing");
+    let groups: Vec<_> = (0..program.registers.len()).map(|register| plain.groups_of(register)).collect();
+    for (later, needs) in plain.needs.iter().enumerate() {
+        for earlier in (0..needs.len()).filter(|earlier| needs[*earlier]) {
+            let (before, after) = (places[&earlier], places[&later]);
+            let are_one = groups.iter().flatten().any(|group| group.contains(&earlier) && group.contains(&later));
+            assert!(before.1 < after.0 || are_one && before == after, "{earlier} at {before:?}, {later} at {after:?}");
+        }
+    }
+    for register in 0..program.registers.len() {
+        let stages: BTreeSet<_> = plain.accesses(register).into_iter().map(|step| places[&step]).collect();
+        assert!(!one_access || stages.len() <= 1, "register {register} is in {stages:?}");
+        assert!(stages.iter().all(|(first, last)| first == last));
+    }
+    let PerStage { registers, tables, sram, tcam, sram_bits, .. } = target.per_stage;
+    for (at, stage) in placement.stages.iter().enumerate() {
+        let here: BTreeSet<_> = (0..program.registers.len())
+            .filter(|register| plain.accesses(*register).iter().any(|step| places[step].0 == at))
+            .collect();
+        let blocks = |register: &usize| {
+            let info = &program.registers[*register];
+            (info.entries * u64::from(info.words * info.bits)).div_ceil(sram_bits) + 1
+        };
+        assert!(stage.used.registers >= here.len() as u64 && stage.used.registers <= registers);
+        assert!(!one_access || stage.used.registers == here.len() as u64);
+        assert!(stage.used.sram >= here.iter().map(blocks).sum() && stage.used.sram <= sram && stage.used.tcam <= tcam);
+        assert!(stage.used.tables <= tables && stage.used.tables >= stage.placed.len() as u64);
+    }
+}
+
+impl Plain<'_> {
+    fn groups_of(&self, register: usize) -> Vec<BTreeSet<usize>> {
+        KINDS.into_iter().map(|kind| self.done_by(register, kind)).collect()
+    }
+}
+
+#[test]
+fn all_algorithms_are_placed_as_they_have_to_be() {
+    let dimensions = [Snapshots::default(), Snapshots { snapshots: 7, rows: 3, columns: 50_000 }];
+    for (target, snapshots) in Target::all().iter().flat_map(|target| dimensions.map(|it| (target, it))) {
+        for program in all(snapshots) {
+            let fit = Fit::new(&program, target);
+            let one_access = fit.verdict(Aspect::Memory).grade == Grade::Feasible;
+            check(&program, target, &fit.placement.unwrap(), one_access);
+        }
+    }
+}
+
+/// Stages that are told are the fewest that there can be.
+#[test]
+fn no_algorithm_fits_a_stage_less_than_is_told() {
+    for target in Target::all() {
+        for program in all(Snapshots::default()) {
+            let stages = Fit::new(&program, &target).placement.unwrap().stages.len();
+            let room = Fit::new(&program, &Target { stages: stages - 1, ..target.clone() }).room.unwrap();
+            assert!(room.starts_with("it takes"), "{} on {}: {room}", program.name(), target.name);
+        }
+    }
+}
+
+/// However large a program is, so many looks are enough: those of a first placement, and those of the search.
+#[test]
+fn the_work_of_placing_is_bounded() {
+    let largest = conquest(Snapshots { snapshots: 64, rows: 16, columns: 2048 });
+    for target in Target::all() {
+        let nodes = nodes(&largest, &bundles(&largest, &target));
+        let needs: Vec<_> = nodes.iter().map(|node| used(&largest, node, &target)).collect();
+        let chains = chains(&nodes).unwrap();
+        let looks = |stages| {
+            let target = Target { stages, ..target.clone() };
+            let (plan, _) = planned(Plan::new(&nodes, &needs, &target), &chains, &target);
+            (plan.looks, plan.stages())
+        };
+        let (once, whole) = looks(1000);
+        assert!(once <= (nodes.len() * whole) as u64);
+        // Those of the switch are too few by far; one too few; enough.
+        for stages in [target.stages, whole - 1, whole] {
+            let (looks, _) = looks(stages);
+            assert!(looks <= MOST_LOOKS + 3 * once, "{} of {stages}: {looks} looks", target.name);
+        }
+    }
+}
+
+/// A step of a random program: what it is, in which half and of which packets, and which before it are needed, as bits.
+#[derive(Debug, Clone, Copy)]
+struct Drawn {
+    /// Additions, comparisons, hashes, and accesses to an entry of a register.
+    what: What,
+    behind: bool,
+    generated: bool,
+    needs: u8,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Simple,
+    Compare,
+    Hash,
+    Access { register: usize, entry: usize, writes: bool },
+}
+
+fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
+    // One entry more often than the other, so that many accesses can be one.
+    let access = (0..2usize, prop_oneof![4 => Just(0usize), 1 => Just(1)], any::<bool>());
+    let what = prop_oneof![
+        3 => Just(What::Simple),
+        1 => Just(What::Compare),
+        1 => Just(What::Hash),
+        5 => access.prop_map(|(register, entry, writes)| What::Access { register, entry, writes }),
+    ];
+    let kinds = (prop::bool::weighted(0.7), prop::bool::weighted(0.4));
+    let step = (what, kinds, any::<u8>(), any::<u8>()).prop_map(|(what, (behind, generated), needs, others)| Drawn {
+        what,
+        behind,
+        generated,
+        // Few, so that what is between accesses is not everything.
+        needs: needs & others,
+    });
+    prop::collection::vec(step, 1..7)
+}
+
+fn program(steps: &[Drawn]) -> Program {
+    let mut program = Program::new("drawn", "");
+    let registers = [program.register("one", 32, 16), program.register("other", 32, 16)];
+    let indexes = [program.header("index", 4), program.header("another", 4)];
+    let mut given = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        program.at(if step.behind { Gress::Egress } else { Gress::Ingress });
+        program.by(if step.generated { Packets::Generated } else { Packets::Traffic });
+        // What the same packet has by then.
+        let is_known = |need: usize| steps[need].generated == step.generated && (step.behind || !steps[need].behind);
+        let reads: Vec<_> = (0..number).filter(|need| step.needs >> need & 1 == 1 && is_known(*need)).collect();
+        let reads: Vec<_> = reads.into_iter().map(|need| given[need]).collect();
+        let name = number.to_string();
+        given.push(match step.what {
+            What::Simple => program.simple(&name, &reads, 32),
+            What::Compare => program.compare(&name, &reads),
+            What::Hash => program.compute(&name, Op::Hash, &reads, 32),
+            What::Access { register, entry, writes } => {
+                let entry = registers[register].at(indexes[entry]);
+                if writes { program.write(entry, &name, &reads) } else { program.read(entry, &name, &reads) }
+            }
+        });
+    }
+    program
+}
+
+/// The fewest stages in which a program has place, by trying all; none if there are none. All its registers are reached
+/// once.
+fn fewest(program: &Program, target: &Target) -> Option<usize> {
+    let plain = Plain::of(program);
+    let mut units = plain.groups();
+    let in_groups: Vec<_> = units.iter().flatten().copied().collect();
+    if in_groups.iter().collect::<BTreeSet<_>>().len() < in_groups.len() {
+        // A step that two registers would have to do.
+        return None;
+    }
+    let single = (0..program.steps.len()).filter(|step| !in_groups.contains(step));
+    units.extend(single.map(|step| BTreeSet::from([step])));
+    let fits = |stages| has_place(&plain, target, &units, stages, &mut Vec::new());
+    (1..=units.len()).find(|stages| fits(*stages))
+}
+
+fn has_place(plain: &Plain, target: &Target, units: &[BTreeSet<usize>], stages: usize, at: &mut Vec<usize>) -> bool {
+    let is_register = |unit: &BTreeSet<usize>| plain.groups().contains(unit);
+    let halves = |unit: &BTreeSet<usize>| {
+        unit.iter().map(|step| plain.program.steps[*step].gress).collect::<BTreeSet<_>>().len() as u64
+    };
+    for stage in 0..stages {
+        let here = at.iter().zip(units).filter(|(other, _)| **other == stage).map(|(_, unit)| unit);
+        let here: Vec<_> = here.chain([&units[at.len()]]).collect();
+        let (registers, tables) =
+            (here.iter().filter(|unit| is_register(unit)).count(), here.iter().map(|unit| halves(unit)));
+        if registers as u64 > target.per_stage.registers || tables.sum::<u64>() > target.per_stage.tables {
+            continue;
+        }
+        let need = |later: &BTreeSet<usize>, earlier: &BTreeSet<usize>| {
+            later.iter().any(|later| earlier.iter().any(|earlier| plain.needs[*later][*earlier]))
+        };
+        let own = &units[at.len()];
+        let in_order = at.iter().zip(units).all(|(other_stage, other)| {
+            (!need(own, other) || *other_stage < stage) && (!need(other, own) || stage < *other_stage)
+        });
+        if in_order {
+            at.push(stage);
+            let fits = at.len() == units.len() || has_place(plain, target, units, stages, at);
+            at.pop();
+            if fits {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    /// Of both halves, of two kinds of packets, with registers reached any number of times: one access where it can be
+    /// one, else the verdict on memory; parts in order; and a placement if there is one.
+    #[test]
+    fn placements_are_what_they_have_to_be_and_are_found_if_there_is_one(
+        steps in drawn(), registers in 1u64..3, tables in 1u64..4, updates in 1usize..4
+    ) {
+        let program = program(&steps);
+        let per_stage = PerStage { registers, tables, ..Target::generous().per_stage };
+        let register = RegisterUnit { conditions: 1, updates, ..Target::generous().register };
+        let target = Target { per_stage, register, stages: 100, ..Target::generous() };
+        let plain = Plain::of(&program);
+        let pairs = (0..2).flat_map(|register| KINDS.map(|kind| (register, kind)));
+        let one_access = pairs.into_iter().all(|(register, kind)| plain.is_one_access(register, kind, &target.register));
+        let fit = Fit::new(&program, &target);
+        let memory = if one_access { Grade::Feasible } else { Grade::Infeasible };
+        prop_assert_eq!(fit.verdict(Aspect::Memory).grade, memory, "{:?}", fit.verdict(Aspect::Memory).reasons);
+        if let Some(placement) = &fit.placement {
+            check(&program, &target, placement, one_access);
+        }
+        if one_access {
+            let fewest = fewest(&program, &target);
+            prop_assert_eq!(fit.placement.is_some(), fewest.is_some(), "{:?}", fit.room);
+            if let Some(fewest) = fewest {
+                let exact = Fit::new(&program, &Target { stages: fewest, ..target.clone() });
+                prop_assert_eq!(exact.room, None);
+                check(&program, &target, &exact.placement.unwrap(), true);
+                let fewer = Fit::new(&program, &Target { stages: fewest - 1, ..target.clone() });
+                prop_assert!(fewer.room.unwrap().starts_with("it takes"));
+            }
+        }
+    }
+}
