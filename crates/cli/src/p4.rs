@@ -51,17 +51,17 @@ fn matrix(programs: &[Program], targets: &[Target], out: &mut dyn Write) -> io::
             writeln!(out)?;
         }
         writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", target.name, target.about)?;
-        writeln!(out, "\n  {BOLD}{:<16}  metric  reaction  backflow  memory    stages{BOLD:#}", "algorithm")?;
+        writeln!(out, "\n  {BOLD}{:<16}  metric  reaction  backflow  memory  room    stages{BOLD:#}", "algorithm")?;
         for program in programs {
             let fit = Fit::new(program, target);
             let cells = fit.aspects.each_ref().map(|(_, verdict)| cell(verdict.grade));
             let stages = fit.placement.as_ref().map_or("-".to_owned(), |placement| placement.stages.len().to_string());
             let stages = format!("{stages} of {}", target.stages);
-            let verdict = whole(&fit);
+            let (verdict, room) = (whole(&fit), if fit.room.is_none() { "yes" } else { "no" });
             let [metric, reaction, backflow, memory] = cells;
             writeln!(
                 out,
-                "  {:<16}  {metric:>6}  {reaction:>8}  {backflow:>8}  {memory:>6}  {stages:>8}  {verdict}",
+                "  {:<16}  {metric:>6}  {reaction:>8}  {backflow:>8}  {memory:>6}  {room:>4}  {stages:>8}  {verdict}",
                 program.name()
             )?;
         }
