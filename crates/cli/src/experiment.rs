@@ -16,6 +16,7 @@ mod tell;
 use crate::args::{Experiment, Paper};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
+use crate::sim::tell::About as Whole;
 use crate::sweep::cell::{run_whole, simulate};
 use crate::sweep::key::{key, sum};
 use crate::sweep::store::{About, Found, Store};
@@ -107,7 +108,12 @@ impl Cell {
 
     /// Simulates its scenario: for what a report does not tell.
     fn simulation(&self) -> Result<Simulation> {
-        Ok(run_whole(&self.parsed()?, &Files::default())?.0)
+        Ok(self.whole()?.0)
+    }
+
+    /// Simulates its scenario: with what it is about, for who asks for groups of flows.
+    fn whole(&self) -> Result<(Simulation, Whole)> {
+        run_whole(&self.parsed()?, &Files::default())
     }
 
     /// As messages name it.

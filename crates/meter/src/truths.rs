@@ -1,6 +1,6 @@
 //! All departures with the truth about each, in memory, so that many sketches can be held against them.
 
-use crate::{Contribution, ExactMeter, History, Past, Recent};
+use crate::{Contribution, ExactMeter, History, Past, Recent, nearest_rank};
 use queuescope_sketch::{Estimator, Snapshots};
 use queuescope_wire::{Departure, FlowId, Nanos};
 
@@ -168,8 +168,7 @@ impl Crowd {
 
     /// The number of flows that a share of the packets did not find more than.
     pub fn quantile(&self, share: f64) -> Option<u32> {
-        let rank = (share * self.flows.len() as f64).ceil() as usize;
-        self.flows.get(rank.clamp(1, self.flows.len().max(1)) - 1).copied()
+        nearest_rank(&self.flows, share)
     }
 }
 

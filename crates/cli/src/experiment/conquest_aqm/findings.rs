@@ -1,11 +1,11 @@
 //! What it amounts to.
 
-use super::bench::Scheme;
+use super::bench::{NO_HYSTART, Scheme};
 use super::measure::{
-    BURST_MEAN, DELAY, IN_BURSTS, LARGE_MEAN, LARGE_P99, LOAD, LONGEST, MARKED, MARKED_BURST, MEDIAN, MEDIAN_IN_BURSTS,
-    NOISY, P90, P99, P99_IN_BURSTS, P999, QUEUE_MEAN, QUEUE_P90,
+    BURST_MEAN, DELAY, IN_BURSTS, LARGE_MEAN, LARGE_P99, LOAD, MARKED, MARKED_BURST, MEDIAN, MEDIAN_IN_BURSTS, NOISY,
+    P90, P99, P99_IN_BURSTS, P999, QUEUE_LONGEST, QUEUE_MEAN, QUEUE_P90, UNFINISHED,
 };
-use super::{BURST, CHANGED, CONDITIONS, FIGURE_10, FIGURE_11, SCHEME, TCP, of};
+use super::{BURST, CHANGED, CHOICES, CONDITIONS, FIGURE_10, FIGURE_11, SCHEME, TCP, of};
 use crate::experiment::results::{Point, Results};
 use crate::experiment::tell::{Finding, Table};
 
@@ -31,6 +31,11 @@ fn smallest<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> Option<&'
     of(results, tcp, scheme).min_by(|one, other| one.number(BURST).total_cmp(&other.number(BURST)))
 }
 
+/// Of bursts, in MB.
+fn size(point: Option<&Point>) -> f64 {
+    point.map_or(f64::NAN, |point| point.number(BURST))
+}
+
 fn mean(point: Option<&Point>, value: &str) -> f64 {
     point.and_then(|point| point.mean(value)).map_or(f64::NAN, |mean| mean.mean)
 }
@@ -53,7 +58,7 @@ fn percent(change: f64) -> String {
 }
 
 fn load(results: &Results) -> Vec<Finding> {
-    let point = largest(results, "newreno", Scheme::Tail);
+    let point = largest(results, "newreno", Scheme::TAIL);
     let runs = point.map_or(&[][..], |point| &point.runs);
     let loads: Vec<_> = runs.iter().filter_map(|(_, values)| values.get(LOAD)).map(|it| format!("{it:.1}")).collect();
     let why = format!("the arrival rate is solved from the mean of the sizes; by seed {} %", loads.join(", "));
@@ -64,7 +69,7 @@ fn load(results: &Results) -> Vec<Finding> {
 fn medians(results: &Results) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (tcp, paper) in PAPER {
-        let (with, without) = (largest(results, tcp, Scheme::PAPER), largest(results, tcp, Scheme::Tail));
+        let (with, without) = (largest(results, tcp, Scheme::PAPER), largest(results, tcp, Scheme::TAIL));
         let Some(point) = with else { continue };
         let changed = |value| percent(change(with, without, value));
         let megabytes = point.number(BURST);
@@ -74,16 +79,17 @@ fn medians(results: &Results) -> Vec<Finding> {
             paper,
             changed(MEDIAN),
             format!(
-                "{:.0} % of the flows start while a burst is sent: their median changes by {}; with 1 ms of noise that of all by {}",
+                "of the {:.1} % that start before the link can have sent a burst, in whichever run, it changes by {}; with 1 ms of \
+                 noise that of all by {}{}",
                 mean(without, IN_BURSTS),
                 changed(MEDIAN_IN_BURSTS),
-                changed(NOISY)
+                changed(NOISY),
+                cause(results, tcp)
             ),
         ));
     }
-    for scheme in [Scheme::Tail, Scheme::Red, Scheme::PAPER] {
+    for scheme in [Scheme::TAIL, Scheme::Red, Scheme::PAPER] {
         let (from, to) = (smallest(results, "newreno", scheme), largest(results, "newreno", scheme));
-        let size = |point: Option<&Point>| point.map_or(f64::NAN, |point| point.number(BURST));
         if size(from) < size(to) {
             findings.push(finding(
                 FIGURE_10,
@@ -97,6 +103,26 @@ fn medians(results: &Results) -> Vec<Finding> {
     findings
 }
 
+/// What was changed to see why a congestion control gains less than another, or more.
+fn cause(results: &Results, tcp: &str) -> String {
+    match tcp {
+        "cubic" => {
+            let [with, without] = [Scheme::PAPER, Scheme::TAIL].map(|scheme| largest(results, NO_HYSTART, scheme));
+            with.map_or_else(String::new, |_| {
+                format!("; without HyStart that in bursts by {}", percent(change(with, without, MEDIAN_IN_BURSTS)))
+            })
+        }
+        "dctcp" => {
+            let early = largest(results, tcp, Scheme::EARLY_TAIL);
+            early.map_or_else(String::new, |_| {
+                let changed = change(largest(results, tcp, Scheme::PAPER), early, MEDIAN_IN_BURSTS);
+                format!("; that in bursts against {} by {}", Scheme::EARLY_TAIL.name(), percent(changed))
+            })
+        }
+        _ => String::new(),
+    }
+}
+
 /// The slowest flows.
 fn tails(results: &Results) -> Vec<Finding> {
     let at = |scheme| largest(results, "newreno", scheme);
@@ -104,13 +130,16 @@ fn tails(results: &Results) -> Vec<Finding> {
     for (name, value, paper) in [("90 %", P90, "slightly less"), ("99 %", P99, "more"), ("99.9 %", P999, "more")] {
         findings.push(finding(
             FIGURE_10,
-            format!("newreno: {name} of all flows with ConQuest against tail ECN"),
+            format!(
+                "newreno: {name} of all flows with ConQuest against tail ECN, bursts of {} MB",
+                size(at(Scheme::PAPER))
+            ),
             paper,
-            percent(change(at(Scheme::PAPER), at(Scheme::Tail), value)),
+            percent(change(at(Scheme::PAPER), at(Scheme::TAIL), value)),
             format!(
                 "{:.0} and {:.0} us; against RED {}{}",
                 mean(at(Scheme::PAPER), value),
-                mean(at(Scheme::Tail), value),
+                mean(at(Scheme::TAIL), value),
                 percent(change(at(Scheme::PAPER), at(Scheme::Red), value)),
                 with_papers_estimator(results, value)
             ),
@@ -122,8 +151,8 @@ fn tails(results: &Results) -> Vec<Finding> {
 
 /// What the same is with the estimator that the paper has, if that was run.
 fn with_papers_estimator(results: &Results, value: &str) -> String {
-    let tail = of(results, "newreno", Scheme::Tail).find(|point| point.number(BURST) == super::BURST_MB as f64);
-    let inner = condition(results, super::INNER, Scheme::PAPER);
+    let tail = of(results, "newreno", Scheme::TAIL).find(|point| point.number(BURST) == super::BURST_MB as f64);
+    let inner = condition(results, super::PLACED, Scheme::PAPER);
     inner.map_or_else(String::new, |inner| {
         let (changed, megabytes) = (percent(change(Some(inner), tail, value)), super::BURST_MB);
         format!("; against tail with the paper's estimator, bursts of {megabytes} MB {changed}")
@@ -150,7 +179,10 @@ fn penalties(results: &Results) -> Vec<Finding> {
         let changed = |value| percent(change(with, without, value));
         findings.push(finding(
             CONDITIONS,
-            format!("{name}: 99 % of flows above 1 MB, against the same where only bursts can be marked"),
+            format!(
+                "{name}: 99 % of flows above 1 MB, against the same where only bursts can be marked, bursts of {} MB",
+                super::BURST_MB
+            ),
             if scheme == Scheme::PAPER { "the largest flows are penalised" } else { "-" },
             changed(LARGE_P99),
             format!("on average {}; 99 % of all flows {}, 99.9 % {}", changed(LARGE_MEAN), changed(P99), changed(P999)),
@@ -173,7 +205,10 @@ fn better(results: &Results) -> Vec<Finding> {
         };
         findings.push(finding(
             FIGURE_10,
-            format!("{tcp}: 99 % of all flows with marks for a standing queue against tail, RED, ConQuest"),
+            format!(
+                "{tcp}: 99 % of all flows with marks for a standing queue against tail, RED, ConQuest, bursts of {} MB",
+                size(ours)
+            ),
             "-",
             against(P99),
             format!(
@@ -194,7 +229,7 @@ fn queues(results: &Results) -> Vec<Finding> {
         points.find(|point| point.parameter(TCP) == "newreno" && point.parameter(SCHEME) == scheme.name())
     };
     let says = [
-        (Scheme::Tail, "filled up to the threshold, then oscillates"),
+        (Scheme::TAIL, "filled up to the threshold, then oscillates"),
         (Scheme::PAPER, "short, with spikes"),
         (Scheme::STANDING, "-"),
     ];
@@ -202,9 +237,14 @@ fn queues(results: &Results) -> Vec<Finding> {
         let point = at(scheme);
         finding(
             FIGURE_11,
-            format!("{}: the queue while a burst is sent, on average and at the longest (packets)", scheme.name()),
+            format!(
+                "{}: the queue in the first {} ms of a burst of {} MB, on average and at the longest (packets)",
+                scheme.name(),
+                super::BURST_MB * 8 / 10,
+                super::BURST_MB
+            ),
             paper,
-            format!("{:.0}, {:.0}", mean(point, QUEUE_MEAN), mean(point, LONGEST)),
+            format!("{:.0}, {:.0}", mean(point, QUEUE_MEAN), mean(point, QUEUE_LONGEST)),
             format!(
                 "90 % of the time up to {:.0}; the burst takes {:.1} ms; {:.1} % of its packets are marked, {:.2} % of the others'",
                 mean(point, QUEUE_P90),
@@ -232,6 +272,7 @@ pub fn tables(results: &Results) -> Vec<Table> {
         DELAY,
         MARKED,
         MARKED_BURST,
+        UNFINISHED,
     ];
     let table = |title: &str, figure: &'static str, names: &[&str], keep: &dyn Fn(&Point) -> bool| Table {
         title: title.to_owned(),
@@ -241,7 +282,7 @@ pub fn tables(results: &Results) -> Vec<Table> {
             .filter(|point| keep(point))
             .map(|point| {
                 let shown = |value: &str| {
-                    let digits = if value.contains("(us)") { 0 } else { 1 };
+                    let digits = if value.contains("(us)") || value == UNFINISHED { 0 } else { 1 };
                     point.mean(value).map_or("-".to_owned(), |mean| format!("{:.digits$}", mean.mean))
                 };
                 let names = names.iter().map(|name| point.parameter(name).to_owned());
@@ -253,6 +294,7 @@ pub fn tables(results: &Results) -> Vec<Table> {
     let mut tables = vec![table("Figure 10, bursts of 50 MB", FIGURE_10, &[TCP, SCHEME], &fifty)];
     let other = table("Figure 10, other bursts", FIGURE_10, &[TCP, SCHEME, BURST], &|point| !fifty(point));
     let open = table("What the paper leaves open: newreno, bursts of 50 MB", CONDITIONS, &[CHANGED, SCHEME], &|_| true);
-    tables.extend([other, open].into_iter().filter(|table| !table.rows.is_empty()));
+    let choices = table("What the better mark depends on: newreno, bursts of 50 MB", CHOICES, &[SCHEME], &|_| true);
+    tables.extend([other, open, choices].into_iter().filter(|table| !table.rows.is_empty()));
     tables
 }
