@@ -25,7 +25,7 @@ use anyhow::{Context, Result, bail};
 use queuescope_report::model::Sim;
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, Simulation};
-use results::{Results, Values};
+use results::{Results, Values, numbers};
 use std::collections::BTreeMap;
 use tell::Told;
 
@@ -42,7 +42,8 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
     let folder = args.out.join(study.name());
     let store = Store::create(&folder.join("cells"))?;
     let results = measure(study, args, &store)?;
-    let told = study.tell(&results);
+    let mut told = study.tell(&results);
+    told.tables.extend(tell::lacking(&results));
     tell::write(&folder, &told, &results)?;
     tell::print(study, &folder, &told)?;
     Ok(Outcome::Whole)
@@ -131,10 +132,12 @@ fn measure(study: &dyn Study, args: &Experiment, store: &Store) -> Result<Result
     let one = |number: u64| {
         let cell = &cells[number as usize];
         let key = key(version, &sum(cell.scenario.as_bytes()), []);
-        if let Found::Whole(values) = store.load::<Values>(&key)? {
-            return Ok((*values, true));
+        match store.load::<Values>(&key)? {
+            Found::Whole(values) => return Ok((*values, true)),
+            Found::Damaged(why) => note(&format!("{}: run again, since its result is damaged: {why}", cell.name())),
+            Found::Nothing => (),
         }
-        let values = study.measure(cell).with_context(|| cell.name())?;
+        let values = numbers(study.measure(cell).with_context(|| cell.name())?);
         let (version, seed) = (version.to_owned(), cell.seed);
         let about = About { version, number, seed, parameters: cell.parameters() };
         store.keep_text(&format!("{key}.toml"), &cell.scenario)?;

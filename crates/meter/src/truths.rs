@@ -82,6 +82,16 @@ impl Truths {
         self.longest
     }
 
+    /// From which wait on the queue is congested: an eighth of the longest (section 5.1).
+    pub fn tau(&self) -> Nanos {
+        Nanos(self.longest.0 / 8)
+    }
+
+    /// The window of so many snapshots that cover the longest wait together (section 5.1).
+    pub fn window(&self, snapshots: usize) -> Nanos {
+        Nanos(self.longest.0.div_ceil(snapshots.max(1) as u64).max(1))
+    }
+
     /// Those that waited at least so long.
     pub fn waited(&self, tau: Nanos) -> impl Iterator<Item = &Truth> {
         self.log.iter().filter(move |truth| truth.wait() >= tau)

@@ -355,7 +355,7 @@ mod tests {
         assert!(window_ns.is_power_of_two());
         let text = Bench::FULL.scenario("newreno", Scheme::STANDING, 50_000_000, 1);
         let scenario = Scenario::parse("test", &text, &[]).unwrap().explain();
-        for said in ["snapshots = 7 ", "window = \"524.288us\"", "estimator = \"inner\"", "unit = \"share-of-queue\""] {
+        for said in ["snapshots = 7 ", "window = \"524288ns\"", "estimator = \"inner\"", "unit = \"share-of-queue\""] {
             assert!(scenario.contains(said), "{said}: {scenario}");
         }
         let dimensions = Snapshots { snapshots: 8, ..Snapshots::default() };
