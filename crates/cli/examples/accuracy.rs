@@ -32,7 +32,7 @@ fn main() -> Result<()> {
 
 fn report(capture: &str, rate: Rate, truths: &Truths) {
     let longest = truths.longest();
-    let tau = Nanos(longest.0 / 8);
+    let tau = truths.tau();
     let crowd = truths.crowd(tau, ALPHAS[0]);
     let flows = crowd.mean().unwrap_or(0.0);
     let name = Path::new(capture).file_name().map_or(capture.into(), |name| name.to_string_lossy());
@@ -97,8 +97,7 @@ fn judge(
     weights: Weights,
 ) -> (ConQuestParams, Vec<Score>) {
     let fitted = ConQuestParams::fit(truths.longest(), MEMORY, snapshots, Some(2), Expiry::Tag).expect("it fits");
-    let window = Nanos(truths.longest().0.div_ceil(snapshots as u64).max(1));
-    let params = ConQuestParams { window, weights, ..fitted };
+    let params = ConQuestParams { window: truths.window(snapshots), weights, ..fitted };
     let mut sketch = ConQuest::new(params.clone()).expect("the dimensions are possible");
     let mut scores: Vec<_> = ALPHAS.iter().map(|alpha| Score::new(estimator, *alpha)).collect();
     truths.ask(&mut sketch, tau, [estimator], |truth, [estimate]| {

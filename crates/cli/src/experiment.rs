@@ -17,6 +17,7 @@ mod terminal;
 use crate::args::{Experiment, Paper};
 use crate::outcome::{self, Outcome};
 use crate::progress::Progress;
+use crate::sim::tell::About as Whole;
 use crate::sweep::cell::{run_whole, simulate};
 use crate::sweep::key::{key, sum};
 use crate::sweep::store::{About, Found, Store};
@@ -25,7 +26,7 @@ use anyhow::{Context, Result, bail};
 use queuescope_report::model::Sim;
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, Simulation};
-use results::{Results, Values};
+use results::{Results, Values, numbers};
 use std::collections::BTreeMap;
 use tell::Told;
 
@@ -43,7 +44,8 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
     let folder = args.out.join(folder(study, args));
     let store = Store::create(&folder.join("cells"))?;
     let results = measure(study, &cells, args, &store)?;
-    let told = study.tell(&results);
+    let mut told = study.tell(&results);
+    told.tables.extend(tell::lacking(&results));
     let what = what(study, &cells, args);
     tell::write(&folder, &what, &told, &results)?;
     let head = [study.name(), study.source(), &what];
@@ -149,7 +151,12 @@ impl Cell {
 
     /// Simulates its scenario: for what a report does not tell.
     fn simulation(&self) -> Result<Simulation> {
-        Ok(run_whole(&self.parsed()?, &Files::default())?.0)
+        Ok(self.whole()?.0)
+    }
+
+    /// Simulates its scenario: with what it is about, for who asks for groups of flows.
+    fn whole(&self) -> Result<(Simulation, Whole)> {
+        run_whole(&self.parsed()?, &Files::default())
     }
 
     /// As messages name it.
@@ -165,10 +172,12 @@ fn measure(study: &dyn Study, cells: &[Cell], args: &Experiment, store: &Store) 
     let one = |number: u64| {
         let cell = &cells[number as usize];
         let key = key(version, &sum(cell.scenario.as_bytes()), []);
-        if let Found::Whole(values) = store.load::<Values>(&key)? {
-            return Ok((*values, true));
+        match store.load::<Values>(&key)? {
+            Found::Whole(values) => return Ok((*values, true)),
+            Found::Damaged(why) => note(&format!("{}: run again, since its result is damaged: {why}", cell.name())),
+            Found::Nothing => (),
         }
-        let values = study.measure(cell).with_context(|| cell.name())?;
+        let values = numbers(study.measure(cell).with_context(|| cell.name())?);
         let (version, seed) = (version.to_owned(), cell.seed);
         let about = About { version, number, seed, parameters: cell.parameters() };
         store.keep_text(&format!("{key}.toml"), &cell.scenario)?;

@@ -1,6 +1,6 @@
 //! All departures with the truth about each, in memory, so that many sketches can be held against them.
 
-use crate::{Contribution, ExactMeter, History, Past, Recent};
+use crate::{Contribution, ExactMeter, History, Past, Recent, nearest_rank};
 use queuescope_sketch::{Estimator, Snapshots};
 use queuescope_wire::{Departure, FlowId, Nanos};
 
@@ -80,6 +80,16 @@ impl Truths {
     /// The longest that any waited.
     pub fn longest(&self) -> Nanos {
         self.longest
+    }
+
+    /// From which wait on the queue is congested: an eighth of the longest (section 5.1).
+    pub fn tau(&self) -> Nanos {
+        Nanos(self.longest.0 / 8)
+    }
+
+    /// The window of so many snapshots that cover the longest wait together (section 5.1).
+    pub fn window(&self, snapshots: usize) -> Nanos {
+        Nanos(self.longest.0.div_ceil(snapshots.max(1) as u64).max(1))
     }
 
     /// Those that waited at least so long.
@@ -168,8 +178,7 @@ impl Crowd {
 
     /// The number of flows that a share of the packets did not find more than.
     pub fn quantile(&self, share: f64) -> Option<u32> {
-        let rank = (share * self.flows.len() as f64).ceil() as usize;
-        self.flows.get(rank.clamp(1, self.flows.len().max(1)) - 1).copied()
+        nearest_rank(&self.flows, share)
     }
 }
 

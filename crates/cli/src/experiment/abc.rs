@@ -227,10 +227,6 @@ fn points<'a>(results: &'a Results, figure: &'a str, with: &'a str) -> impl Iter
     results.of(figure).filter(move |point| point.parameter("ABC") == with)
 }
 
-fn mean(point: &Point, value: &str) -> f64 {
-    point.mean(value).map_or(f64::NAN, |mean| mean.mean)
-}
-
 /// Shares without ABC are in proportion to rates; with it they cross where the rates do.
 fn figure_4(results: &Results) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -239,7 +235,7 @@ fn figure_4(results: &Results) -> Vec<Finding> {
     let most_off = points(results, FIGURE_4, "no")
         .filter(full)
         .map(|point| {
-            let (heavy, light) = (mean(point, HEAVY), mean(point, LIGHT));
+            let (heavy, light) = (point.value(HEAVY), point.value(LIGHT));
             (heavy / (heavy + light) - rate(point) / (rate(point) + 40.0)).abs()
         })
         .fold(0.0, f64::max);
@@ -253,7 +249,7 @@ fn figure_4(results: &Results) -> Vec<Finding> {
     });
     let with: Vec<_> = points(results, FIGURE_4, "yes").collect();
     // At equal rates both get the same, but for chance.
-    let leads = |point: &&&Point| mean(point, HEAVY) > 0.95 * mean(point, LIGHT);
+    let leads = |point: &&&Point| point.value(HEAVY) > 0.95 * point.value(LIGHT);
     let last = with.iter().filter(leads).map(|point| rate(point)).fold(0.0, f64::max);
     let first = with.iter().filter(|point| rate(point) > last && !leads(point)).map(|point| rate(point));
     let first = first.fold(f64::INFINITY, f64::min);
@@ -273,40 +269,40 @@ fn figure_5(results: &Results) -> Vec<Finding> {
     let mut findings = Vec::new();
     for point in points(results, FIGURE_5, "yes") {
         let flows = point.parameter("flows");
-        let light = mean(point, LIGHT);
         let why = format!(
             "a half of the link is 24.2; without ABC the one flow gets {:.1}",
             points(results, FIGURE_5, "no")
                 .find(|it| it.parameter("flows") == flows)
-                .map_or(f64::NAN, |it| mean(it, LIGHT))
+                .map_or(f64::NAN, |it| it.value(LIGHT))
         );
         let what = format!("client 1's goodput beside {flows} flows (Mb/s)");
-        findings.push(Finding::of_numbers(FIGURE_5, &what, (25.0, light), why));
+        findings.push(Finding::of_mean(FIGURE_5, &what, 25.0, (Some(point), LIGHT), why));
     }
     findings
 }
 
 /// A client at a constant rate gets no more than a ceiling.
 fn figure_6(results: &Results) -> Vec<Finding> {
-    let most = points(results, FIGURE_6, "yes").map(|point| (mean(point, HEAVY), point.number("R0 (Mb/s)")));
+    let most = points(results, FIGURE_6, "yes").map(|point| (point.value(HEAVY), point.number("R0 (Mb/s)")));
     let (most, at) = most.fold((f64::NEG_INFINITY, 0.0), |best, it| if it.0 > best.0 { it } else { best });
-    let end = points(results, FIGURE_6, "yes").last().map_or(f64::NAN, |point| mean(point, HEAVY));
-    let without = |value| points(results, FIGURE_6, "no").last().map_or(f64::NAN, |point| mean(point, value));
-    let (left, timeouts) = (without(LIGHT), without(TIMEOUTS));
+    let end = points(results, FIGURE_6, "yes").last();
+    let without = points(results, FIGURE_6, "no").last();
+    let shown = |value, digits| without.map_or("-".to_owned(), |point| point.shown(value, digits));
     vec![
-        Finding::of_numbers(
+        Finding::of_mean(
             FIGURE_6,
             "client 0's goodput at the highest rate (Mb/s)",
-            (32.0, end),
+            32.0,
+            (end, HEAVY),
             format!("its most is {most:.1}, at {at} Mb/s; what moves it is in the table below"),
         ),
         Finding {
             figure: FIGURE_6,
             what: "without ABC, client 1's goodput at the highest rate (Mb/s)".to_owned(),
             paper: "hardly any".to_owned(),
-            ours: format!("{left:.2}"),
+            ours: shown(LIGHT, 2),
             difference: None,
-            why: format!("its timer expired {timeouts:.0} times in a run"),
+            why: format!("its timer expired {} times in a run", shown(TIMEOUTS, 0)),
         },
     ]
 }
@@ -316,7 +312,8 @@ fn sensitivity(results: &Results) -> Table {
     let beside = |figure, changed: &str| {
         let point = results.of(figure).find(|point| point.parameter("changed") == changed);
         let shown = |value: &str, factor: f64| {
-            point.and_then(|it| it.mean(value)).map_or("-".to_owned(), |mean| format!("{:.1}", factor * mean.mean))
+            let said = |point: &Point| format!("{:.1}{}", factor * point.value(value), point.of_runs(value));
+            point.filter(|point| point.mean(value).is_some()).map_or("-".to_owned(), said)
         };
         [shown(LIGHT, 1.0), shown("utilisation", 100.0)]
     };

@@ -22,7 +22,7 @@ use super::results::{Point, Results, Values};
 use super::tell::Told;
 use super::{Cell, Study};
 use anyhow::Result;
-use bench::{Bench, Scheme};
+use bench::{Bench, NO_HYSTART, Scheme, Standing};
 
 /// ConQuest's AQM.
 pub struct ConQuestAqm;
@@ -54,11 +54,12 @@ impl Study for ConQuestAqm {
         if small {
             return cells;
         }
-        for (changed, bench) in conditions() {
-            let schemes = Scheme::MAIN.into_iter().chain([Scheme::LOWER]);
-            for scheme in schemes.filter(|scheme| matters(changed, *scheme)) {
-                plan.condition(&mut cells, changed, &bench, scheme);
-            }
+        plan.causes(&mut cells);
+        for condition in conditions() {
+            plan.condition(&mut cells, &condition);
+        }
+        for (_, choice) in Standing::CHOICES {
+            plan.choice(&mut cells, Scheme::Standing(choice));
         }
         for tcp in plan.tcp {
             for scheme in Scheme::OTHERS {
@@ -74,9 +75,7 @@ impl Study for ConQuestAqm {
     }
 
     fn measure(&self, cell: &Cell) -> Result<Values> {
-        // What the scenario does not say is how the results are to be read.
-        let small = cell.scenario.contains(&format!("duration = \"{}s\"", Bench::SMALL.seconds));
-        measure::measure(&cell.scenario, if small { &Bench::SMALL } else { &Bench::FULL })
+        measure::measure(cell)
     }
 
     fn tell(&self, results: &Results) -> Told {
@@ -100,6 +99,7 @@ impl Study for ConQuestAqm {
 const FIGURE_10: &str = "figure-10";
 const FIGURE_11: &str = "figure-11";
 const CONDITIONS: &str = "conditions";
+const CHOICES: &str = "choices";
 const TCP: &str = "tcp";
 const SCHEME: &str = "marks";
 const BURST: &str = "burst (MB)";
@@ -107,6 +107,8 @@ const CHANGED: &str = "changed";
 
 /// The burst of figure 11, and of what has only one.
 const BURST_MB: u64 = 50;
+/// The largest ones.
+const LARGEST_MB: u64 = 100;
 
 /// What is run.
 struct Plan {
@@ -123,7 +125,7 @@ impl Plan {
             false => Self {
                 bench: Bench::FULL,
                 tcp: &["newreno", "cubic", "vegas", "dctcp", "bbr"],
-                megabytes: &[1, 10, BURST_MB, 100],
+                megabytes: &[1, 10, BURST_MB, LARGEST_MB],
                 seeds: 3,
             },
         }
@@ -145,45 +147,67 @@ impl Plan {
         cells.push(Cell { figure: FIGURE_11, parameters, seed: 1, scenario });
     }
 
-    fn condition(&self, cells: &mut Vec<Cell>, changed: &str, bench: &Bench, scheme: Scheme) {
+    /// What shows why some congestion controls gain more than others: with the largest bursts.
+    fn causes(&self, cells: &mut Vec<Cell>) {
+        for scheme in [Scheme::TAIL, Scheme::PAPER] {
+            self.figure_10(cells, NO_HYSTART, LARGEST_MB, scheme);
+        }
+        self.figure_10(cells, "dctcp", LARGEST_MB, Scheme::EARLY_TAIL);
+        self.figure_10(cells, "newreno", BURST_MB, Scheme::LOWER);
+    }
+
+    fn condition(&self, cells: &mut Vec<Cell>, condition: &Condition) {
+        for scheme in &condition.schemes {
+            for seed in 1..=self.seeds {
+                let parameters = vec![(CHANGED, condition.changed.to_owned()), (SCHEME, scheme.name())];
+                let scenario = condition.bench.scenario("newreno", *scheme, BURST_MB * 1_000_000, seed);
+                cells.push(Cell { figure: CONDITIONS, parameters, seed, scenario });
+            }
+        }
+    }
+
+    fn choice(&self, cells: &mut Vec<Cell>, scheme: Scheme) {
         for seed in 1..=self.seeds {
-            let parameters = vec![(CHANGED, changed.to_owned()), (SCHEME, scheme.name())];
-            let scenario = bench.scenario("newreno", scheme, BURST_MB * 1_000_000, seed);
-            cells.push(Cell { figure: CONDITIONS, parameters, seed, scenario });
+            let scenario = self.bench.scenario("newreno", scheme, BURST_MB * 1_000_000, seed);
+            cells.push(Cell { figure: CHOICES, parameters: vec![(SCHEME, scheme.name())], seed, scenario });
         }
     }
 }
 
+/// Something that the paper leaves open, otherwise; and the schemes for which it matters.
+struct Condition {
+    changed: &'static str,
+    bench: Bench,
+    schemes: Vec<Scheme>,
+}
+
 /// What the paper leaves open, one after the other.
-fn conditions() -> [(&'static str, Bench); 8] {
+fn conditions() -> [Condition; 8] {
     let bench = Bench::FULL;
+    let of = |changed, bench, schemes: &[Scheme]| Condition { changed, bench, schemes: schemes.to_vec() };
+    let far = Scheme::MAIN.into_iter().chain([Scheme::Standing(Standing::BEHIND_ONLY)]);
+    let far =
+        Condition { changed: "round-trip time 5 ms", bench: Bench { rtt_us: 5000, ..bench }, schemes: far.collect() };
     [
-        ("round-trip time 0.1 ms", Bench { rtt_us: 100, ..bench }),
-        ("round-trip time 5 ms", Bench { rtt_us: 5000, ..bench }),
-        ("hosts' buffers of 4 MiB", Bench { buffers: None, ..bench }),
-        ("sizes without an end", Bench { truncated: false, ..bench }),
-        (INNER, Bench { estimator: "inner", ..bench }),
-        (INNER_NEAR, Bench { estimator: "inner", rtt_us: 100, ..bench }),
-        (BURSTS_ONLY, Bench { marks_workload: false, ..bench }),
-        (ON_ARRIVAL, Bench { at_egress: false, ..bench }),
+        of(PLACED, Bench { placed: true, ..bench }, &[Scheme::PAPER]),
+        of(PLACED_NEAR, Bench { placed: true, rtt_us: 100, ..bench }, &[Scheme::PAPER]),
+        of(NEAR, Bench { rtt_us: 100, ..bench }, &Scheme::MAIN),
+        of(BURSTS_ONLY, Bench { marks_workload: false, ..bench }, &[Scheme::PAPER, Scheme::LOWER, Scheme::STANDING]),
+        of("hosts' buffers of 4 MiB", Bench { buffers: None, ..bench }, &Scheme::MAIN),
+        of("sizes without an end", Bench { truncated: false, ..bench }, &Scheme::MAIN),
+        of(
+            "baselines mark on arrival, and drop SYNs",
+            Bench { at_egress: false, ..bench },
+            &[Scheme::TAIL, Scheme::Red],
+        ),
+        far,
     ]
 }
 
-const INNER: &str = "the paper's estimator";
-const INNER_NEAR: &str = "the paper's estimator, 0.1 ms";
+const NEAR: &str = "round-trip time 0.1 ms";
+const PLACED: &str = "the paper's estimator";
+const PLACED_NEAR: &str = "the paper's estimator, 0.1 ms";
 const BURSTS_ONLY: &str = "only bursts can be marked";
-const ON_ARRIVAL: &str = "baselines mark on arrival, and drop SYNs";
-
-/// Whether a condition is one for a scheme.
-fn matters(changed: &str, scheme: Scheme) -> bool {
-    let by_conquest = matches!(scheme, Scheme::ConQuest { .. } | Scheme::Standing { .. });
-    match changed {
-        INNER | INNER_NEAR => by_conquest && scheme != Scheme::LOWER,
-        BURSTS_ONLY => by_conquest,
-        ON_ARRIVAL => !by_conquest,
-        _ => scheme != Scheme::LOWER,
-    }
-}
 
 /// The points of a scheme under a congestion control.
 fn of<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> impl Iterator<Item = &'a Point> {

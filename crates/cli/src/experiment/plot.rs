@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use queuescope_report::model::SweepMean;
 use std::fmt::Display;
@@ -47,6 +48,8 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(213, 94, 0),
     RGBColor(86, 180, 233),
 ];
+/// How lines are drawn when all colours are used: whole, then with dashes and gaps of so many pixels.
+const DASHES: [Option<(u32, u32)>; 3] = [None, Some((7, 5)), Some((2, 4))];
 const SIZE: (u32, u32) = (860, 440);
 /// The part at the right that tells the lines.
 const LEGEND: u32 = 190;
@@ -170,9 +173,15 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
         .label_style((FONT, 13))
         .axis_desc_style((FONT, 14))
         .draw()?;
-    for (line, colour) in plot.lines.iter().zip(COLOURS.iter().cycle()) {
+    for (line, Look { colour, dash }) in plot.lines.iter().zip(looks()) {
         let points = line.points.iter().filter_map(|(at, mean)| Some((x.place(*at)?, y.place(mean.mean)?)));
-        chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
+        match dash {
+            None => _ = chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?,
+            Some((size, gap)) => {
+                let line = DashedLineSeries::new(points.clone(), size, gap, colour.stroke_width(2));
+                chart.draw_series(line)?;
+            }
+        }
         chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
         chart.draw_series(line.points.iter().filter_map(|(at, mean)| {
             let half = mean.half_width.filter(|half| *half > 0.0)?;
@@ -180,14 +189,30 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
             Some(ErrorBar::new_vertical(x.place(*at)?, low?, middle?, high?, colour.stroke_width(1), 6))
         }))?;
     }
-    for (n, (line, colour)) in (0..).zip(plot.lines.iter().zip(COLOURS.iter().cycle())) {
+    for (n, (line, Look { colour, dash })) in (0..).zip(plot.lines.iter().zip(looks())) {
         let y = 60 + 22 * n;
-        right.draw(&PathElement::new([(0, y), (20, y)], colour.stroke_width(2)))?;
+        let (ends, style) = ([(0, y), (20, y)], colour.stroke_width(2));
+        match dash {
+            None => right.draw(&PathElement::new(ends, style))?,
+            Some((size, gap)) => right.draw(&DashedPathElement::new(ends, size, gap, style))?,
+        }
         right.draw(&Circle::new((10, y), 3, colour.filled()))?;
         right.draw(&Text::new(line.name.clone(), (28, y - 6), (FONT, 13)))?;
     }
     root.present()?;
     Ok(())
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    colour: RGBColor,
+    dash: Option<(u32, u32)>,
+}
+
+/// Of one line after the other; eighteen are told apart.
+fn looks() -> impl Iterator<Item = Look> {
+    DASHES.into_iter().cycle().flat_map(|dash| COLOURS.map(|colour| Look { colour, dash }))
 }
 
 /// A number at an axis, with three digits that count, without zeros that say nothing.
@@ -221,4 +246,35 @@ pub fn line<'a>(
 ) -> Line {
     let points = points.filter_map(|point| Some((point.number(x), point.mean(y)?))).collect();
     Line { name: name.to_string(), points }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With more lines than colours, those of one colour differ in their dashes: in the plot, and in its legend.
+    #[test]
+    fn many_lines_are_told_apart() {
+        let at = |x: f64, y: f64| (x, SweepMean { mean: y, half_width: None, cells: 1 });
+        let lines = |count: u32| {
+            let line =
+                |n| Line { name: format!("line {n}"), points: vec![at(1.0, f64::from(n)), at(2.0, f64::from(n))] };
+            let axes = [Axis::linear("x"), Axis::linear("y")];
+            svg(&Plot { name: "test", title: "all".to_owned(), axes, lines: (1..=count).map(line).collect() }).unwrap()
+        };
+        // A whole line is one path in the plot and one in the legend.
+        let paths = |text: &str, colour: RGBColor| {
+            let RGBColor(red, green, blue) = colour;
+            let stroke = format!("stroke=\"#{red:02X}{green:02X}{blue:02X}\"");
+            text.lines().filter(|line| line.starts_with("<polyline") && line.contains(&stroke)).count()
+        };
+        let (six, twelve, eighteen) = (lines(6), lines(12), lines(18));
+        for colour in COLOURS {
+            assert_eq!(paths(&six, colour), 2);
+            let dashes = paths(&twelve, colour) - 2;
+            assert!(dashes > 20, "{dashes}");
+            assert!(paths(&eighteen, colour) - 2 - dashes > dashes);
+        }
+        assert!(eighteen.contains("line 18"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::panels::{self, Panels};
 use super::plot::{self, Plot};
-use super::results::Results;
+use super::results::{Lacking, Point, Results, value_at};
 use crate::outputs::cannot_write;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
@@ -65,6 +65,24 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// One of words.
+    pub fn of_words(figure: &'static str, what: String, paper: &str, ours: String, why: String) -> Self {
+        Self { figure, what, paper: paper.to_owned(), ours, difference: None, why }
+    }
+
+    /// One that compares a number of the paper with a mean, which says of how many runs it is if that is not all.
+    pub fn of_mean(
+        figure: &'static str,
+        what: &str,
+        paper: f64,
+        (point, value): (Option<&Point>, &str),
+        why: String,
+    ) -> Self {
+        let mut finding = Self::of_numbers(figure, what, (paper, value_at(point, value)), why);
+        finding.ours.push_str(&point.map_or_else(String::new, |point| point.of_runs(value)));
+        finding
+    }
+
     /// One that compares numbers.
     pub fn of_numbers(figure: &'static str, what: &str, (paper, ours): (f64, f64), why: String) -> Self {
         let shown = |value: f64| format!("{value:.1}");
@@ -82,6 +100,21 @@ impl Finding {
     pub fn difference(&self) -> String {
         self.difference.map_or_else(String::new, |share| format!("{:+.1} %", 100.0 * share))
     }
+}
+
+/// Values that not all runs have: one table for all studies, since a mean of a few stands for all of them wherever it is part of
+/// another figure, of a difference or of a plot.
+pub fn lacking(results: &Results) -> Option<Table> {
+    let row = |it: Lacking| {
+        let (have, runs) = it.least;
+        vec![it.figure.to_owned(), it.value, it.points.to_string(), format!("{have} of {runs}")]
+    };
+    let rows: Vec<_> = results.lacking().into_iter().map(row).collect();
+    (!rows.is_empty()).then(|| Table {
+        title: "Values that not all runs of a point have; means are of those that do".to_owned(),
+        columns: ["figure", "value", "at points", "fewest runs"].map(str::to_owned).to_vec(),
+        rows,
+    })
 }
 
 /// Writes all files: what was run and the tables as Markdown, the plots, and of each figure all runs.

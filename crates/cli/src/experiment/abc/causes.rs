@@ -1,6 +1,6 @@
 //! Figure 6 at its highest rate, with one thing changed at a time.
 
-use super::{HEAVY, LIGHT, Size, constant, mean, start, tcp};
+use super::{HEAVY, LIGHT, Size, constant, start, tcp};
 use crate::experiment::Cell;
 use crate::experiment::results::{Point, Results};
 use crate::experiment::tell::Table;
@@ -65,7 +65,7 @@ impl Change {
 /// What each change makes of both goodputs.
 pub fn table(results: &Results) -> Table {
     let row = |point: &Point| {
-        let shown = |value| format!("{:.1}", mean(point, value));
+        let shown = |value| point.shown(value, 1);
         vec![point.parameter("changed").to_owned(), shown(HEAVY), shown(LIGHT)]
     };
     Table {

@@ -2,7 +2,7 @@
 //!
 //! Both are graphs: an edge for each client, which only meters, and links of the paper's rate, delay and buffer, which only drop.
 
-use super::{Size, mean, tcp};
+use super::{Size, tcp};
 use crate::experiment::Cell;
 use crate::experiment::results::{Point, Results};
 use crate::experiment::tell::Finding;
@@ -147,20 +147,21 @@ fn flows(text: &mut String, (name, from): (&str, &str), to: usize, (seed, number
 pub fn findings(results: &Results) -> Vec<Finding> {
     let goodput = |figure, parameter: &str, is: &str, who: &str| {
         let point = |point: &&Point| point.parameter(parameter) == is;
-        results.of(figure).find(point).map_or(f64::NAN, |point| mean(point, &format!("{who} goodput (Mb/s)")))
+        let found = results.of(figure).find(point);
+        found.map_or("-".to_owned(), |point| point.shown(&format!("{who} goodput (Mb/s)"), 1))
     };
     let of_domain = |measured: Measured, who: &str| goodput(DOMAIN, ABC, measured.name(), who);
     let of_liar = |client: Client, who: &str| goodput(LIAR, CLIENT_0, client.name(), who);
-    let heavy = ["client 2", "client 3", "client 4"].map(|who| format!("{:.1}", of_domain(Measured::AtEdges, who)));
+    let heavy = ["client 2", "client 3", "client 4"].map(|who| of_domain(Measured::AtEdges, who));
     vec![
         Finding {
             figure: DOMAIN,
             what: format!("one flow over {HOPS} bottlenecks beside {FLOWS} flows on each: its goodput (Mb/s)"),
             paper: "not run".to_owned(),
-            ours: format!("{:.1}", of_domain(Measured::AtEdges, "client 1")),
+            ours: of_domain(Measured::AtEdges, "client 1"),
             difference: None,
             why: format!(
-                "{:.1} without ABC, {:.1} if each hop measures anew; the heavy ones get {}",
+                "{} without ABC, {} if each hop measures anew; the heavy ones get {}",
                 of_domain(Measured::Nowhere, "client 1"),
                 of_domain(Measured::AtEachHop, "client 1"),
                 heavy.join(", ")
@@ -170,10 +171,10 @@ pub fn findings(results: &Results) -> Vec<Finding> {
             figure: LIAR,
             what: format!("client 1's goodput beside {FLOWS} flows that write an activity of -10 (Mb/s)"),
             paper: "not run".to_owned(),
-            ours: format!("{:.1}", of_liar(Client::Overwritten, "client 1")),
+            ours: of_liar(Client::Overwritten, "client 1"),
             difference: None,
             why: format!(
-                "{:.1} if they write nothing; {:.1} if their edge does not measure them",
+                "{} if they write nothing; {} if their edge does not measure them",
                 of_liar(Client::Honest, "client 1"),
                 of_liar(Client::Trusted, "client 1")
             ),

@@ -10,7 +10,6 @@ use crate::truths::Left;
 use anyhow::{Context, Result};
 use queuescope_meter::{Score, Truths};
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, Expiry, Ideal, Snapshots, Weights};
-use queuescope_wire::Nanos;
 
 /// What is measured of a cell.
 ///
@@ -39,10 +38,10 @@ pub fn measure(traffic: &Traffic, cell: &Cell) -> Result<Values> {
         }
         FIGURE_15A => {
             let params = sketch(number(cell, H)?, number(cell, C)?);
-            Ok(scatter::measure(truths, tau(truths), &mut ConQuest::new(params)?))
+            Ok(scatter::measure(truths, truths.tau(), &mut ConQuest::new(params)?))
         }
-        READINGS => readings::measure(truths, tau(truths), &sketch(number(cell, H)?, 1)),
-        PACES => readings::measure(truths, tau(truths), &sketch(4, 1)),
+        READINGS => readings::measure(truths, truths.tau(), &sketch(number(cell, H)?, 1)),
+        PACES => readings::measure(truths, truths.tau(), &sketch(4, 1)),
         _ => Ok(workload(&left)),
     }
 }
@@ -56,14 +55,9 @@ fn number<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>>(
     Ok(value(cell, name)?.parse()?)
 }
 
-/// From which wait on the queue is congested: an eighth of the longest.
-fn tau(truths: &Truths) -> Nanos {
-    Nanos(truths.longest().0 / 8)
-}
-
 /// h snapshots that cover the longest wait together.
 fn params(truths: &Truths, (snapshots, columns): (usize, usize), seed: u64) -> ConQuestParams {
-    let window = Nanos(truths.longest().0.div_ceil(snapshots as u64).max(1));
+    let window = truths.window(snapshots);
     ConQuestParams { snapshots, rows: ROWS, columns, window, expiry: Expiry::Tag, weights: Weights::Fine, seed }
 }
 
@@ -71,7 +65,7 @@ fn params(truths: &Truths, (snapshots, columns): (usize, usize), seed: u64) -> C
 fn accuracy(truths: &Truths, sketch: &mut impl Snapshots, (alpha, threshold): (f64, f64), with_errors: bool) -> Values {
     let mut scores = Estimator::ALL.map(|estimator| Score::new(estimator, alpha).reporting_from(threshold));
     let mut errors = Estimator::ALL.map(|_| Vec::new());
-    truths.ask(sketch, tau(truths), Estimator::ALL, |truth, said| {
+    truths.ask(sketch, truths.tau(), Estimator::ALL, |truth, said| {
         for ((score, errors), said) in scores.iter_mut().zip(&mut errors).zip(said) {
             score.judge(truth.part, said);
             if with_errors {
@@ -118,13 +112,14 @@ pub const PACKETS: &str = "packets";
 /// What the traffic is like.
 fn workload(left: &Left) -> Values {
     let truths = &left.truths;
-    let (tau, longest, packets) = (tau(truths), truths.longest(), truths.all().len());
+    let (tau, longest, packets) = (truths.tau(), truths.longest(), truths.all().len());
     let crowd = truths.crowd(tau, ALPHA_PAPER);
     let asked = crowd.flows.len() as f64;
     let positives = truths.waited(tau).filter(|truth| truth.part.is_at_least(ALPHA_PAPER)).count();
     let deepest = truths.all().iter().map(|truth| truth.part.total).max().unwrap_or(0);
     let rate = left.rate.bits_per_second() as f64;
     let count = |value: Option<u32>| value.map_or(f64::NAN, f64::from);
+    // What is of no packet is no number, and so no value.
     [
         (PACKETS, packets as f64),
         (FLOWS, left.flows as f64),

@@ -9,7 +9,7 @@ use super::{
     scatter,
 };
 use crate::experiment::plot::{Axis, Line, Plot, line};
-use crate::experiment::results::{Point, Results};
+use crate::experiment::results::{Point, Results, value_at};
 use crate::experiment::tell::{Table, Told};
 use queuescope_sketch::Estimator;
 
@@ -54,8 +54,7 @@ impl<'a> Grid<'a> {
 
     /// A mean; not a number if it was not measured.
     pub fn mean(&self, h: u32, columns: Option<u32>, estimator: Estimator, what: &str) -> f64 {
-        let point = self.point(h, columns);
-        point.and_then(|point| point.mean(&format!("{estimator} {what}"))).map_or(f64::NAN, |mean| mean.mean)
+        value_at(self.point(h, columns), &format!("{estimator} {what}"))
     }
 
     /// The numbers of snapshots, rising.
@@ -197,10 +196,10 @@ impl<'a> Grid<'a> {
             (POSITIVES, "-", 1),
         ];
         let row = |(value, paper, digits): (&str, &str, usize)| {
-            let shown = self.results.of(WORKLOAD).next().and_then(|point| point.mean(value));
-            let ours = shown.map_or("-".to_owned(), |mean| match mean.half_width.filter(|half| *half > 0.0) {
-                Some(half) => format!("{:.digits$} ± {half:.digits$}", mean.mean),
-                None => format!("{:.digits$}", mean.mean),
+            let point = self.results.of(WORKLOAD).next();
+            let ours = point.map_or("-".to_owned(), |point| match point.mean(value).and_then(|mean| mean.half_width) {
+                Some(half) if half > 0.0 => point.shown_within(value, digits),
+                _ => point.shown(value, digits),
             });
             [Some(value.to_owned()), is_the_papers.then(|| paper.to_owned()), Some(ours)]
                 .into_iter()
@@ -221,13 +220,7 @@ impl<'a> Grid<'a> {
         let mut rows = Vec::new();
         for estimator in Estimator::ALL {
             for point in self.with_snapshots(4) {
-                let shown = |what: &str| {
-                    let mean = point.mean(&format!("{estimator} {what}"));
-                    mean.map_or("-".to_owned(), |mean| match mean.half_width {
-                        Some(half) => format!("{:.1} ± {half:.1}", mean.mean),
-                        None => format!("{:.1}", mean.mean),
-                    })
-                };
+                let shown = |what: &str| point.shown_within(&format!("{estimator} {what}"), 1);
                 let values = [PRECISION, RECALL, MEAN_ERROR, MEDIAN_ERROR].map(shown);
                 rows.push([estimator.to_string(), point.parameter(C).to_owned()].into_iter().chain(values).collect());
             }
@@ -244,9 +237,7 @@ impl<'a> Grid<'a> {
         let mut rows = Vec::new();
         for point in self.results.of(READINGS).filter(|point| [4.0, 16.0].contains(&point.number(H))) {
             for name in readings::NAMES {
-                let shown = |what: &str| {
-                    point.mean(&format!("{name}: {what}")).map_or("-".to_owned(), |mean| format!("{:.1}", mean.mean))
-                };
+                let shown = |what: &str| point.shown(&format!("{name}: {what}"), 1);
                 let values = [PRECISION, RECALL, MEAN_ERROR, MEDIAN_ERROR].map(shown);
                 rows.push([name.to_owned(), point.parameter(H).to_owned()].into_iter().chain(values).collect());
             }
@@ -267,8 +258,7 @@ impl<'a> Grid<'a> {
         }
         let row = |name: &&str| {
             let shown = |point: Option<&Point>| {
-                let mean = point.and_then(|point| point.mean(&format!("{name}: {RECALL}")));
-                mean.map_or("-".to_owned(), |mean| format!("{:.1}", mean.mean))
+                point.map_or("-".to_owned(), |point| point.shown(&format!("{name}: {RECALL}"), 1))
             };
             let varied = points.iter().map(|point| shown(Some(*point)));
             [(*name).to_owned(), shown(usual)].into_iter().chain(varied).collect()
@@ -284,8 +274,8 @@ impl<'a> Grid<'a> {
 
     /// The lowest precision and recall over all alphas at h = 4 and C = 8, reporting from alpha on; or, if `best`, from the
     /// threshold at which the lower of both is highest.
-    pub fn over_alphas(&self, estimator: Estimator, best: bool) -> Option<(f64, f64)> {
-        let mut worst: Option<(f64, f64)> = None;
+    pub fn over_alphas(&self, estimator: Estimator, best: bool) -> OverAlphas {
+        let mut over = OverAlphas::default();
         let mut alphas: Vec<_> = self.results.of(FIGURE_9).map(|point| point.parameter(ALPHA)).collect();
         alphas.dedup();
         for alpha in alphas {
@@ -295,12 +285,25 @@ impl<'a> Grid<'a> {
                 let value = |what: &str| Some(point.mean(&format!("{estimator} {what}"))?.mean);
                 Some((value(PRECISION)?, value(RECALL)?))
             });
-            let (precision, recall) = both.max_by(|one, other| one.0.min(one.1).total_cmp(&other.0.min(other.1)))?;
-            let before = worst.unwrap_or((precision, recall));
-            worst = Some((before.0.min(precision), before.1.min(recall)));
+            match both.max_by(|one, other| one.0.min(one.1).total_cmp(&other.0.min(other.1))) {
+                Some((precision, recall)) => {
+                    let before = over.least.unwrap_or((precision, recall));
+                    over.least = Some((before.0.min(precision), before.1.min(recall)));
+                }
+                None => over.without.push(alpha.to_owned()),
+            }
         }
-        worst
+        over
     }
+}
+
+/// What holds over all alphas.
+#[derive(Debug, Default, PartialEq)]
+pub struct OverAlphas {
+    /// The lowest precision and recall, of alphas that have both.
+    pub least: Option<(f64, f64)>,
+    /// The alphas that do not, in percent.
+    pub without: Vec<String>,
 }
 
 fn columns_of(point: &Point) -> Option<f64> {
@@ -313,4 +316,32 @@ fn numbers(results: &Results, name: &str) -> Vec<u32> {
     numbers.sort_unstable();
     numbers.dedup();
     numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Cell;
+    use crate::experiment::results::Values;
+
+    /// At a high alpha a sketch may report nothing, and then has no precision: the others are told, and which is left out.
+    #[test]
+    fn an_alpha_without_precision_is_named() {
+        let mut results = Results::new(0.95);
+        let mut add = |alpha: &str, threshold: &str, values: &[(&str, f64)]| {
+            let parameters = vec![(ALPHA, alpha.to_owned()), (THRESHOLD, threshold.to_owned())];
+            let cell = Cell { figure: FIGURE_9, parameters, seed: 1, scenario: String::new() };
+            let named = values.iter().map(|(name, value)| (format!("{} {name}", Estimator::Inner), *value));
+            results.add(&cell, named.collect::<Values>());
+        };
+        add("1", "0.5", &[(PRECISION, 80.0), (RECALL, 95.0)]);
+        add("1", "1", &[(PRECISION, 90.0), (RECALL, 70.0)]);
+        add("30", "0.5", &[(PRECISION, 60.0), (RECALL, 99.0)]);
+        add("30", "1", &[(RECALL, 0.0)]);
+        let over = |best| Grid { results: &results }.over_alphas(Estimator::Inner, best);
+        assert_eq!(over(false), OverAlphas { least: Some((90.0, 70.0)), without: vec!["30".to_owned()] });
+        assert_eq!(over(true), OverAlphas { least: Some((60.0, 95.0)), without: Vec::new() });
+        let none = Grid { results: &results }.over_alphas(Estimator::Outer, true);
+        assert_eq!(none, OverAlphas { least: None, without: vec!["1".to_owned(), "30".to_owned()] });
+    }
 }

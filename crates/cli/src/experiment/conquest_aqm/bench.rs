@@ -22,14 +22,76 @@ const SMALLEST: f64 = 20.0;
 /// What marks packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// All packets that leave so long a queue behind them: the paper's baseline.
-    Tail,
+    /// All packets that leave so many behind them in the queue: the paper's baseline, with its threshold or another.
+    Tail { from: u64 },
     /// The same at random, the more probably the longer it is on average.
     Red,
     /// ConQuest with this `w_T` and curve, by default 2 ms for `tau`.
     ConQuest { weight: u64, tau_us: u64, curve: Curve },
-    /// Flows with half of the queue, where packets wait this long and leave a queue as long behind them.
-    Standing { us: u64 },
+    /// Flows with much of a queue that stands: ours.
+    Standing(Standing),
+}
+
+/// Flows with half of what a packet finds, where it waits long and leaves a long queue behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// `tau`, in microseconds.
+    pub tau_us: u64,
+    /// What it leaves behind, in microseconds of the link's time.
+    pub behind_us: u64,
+    /// The flow's share of the queue from which on it is marked, in percent, and from which on it always is.
+    pub share: [u64; 2],
+    /// The snapshots that can be read and the one that is written, and the length of their windows in nanoseconds.
+    pub kept: u64,
+    pub window_ns: u64,
+    pub estimator: &'static str,
+}
+
+impl Standing {
+    /// What `p4 fit conquest-stands --snapshots 8` places: plain sums of whole windows. Six are read, one is written, and the
+    /// one that is cleaned is none here, where tags take the place of cleaning. A window is a slice of the time's bits.
+    pub const PLACED: Self = Self {
+        tau_us: TAU_US / 2,
+        behind_us: TAU_US / 2,
+        share: [50, 50],
+        kept: 7,
+        window_ns: 1 << 19,
+        estimator: "inner",
+    };
+
+    /// Whoever leaves a queue of 2 ms behind, however long it waited.
+    pub const BEHIND_ONLY: Self = Self::of(0, 2000);
+
+    /// Another `tau`, and what is behind.
+    const fn of(tau_us: u64, behind_us: u64) -> Self {
+        Self { tau_us, behind_us, ..Self::PLACED }
+    }
+
+    /// Other windows, rounded inwards too.
+    const fn windows(kept: u64, window_ns: u64) -> Self {
+        Self { kept, window_ns, ..Self::PLACED }
+    }
+
+    /// Another estimator, with the snapshots that the paper has.
+    const fn by(estimator: &'static str) -> Self {
+        Self { kept: 4, window_ns: 2_000_000, estimator, ..Self::PLACED }
+    }
+
+    /// What it depends on, one after the other.
+    pub const CHOICES: [(&'static str, Self); 12] = [
+        ("overlap, 4 snapshots of 2 ms", Self::by("overlap")),
+        ("4 snapshots of 2.1 ms", Self::windows(3, 1 << 21)),
+        ("4 snapshots of 1.05 ms", Self::windows(3, 1 << 20)),
+        ("10 snapshots of 0.52 ms", Self::windows(9, 1 << 19)),
+        ("12 snapshots of 0.26 ms", Self::windows(11, 1 << 18)),
+        ("tau = 0", Self::of(0, 1000)),
+        ("2 ms behind", Self::of(1000, 2000)),
+        ("tau = 0, 2 ms behind", Self::BEHIND_ONLY),
+        ("both 2 ms", Self::of(2000, 2000)),
+        ("both 0.7 ms", Self::of(700, 700)),
+        ("three quarters of the queue", Self { share: [75, 75], ..Self::PLACED }),
+        ("a probability from a quarter to three quarters", Self { share: [25, 75], ..Self::PLACED }),
+    ];
 }
 
 /// The curves of section 4.2; full at twice `w_T`.
@@ -44,26 +106,29 @@ impl Scheme {
     /// The paper's ConQuest.
     pub const PAPER: Self = Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Threshold };
     /// The ones that all comparisons have.
-    pub const MAIN: [Self; 4] = [Self::Tail, Self::Red, Self::PAPER, Self::STANDING];
+    pub const MAIN: [Self; 4] = [Self::TAIL, Self::Red, Self::PAPER, Self::STANDING];
+    /// The paper's baseline.
+    pub const TAIL: Self = Self::Tail { from: MARKS_FROM };
+    /// The baseline, near to ConQuest's threshold.
+    pub const EARLY_TAIL: Self = Self::Tail { from: 1024 };
     /// Ours, with half of the paper's `tau`.
-    pub const STANDING: Self = Self::Standing { us: TAU_US / 2 };
+    pub const STANDING: Self = Self::Standing(Standing::PLACED);
     /// The paper's with half of both thresholds: what a `tau` of 1 ms does by itself.
     pub const LOWER: Self = Self::ConQuest { weight: WEIGHT / 2, tau_us: TAU_US / 2, curve: Curve::Threshold };
     /// Other thresholds, and other curves.
-    pub const OTHERS: [Self; 7] = [
+    pub const OTHERS: [Self; 5] = [
         Self::ConQuest { weight: 128, tau_us: TAU_US, curve: Curve::Threshold },
         Self::ConQuest { weight: 256, tau_us: TAU_US, curve: Curve::Threshold },
         Self::ConQuest { weight: 1024, tau_us: TAU_US, curve: Curve::Threshold },
         Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Linear },
         Self::ConQuest { weight: WEIGHT, tau_us: TAU_US, curve: Curve::Squared },
-        Self::LOWER,
-        Self::Standing { us: 700 },
     ];
 
     /// As tables and plots have it.
     pub fn name(self) -> String {
         match self {
-            Self::Tail => "tail".to_owned(),
+            Self::TAIL => "tail".to_owned(),
+            Self::Tail { from } => format!("tail from {from}"),
             Self::Red => "RED".to_owned(),
             Self::ConQuest { weight, tau_us, curve } => {
                 let tau = if tau_us == TAU_US { String::new() } else { format!(", {} ms", tau_us as f64 / 1e3) };
@@ -74,7 +139,7 @@ impl Scheme {
                 };
                 format!("ConQuest {weight}{tau}{curve}")
             }
-            Self::Standing { us } => format!("standing, {} ms", us as f64 / 1e3),
+            Self::Standing(standing) => standing.name(),
         }
     }
 
@@ -91,7 +156,7 @@ impl Scheme {
         };
         let full = packets(MARKS_FROM);
         match self {
-            Self::Tail => red([full, full], "weight = 1.0\nmax-probability = 1.0\ngentle = false\n"),
+            Self::Tail { from } => red([packets(from); 2], "weight = 1.0\nmax-probability = 1.0\ngentle = false\n"),
             Self::Red => red([full / 3.0, full], "weight = 0.002\nmax-probability = 0.1\n"),
             Self::ConQuest { weight, tau_us, curve } => {
                 let weight = packets(weight);
@@ -100,18 +165,34 @@ impl Scheme {
                     Curve::Linear => format!("curve = {{ linear = {{ full = {weight:?} }} }}\n"),
                     Curve::Squared => format!("curve = {{ squared = {{ full = {weight:?} }} }}\n"),
                 };
-                format!(
-                    "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\nestimator = \"{}\"\ntau = \"{tau_us}us\"\n\
-                     threshold = {weight:?}\n{curve}",
-                    bench.estimator
-                )
+                let sketch =
+                    if bench.placed { "estimator = \"inner\"\nsnapshots = 3\n" } else { "estimator = \"overlap\"\n" };
+                format!("{CONQUEST}{sketch}tau = \"{tau_us}us\"\nthreshold = {weight:?}\n{curve}")
             }
-            Self::Standing { us } => format!(
-                "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\nestimator = \"{}\"\nunit = \"share-of-queue\"\n\
-                 threshold = 0.5\ntau = \"{us}us\"\nbehind = \"{us}us\"\n",
-                bench.estimator
-            ),
+            Self::Standing(standing) => format!("{CONQUEST}{}", standing.text()),
         }
+    }
+}
+
+const CONQUEST: &str = "[link.pipeline.conquest-aqm]\nresponse = \"mark-only\"\n";
+
+impl Standing {
+    fn name(self) -> String {
+        let named = Self::CHOICES.into_iter().find(|(_, choice)| *choice == self);
+        named.map_or_else(|| "standing".to_owned(), |(name, _)| format!("standing, {name}"))
+    }
+
+    fn text(self) -> String {
+        let Self { tau_us, behind_us, share: [from, full], kept, window_ns, estimator } = self;
+        let curve = match full - from {
+            0 => String::new(),
+            rise => format!("curve = {{ linear = {{ full = {:?} }} }}\n", rise as f64 / 100.0),
+        };
+        format!(
+            "estimator = \"{estimator}\"\nsnapshots = {kept}\nwindow = \"{window_ns}ns\"\nunit = \"share-of-queue\"\n\
+             threshold = {:?}\n{curve}tau = \"{tau_us}us\"\nbehind = \"{behind_us}us\"\n",
+            from as f64 / 100.0
+        )
     }
 }
 
@@ -127,7 +208,8 @@ pub struct Bench {
     pub buffers: Option<u64>,
     /// Whether the baselines mark what leaves, by the queue behind it, or what comes.
     pub at_egress: bool,
-    pub estimator: &'static str,
+    /// Whether ConQuest is what `p4 fit conquest` places: sums of whole windows, of which two are read and one is written.
+    pub placed: bool,
     /// Whether the sizes of flows have an end.
     pub truncated: bool,
     /// Whether the workload's packets can be marked; those of bursts can.
@@ -143,23 +225,22 @@ impl Bench {
         rtt_us: 1000,
         buffers: Some(64 << 20),
         at_egress: true,
-        estimator: "overlap",
+        placed: false,
         truncated: true,
         marks_workload: true,
         sampled: None,
     };
-    pub const SMALL: Self = Self { seconds: 2, slower: 20, ..Self::FULL };
-
-    /// The link's rate in bits per second.
-    pub fn rate(&self) -> f64 {
-        10e9 / self.slower as f64
-    }
+    pub const SMALL: Self = Self { seconds: 3, slower: 20, ..Self::FULL };
 
     /// A run: flows of one congestion control, and each second one of so many bytes.
     pub fn scenario(&self, tcp: &str, scheme: Scheme, burst: u64, seed: u64) -> String {
         let Self { seconds, slower, rtt_us, .. } = *self;
         // Hosts are 10 us away on each side.
         let delay = rtt_us / 2 - 20;
+        let tcp = match tcp {
+            NO_HYSTART => "{ cubic = { slow-start = \"until-loss\" } }".to_owned(),
+            tcp => format!("\"{tcp}\""),
+        };
         let mut text = format!(
             "seed = {seed}\nduration = \"{seconds}s\"\n\n[access]\nrate = \"{}mbps\"\ndelay = \"10us\"\n\n[link]\n\
              rate = \"{}mbps\"\ndelay = \"{delay}us\"\nlimit = \"{}packets\"\n{}",
@@ -174,8 +255,8 @@ impl Bench {
         }
         _ = write!(
             text,
-            "\n[[flows]]\nname = \"{BURST}\"\ntcp = \"{tcp}\"\necn = true\ncount = {seconds}\nhosts = 1\nstart = \"300ms\"\n\
-             stagger = \"1s\"\nbytes = \"{}B\"\n\n[[workloads]]\nname = \"{WEB}\"\ntcp = \"{tcp}\"\necn = {}\nhosts = 1\n\
+            "\n[[flows]]\nname = \"{BURST}\"\ntcp = {tcp}\necn = true\ncount = {seconds}\nhosts = 1\nstart = \"300ms\"\n\
+             stagger = \"1s\"\nbytes = \"{}B\"\n\n[[workloads]]\nname = \"{WEB}\"\ntcp = {tcp}\necn = {}\nhosts = 1\n\
              poisson = {{ load = 0.2, sizes = {} }}\n",
             burst / slower,
             self.marks_workload,
@@ -198,6 +279,9 @@ impl Bench {
         format!("[{}]", points.join(", "))
     }
 }
+
+/// CUBIC whose slow start goes on until a mark or a loss.
+pub const NO_HYSTART: &str = "cubic without HyStart";
 
 /// The groups of flows.
 pub const BURST: &str = "burst";
@@ -229,6 +313,8 @@ fn points(smaller: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use queuescope_p4::algorithms::{Snapshots, conquest_standing};
+    use queuescope_p4::{Fit, Grade, Target};
     use queuescope_scenario::Scenario;
     use queuescope_sim::workload::{Empirical, Interpolation};
 
@@ -248,11 +334,32 @@ mod tests {
     /// Whatever is varied, the scenario can be read.
     #[test]
     fn each_scheme_is_a_scenario() {
-        for scheme in Scheme::MAIN.into_iter().chain(Scheme::OTHERS) {
+        let choices = Standing::CHOICES.map(|(_, choice)| Scheme::Standing(choice));
+        let all = Scheme::MAIN.into_iter().chain(Scheme::OTHERS).chain(choices);
+        for scheme in all.chain([Scheme::LOWER, Scheme::EARLY_TAIL]) {
             for bench in [Bench::FULL, Bench { truncated: false, buffers: None, sampled: Some(1), ..Bench::SMALL }] {
-                let text = bench.scenario("cubic", scheme, 50_000_000, 3);
-                Scenario::parse("test", &text, &[]).unwrap();
+                for tcp in ["newreno", NO_HYSTART] {
+                    let text = bench.scenario(tcp, scheme, 50_000_000, 3);
+                    Scenario::parse("test", &text, &[]).unwrap();
+                }
             }
         }
+    }
+
+    /// What is said to be on a switch is what is placed on one: plain sums, with as many windows to read as there are snapshots
+    /// but for the two that are written and cleaned, each a slice of the time's bits.
+    #[test]
+    fn the_standing_mark_is_what_is_placed() {
+        let Standing { kept, window_ns, estimator, share, .. } = Standing::PLACED;
+        assert_eq!((kept, estimator, share), (8 - 1, "inner", [50, 50]));
+        assert!(window_ns.is_power_of_two());
+        let text = Bench::FULL.scenario("newreno", Scheme::STANDING, 50_000_000, 1);
+        let scenario = Scenario::parse("test", &text, &[]).unwrap().explain();
+        for said in ["snapshots = 7 ", "window = \"524288ns\"", "estimator = \"inner\"", "unit = \"share-of-queue\""] {
+            assert!(scenario.contains(said), "{said}: {scenario}");
+        }
+        let dimensions = Snapshots { snapshots: 8, ..Snapshots::default() };
+        let fit = Fit::new(&conquest_standing(dimensions), &Target::tofino());
+        assert_eq!((fit.grade(), fit.room), (Grade::Feasible, None));
     }
 }

@@ -1,11 +1,21 @@
 //! What is measured of a run: completion times by kind of flow, and the queue.
+//!
+//! All of it follows from the scenario. Flows that start in the last second of the run are left out, whoever marks them: else the
+//! slowest of them, which are not over at the end, would be missing. Of the others one that is not over counts as long as it
+//! was there, and is counted as unfinished.
+//!
+//! Bursts are looked at for as long as the link needs to send one at its full rate: the same time for all schemes, in which none
+//! of them can have sent it.
 
-use super::bench::{BURST, Bench, WEB};
+use super::bench::{BURST, WEB};
+use crate::experiment::Cell;
 use crate::experiment::results::Values;
 use anyhow::{Context, Result, bail};
-use queuescope_scenario::Scenario;
-use queuescope_sim::{Built, Files, FlowRecord, Simulation, build};
-use queuescope_wire::Nanos;
+use queuescope_meter::nearest_rank;
+use queuescope_scenario::Capacity;
+use queuescope_sim::{FlowRecord, Simulation};
+use queuescope_wire::{ByteCount, Nanos, Rate};
+use std::ops::Range;
 
 /// Completion times of all flows of the workload, in microseconds.
 pub const MEDIAN: &str = "median (us)";
@@ -13,11 +23,13 @@ pub const P90: &str = "90 % (us)";
 pub const P99: &str = "99 % (us)";
 pub const P999: &str = "99.9 % (us)";
 pub const MEAN: &str = "mean (us)";
-/// Of those that started while a burst was sent.
+/// Of those that started while the link could not have sent a burst yet.
 pub const MEDIAN_IN_BURSTS: &str = "median in bursts (us)";
 pub const P99_IN_BURSTS: &str = "99 % in bursts (us)";
 /// The share of such flows.
 pub const IN_BURSTS: &str = "flows in bursts (%)";
+/// Flows of the workload that are not over at the end, of those that are measured.
+pub const UNFINISHED: &str = "unfinished";
 /// Of those of more than a megabyte.
 pub const LARGE_MEAN: &str = "large, mean (us)";
 pub const LARGE_P99: &str = "large, 99 % (us)";
@@ -29,137 +41,155 @@ pub const BURST_LONGEST: &str = "burst, longest (ms)";
 /// Sojourn times and lengths of the queue.
 pub const DELAY: &str = "mean delay (us)";
 pub const DELAY_P99: &str = "99 % delay (us)";
-pub const LONGEST: &str = "longest queue (packets)";
 /// Packets that were marked, as a share of those of the workload, and of the bursts.
 pub const MARKED: &str = "marked of workload (%)";
 pub const MARKED_BURST: &str = "marked of bursts (%)";
 /// Bytes of the workload's flows that started, as a share of the link's rate.
 pub const LOAD: &str = "load (%)";
-/// While a burst was sent, as samples have it.
+/// While the link could not have sent a burst yet, as samples have it.
 pub const QUEUE_MEAN: &str = "queue in bursts, mean (packets)";
 pub const QUEUE_P90: &str = "queue in bursts, 90 % (packets)";
+pub const QUEUE_LONGEST: &str = "queue in bursts, longest (packets)";
+
+/// How long before the end flows start that are left out.
+const LEFT_OUT: Nanos = Nanos(1_000_000_000);
 
 /// A burst of the time series, and how long before and after its start that goes.
 const SHOWN: usize = 1;
 const BEFORE: Nanos = Nanos(10_000_000);
 const AFTER: Nanos = Nanos(140_000_000);
-/// What a megabyte is, beyond which a flow is large.
-const LARGE: u64 = 1_000_000;
+/// Beyond which bytes a flow is large, on a link of this rate; on a slower one, in proportion.
+const LARGE: f64 = 1e6;
+const LARGE_AT: f64 = 10e9;
 
-/// Runs a scenario of the bench.
+/// Runs a cell.
 ///
 /// # Errors
-/// If it cannot be.
-pub fn measure(text: &str, bench: &Bench) -> Result<Values> {
-    let scenario = Scenario::parse("conquest-aqm", text, &[])?;
-    let Built { mut simulation, groups, meters } = build(&scenario, &Files::default())?;
-    simulation.run_until(scenario.duration, &mut ());
-    if simulation.is_full() {
-        bail!("more packets are on their way than there is room for");
-    }
-    let flows = simulation.flows();
-    let group = |name: &str| groups.iter().position(|group| group.name == name).context("the scenario has both groups");
+/// If it cannot be run, or is none of the bench.
+pub fn measure(cell: &Cell) -> Result<Values> {
+    let scenario = cell.parsed()?;
+    let Capacity::Rate(rate) = scenario.link.capacity else { bail!("the link has no rate") };
+    let duration = scenario.duration;
+    let (simulation, about) = cell.whole()?;
+    let group = |name: &str| {
+        let found = about.groups.iter().position(|group| group.name == name);
+        found.with_context(|| format!("the scenario has no flows '{name}'"))
+    };
     let (web, burst) = (group(WEB)?, group(BURST)?);
-    let of = |group: usize| flows.iter().filter(move |flow| flow.group as usize == group);
-    let bursts: Vec<_> = of(burst).map(|flow| (flow.started, flow.finished.unwrap_or(Nanos::MAX))).collect();
+    let flows = simulation.flows();
+    let all_of = |group: usize| flows.iter().filter(move |flow| flow.group as usize == group);
+    let last = duration.saturating_sub(LEFT_OUT);
+    let of = |group: usize| all_of(group).filter(|flow| flow.started < last);
+    let bursts: Vec<_> = of(burst).map(|flow| window(flow, rate)).collect();
+    let took = |flow: &FlowRecord| flow.finished.unwrap_or(duration).saturating_sub(flow.started).0;
     let mut values = Values::new();
-    let mut told = |name: &str, value: f64| _ = values.insert(name.to_owned(), value);
+    let mut told = |name: &str, value: Option<f64>| _ = value.map(|value| values.insert(name.to_owned(), value));
 
-    let all = Completion::of(of(web));
+    let all = Completion::of(of(web).map(took));
     for (name, percent) in [(MEDIAN, 50.0), (P90, 90.0), (P99, 99.0), (P999, 99.9)] {
         told(name, all.percentile(percent));
     }
     told(MEAN, all.mean());
     told(NOISY, noisy(&all));
-    let begun_in = |flow: &&FlowRecord| bursts.iter().any(|(from, to)| (*from..*to).contains(&flow.started));
-    let in_bursts = Completion::of(of(web).filter(begun_in));
+    let begun_in = |flow: &&FlowRecord| bursts.iter().any(|during| during.contains(&flow.started));
+    let in_bursts = Completion::of(of(web).filter(begun_in).map(took));
     told(MEDIAN_IN_BURSTS, in_bursts.percentile(50.0));
     told(P99_IN_BURSTS, in_bursts.percentile(99.0));
-    told(IN_BURSTS, 100.0 * in_bursts.0.len() as f64 / all.0.len() as f64);
-    let large = Completion::of(of(web).filter(|flow| flow.bytes.is_some_and(|it| it > LARGE / bench.slower)));
+    told(IN_BURSTS, share(in_bursts.0.len() as f64, all.0.len() as f64));
+    let least = LARGE * rate.bits_per_second() as f64 / LARGE_AT;
+    let large = Completion::of(of(web).filter(|flow| flow.bytes.is_some_and(|it| it as f64 > least)).map(took));
     told(LARGE_MEAN, large.mean());
     told(LARGE_P99, large.percentile(99.0));
-    // One that is not over counts as long as it was there.
-    let took = |(from, to): &(Nanos, Nanos)| (*to).min(simulation.now()).saturating_sub(*from).as_secs_f64() * 1e3;
-    told(BURST_MEAN, bursts.iter().map(took).sum::<f64>() / bursts.len() as f64);
-    told(BURST_LONGEST, bursts.iter().map(took).fold(0.0, f64::max));
-    told("bursts that end", bursts.iter().filter(|(_, to)| *to < Nanos::MAX).count() as f64);
-    told("flows", of(web).count() as f64);
-    told("unfinished", of(web).filter(|flow| flow.finished.is_none()).count() as f64);
-    told("timeouts", flows.iter().map(|flow| flow.timeouts).sum::<u64>() as f64);
-    let bytes: u64 = of(web).filter_map(|flow| flow.bytes).sum();
-    let seconds = scenario.duration.as_secs_f64();
-    told(LOAD, 100.0 * bytes as f64 * 8.0 / seconds / bench.rate());
+    let of_bursts = Completion::of(of(burst).map(took));
+    told(BURST_MEAN, of_bursts.mean().map(|mean| mean / 1e3));
+    told(BURST_LONGEST, of_bursts.percentile(100.0).map(|longest| longest / 1e3));
+    let unfinished = |group: usize| of(group).filter(|flow| flow.finished.is_none()).count() as f64;
+    told("bursts", Some(of(burst).count() as f64));
+    told("unfinished bursts", Some(unfinished(burst)));
+    told("flows", Some(of(web).count() as f64));
+    told(UNFINISHED, Some(unfinished(web)));
+    told("timeouts", Some(flows.iter().map(|flow| flow.timeouts).sum::<u64>() as f64));
+    let bytes: u64 = all_of(web).filter_map(|flow| flow.bytes).sum();
+    let capacity = rate.bits_per_second() as f64 * duration.as_secs_f64() / 8.0;
+    told(LOAD, share(bytes as f64, capacity));
 
-    let link = simulation.link(*meters.first().context("the scenario has a link")?);
+    let link = simulation.link(simulation.measured().next().context("the scenario measures a link")?);
     if let Some(sojourn) = link.sojourn() {
-        told(DELAY, sojourn.mean().unwrap_or(0.0) / 1e3);
-        told(DELAY_P99, sojourn.percentile(99.0).map_or(0.0, |time| time.0 as f64 / 1e3));
+        told(DELAY, sojourn.mean().map(|time| time / 1e3));
+        told(DELAY_P99, sojourn.percentile(99.0).map(|time| time.0 as f64 / 1e3));
     }
-    told(LONGEST, link.longest.0 as f64 / 1500.0);
-    told("drops", link.drops.iter().sum::<u64>() as f64);
-    told("utilisation (%)", 100.0 * link.sent.bytes.0 as f64 * 8.0 / seconds / bench.rate());
+    told("drops", Some(link.drops.iter().sum::<u64>() as f64));
+    told("utilisation (%)", share(link.sent.bytes.0 as f64, capacity));
     for (name, group) in [(MARKED, web), (MARKED_BURST, burst)] {
-        if let Some(stats) = link.groups().get(group) {
-            told(name, 100.0 * stats.marked as f64 / stats.sojourn.count() as f64);
-        }
+        told(name, link.groups().get(group).and_then(|it| share(it.marked as f64, it.sojourn.count() as f64)));
     }
     values.extend(queue(&simulation, &bursts));
     Ok(values)
+}
+
+/// From a burst's start for as long as the link takes for it.
+fn window(burst: &FlowRecord, rate: Rate) -> Range<Nanos> {
+    let time = rate.time_for(ByteCount(burst.bytes.unwrap_or(0)));
+    burst.started..burst.started.saturating_add(time)
+}
+
+/// In percent; none of nothing.
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| 100.0 * part / whole)
 }
 
 /// Completion times in order, in nanoseconds.
 struct Completion(Vec<u64>);
 
 impl Completion {
-    /// Those of flows that are over.
-    fn of<'a>(flows: impl Iterator<Item = &'a FlowRecord>) -> Self {
-        let times = flows.filter_map(|flow| Some(flow.finished?.saturating_sub(flow.started).0));
+    fn of(times: impl Iterator<Item = u64>) -> Self {
         let mut times: Vec<_> = times.collect();
         times.sort_unstable();
         Self(times)
     }
 
-    /// The nearest-rank percentile, in microseconds.
-    fn percentile(&self, percent: f64) -> f64 {
-        // A percentage that is not exact in binary does not move a rank that is whole.
-        let rank = (percent * self.0.len() as f64 / 100.0 - 1e-9).ceil().max(1.0) as usize;
-        self.0.get(rank - 1).map_or(f64::NAN, |time| *time as f64 / 1e3)
+    /// The nearest-rank percentile, in microseconds; none of nothing.
+    fn percentile(&self, percent: f64) -> Option<f64> {
+        nearest_rank(&self.0, percent / 100.0).map(|time| time as f64 / 1e3)
     }
 
-    fn mean(&self) -> f64 {
-        self.0.iter().sum::<u64>() as f64 / self.0.len() as f64 / 1e3
+    /// In microseconds; none of nothing.
+    fn mean(&self) -> Option<f64> {
+        let count = self.0.len() as f64;
+        (count > 0.0).then(|| self.0.iter().sum::<u64>() as f64 / count / 1e3)
     }
 }
 
 /// The median of the sum of a completion time and an independent time that is exponential with a mean of 1 ms, in microseconds:
 /// where as many sums are above as below, by bisection over the exact share that is below.
-fn noisy(times: &Completion) -> f64 {
+fn noisy(times: &Completion) -> Option<f64> {
     const MEAN_US: f64 = 1000.0;
     let below = |at: f64| {
         let shares = times.0.iter().map(|time| (at - *time as f64 / 1e3).max(0.0));
         shares.map(|room| 1.0 - (-room / MEAN_US).exp()).sum::<f64>() / times.0.len() as f64
     };
-    let (mut low, mut high) = (0.0, times.percentile(100.0) + 100.0 * MEAN_US);
+    let (mut low, mut high) = (0.0, times.percentile(100.0)? + 100.0 * MEAN_US);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if below(middle) < 0.5 { low = middle } else { high = middle }
     }
-    high
+    Some(high)
 }
 
-/// The queue over time, if it was sampled: what it was while bursts were sent, and all of it around one of them.
-fn queue(simulation: &Simulation, bursts: &[(Nanos, Nanos)]) -> Values {
+/// The queue over time, if it was sampled: what it was in bursts, and all of it around one of them.
+fn queue(simulation: &Simulation, bursts: &[Range<Nanos>]) -> Values {
     let mut values = Values::new();
     let samples = || simulation.samples().iter().filter_map(|it| Some((it.at, it.links.first()?.backlog.packets)));
-    let in_bursts = samples().filter(|(at, _)| bursts.iter().any(|(from, to)| (*from..*to).contains(at)));
+    let in_bursts = samples().filter(|(at, _)| bursts.iter().any(|during| during.contains(at)));
     let mut lengths: Vec<_> = in_bursts.map(|(_, packets)| packets).collect();
     lengths.sort_unstable();
-    if let (Some(nine_of_ten), Some((start, _))) = (lengths.get(lengths.len() * 9 / 10), bursts.get(SHOWN)) {
+    for (name, share) in [(QUEUE_P90, 0.9), (QUEUE_LONGEST, 1.0)] {
+        values.extend(nearest_rank(&lengths, share).map(|packets| (name.to_owned(), packets as f64)));
+    }
+    if let (false, Some(shown)) = (lengths.is_empty(), bursts.get(SHOWN)) {
         values.insert(QUEUE_MEAN.to_owned(), lengths.iter().sum::<u64>() as f64 / lengths.len() as f64);
-        values.insert(QUEUE_P90.to_owned(), *nine_of_ten as f64);
-        let from = start.saturating_sub(BEFORE);
-        for (at, packets) in samples().filter(|(at, _)| (from..=start.saturating_add(AFTER)).contains(at)) {
+        let from = shown.start.saturating_sub(BEFORE);
+        for (at, packets) in samples().filter(|(at, _)| (from..=shown.start.saturating_add(AFTER)).contains(at)) {
             values.insert(at_name((at.0 - from.0) / 1_000_000), packets as f64);
         }
     }
@@ -179,21 +209,59 @@ pub fn series_at(name: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bench::{Bench, Scheme};
     use super::*;
 
     #[test]
-    fn percentiles_are_nearest_ranks() {
-        let times = Completion((1..=1000).map(|n| n * 1000).collect());
-        assert_eq!([50.0, 99.0, 99.9, 100.0].map(|percent| times.percentile(percent)), [500.0, 990.0, 999.0, 1000.0]);
-        assert_eq!(times.mean(), 500.5);
-        assert!(Completion(Vec::new()).percentile(50.0).is_nan());
+    fn percentiles_and_means_are_in_microseconds() {
+        let times = Completion::of((1..=1000).rev().map(|n| n * 1000));
+        let percentiles = [50.0, 99.0, 99.9, 100.0].map(|percent| times.percentile(percent));
+        assert_eq!(percentiles, [500.0, 990.0, 999.0, 1000.0].map(Some));
+        assert_eq!(times.mean(), Some(500.5));
+        let none = Completion::of(std::iter::empty());
+        assert_eq!((none.percentile(50.0), none.mean(), noisy(&none)), (None, None, None));
+        assert_eq!((share(1.0, 4.0), share(0.0, 0.0)), (Some(25.0), None));
     }
 
     /// All flows alike: the median of an exponential time, ln 2 of its mean, on top of theirs.
     #[test]
     fn noise_is_added() {
         let times = Completion(vec![2_000_000; 100]);
-        assert!((noisy(&times) - 2000.0 - 1000.0 * 2f64.ln()).abs() < 1e-3);
+        assert!((noisy(&times).unwrap() - 2000.0 - 1000.0 * 2f64.ln()).abs() < 1e-3);
+    }
+
+    /// The same flows are compared, whoever marks them and however long bursts take.
+    #[test]
+    fn all_schemes_are_measured_on_the_same_flows() {
+        let bench = Bench { slower: 100, sampled: Some(1), ..Bench::SMALL };
+        let measured = Scheme::MAIN.map(|scheme| {
+            let scenario = bench.scenario("newreno", scheme, 50_000_000, 1);
+            measure(&Cell { figure: "test", parameters: Vec::new(), seed: 1, scenario }).unwrap()
+        });
+        let bursts = measured.each_ref().map(|values| values[BURST_MEAN]);
+        assert!(bursts[0] != bursts[2], "{bursts:?}");
+        for values in &measured {
+            // Of those that start in three seconds, the last is left out.
+            assert_eq!((values["bursts"], values["unfinished bursts"]), (2.0, 0.0));
+            for name in ["flows", IN_BURSTS, LOAD] {
+                assert_eq!(values[name], measured[0][name], "{name}");
+            }
+            assert!(values[IN_BURSTS] > 0.0 && values[QUEUE_LONGEST] >= values[QUEUE_P90]);
+            // It cannot be sent faster than the link is.
+            assert!(values[BURST_MEAN] > 40.0);
+        }
+    }
+
+    /// A flow that is not over counts as long as it was there.
+    #[test]
+    fn unfinished_flows_are_counted() {
+        let bench = Bench { slower: 100, ..Bench::SMALL };
+        // A burst as large as the link sends in eight seconds.
+        let scenario = bench.scenario("newreno", Scheme::TAIL, 10_000_000_000, 1);
+        let values = measure(&Cell { figure: "test", parameters: Vec::new(), seed: 1, scenario }).unwrap();
+        assert_eq!((values["bursts"], values["unfinished bursts"]), (2.0, 2.0));
+        // They start after 0.3 and 1.3 of 3 seconds.
+        assert_eq!((values[BURST_MEAN], values[BURST_LONGEST]), (2200.0, 2700.0));
     }
 
     #[test]

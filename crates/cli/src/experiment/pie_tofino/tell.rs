@@ -6,7 +6,7 @@ use super::{
     PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, all_percents, course, percentile,
 };
 use crate::experiment::plot::{Axis, Line, Plot, line};
-use crate::experiment::results::{Point, Results};
+use crate::experiment::results::{Point, Results, value_at};
 use crate::experiment::tell::{Finding, Table, Told};
 use queuescope_report::model::SweepMean;
 use std::fmt::Write;
@@ -31,17 +31,9 @@ fn of<'a>(results: &'a Results, figure: &'static str, algorithm: Algorithm) -> i
     results.of(figure).filter(move |point| point.parameter(WHO) == algorithm.name())
 }
 
-fn mean(point: Option<&Point>, value: &str) -> f64 {
-    point.and_then(|point| point.mean(value)).map_or(f64::NAN, |mean| mean.mean)
-}
-
-/// With its confidence interval.
-fn shown(point: &Point, value: &str, digits: usize) -> String {
-    match point.mean(value) {
-        Some(SweepMean { mean, half_width: Some(half), .. }) => format!("{mean:.digits$} ± {half:.digits$}"),
-        Some(SweepMean { mean, .. }) => format!("{mean:.digits$}"),
-        None => "-".to_owned(),
-    }
+/// The mean as tables have it.
+fn shown(point: Option<&Point>, value: &str, digits: usize) -> String {
+    point.map_or("-".to_owned(), |point| point.shown(value, digits))
 }
 
 fn plots(results: &Results, form: Form) -> Vec<Plot> {
@@ -94,9 +86,9 @@ fn distribution(results: &Results, algorithm: Algorithm) -> Line {
 
 /// The algorithms with their times, from the shortest to the longest.
 fn order(results: &Results, value: &str, algorithms: [Algorithm; 5]) -> String {
-    let mut times = algorithms.map(|it| (mean(of(results, FIGURE_5, it).next(), value), it.name()));
-    times.sort_by(|one, other| one.0.total_cmp(&other.0));
-    times.map(|(seconds, name)| format!("{name} {seconds:.3}")).join(" < ")
+    let mut times = algorithms.map(|it| (of(results, FIGURE_5, it).next(), it.name()));
+    times.sort_by(|one, other| value_at(one.0, value).total_cmp(&value_at(other.0, value)));
+    times.map(|(point, name)| format!("{name} {}", shown(point, value, 3))).join(" < ")
 }
 
 fn rises_and_falls(results: &Results) -> Vec<Finding> {
@@ -107,7 +99,7 @@ fn rises_and_falls(results: &Results) -> Vec<Finding> {
     ] {
         for form in Form::BOTH {
             // Of one that never got there there is nothing to say.
-            let time = |algorithm| Some(of(results, FIGURE_5, algorithm).next()?.mean(value)?.mean);
+            let time = |algorithm| of(results, FIGURE_5, algorithm).next()?.mean(value).map(|mean| mean.mean);
             let [cp, dp, table] = form.programs().map(time);
             let [rfc, ns3] = [Algorithm::Rfc, Algorithm::Ns3].map(time);
             let tenth = |time: Option<f64>| time.map(|seconds| seconds / 10.0);
@@ -157,12 +149,12 @@ fn before(first: &[Option<f64>], others: &[Option<f64>]) -> Option<bool> {
 }
 
 fn rise_of_references(results: &Results) -> Finding {
-    let rise = |algorithm| mean(of(results, FIGURE_5, algorithm).next(), RISE);
+    let rise = |algorithm| shown(of(results, FIGURE_5, algorithm).next(), RISE, 2);
     Finding {
         figure: FIGURE_5,
         what: "rise times of both references (s)".to_owned(),
         paper: "roughly 2 to 3".to_owned(),
-        ours: format!("{:.2} and {:.2}", rise(Algorithm::Ns3), rise(Algorithm::Rfc)),
+        ours: format!("{} and {}", rise(Algorithm::Ns3), rise(Algorithm::Rfc)),
         difference: None,
         why: "the scaling of ns-3 3.31, and that of the RFC".to_owned(),
     }
@@ -191,7 +183,7 @@ fn no_early_drop(results: &Results) -> Finding {
 
 /// The goodput of a point, in percent of what fits the link: 1448 of 1500 bytes.
 fn share(point: Option<&Point>) -> f64 {
-    100.0 * mean(point, GOODPUT) / (point.map_or(f64::NAN, |point| point.number(LINK)) * 1448.0 / 1500.0)
+    100.0 * value_at(point, GOODPUT) / (point.map_or(f64::NAN, |point| point.number(LINK)) * 1448.0 / 1500.0)
 }
 
 /// With the most flows.
@@ -222,14 +214,14 @@ fn many_flows(results: &Results, form: Form) -> Vec<Finding> {
             figure: FIGURE_6,
             what: format!("median delay of {name} with {flows} flows (us)"),
             paper: delay.to_owned(),
-            ours: point.map_or("-".to_owned(), |point| shown(point, &percentile(50), 0)),
+            ours: point.map_or("-".to_owned(), |point| point.shown_within(&percentile(50), 0)),
             difference: None,
             why: format!(
                 "mean {:.0}, 95th percentile {:.0}; {}: median {:.0}",
-                mean(point, DELAY),
-                mean(point, &percentile(95)),
+                value_at(point, DELAY),
+                value_at(point, &percentile(95)),
                 other.name(),
-                mean(last(other.programs()[n]), &percentile(50))
+                value_at(last(other.programs()[n]), &percentile(50))
             ),
         });
     }
@@ -241,7 +233,7 @@ fn references(results: &Results) -> Finding {
     let last = |algorithm| of(results, FIGURE_6, algorithm).last();
     let told = |algorithm: Algorithm| {
         let point = last(algorithm);
-        format!("{:.0} % at {:.0} us", share(point), mean(point, &percentile(50)))
+        format!("{:.0} % at {:.0} us", share(point), value_at(point, &percentile(50)))
     };
     let of_all = |algorithms: &[Algorithm]| algorithms.iter().copied().map(told).collect::<Vec<_>>().join(", ");
     Finding {
@@ -267,7 +259,7 @@ fn table_5(results: &Results) -> Table {
             "" => point.parameter(WHO).to_owned(),
             changed => format!("{}, {changed}", point.parameter(WHO)),
         };
-        vec![who, shown(point, RISE, 3), shown(point, FALL, 3)]
+        vec![who, point.shown_within(RISE, 3), point.shown_within(FALL, 3)]
     };
     Table {
         title: "Figure 5: times in which the probability rises to 1 and falls to 0 (-: it does not)".to_owned(),
@@ -279,9 +271,9 @@ fn table_5(results: &Results) -> Table {
 fn table_6(results: &Results, figure: &'static str, varied: &'static str, title: &str) -> Table {
     let row = |point: &Point| {
         let own = [WHO, varied].map(|name| point.parameter(name).to_owned());
-        let delays = PERCENTS.map(|percent| format!("{:.0}", mean(Some(point), &percentile(percent))));
-        let measured = [shown(point, GOODPUT, 3), shown(point, DELAY, 1)];
-        let timeouts = format!("{:.0}", mean(Some(point), TIMEOUTS));
+        let delays = PERCENTS.map(|percent| point.shown(&percentile(percent), 0));
+        let measured = [point.shown_within(GOODPUT, 3), point.shown_within(DELAY, 1)];
+        let timeouts = point.shown(TIMEOUTS, 0);
         own.into_iter().chain(measured).chain(delays).chain([timeouts]).collect()
     };
     let columns = [WHO, varied, GOODPUT, DELAY].map(str::to_owned).into_iter();
