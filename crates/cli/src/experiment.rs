@@ -68,8 +68,8 @@ fn what(study: &dyn Study, cells: &[Cell], args: &Experiment) -> String {
     let of_all = if run < all { format!(" of {all}") } else { String::new() };
     let s = if run == 1 { "" } else { "s" };
     let percent = 100.0 * study.confidence();
-    let traffic = study.traffic();
-    let and = if traffic.is_empty() { String::new() } else { format!(" {traffic}") };
+    let remark = study.remark(args.small);
+    let and = if remark.is_empty() { String::new() } else { format!(" {remark}") };
     let intervals = if run > 1 { format!(" Intervals are of {percent:.0} % confidence.") } else { String::new() };
     format!("{size}: {} simulations, up to {run}{of_all} seed{s} of a kind.{and}{intervals}", cells.len())
 }
@@ -103,8 +103,8 @@ trait Study: Sync {
     fn name(&self) -> &'static str;
     /// The paper.
     fn source(&self) -> &'static str;
-    /// Whose traffic it is, in a sentence; empty if it has its own.
-    fn traffic(&self) -> String {
+    /// What else is to be known of what was run, in a sentence; empty if there is nothing.
+    fn remark(&self, _small: bool) -> String {
         String::new()
     }
     /// All cells, in order; few and short ones if it is to be small.

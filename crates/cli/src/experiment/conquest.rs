@@ -50,7 +50,7 @@ impl Study for ConQuest {
         "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019, section 5.1 and appendix B"
     }
 
-    fn traffic(&self) -> String {
+    fn remark(&self, _: bool) -> String {
         self.traffic.told()
     }
 

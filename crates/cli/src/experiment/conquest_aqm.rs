@@ -36,6 +36,12 @@ impl Study for ConQuestAqm {
         "Chen et al., Fine-Grained Queue Measurement in the Data Plane, CoNEXT 2019, section 5.2"
     }
 
+    fn remark(&self, small: bool) -> String {
+        let twentieth =
+            "The rate, all sizes and all thresholds in packets are a twentieth, and are called as in the full version.";
+        if small { twentieth.to_owned() } else { String::new() }
+    }
+
     fn cells(&self, small: bool) -> Vec<Cell> {
         let mut cells = Vec::new();
         let plan = Plan::new(small);
