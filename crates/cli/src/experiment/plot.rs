@@ -1,6 +1,7 @@
 //! Plots as SVG.
 
 use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
@@ -53,6 +54,8 @@ const DASHES: [Option<(u32, u32)>; 3] = [None, Some((7, 5)), Some((2, 4))];
 const SIZE: (u32, u32) = (860, 440);
 /// The part at the right that tells the lines.
 const LEGEND: u32 = 190;
+/// As many letters of a line's name as have room there.
+const LEGEND_LETTERS: usize = 24;
 pub const FONT: &str = "sans-serif";
 
 impl Axis {
@@ -71,7 +74,7 @@ impl Axis {
         if self.logarithmic { (value > 0.0).then(|| value.log10()) } else { Some(value) }
     }
 
-    /// Where labels are: at one, two and five times powers of ten; if those are too many, at powers of ten.
+    /// Where labels are: at one, two and five times powers of ten; if those are too many, at powers of ten, and at more if they are too few.
     fn ticks(self, places: &Range<f64>) -> Vec<f64> {
         if !self.logarithmic {
             let width = places.end - places.start;
@@ -88,7 +91,11 @@ impl Axis {
             all.filter(|place| places.contains(place)).collect()
         };
         let fine = at(&[1.0, 2.0, 5.0]);
-        if fine.len() as f64 <= MOST_TICKS { fine } else { at(&[1.0]) }
+        match fine.len() {
+            0 | 1 => at(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]),
+            few if few as f64 <= MOST_TICKS => fine,
+            _ => at(&[1.0]),
+        }
     }
 
     /// The part of it that is shown.
@@ -189,17 +196,32 @@ fn draw(plot: &Plot, text: &mut String) -> Result<(), Box<dyn std::error::Error>
             Some(ErrorBar::new_vertical(x.place(*at)?, low?, middle?, high?, colour.stroke_width(1), 6))
         }))?;
     }
-    for (n, (line, Look { colour, dash })) in (0..).zip(plot.lines.iter().zip(looks())) {
-        let y = 60 + 22 * n;
+    legend(plot, &right)?;
+    root.present()?;
+    Ok(())
+}
+
+/// The names of the lines, one below the other.
+fn legend(plot: &Plot, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Box<dyn std::error::Error>> {
+    const ROW: i32 = 16;
+    let mut y = 60;
+    for (line, Look { colour, dash }) in plot.lines.iter().zip(looks()) {
         let (ends, style) = ([(0, y), (20, y)], colour.stroke_width(2));
         match dash {
-            None => right.draw(&PathElement::new(ends, style))?,
-            Some((size, gap)) => right.draw(&DashedPathElement::new(ends, size, gap, style))?,
+            None => area.draw(&PathElement::new(ends, style))?,
+            Some((size, gap)) => area.draw(&DashedPathElement::new(ends, size, gap, style))?,
         }
-        right.draw(&Circle::new((10, y), 3, colour.filled()))?;
-        right.draw(&Text::new(line.name.clone(), (28, y - 6), (FONT, 13)))?;
+        area.draw(&Circle::new((10, y), 3, colour.filled()))?;
+        for part in textwrap::wrap(&line.name, LEGEND_LETTERS) {
+            area.draw(&Text::new(part.into_owned(), (28, y - 6), (FONT, 13)))?;
+            y += ROW;
+        }
+        y += 6;
     }
-    root.present()?;
+    let bars = |line: &Line| line.points.iter().any(|(_, mean)| mean.half_width.is_some_and(|half| half > 0.0));
+    if plot.lines.iter().any(bars) {
+        area.draw(&Text::new("bars: confidence intervals", (0, y + 4), (FONT, 12).into_font().color(&BLACK.mix(0.6))))?;
+    }
     Ok(())
 }
 
@@ -276,5 +298,15 @@ mod tests {
             assert!(paths(&eighteen, colour) - 2 - dashes > dashes);
         }
         assert!(eighteen.contains("line 18"));
+    }
+    #[test]
+    fn axes_have_labels_however_short_they_are() {
+        let labels = |low: f64, high: f64| {
+            let axis = Axis::logarithmic("x");
+            axis.ticks(&(low.log10()..high.log10())).iter().map(|place| axis.label(place)).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(1.0, 250.0), ["1", "2", "5", "10", "20", "50", "100", "200"]);
+        assert_eq!(labels(1.0, 2e6), ["1", "10", "100", "1000", "10000", "100000", "1000000"]);
+        assert_eq!(labels(21.0, 45.0), ["30", "40"]);
     }
 }
