@@ -96,7 +96,7 @@ fn need(key: Key) -> f64 {
 }
 
 fn shown((gigabits, rtt, flows): Key) -> String {
-    format!("{gigabits} Gb/s, {rtt} us, {flows} flows")
+    format!("{gigabits} Gb/s, {rtt} us, {flows} flow{}", if flows == 1 { "" } else { "s" })
 }
 
 impl<'a> Beside<'a> {
