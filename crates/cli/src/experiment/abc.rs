@@ -275,7 +275,7 @@ fn figure_5(results: &Results) -> Vec<Finding> {
                 .find(|it| it.parameter("flows") == flows)
                 .map_or(f64::NAN, |it| it.value(LIGHT))
         );
-        let what = format!("client 1's goodput beside {flows} flows (Mb/s)");
+        let what = format!("client 1's goodput beside {flows} flow{} (Mb/s)", if flows == "1" { "" } else { "s" });
         findings.push(Finding::of_mean(FIGURE_5, &what, 25.0, (Some(point), LIGHT), why));
     }
     findings

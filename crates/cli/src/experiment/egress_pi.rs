@@ -3,8 +3,8 @@
 //! - *The target* is 125 us everywhere, as in Kunze et al. (IM 2021). Flows that are at two packets of window each, the least a
 //!   congestion control goes to when it is marked, need more where they are many, the link is slow and the round trip short.
 //! - *The buffer* is 500 us, as theirs, or four times that need if it is more.
-//! - *A run* is as long as six of the periods in which CUBIC falls and rises, a third of which does not count, where that can be
-//!   afforded: see [`Place::times_ms`].
+//! - *A run* is as long as six of the periods in which CUBIC falls and rises and 1000 round trips, a third of which does not count, where that
+//!   can be afforded: see [`Place::times_ms`].
 //! - *Others are tuned*: each has several settings, and Egress PI is compared with the best of them all that holds the queue as short
 //!   as Egress PI does in the same place.
 
@@ -86,8 +86,10 @@ struct Place {
     flows: u64,
 }
 
-/// How many of CUBIC's periods a run is long, a third of which does not count, if that is not too short or too long.
+/// How many of CUBIC's periods and how many round trips a run is long at least, a third of which does not count, if that is not too short
+/// or too long.
 const PERIODS: f64 = 6.0;
+const ROUND_TRIPS: f64 = 1_000.0;
 
 impl Place {
     fn all(small: bool) -> Vec<Self> {
@@ -139,7 +141,8 @@ impl Place {
             10 => (2_400.0, 12_000.0),
             _ => (600.0, 1_200.0),
         };
-        let duration = (PERIODS * 1e3 * self.period_s()).clamp(least, most).ceil();
+        let wanted = (PERIODS * self.period_s()).max(ROUND_TRIPS * self.rtt_us as f64 / 1e6);
+        let duration = (1e3 * wanted).clamp(least, most).ceil();
         (duration, (duration / 3.0).floor())
     }
 

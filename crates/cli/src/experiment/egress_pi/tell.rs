@@ -83,8 +83,12 @@ impl Run {
     }
 
     fn whole_name(&self) -> String {
-        if self.setting.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, self.setting) }
+        whole_name(&self.name, &self.setting)
     }
+}
+
+fn whole_name(name: &str, setting: &str) -> String {
+    if setting.is_empty() { name.to_owned() } else { format!("{name} ({setting})") }
 }
 
 fn place((gigabits, rtt_us, flows): Key) -> Place {
@@ -96,7 +100,7 @@ fn need(key: Key) -> f64 {
 }
 
 fn shown((gigabits, rtt, flows): Key) -> String {
-    format!("{gigabits} Gb/s, {rtt} us, {flows} flows")
+    format!("{gigabits} Gb/s, {rtt} us, {flows} flow{}", if flows == 1 { "" } else { "s" })
 }
 
 impl<'a> Beside<'a> {
@@ -196,7 +200,7 @@ fn by_contender(runs: &[Run], places: &[Beside]) -> Table {
             OnASwitch::NotDescribed => ["not described", "", ""].map(str::to_owned),
         };
         vec![
-            if setting.is_empty() { name.to_owned() } else { format!("{name}, {setting}") },
+            whole_name(name, setting),
             stages,
             memory,
             least_switch,
@@ -311,7 +315,7 @@ fn plots(results: &Results) -> Vec<Plot> {
                 let first = settings.first()?;
                 let setting = settings.iter().find(|setting| setting.ends_with("125us")).unwrap_or(first);
                 let points = own().filter(|point| point.parameter(SETTING) == *setting);
-                Some(line(format!("{way} {setting}").trim(), points, (FLOWS, value)))
+                Some(line(whole_name(way, setting), points, (FLOWS, value)))
             });
             plots.push(Plot {
                 name,
