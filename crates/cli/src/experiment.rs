@@ -66,7 +66,7 @@ fn what(study: &dyn Study, cells: &[Cell], args: &Experiment) -> String {
     let (run, all) = (seeds(cells), seeds(&study.cells(args.small)));
     let size = if args.small { "The small version, for a look and not for figures" } else { "The full version" };
     let of_all = if run < all { format!(" of {all}") } else { String::new() };
-    let s = if run == 1 { "" } else { "s" };
+    let s = if run == 1 && run == all { "" } else { "s" };
     let percent = 100.0 * study.confidence();
     let remark = study.remark(args.small);
     let and = if remark.is_empty() { String::new() } else { format!(" {remark}") };

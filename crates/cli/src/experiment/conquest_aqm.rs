@@ -188,9 +188,10 @@ struct Condition {
 }
 
 /// What the paper leaves open, one after the other.
-fn conditions() -> [Condition; 8] {
+fn conditions() -> [Condition; 9] {
     let bench = Bench::FULL;
     let of = |changed, bench, schemes: &[Scheme]| Condition { changed, bench, schemes: schemes.to_vec() };
+    let (endless, own) = (Bench { truncated: false, ..bench }, [Scheme::PAPER, Scheme::LOWER, Scheme::STANDING]);
     let far = Scheme::MAIN.into_iter().chain([Scheme::Standing(Standing::BEHIND_ONLY)]);
     let far =
         Condition { changed: "round-trip time 5 ms", bench: Bench { rtt_us: 5000, ..bench }, schemes: far.collect() };
@@ -198,9 +199,14 @@ fn conditions() -> [Condition; 8] {
         of(PLACED, Bench { placed: true, ..bench }, &[Scheme::PAPER]),
         of(PLACED_NEAR, Bench { placed: true, rtt_us: 100, ..bench }, &[Scheme::PAPER]),
         of(NEAR, Bench { rtt_us: 100, ..bench }, &Scheme::MAIN),
-        of(BURSTS_ONLY, Bench { marks_workload: false, ..bench }, &[Scheme::PAPER, Scheme::LOWER, Scheme::STANDING]),
+        of(BURSTS_ONLY, Bench { marks_workload: false, ..bench }, &own),
         of("hosts' buffers of 4 MiB", Bench { buffers: None, ..bench }, &Scheme::MAIN),
-        of("sizes without an end", Bench { truncated: false, ..bench }, &Scheme::MAIN),
+        Condition {
+            changed: ENDLESS,
+            bench: endless,
+            schemes: Scheme::MAIN.into_iter().chain([Scheme::LOWER]).collect(),
+        },
+        of(ENDLESS_BURSTS_ONLY, Bench { marks_workload: false, ..endless }, &own),
         of(
             "baselines mark on arrival, and drop SYNs",
             Bench { at_egress: false, ..bench },
@@ -214,6 +220,8 @@ const NEAR: &str = "round-trip time 0.1 ms";
 const PLACED: &str = "the paper's estimator";
 const PLACED_NEAR: &str = "the paper's estimator, 0.1 ms";
 const BURSTS_ONLY: &str = "only bursts can be marked";
+const ENDLESS: &str = "sizes without an end";
+const ENDLESS_BURSTS_ONLY: &str = "sizes without an end, only bursts can be marked";
 
 /// The points of a scheme under a congestion control.
 fn of<'a>(results: &'a Results, tcp: &'a str, scheme: Scheme) -> impl Iterator<Item = &'a Point> {

@@ -162,27 +162,28 @@ fn condition<'a>(results: &'a Results, changed: &str, scheme: Scheme) -> Option<
 }
 
 /// What marks cost the large flows themselves, and what they spare the others: against the same where the workload's packets cannot
-/// be marked.
+/// be marked; with sizes that end, and with sizes that do not.
 fn penalties(results: &Results) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for scheme in [Scheme::PAPER, Scheme::LOWER, Scheme::STANDING] {
-        let name = scheme.name();
-        let with = of(results, "newreno", scheme).find(|point| point.number(BURST) == super::BURST_MB as f64);
-        let without = condition(results, super::BURSTS_ONLY, scheme);
-        if without.is_none() {
-            continue;
+    let ends = |scheme| of(results, "newreno", scheme).find(|point| point.number(BURST) == super::BURST_MB as f64);
+    for (sizes, without_marks) in [("", super::BURSTS_ONLY), (super::ENDLESS, super::ENDLESS_BURSTS_ONLY)] {
+        for scheme in [Scheme::PAPER, Scheme::LOWER, Scheme::STANDING] {
+            let with = if sizes.is_empty() { ends(scheme) } else { condition(results, sizes, scheme) };
+            let (Some(_), without @ Some(_)) = (with, condition(results, without_marks, scheme)) else { continue };
+            let changed = |value| percent(change(with, without, value));
+            let megabytes = super::BURST_MB;
+            let comma = if sizes.is_empty() { "" } else { ", " };
+            findings.push(Finding::of_words(
+                CONDITIONS,
+                format!(
+                    "{}: 99 % of flows above 1 MB, against the same where only bursts can be marked, bursts of {megabytes} MB{comma}{sizes}",
+                    scheme.name()
+                ),
+                if scheme == Scheme::PAPER { "the largest flows are penalised" } else { "-" },
+                changed(LARGE_P99),
+                format!("on average {}; 99 % of all flows {}, 99.9 % {}", changed(LARGE_MEAN), changed(P99), changed(P999)),
+            ));
         }
-        let changed = |value| percent(change(with, without, value));
-        findings.push(Finding::of_words(
-            CONDITIONS,
-            format!(
-                "{name}: 99 % of flows above 1 MB, against the same where only bursts can be marked, bursts of {} MB",
-                super::BURST_MB
-            ),
-            if scheme == Scheme::PAPER { "the largest flows are penalised" } else { "-" },
-            changed(LARGE_P99),
-            format!("on average {}; 99 % of all flows {}, 99.9 % {}", changed(LARGE_MEAN), changed(P99), changed(P999)),
-        ));
     }
     findings
 }
