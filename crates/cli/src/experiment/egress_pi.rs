@@ -139,7 +139,7 @@ impl Place {
             _ if small => return (1_300.0, 900.0),
             1 => (6_000.0, 48_000.0),
             10 => (2_400.0, 12_000.0),
-            _ => (600.0, 1_200.0),
+            _ => (1_200.0, 1_200.0),
         };
         let wanted = (PERIODS * self.period_s()).max(ROUND_TRIPS * self.rtt_us as f64 / 1e6);
         let duration = (1e3 * wanted).clamp(least, most).ceil();
