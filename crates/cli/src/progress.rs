@@ -29,7 +29,7 @@ impl Progress {
                 (ProgressBar::new_spinner(), "{spinner} {decimal_bytes} read  {decimal_bytes_per_sec}  {msg} packets")
             }
         };
-        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(style(template));
         Self::of(bar, None)
     }
 
@@ -41,20 +41,16 @@ impl Progress {
     pub fn steps(steps: u64) -> Self {
         let bar = ProgressBar::new(steps);
         let template = "{wide_bar} {percent:>3} %  {msg} packet hops  {eta} left";
-        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(style(template));
         Self::of(bar, None)
     }
 
     /// Starts one for so many cells.
     pub fn cells(cells: u64, what: &'static str) -> Self {
         let bar = ProgressBar::new(cells);
-        bar.set_style(Self::of_cells("{wide_bar} {pos} of {len} {msg}"));
+        bar.set_style(style("{wide_bar} {pos} of {len} {msg}"));
         bar.set_message(what);
         Self::of(bar, Some(what))
-    }
-
-    fn of_cells(template: &str) -> ProgressStyle {
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
     }
 
     /// One that is not to be seen.
@@ -66,7 +62,7 @@ impl Progress {
     pub fn one(&self) {
         if self.bar.position() == 0 {
             // Before, nobody knows how long one takes.
-            self.bar.set_style(Self::of_cells("{wide_bar} {pos} of {len} {msg}  {eta} left"));
+            self.bar.set_style(style("{wide_bar} {pos} of {len} {msg}  {eta} left"));
         }
         self.bar.inc(1);
         let Some(what) = self.cells.filter(|_| self.bar.is_hidden()) else { return };
@@ -90,4 +86,8 @@ impl Progress {
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
