@@ -10,6 +10,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-pcap", 1),
     ("queuescope-sketch", 1),
     ("queuescope-table", 1),
+    ("queuescope-log", 1),
     ("queuescope-tcp", 1),
     ("queuescope-queue", 2),
     ("queuescope-meter", 2),

@@ -1,0 +1,96 @@
+//! What decides on a record: a normal form, laid out for speed.
+
+use super::{AggregateId, Aggregates, Dnf, Number, Orderings, Predicate};
+use crate::{Kind, Reader, Schema};
+use std::ops::Range;
+
+/// Decides which records are meant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    /// The checks of each term.
+    terms: Vec<Range<usize>>,
+    checks: Vec<Check>,
+}
+
+/// A predicate and what reads its attribute.
+#[derive(Debug, Clone, PartialEq)]
+struct Check {
+    reader: Reader,
+    rule: Rule,
+}
+
+/// What must hold of a key.
+#[derive(Debug, Clone, PartialEq)]
+enum Rule {
+    /// From the first key on, so many further ones.
+    Span(u128, u128),
+    /// In any of these.
+    Spans(Box<[(u128, u128)]>),
+    /// Under a mask, a value, or not.
+    Mask { mask: u128, value: u128, equal: bool },
+    /// Compared with an aggregate.
+    Aggregate { kind: Kind, bits: u32, aggregate: AggregateId, offset: Number, orderings: Orderings },
+}
+
+impl Filter {
+    /// What decides as `dnf` says, on records of `schema`, which `dnf` must be about.
+    pub fn new(dnf: &Dnf, schema: &Schema) -> Self {
+        let mut filter = Self { terms: Vec::with_capacity(dnf.terms().len()), checks: Vec::new() };
+        for term in dnf.terms() {
+            let start = filter.checks.len();
+            // Ranges come first and aggregates last: they cost most.
+            filter.checks.extend(term.predicates().map(|predicate| {
+                let id = predicate.attribute();
+                let attribute = schema.attribute(id);
+                let rule = match predicate {
+                    Predicate::Within(_, ranges) => match *ranges.as_slice() {
+                        [(low, high)] => Rule::Span(low, high - low),
+                        ref several => Rule::Spans(several.into()),
+                    },
+                    Predicate::Mask(test) => Rule::Mask { mask: test.mask, value: test.value, equal: test.equal },
+                    Predicate::Aggregate(test, orderings) => Rule::Aggregate {
+                        kind: attribute.kind,
+                        bits: attribute.place.bits,
+                        aggregate: test.aggregate,
+                        offset: test.offset,
+                        orderings,
+                    },
+                };
+                Check { reader: schema.reader(id), rule }
+            }));
+            filter.terms.push(start..filter.checks.len());
+        }
+        filter
+    }
+
+    /// Whether a record is meant, with the aggregates as they are where the record stands in the log. Bytes behind the
+    /// record's end count as zero.
+    #[inline]
+    pub fn matches(&self, record: &[u8], aggregates: &impl Aggregates) -> bool {
+        self.terms.iter().any(|term| self.checks[term.clone()].iter().all(|check| check.holds(record, aggregates)))
+    }
+
+    /// Whether it needs to know aggregates, and so has to see the records in the order of the log.
+    pub fn has_aggregates(&self) -> bool {
+        self.checks.iter().any(|check| matches!(check.rule, Rule::Aggregate { .. }))
+    }
+}
+
+impl Check {
+    #[inline]
+    fn holds(&self, record: &[u8], aggregates: &impl Aggregates) -> bool {
+        let key = self.reader.key(record);
+        match &self.rule {
+            Rule::Span(low, size) => key.wrapping_sub(*low) <= *size,
+            Rule::Spans(spans) => {
+                let index = spans.partition_point(|(low, _)| *low <= key);
+                index > 0 && key <= spans[index - 1].1
+            }
+            Rule::Mask { mask, value, equal } => (key & mask == *value) == *equal,
+            Rule::Aggregate { kind, bits, aggregate, offset, orderings } => {
+                let own = Number::of(*kind, *bits, key);
+                orderings.contains(own.compare(aggregates.value(*aggregate).plus(*offset)))
+            }
+        }
+    }
+}

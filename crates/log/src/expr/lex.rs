@@ -1,0 +1,161 @@
+//! Text to tokens.
+//!
+//! A word is a name, a number with its unit, or an address; which of these, the parser knows by where it stands. So a word
+//! holds dots, colons and stars, but not two dots in a row, which stand between the ends of a range.
+
+use super::Relation;
+use crate::problem::{Problem, quoted};
+use std::ops::Range;
+
+/// A piece of text that cannot be divided, and where it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Token<'a> {
+    pub kind: Kind<'a>,
+    pub span: Range<usize>,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind<'a> {
+    Word(&'a str),
+    Relation(Relation),
+    And,
+    Or,
+    Not,
+    /// `&`
+    Bits,
+    /// `|`
+    Join,
+    Plus,
+    Minus,
+    Slash,
+    Comma,
+    /// `..`
+    To,
+    Open,
+    Close,
+    OpenSet,
+    CloseSet,
+    End,
+}
+
+/// All tokens; the last is [`Kind::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Box<Problem>> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        }
+        let (kind, length) = token(&text[at..], c).ok_or_else(|| unexpected(text, at, c))?;
+        tokens.push(Token { kind, span: at..at + length });
+        at += length;
+    }
+    tokens.push(Token { kind: Kind::End, span: text.len()..text.len() });
+    Ok(tokens)
+}
+
+/// The token that `rest` begins with, and its length.
+fn token(rest: &str, first: char) -> Option<(Kind<'_>, usize)> {
+    const SYMBOLS: &[(&str, Kind<'static>)] = &[
+        ("&&", Kind::And),
+        ("||", Kind::Or),
+        ("==", Kind::Relation(Relation::Equal)),
+        ("!=", Kind::Relation(Relation::NotEqual)),
+        ("<=", Kind::Relation(Relation::AtMost)),
+        (">=", Kind::Relation(Relation::AtLeast)),
+        ("..", Kind::To),
+        ("=", Kind::Relation(Relation::Equal)),
+        ("<", Kind::Relation(Relation::Less)),
+        (">", Kind::Relation(Relation::Greater)),
+        ("!", Kind::Not),
+        ("&", Kind::Bits),
+        ("|", Kind::Join),
+        ("+", Kind::Plus),
+        ("-", Kind::Minus),
+        ("/", Kind::Slash),
+        (",", Kind::Comma),
+        ("(", Kind::Open),
+        (")", Kind::Close),
+        ("{", Kind::OpenSet),
+        ("}", Kind::CloseSet),
+    ];
+    let symbol = SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol));
+    symbol.map(|(symbol, kind)| (*kind, symbol.len())).or_else(|| {
+        is_word(first).then(|| {
+            let word = word(rest);
+            (Kind::Word(word), word.len())
+        })
+    })
+}
+
+/// The word that `rest` begins with.
+fn word(rest: &str) -> &str {
+    let mut end = 0;
+    for (at, c) in rest.char_indices() {
+        let exponent = matches!(c, '+' | '-')
+            && is_mantissa(&rest[..at])
+            && rest[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+        if !(is_word(c) || exponent) || rest[at..].starts_with("..") {
+            break;
+        }
+        end = at + c.len_utf8();
+    }
+    &rest[..end]
+}
+
+/// Whether this is the part of a number before the sign of its exponent, as `1.5e` in `1.5e-7`.
+fn is_mantissa(text: &str) -> bool {
+    let Some(digits) = text.strip_suffix(['e', 'E']) else { return false };
+    digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|c| c.is_ascii_digit() || c == b'.')
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '*')
+}
+
+fn unexpected(text: &str, at: usize, c: char) -> Box<Problem> {
+    let problem = Problem::new(format!("'{}' means nothing here", quoted(&c.to_string())));
+    let problem = problem.at(&(at..at + c.len_utf8()), "not part of an expression");
+    Box::new(match c {
+        '[' | ']' => {
+            let word = text[..at].trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            let help = match word {
+                "tcp" => "bytes of a header are not counted; ask for an attribute, as `tcp_flags & SYN`".to_owned(),
+                _ => "bytes of a header are not counted; ask for an attribute, as `ttl < 3`".to_owned(),
+            };
+            problem.help(help)
+        }
+        '"' | '\'' => problem.help("names and values stand without quotes"),
+        '~' => problem.help("`like` compares with a wildcard: src_ip like 192.*.*.1"),
+        '^' => problem.help("not the one and the other is: (a and not b) or (b and not a)"),
+        '\\' => problem.help("a name stands without it: `proto tcp`"),
+        _ => problem,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<&str> {
+        tokens(text).unwrap().iter().map(|token| &text[token.span.clone()]).collect()
+    }
+
+    #[test]
+    fn words_hold_numbers_with_units_and_addresses() {
+        assert_eq!(words("pktSize<100B&&ts>=1.5ms"), ["pktSize", "<", "100B", "&&", "ts", ">=", "1.5ms", ""]);
+        assert_eq!(words("10.1.3.0/24 ::1 192.*.*.1"), ["10.1.3.0", "/", "24", "::1", "192.*.*.1", ""]);
+        assert_eq!(words("1000..2000 ::1..::5 1-5"), ["1000", "..", "2000", "::1", "..", "::5", "1", "-", "5", ""]);
+        assert_eq!(words("1.5e-7 -2e+3 0x1e-3 TS-3"), ["1.5e-7", "-", "2e+3", "0x1e", "-", "3", "TS", "-", "3", ""]);
+        assert_eq!(words(" 10µs\n"), ["10µs", ""]);
+    }
+
+    #[test]
+    fn what_no_token_begins_with_is_refused() {
+        for text in ["a # b", "tcp[13]", "\"x\"", "a ~ b", "\u{0}", "é$"] {
+            assert!(tokens(text).is_err(), "{text}");
+        }
+    }
+}

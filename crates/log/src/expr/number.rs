@@ -1,0 +1,241 @@
+//! Values of aggregates, and how attributes compare with them.
+
+use super::AggregateId;
+use crate::{Attribute, Kind};
+use std::cmp::Ordering;
+
+/// What aggregates are at some point of the log.
+pub trait Aggregates {
+    /// The value of one. There is always one: before the first record, a sum or count is zero, a maximum the lowest and a
+    /// minimum the highest value there is. So each comparison is true or false, and its negation the other.
+    fn value(&self, aggregate: AggregateId) -> Number;
+}
+
+/// Where there are none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NoAggregates;
+
+impl Aggregates for NoAggregates {
+    fn value(&self, _: AggregateId) -> Number {
+        Number::Unsigned(0)
+    }
+}
+
+/// By their ids; zero for what is not there.
+impl Aggregates for [Number] {
+    fn value(&self, aggregate: AggregateId) -> Number {
+        self.get(aggregate.0 as usize).copied().unwrap_or(Number::Unsigned(0))
+    }
+}
+
+impl<A: Aggregates + ?Sized> Aggregates for &A {
+    fn value(&self, aggregate: AggregateId) -> Number {
+        (**self).value(aggregate)
+    }
+}
+
+/// A number. Whole ones compare exactly with whatever they are compared with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// From zero on: also addresses and bytes, by their keys.
+    Unsigned(u128),
+    /// Perhaps below zero.
+    Signed(i128),
+    /// With a fraction. What is not a number is above all whole ones.
+    Float(f64),
+}
+
+impl Number {
+    /// The number that an attribute's key stands for.
+    pub fn of_key(attribute: &Attribute, key: u128) -> Self {
+        Self::of(attribute.kind, attribute.place.bits, key)
+    }
+
+    /// The number that a key of so many bits stands for.
+    #[inline]
+    pub(super) fn of(kind: Kind, bits: u32, key: u128) -> Self {
+        match kind {
+            Kind::Signed => {
+                let zero = 1 << (bits - 1);
+                // Both differences fit.
+                Self::Signed(if key < zero { -((zero - 1 - key) as i128) - 1 } else { (key - zero) as i128 })
+            }
+            Kind::Float => {
+                let sign = 1 << (bits - 1);
+                let word = if key & sign != 0 { key ^ sign } else { !key };
+                Self::Float(if bits == 32 {
+                    f64::from(f32::from_bits(word as u32))
+                } else {
+                    f64::from_bits(word as u64)
+                })
+            }
+            _ => Self::Unsigned(key),
+        }
+    }
+
+    /// The sum. Whole numbers stay at the ends of what 128 bits hold.
+    #[must_use]
+    pub fn plus(self, offset: Self) -> Self {
+        match (self, offset) {
+            (Self::Unsigned(a), Self::Signed(b)) => match a.checked_add_signed(b) {
+                Some(sum) => Self::Unsigned(sum),
+                None if b > 0 => Self::Unsigned(u128::MAX),
+                // `a` is less than `-b`, so it fits.
+                None => Self::Signed(a as i128 + b),
+            },
+            (Self::Signed(_), Self::Unsigned(_)) => offset.plus(self),
+            (Self::Unsigned(a), Self::Unsigned(b)) => Self::Unsigned(a.saturating_add(b)),
+            (Self::Signed(a), Self::Signed(b)) => match a.checked_add(b) {
+                Some(sum) => Self::Signed(sum),
+                None if a > 0 => Self::Unsigned(a.unsigned_abs() + b.unsigned_abs()),
+                None => Self::Signed(i128::MIN),
+            },
+            (a, Self::Signed(0) | Self::Unsigned(0)) => a,
+            (a, b) => Self::Float(a.to_f64() + b.to_f64()),
+        }
+    }
+
+    /// How it compares with another. Every two compare in one way.
+    pub fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            // Adding zero takes the sign of zero away.
+            (Self::Float(a), Self::Float(b)) => (a + 0.0).total_cmp(&(b + 0.0)),
+            (Self::Float(a), b) => compare_whole(b, a).reverse(),
+            (a, Self::Float(b)) => compare_whole(a, b),
+            (Self::Unsigned(a), Self::Unsigned(b)) => a.cmp(&b),
+            (Self::Signed(a), Self::Signed(b)) => a.cmp(&b),
+            (Self::Unsigned(a), Self::Signed(b)) => u128::try_from(b).map_or(Ordering::Greater, |b| a.cmp(&b)),
+            (Self::Signed(a), Self::Unsigned(b)) => u128::try_from(a).map_or(Ordering::Less, |a| a.cmp(&b)),
+        }
+    }
+
+    fn to_f64(self) -> f64 {
+        match self {
+            Self::Unsigned(number) => number as f64,
+            Self::Signed(number) => number as f64,
+            Self::Float(number) => number,
+        }
+    }
+}
+
+/// A whole number and one with a fraction, without rounding either.
+fn compare_whole(whole: Number, float: f64) -> Ordering {
+    if float.is_nan() {
+        return if float.is_sign_positive() { Ordering::Less } else { Ordering::Greater };
+    }
+    let floor = float.floor();
+    // What is cast is whole; what does not fit goes to the end, which the test before rules out for the upper one.
+    let floor_number = if floor >= 0.0 { Number::Unsigned(floor as u128) } else { Number::Signed(floor as i128) };
+    if floor >= 2f64.powi(128) {
+        return Ordering::Less;
+    }
+    if floor < -(2f64.powi(127)) {
+        return Ordering::Greater;
+    }
+    match whole.compare(floor_number) {
+        Ordering::Equal if float > floor => Ordering::Less,
+        other => other,
+    }
+}
+
+/// A set of orderings: which outcomes of a comparison are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Orderings(u8);
+
+impl Orderings {
+    /// No outcome.
+    pub const NONE: Self = Self(0);
+    /// Less.
+    pub const LESS: Self = Self(1);
+    /// Equal.
+    pub const EQUAL: Self = Self(2);
+    /// Greater.
+    pub const GREATER: Self = Self(4);
+    /// Every outcome.
+    pub const ANY: Self = Self(7);
+
+    /// Whether an outcome is meant.
+    #[inline]
+    pub fn contains(self, ordering: Ordering) -> bool {
+        // Less is -1.
+        self.0 >> (ordering as i8 + 1) & 1 == 1
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What is not in it.
+    #[must_use]
+    pub fn complement(self) -> Self {
+        Self(!self.0 & Self::ANY.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Number::{Float, Signed, Unsigned};
+    use Ordering::{Equal, Greater, Less};
+
+    #[test]
+    fn numbers_of_all_kinds_compare_exactly() {
+        let big = (1u128 << 60) + 1;
+        for (a, b, expected) in [
+            (Unsigned(5), Signed(-5), Greater),
+            (Signed(-5), Unsigned(5), Less),
+            (Signed(5), Unsigned(5), Equal),
+            (Unsigned(u128::MAX), Signed(i128::MAX), Greater),
+            (Unsigned(big), Float((1u64 << 60) as f64), Greater),
+            (Unsigned(7), Float(7.0), Equal),
+            (Unsigned(7), Float(7.5), Less),
+            (Unsigned(8), Float(7.5), Greater),
+            (Signed(-8), Float(-7.5), Less),
+            (Signed(-7), Float(-7.5), Greater),
+            (Unsigned(u128::MAX), Float(f64::INFINITY), Less),
+            (Signed(i128::MIN), Float(f64::NEG_INFINITY), Greater),
+            (Signed(i128::MIN), Float(-(2f64.powi(127))), Equal),
+            (Unsigned(u128::MAX), Float(f64::NAN), Less),
+            (Unsigned(0), Float(-0.0), Equal),
+            (Float(0.0), Float(-0.0), Equal),
+            (Float(f64::NAN), Float(f64::INFINITY), Greater),
+        ] {
+            assert_eq!((a.compare(b), b.compare(a)), (expected, expected.reverse()), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn sums_stay_within_128_bits() {
+        for (a, b, sum) in [
+            (Unsigned(5), Signed(-7), Signed(-2)),
+            (Unsigned(5), Signed(-3), Unsigned(2)),
+            (Unsigned(u128::MAX), Signed(1), Unsigned(u128::MAX)),
+            (Unsigned(u128::MAX), Signed(i128::MIN), Unsigned(i128::MAX as u128)),
+            (Unsigned(0), Signed(i128::MIN), Signed(i128::MIN)),
+            (Signed(i128::MAX), Signed(i128::MAX), Unsigned(u128::MAX - 1)),
+            (Signed(i128::MIN), Signed(-1), Signed(i128::MIN)),
+            (Signed(-3), Unsigned(2), Signed(-1)),
+            (Float(1.5), Signed(2), Float(3.5)),
+            (Unsigned(3), Float(0.5), Float(3.5)),
+        ] {
+            assert_eq!(a.plus(b), sum);
+        }
+    }
+
+    #[test]
+    fn orderings_are_sets() {
+        for ordering in [Less, Equal, Greater] {
+            assert!(Orderings::ANY.contains(ordering) && !Orderings::NONE.contains(ordering));
+            assert_eq!(Orderings::LESS.contains(ordering), ordering.is_lt());
+            assert_eq!(Orderings::EQUAL.complement().contains(ordering), ordering.is_ne());
+        }
+    }
+}

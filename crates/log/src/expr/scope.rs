@@ -1,0 +1,117 @@
+//! What an expression can speak of: a schema's attributes, and aggregates.
+
+use super::parse::Parser;
+use super::{Expr, reserved};
+use crate::schema::name_problem;
+use crate::{Schema, TextError};
+
+/// What an expression can speak of.
+#[derive(Debug, Clone)]
+pub struct Scope<'a> {
+    schema: &'a Schema,
+    aggregates: Vec<String>,
+    limits: Limits,
+}
+
+/// An aggregate that expressions can name, by the order in which they were added to the [`Scope`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AggregateId(pub u32);
+
+/// How much an expression may ask for. Each is refused with an error of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of text.
+    pub text: usize,
+    /// Parentheses and negations within each other.
+    pub depth: usize,
+    /// Tests, each element of a set being one.
+    pub tests: usize,
+    /// Terms of the normal form.
+    pub terms: usize,
+    /// Steps to find the normal form: predicates that are joined or compared.
+    pub steps: usize,
+}
+
+impl Default for Limits {
+    /// 16 KiB, 64 deep, 4096 tests, 1024 terms, four million steps (some tens of milliseconds): far more than anyone
+    /// writes, and far less than what would harm.
+    fn default() -> Self {
+        Self { text: 1 << 14, depth: 64, tests: 1 << 12, terms: 1 << 10, steps: 4_000_000 }
+    }
+}
+
+/// Why an aggregate cannot have a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{name}' cannot name an aggregate: {why}")]
+pub struct NameError {
+    /// The name.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl<'a> Scope<'a> {
+    /// The attributes of a schema, and no aggregates.
+    pub fn new(schema: &'a Schema) -> Self {
+        Self { schema, aggregates: Vec::new(), limits: Limits::default() }
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Adds an aggregate that expressions can name. A value of that name, as `TCP` of `protocol`, is found before it.
+    ///
+    /// # Errors
+    /// If it is no name, or another thing has it.
+    pub fn add_aggregate(&mut self, name: &str) -> Result<AggregateId, NameError> {
+        let taken = if reserved::is_reserved(name) {
+            Some("it is a word of expressions".to_owned())
+        } else if self.schema.find(name).is_some() {
+            Some("an attribute has it".to_owned())
+        } else if self.aggregate(name).is_some() {
+            Some("another aggregate has it".to_owned())
+        } else {
+            name_problem(name).err()
+        };
+        if let Some(why) = taken {
+            return Err(NameError { name: name.to_owned(), why });
+        }
+        self.aggregates.push(name.to_owned());
+        Ok(AggregateId(self.aggregates.len() as u32 - 1))
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &'a Schema {
+        self.schema
+    }
+
+    /// How much an expression may ask for.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The aggregate of this name.
+    pub fn aggregate(&self, name: &str) -> Option<AggregateId> {
+        self.aggregates.iter().position(|other| other == name).map(|index| AggregateId(index as u32))
+    }
+
+    /// The names of all aggregates, in the order of their ids.
+    pub fn aggregates(&self) -> impl Iterator<Item = &str> {
+        self.aggregates.iter().map(String::as_str)
+    }
+
+    /// Reads an expression; `docs/expressions.md` says what can be written. No text at all means every record.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse(&self, text: &str) -> Result<Expr, TextError> {
+        Parser::parse(self, text).map_err(|problem| {
+            // What is too long is not shown.
+            let text = if text.len() > self.limits.text { "" } else { text };
+            TextError::new("expression", text, vec![*problem])
+        })
+    }
+}

@@ -1,0 +1,398 @@
+//! A term: predicates that all must hold, in a form in which equal terms mostly look equal.
+//!
+//! Of each attribute there is at most one set of ranges and one mask whose bits must be so; masks whose bits must not
+//! be so stay apart. What contradicts itself is no term.
+
+use super::{AggregateId, Expr, Number, Orderings, Ranges, Relation, Test};
+use crate::schema::low_bits;
+use crate::{AttributeId, Schema};
+
+/// Predicates that all must hold. One without any is always true.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Term {
+    /// By attribute.
+    within: Vec<(AttributeId, Ranges)>,
+    /// By attribute.
+    masks: Vec<MaskTest>,
+    aggregates: Vec<(AggregateTest, Orderings)>,
+}
+
+/// One condition of a term. Values are keys.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Predicate<'a> {
+    /// The attribute's key is in one of the ranges.
+    Within(AttributeId, &'a Ranges),
+    /// Some of the key's bits are, or are not, so.
+    Mask(MaskTest),
+    /// The attribute compares with an aggregate in one of these ways.
+    Aggregate(AggregateTest, Orderings),
+}
+
+/// `key & mask == value`, or if not `equal`, `!=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MaskTest {
+    /// Whose bits.
+    pub attribute: AttributeId,
+    /// Whether they are so, or are not.
+    pub equal: bool,
+    /// Which bits.
+    pub mask: u128,
+    /// What they are.
+    pub value: u128,
+}
+
+/// An attribute and what it is compared with: an aggregate and what is added to it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AggregateTest {
+    /// What is compared.
+    pub attribute: AttributeId,
+    /// With which aggregate.
+    pub aggregate: AggregateId,
+    /// What is added to that; a signed or, for an attribute with fractions, a floating-point number.
+    pub offset: Number,
+}
+
+impl Predicate<'_> {
+    /// What it is about.
+    pub fn attribute(&self) -> AttributeId {
+        match self {
+            Self::Within(attribute, _) => *attribute,
+            Self::Mask(test) => test.attribute,
+            Self::Aggregate(test, _) => test.attribute,
+        }
+    }
+}
+
+impl Term {
+    /// All its predicates: ranges, masks, aggregates, each by attribute.
+    pub fn predicates(&self) -> impl Iterator<Item = Predicate<'_>> {
+        let within = self.within.iter().map(|(attribute, ranges)| Predicate::Within(*attribute, ranges));
+        let masks = self.masks.iter().map(|test| Predicate::Mask(*test));
+        let aggregates = self.aggregates.iter().map(|(test, orderings)| Predicate::Aggregate(*test, *orderings));
+        within.chain(masks).chain(aggregates)
+    }
+
+    /// The predicates about one attribute.
+    pub fn on(&self, attribute: AttributeId) -> impl Iterator<Item = Predicate<'_>> {
+        self.predicates().filter(move |predicate| predicate.attribute() == attribute)
+    }
+
+    /// The ranges that an attribute must be in, if there are any: what an index can be asked.
+    pub fn ranges(&self, attribute: AttributeId) -> Option<&Ranges> {
+        let index = self.within.binary_search_by_key(&attribute, |(attribute, _)| *attribute).ok()?;
+        self.within.get(index).map(|(_, ranges)| ranges)
+    }
+
+    /// Whether it needs more than the record to decide.
+    pub fn has_aggregates(&self) -> bool {
+        !self.aggregates.is_empty()
+    }
+
+    /// Whether it is always true.
+    pub fn is_true(&self) -> bool {
+        self.within.is_empty() && self.masks.is_empty() && self.aggregates.is_empty()
+    }
+
+    /// The terms of a test or of its negation: none if it is never true.
+    pub(super) fn of(test: &Test, negated: bool, schema: &Schema) -> Option<Self> {
+        let mut term = Self::default();
+        match test {
+            Test::Compare { attribute, relation, key } => {
+                let highest = schema.attribute(*attribute).highest_key();
+                let ranges = relation.ranges(*key, highest);
+                term.within.push((*attribute, if negated { ranges.complement(highest) } else { ranges }));
+            }
+            Test::Within { attribute, ranges } => {
+                let highest = schema.attribute(*attribute).highest_key();
+                let ranges = if negated { ranges.complement(highest) } else { ranges.clone() };
+                term.within.push((*attribute, ranges));
+            }
+            Test::Mask { attribute, mask, value, equal } => {
+                let equal = *equal != negated;
+                term.masks.push(MaskTest { attribute: *attribute, equal, mask: *mask, value: *value });
+            }
+            Test::Aggregate(test, relation) => {
+                let orderings = relation.orderings();
+                term.aggregates.push((*test, if negated { orderings.complement() } else { orderings }));
+            }
+        }
+        term.settle(schema)
+    }
+
+    /// What is in both, if that is possible.
+    pub(super) fn join(&self, other: &Self, schema: &Schema) -> Option<Self> {
+        let mut joined = self.clone();
+        for (attribute, ranges) in &other.within {
+            joined.narrow(*attribute, ranges);
+        }
+        joined.masks.extend(&other.masks);
+        for (test, orderings) in &other.aggregates {
+            match joined.aggregates.iter_mut().find(|(own, _)| own == test) {
+                Some((_, own)) => *own = own.intersection(*orderings),
+                None => joined.aggregates.push((*test, *orderings)),
+            }
+        }
+        joined.settle(schema)
+    }
+
+    /// The ranges of an attribute are also within these.
+    fn narrow(&mut self, attribute: AttributeId, ranges: &Ranges) {
+        match self.within.binary_search_by_key(&attribute, |(attribute, _)| *attribute) {
+            Ok(index) => self.within[index].1 = self.within[index].1.intersection(ranges),
+            Err(index) => self.within.insert(index, (attribute, ranges.clone())),
+        }
+    }
+
+    /// Brings it into its form, unless it contradicts itself.
+    fn settle(mut self, schema: &Schema) -> Option<Self> {
+        if !self.masks.is_empty() {
+            self.settle_masks(schema)?;
+        }
+        self.within.retain(|(attribute, ranges)| !ranges.is_full(schema.attribute(*attribute).highest_key()));
+        self.aggregates.retain(|(_, orderings)| *orderings != Orderings::ANY);
+        self.aggregates.sort_by_key(|(test, _)| (test.attribute, test.aggregate));
+        let possible = self.within.iter().all(|(_, ranges)| !ranges.is_empty())
+            && self.aggregates.iter().all(|(_, orderings)| *orderings != Orderings::NONE);
+        possible.then_some(self)
+    }
+
+    fn settle_masks(&mut self, schema: &Schema) -> Option<()> {
+        let mut todo = std::mem::take(&mut self.masks);
+        todo.sort_unstable();
+        let mut attributes: Vec<_> = todo.iter().map(|test| test.attribute).collect();
+        attributes.dedup();
+        for attribute in attributes {
+            let highest = schema.attribute(attribute).highest_key();
+            let own = todo.iter().filter(|test| test.attribute == attribute).copied();
+            let Settled { positive, negative, ranges } = Settled::of(own, highest)?;
+            for ranges in &ranges {
+                self.narrow(attribute, ranges);
+            }
+            let tests: Vec<_> = positive.into_iter().chain(negative).collect();
+            let index = self.within.binary_search_by_key(&attribute, |(attribute, _)| *attribute);
+            let Some((_, ranges)) = index.ok().and_then(|index| self.within.get_mut(index)) else {
+                self.masks.extend(tests);
+                continue;
+            };
+            let possible = |(low, high): &(u128, u128)| match positive {
+                Some(test) => next_with(*low, test.mask, test.value, highest).is_some_and(|next| next <= *high),
+                None => true,
+            };
+            // Values one by one can be tested now.
+            if ranges.iter().all(|(low, high)| low == high) {
+                let hold = |key: u128| tests.iter().all(|test| test.holds(key));
+                *ranges = Ranges::new(ranges.iter().filter(|(low, _)| hold(*low)));
+            } else {
+                *ranges = Ranges::new(ranges.iter().filter(possible));
+                self.masks.extend(tests);
+            }
+        }
+        self.masks.sort_unstable();
+        Some(())
+    }
+
+    /// Whether all that is in this one is in the other too, as far as can be seen from their predicates.
+    pub(super) fn implies(&self, other: &Self) -> bool {
+        let within = other
+            .within
+            .iter()
+            .all(|(attribute, ranges)| self.ranges(*attribute).is_some_and(|own| own.is_subset(ranges)));
+        within
+            && other.masks.iter().all(|test| self.masks.iter().any(|own| own.implies(test)))
+            && other.aggregates.iter().all(|(test, orderings)| {
+                let own = self.aggregates.iter().find(|(own, _)| own == test);
+                own.is_some_and(|(_, own)| own.union(*orderings) == *orderings)
+            })
+    }
+
+    /// What is in either, if they differ in the ranges of one attribute only.
+    pub(super) fn merge(&self, other: &Self, schema: &Schema) -> Option<Self> {
+        if self.within.len() != other.within.len() || self.masks != other.masks || self.aggregates != other.aggregates {
+            return None;
+        }
+        let pairs = || self.within.iter().zip(&other.within);
+        if pairs().any(|((own, _), (others, _))| own != others) {
+            return None;
+        }
+        let mut different = pairs().enumerate().filter(|(_, (own, others))| own.1 != others.1).map(|(index, _)| index);
+        let (index, None) = (different.next()?, different.next()) else { return None };
+        let mut merged = self.clone();
+        merged.within[index].1 = self.within[index].1.union(&other.within[index].1);
+        merged.settle(schema)
+    }
+
+    /// About how much there is in it to look at.
+    pub(super) fn weight(&self) -> usize {
+        self.masks.len() + self.aggregates.len() + self.within.iter().map(|(_, ranges)| 1 + ranges.len()).sum::<usize>()
+    }
+
+    /// The same as an expression.
+    pub(super) fn expr(&self, schema: &Schema) -> Expr {
+        Expr::all(self.predicates().map(|predicate| match predicate {
+            Predicate::Within(attribute, ranges) => {
+                let highest = schema.attribute(attribute).highest_key();
+                let compare = |relation, key| Expr::Test(Test::Compare { attribute, relation, key });
+                match *ranges.as_slice() {
+                    [(low, high)] if low == high => compare(Relation::Equal, low),
+                    [(0, high)] => compare(Relation::AtMost, high),
+                    [(low, high)] if high == highest => compare(Relation::AtLeast, low),
+                    [(0, before), (behind, high)] if high == highest && behind - before == 2 => {
+                        compare(Relation::NotEqual, before + 1)
+                    }
+                    _ => Expr::Test(Test::Within { attribute, ranges: ranges.clone() }),
+                }
+            }
+            Predicate::Mask(MaskTest { attribute, equal, mask, value }) => {
+                Expr::Test(Test::Mask { attribute, mask, value, equal })
+            }
+            Predicate::Aggregate(test, orderings) => {
+                let relation = Relation::ALL.into_iter().find(|relation| relation.orderings() == orderings);
+                relation.map_or(Expr::Constant(true), |relation| Expr::Test(Test::Aggregate(test, relation)))
+            }
+        }))
+    }
+}
+
+impl MaskTest {
+    /// Whether a key is so.
+    #[inline]
+    pub fn holds(&self, key: u128) -> bool {
+        (key & self.mask == self.value) == self.equal
+    }
+
+    fn implies(&self, other: &Self) -> bool {
+        let wider = self.equal && other.equal && self.attribute == other.attribute;
+        self == other || (wider && other.mask & !self.mask == 0 && self.value & other.mask == other.value)
+    }
+}
+
+/// The masks of one attribute, in their form.
+struct Settled {
+    /// The bits that must be so, if these are not a prefix.
+    positive: Option<MaskTest>,
+    negative: Vec<MaskTest>,
+    /// Masks that are prefixes, as ranges.
+    ranges: Vec<Ranges>,
+}
+
+impl Settled {
+    /// Joins masks of one attribute, unless they contradict each other.
+    fn of(tests: impl Iterator<Item = MaskTest>, highest: u128) -> Option<Self> {
+        let mut attribute = None;
+        let (mut mask, mut value) = (0, 0);
+        let mut negative: Vec<MaskTest> = Vec::new();
+        for test in tests {
+            attribute = Some(test.attribute);
+            let test = MaskTest { mask: test.mask & highest, ..test };
+            if !test.equal {
+                negative.push(test);
+                continue;
+            }
+            // Bits that are not looked at cannot be one, and no bit can be both.
+            if test.value & !test.mask != 0 || (test.value ^ value) & test.mask & mask != 0 {
+                return None;
+            }
+            (mask, value) = (mask | test.mask, value | test.value);
+        }
+        // What is left of a negation where the positive mask does not decide; a single bit becomes part of that.
+        loop {
+            let before = mask;
+            let mut left = Vec::with_capacity(negative.len());
+            for test in std::mem::take(&mut negative) {
+                if test.value & !test.mask != 0 || (test.value ^ value) & test.mask & mask != 0 {
+                    continue;
+                }
+                let rest = test.mask & !mask;
+                match rest.count_ones() {
+                    0 => return None,
+                    1 => (mask, value) = (mask | rest, value | (!test.value & rest)),
+                    _ => left.push(MaskTest { mask: rest, value: test.value & rest, ..test }),
+                }
+            }
+            negative = left;
+            if mask == before {
+                break;
+            }
+        }
+        negative.sort_unstable();
+        negative.dedup();
+        let mut ranges = Vec::new();
+        negative.retain(|test| match prefix(test.mask, test.value, highest) {
+            Some(range) => {
+                ranges.push(range.complement(highest));
+                false
+            }
+            None => true,
+        });
+        let positive =
+            attribute.filter(|_| mask != 0).map(|attribute| MaskTest { attribute, equal: true, mask, value });
+        let positive = positive.filter(|test| match prefix(test.mask, test.value, highest) {
+            Some(range) => {
+                ranges.push(range);
+                false
+            }
+            None => true,
+        });
+        Some(Self { positive, negative, ranges })
+    }
+}
+
+/// The keys with this mask and value as a range, if the mask is the highest bits.
+fn prefix(mask: u128, value: u128, highest: u128) -> Option<Ranges> {
+    let rest = !mask & highest;
+    (rest & rest.wrapping_add(1) == 0).then(|| Ranges::new([(value, value | rest)]))
+}
+
+/// The first key from `low` on that has `value` under `mask`.
+fn next_with(low: u128, mask: u128, value: u128, highest: u128) -> Option<u128> {
+    let same = (low & !mask) | value;
+    if same == low {
+        return Some(low);
+    }
+    // The highest bit at which it cannot stay as it is; above it, it can.
+    let bit = 127 - (same ^ low).leading_zeros();
+    if same > low {
+        return Some((same & !low_bits(bit)) | (value & low_bits(bit)));
+    }
+    // A free bit above must become one, as low as possible.
+    let zeros = !mask & highest & !low & !low_bits(bit + 1);
+    (zeros != 0).then(|| {
+        let up = zeros.trailing_zeros();
+        (same & !low_bits(up + 1)) | 1 << up | (value & low_bits(up))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_next_key_with_a_mask_is_found(low in 0..256u128, mask in 0..256u128, value in any::<u8>()) {
+            let value = u128::from(value) & mask;
+            let slow = (low..256).find(|key| key & mask == value);
+            prop_assert_eq!(next_with(low, mask, value, 255), slow);
+        }
+
+        #[test]
+        fn masks_mean_the_same_when_they_are_settled(
+            tests in prop::collection::vec((any::<bool>(), any::<u8>(), any::<u8>(), any::<bool>()), 0..5),
+        ) {
+            let attribute = AttributeId(0);
+            let tests: Vec<_> = tests.into_iter().map(|(equal, mask, value, within)| {
+                let (mask, value) = (u128::from(mask), u128::from(value));
+                MaskTest { attribute, equal, mask, value: if within { value & mask } else { value } }
+            }).collect();
+            let settled = Settled::of(tests.iter().copied(), 255);
+            for key in 0..256u128 {
+                let holds = tests.iter().all(|test| test.holds(key));
+                let settled = settled.as_ref().is_some_and(|settled| {
+                    settled.positive.iter().chain(&settled.negative).all(|test| test.holds(key))
+                        && settled.ranges.iter().all(|ranges| ranges.contains(key))
+                });
+                prop_assert_eq!(holds, settled, "{}", key);
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Records of fixed size, what they are made of, and expressions that ask for them.
+//!
+//! - [`Schema`]: the [`Attribute`]s of a record, each with its [`Kind`] and place. Every value that can be compared has a
+//!   *key*, a `u128` in the order of the values, so that an index, a range and a prefix are the same thing for all kinds.
+//! - [`packet`] and [`departure`]: how headers of captured frames and departures become records.
+//! - [`Scope`] reads the text of an expression to an [`Expr`]; [`Expr::dnf`] normalises it to a [`Dnf`]; [`Filter`] decides
+//!   with that on records.
+//! - [`TextError`]: what is wrong with an expression or a schema, in the text that the user wrote, under a caret.
+//!
+//! The crate reads no file and no clock. `docs/expressions.md` and `docs/schemas.md` are its pages for users.
+
+mod expr;
+mod near;
+mod problem;
+mod schema;
+
+pub use expr::{
+    AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
+    Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
+};
+pub use problem::TextError;
+pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet};

@@ -1,0 +1,139 @@
+//! What a record is made of: typed attributes at fixed places.
+
+mod builtin;
+pub mod departure;
+mod key;
+mod kind;
+mod literal;
+pub mod packet;
+mod read;
+
+pub use key::{Order, Place, Reader};
+pub use kind::Kind;
+
+pub(crate) use read::name_problem;
+
+use std::collections::BTreeMap;
+
+/// The largest record, in bytes.
+const MOST_BYTES: usize = 4096;
+/// The most attributes of a schema.
+const MOST_ATTRIBUTES: usize = 1024;
+/// The longest name, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// What a record is made of: its size and its attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    name: String,
+    doc: String,
+    record_size: usize,
+    attributes: Vec<Attribute>,
+    readers: Vec<Reader>,
+    time: Option<AttributeId>,
+    /// Names and aliases.
+    names: BTreeMap<String, AttributeId>,
+}
+
+/// One value in every record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribute {
+    /// What it is called.
+    pub name: String,
+    /// Other names for it.
+    pub aliases: Vec<String>,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is in the record.
+    pub place: Place,
+    /// Whether other attributes hold the same bytes.
+    pub view: bool,
+    /// Names for some of its values, by their keys; found whatever their case.
+    pub values: Vec<(String, u128)>,
+    /// What it means, for people.
+    pub doc: String,
+}
+
+/// An attribute of a schema, by its place in [`Schema::attributes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttributeId(pub u16);
+
+impl Schema {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its records are, for people.
+    pub fn doc(&self) -> &str {
+        &self.doc
+    }
+
+    /// Bytes of a record.
+    pub fn record_size(&self) -> usize {
+        self.record_size
+    }
+
+    /// All attributes; an [`AttributeId`] is a place in this list.
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    /// All attributes with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (AttributeId, &Attribute)> {
+        self.attributes.iter().enumerate().map(|(index, attribute)| (AttributeId(index as u16), attribute))
+    }
+
+    /// An attribute of this schema.
+    ///
+    /// # Panics
+    /// If the id is another schema's, and this one has fewer attributes.
+    pub fn attribute(&self, id: AttributeId) -> &Attribute {
+        &self.attributes[usize::from(id.0)]
+    }
+
+    /// The attribute of this name or alias.
+    pub fn find(&self, name: &str) -> Option<AttributeId> {
+        self.names.get(name).copied()
+    }
+
+    /// All names and aliases.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+
+    /// The time of a record, if it has one.
+    pub fn time(&self) -> Option<AttributeId> {
+        self.time
+    }
+
+    /// What reads an attribute's keys.
+    ///
+    /// # Panics
+    /// If the id is another schema's, and this one has fewer attributes.
+    pub fn reader(&self, id: AttributeId) -> Reader {
+        self.readers[usize::from(id.0)]
+    }
+
+    /// An attribute's key in a record; see [`Reader::key`].
+    pub fn key(&self, id: AttributeId, record: &[u8]) -> u128 {
+        self.reader(id).key(record)
+    }
+}
+
+impl Attribute {
+    /// Whether it can be compared: all but bytes too many for a key.
+    pub fn is_comparable(&self) -> bool {
+        self.place.bits <= 128
+    }
+
+    /// The highest key it can have.
+    pub fn highest_key(&self) -> u128 {
+        low_bits(self.place.bits)
+    }
+}
+
+/// A mask of the `count` lowest of 128 bits.
+pub(crate) fn low_bits(count: u32) -> u128 {
+    if count == 0 { 0 } else { u128::MAX >> (128 - count.min(128)) }
+}

@@ -1,0 +1,64 @@
+//! Departures to records of the schema `departure`.
+
+use super::Schema;
+use queuescope_wire::{Departure, Ecn, Family, FlowKey};
+use std::net::Ipv4Addr;
+
+/// Bytes of a record.
+pub const SIZE: usize = 119;
+
+/// The schema of the records.
+pub fn schema() -> &'static Schema {
+    Schema::departure()
+}
+
+/// Makes the record of a departure of the flow `key`, with all fields that are known of it. Whatever the record held
+/// before is gone. More packets in a queue than 32 bits count become as many as they count.
+pub fn fill(record: &mut [u8; SIZE], departure: &Departure, key: &FlowKey) {
+    let Departure { packet, queue, enqueued, dequeued, backlog_in, backlog_out } = departure;
+    *record = [0; SIZE];
+    let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &enqueued.0.to_le_bytes());
+    put(8, &dequeued.0.to_le_bytes());
+    put(16, &departure.sojourn().0.to_le_bytes());
+    put(24, &packet.id.0.to_le_bytes());
+    put(32, &backlog_in.bytes.0.to_le_bytes());
+    put(40, &backlog_out.bytes.0.to_le_bytes());
+    put(48, &low_word(backlog_in.packets));
+    put(52, &low_word(backlog_out.packets));
+    put(56, &low_word(packet.size.0));
+    let version = match key.family {
+        Family::Link => {
+            put(92, &key.src.to_be_bytes()[10..]);
+            put(98, &key.dst.to_be_bytes()[10..]);
+            0
+        }
+        Family::V4 => {
+            put(60, &Ipv4Addr::from_bits(key.src as u32).to_ipv6_mapped().octets());
+            put(76, &Ipv4Addr::from_bits(key.dst as u32).to_ipv6_mapped().octets());
+            4
+        }
+        Family::V6 => {
+            put(60, &key.src.to_be_bytes());
+            put(76, &key.dst.to_be_bytes());
+            6
+        }
+    };
+    put(104, &key.src_port.to_le_bytes());
+    put(106, &key.dst_port.to_le_bytes());
+    put(108, &key.vlan.to_le_bytes());
+    put(110, &key.ethertype.to_le_bytes());
+    put(112, &queue.0.to_le_bytes());
+    let ecn = match packet.ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    };
+    put(114, &[key.protocol, version, key.dscp]);
+    put(117, &[ecn, packet.class.0]);
+}
+
+fn low_word(count: u64) -> [u8; 4] {
+    u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes()
+}
