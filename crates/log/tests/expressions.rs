@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use queuescope_log::{DnfError, Expr, Filter, Limits, Number, Predicate, Schema, Scope};
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1024, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_written_is_read_as_the_same(expr in common::expr()) {
@@ -286,7 +286,7 @@ fn too_much_is_refused_and_not_tried() {
     assert!(scope.parse(&format!("{}tcp{}", "(".repeat(64), ")".repeat(64))).is_ok());
     // What is many but simple is not refused.
     let ports: Vec<_> = (0..1000).map(|port| format!("dst_port==1{port:03}")).collect();
-    let dnf = scope.parse(&ports.join("||")[..16000].rsplit_once("||").unwrap().0).unwrap().dnf(&scope).unwrap();
+    let dnf = scope.parse(&ports.join("||")).unwrap().dnf(&scope).unwrap();
     assert_eq!(dnf.terms().len(), 1);
 }
 

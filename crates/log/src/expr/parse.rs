@@ -131,8 +131,7 @@ impl<'a> Parser<'a> {
         if reserved::is_pcap(word) {
             return Ok(Operand { expr: self.primitive()?, pcap: true });
         }
-        let value = word.starts_with(|c: char| c.is_ascii_digit() || c == ':') || word.contains(['.', ':']);
-        if let Some(keyword) = self.keyword.filter(|_| value) {
+        if let Some(keyword) = self.keyword.filter(|_| is_value(word)) {
             return Ok(Operand { expr: self.value_of_keyword(keyword)?, pcap: true });
         }
         // The names of filters, for queries within queries, will be looked up here: what they mean is an `Expr` too.
@@ -147,10 +146,6 @@ impl<'a> Parser<'a> {
                 let problem = Problem::new(format!("`{word}` alone is no test")).at(&self.span(), "compare it");
                 let example = attribute.text_of(1);
                 Err(Box::new(problem.help(format!("it is {}, as in `{word} == {example}`", attribute.kind.describe()))))
-            }
-            None if value => {
-                let problem = Problem::new(format!("a test begins with an attribute, not with '{}'", quoted(word)));
-                Err(Box::new(problem.at(&self.span(), "a value").help("a value stands behind: dst_port == 80")))
             }
             None => Err(self.unknown(word)),
         }
@@ -189,6 +184,10 @@ impl<'a> Parser<'a> {
     /// A name that nothing has.
     pub fn unknown(&self, word: &str) -> Box<Problem> {
         let schema = self.scope.schema();
+        if is_value(word) {
+            let problem = Problem::new(format!("a test begins with an attribute, not with '{}'", quoted(word)));
+            return Box::new(problem.at(&self.span(), "a value").help("a value stands behind: dst_port == 80"));
+        }
         if reserved::is_pcap(word) {
             let problem = Problem::new(format!("`{word}` is not an attribute, and is not compared"));
             return Box::new(problem.at(&self.span(), "a test by itself, as pcap has it"));
@@ -279,4 +278,9 @@ impl<'a> Parser<'a> {
 /// Whether this is the operator or constant, in any case of letters.
 pub(super) fn is(found: &str, word: &str) -> bool {
     found.eq_ignore_ascii_case(word)
+}
+
+/// Whether a word is no name but a number or an address.
+fn is_value(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit() || c == '*') || word.contains(['.', ':'])
 }

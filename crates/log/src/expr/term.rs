@@ -7,6 +7,9 @@ use super::{AggregateId, Expr, Number, Orderings, Ranges, Relation, Test};
 use crate::schema::low_bits;
 use crate::{AttributeId, Schema};
 
+/// Keys that are tested one by one to be rid of a mask.
+const FEW: u128 = 64;
+
 /// Predicates that all must hold. One without any is always true.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Term {
@@ -178,10 +181,11 @@ impl Term {
                 Some(test) => next_with(*low, test.mask, test.value, highest).is_some_and(|next| next <= *high),
                 None => true,
             };
-            // Values one by one can be tested now.
-            if ranges.iter().all(|(low, high)| low == high) {
-                let hold = |key: u128| tests.iter().all(|test| test.holds(key));
-                *ranges = Ranges::new(ranges.iter().filter(|(low, _)| hold(*low)));
+            // A few values can be tested now, one by one.
+            if ranges.count() <= FEW {
+                let hold = |key: &u128| tests.iter().all(|test| test.holds(*key));
+                let keys = ranges.iter().flat_map(|(low, high)| low..=high);
+                *ranges = Ranges::new(keys.filter(hold).map(|key| (key, key)));
             } else {
                 *ranges = Ranges::new(ranges.iter().filter(possible));
                 self.masks.extend(tests);
