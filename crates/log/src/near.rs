@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> 
     names
         .map(|name| (strsim::damerau_levenshtein(&folded, &fold(name)), name))
         .filter(|(distance, name)| *distance <= (name.len().min(wrong.len()) / 3).max(1) && *distance < folded.len())
-        .min_by_key(|(distance, _)| *distance)
+        .min_by_key(|(distance, name)| (*distance, strsim::damerau_levenshtein(wrong, name)))
         .map(|(_, name)| name)
 }
 
@@ -34,6 +34,11 @@ mod tests {
         assert_eq!(near("dstport"), Some("dst_port"));
         assert_eq!(near("DST_PROT"), Some("dst_port"));
         assert_eq!(near("srcip"), Some("src_ip"));
+        assert_eq!(
+            nearest("dst_prot", ["dstPort", "dst_port"].into_iter()),
+            Some("dst_port"),
+            "it is joined the same way"
+        );
         assert_eq!(near("bandwidth"), None);
         assert_eq!(near("a"), None, "one letter is near to nothing");
         assert_eq!(near(""), None);

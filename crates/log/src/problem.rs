@@ -118,9 +118,14 @@ struct Shown<'a> {
 impl<'a> Shown<'a> {
     fn new(problem: &'a Problem, name: &str, text: &str) -> Self {
         let at = problem.labels.first().map_or(0, |(span, _)| span.start);
-        let cut = Cut::around(text, at);
+        let mut cut = Cut::around(text, at);
+        // Where the text ends, something is there to be pointed at.
+        if at >= text.len() && !cut.text.ends_with('\n') {
+            cut.text.push(' ');
+        }
         let labels = problem.labels.iter().map(|(span, label)| {
-            let span = within(&cut.text, &(cut.moved(span.start)..cut.moved(span.end)));
+            let end = cut.moved(span.end) + usize::from(span.start >= text.len());
+            let span = within(&cut.text, &(cut.moved(span.start)..end));
             LabeledSpan::new((!label.is_empty()).then(|| label.clone()), span.start, span.len())
         });
         Self { problem, labels: labels.collect(), source: NamedSource::new(name, cut.text.clone()) }

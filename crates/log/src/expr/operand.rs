@@ -5,7 +5,7 @@ use super::parse::{Parsed, Parser, is};
 use super::{AggregateTest, Expr, Number, Ranges, Relation, Test};
 use crate::near::did_you_mean;
 use crate::problem::{Problem, quoted};
-use crate::schema::low_bits;
+use crate::schema::{low_bits, name_problem};
 use crate::{Attribute, AttributeId, Kind as Class};
 use std::ops::Range;
 
@@ -63,7 +63,8 @@ impl Parser<'_> {
         }
         let (key, span) = if self.peek() == Kind::Open { self.joined(attribute)? } else { self.value(attribute)? };
         if self.peek() == Kind::Slash {
-            let text = format!("{} in {}/…", attribute.name, &self.text[span.clone()]);
+            let length = if let Kind::Word(length) = self.peek_at(1) { quoted(length) } else { "8".to_owned() };
+            let text = format!("`in` asks for a prefix: {} in {}/{length}", attribute.name, &self.text[span.clone()]);
             let problem = Problem::new(format!("a prefix is not a value to compare with by `{}`", relation.symbol()));
             return Err(Box::new(problem.at(&self.span(), "a prefix").help(text)));
         }
@@ -275,7 +276,20 @@ impl Parser<'_> {
                 Problem::new(format!("`{word}` is an attribute, and attributes are not compared with each other"));
             return Box::new(problem.at(span, "a value or an aggregate is expected"));
         }
-        let problem = Problem::new(why).at(span, format!("not a value of `{}`", attribute.name));
+        let name = attribute.kind.is_number() && name_problem(word).is_ok();
+        let why = match (name, self.scope.aggregates().next()) {
+            (true, Some(_)) => {
+                format!("'{}' is neither a value of `{}` nor an aggregate", quoted(word), attribute.name)
+            }
+            (true, None) => format!("'{}' is not a value of `{}`", quoted(word), attribute.name),
+            _ => why,
+        };
+        let label = if name {
+            format!("{} is expected", attribute.kind.describe())
+        } else {
+            format!("not a value of `{}`", attribute.name)
+        };
+        let problem = Problem::new(why).at(span, label);
         let names = || attribute.values.iter().map(|(name, _)| name.as_str());
         let near = did_you_mean(word, names().chain(self.scope.aggregates()));
         Box::new(match near {

@@ -8,6 +8,9 @@ use crate::problem::{Problem, quoted};
 use crate::{Attribute, AttributeId};
 use std::ops::Range;
 
+/// Most names that are listed in an error.
+const MOST_NAMES: usize = 24;
+
 /// A step of the parser.
 pub(super) type Parsed<T> = Result<T, Box<Problem>>;
 
@@ -47,6 +50,10 @@ impl<'a> Parser<'a> {
         match parser.peek() {
             Kind::End => Ok(expr),
             Kind::Close => Err(parser.wrong("there is no `(` for this `)`", "one too many")),
+            Kind::Join => {
+                let problem = parser.wrong("`|` joins bits within parentheses", "not here");
+                Err(Box::new(problem.help("tcp_flags & (SYN|ACK); `or` and `||` stand between two tests")))
+            }
             _ => {
                 let found = parser.found();
                 let problem = parser.wrong(format!("the test before {found} has ended"), "what is this?");
@@ -188,19 +195,28 @@ impl<'a> Parser<'a> {
             let problem = Problem::new(format!("a test begins with an attribute, not with '{}'", quoted(word)));
             return Box::new(problem.at(&self.span(), "a value").help("a value stands behind: dst_port == 80"));
         }
+        if self.scope.aggregate(word).is_some() {
+            let problem = Problem::new(format!("a test begins with an attribute, not with the aggregate `{word}`"));
+            return Box::new(
+                problem.at(&self.span(), "an aggregate").help("an aggregate stands behind: seqNo < MAXSEQ"),
+            );
+        }
         if reserved::is_pcap(word) {
             let problem = Problem::new(format!("`{word}` is not an attribute, and is not compared"));
             return Box::new(problem.at(&self.span(), "a test by itself, as pcap has it"));
         }
         let problem = Problem::new(format!("`{}` has no attribute '{}'", schema.name(), quoted(word)));
         let problem = problem.at(&self.span(), "unknown name");
-        let near = nearest(word, schema.names().chain(self.scope.aggregates()).chain(reserved::pcap_words()));
+        let near = nearest(word, schema.names().chain(reserved::pcap_words()));
         Box::new(match near {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
-            None if self.scope.aggregate(word).is_some() => problem.help("an aggregate stands on the right"),
             None => {
-                let names: Vec<_> = schema.attributes().iter().map(|attribute| attribute.name.as_str()).collect();
-                problem.help(format!("there are {}", names.join(", ")))
+                let names = schema.attributes().iter().map(|attribute| attribute.name.as_str());
+                let shown = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");
+                match schema.attributes().len().saturating_sub(MOST_NAMES) {
+                    0 => problem.help(format!("there are {shown}")),
+                    more => problem.help(format!("there are {shown}, and {more} more")),
+                }
             }
         })
     }

@@ -172,6 +172,15 @@ impl Parser<'_> {
     pub fn value_of_keyword(&mut self, keyword: Keyword) -> Parsed<Expr> {
         let Keyword { protocol, direction, class } = keyword;
         let ether = protocol.filter(|protocol| protocol.layer == Layer::Ether);
+        if let Kind::Word(name) = self.peek()
+            && class != What::Protocol
+            && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && !name.contains(':')
+        {
+            let problem = Problem::new(format!("'{}' is a name, and names are not looked up", quoted(name)));
+            let number = if matches!(class, What::Port | What::PortRange) { "a number" } else { "an address" };
+            return Err(Box::new(problem.at(&self.span(), format!("{number} is expected"))));
+        }
         let value = match (class, ether) {
             (What::Protocol, _) => return self.protocol_number(protocol),
             (What::Host, Some(_)) => self.either(["src_mac", "dst_mac"], direction, Self::range)?,

@@ -81,7 +81,9 @@ impl Schema {
         let time = file.time.as_ref().and_then(|time| reading.time(time));
         if reading.attributes.is_empty() && reading.problems.is_empty() {
             let help = "[[attribute]]\nname = \"length\"\nkind = \"u32\"";
-            reading.problems.push(Problem::new("the schema has no attribute").at(&file.name.span(), "").help(help));
+            reading
+                .problems
+                .push(Problem::new("the schema has no attribute").at(&file.name.span(), "this one").help(help));
         }
         if !reading.problems.is_empty() {
             return Err(error(reading.problems));
@@ -197,7 +199,7 @@ impl Reading {
             (Some(bit), None) => {
                 let message = format!("bit {} of what? `{}` has no offset", bit.get_ref(), name.get_ref());
                 let help = "give it an `offset` too, or leave `bit` out: it follows the attribute before";
-                self.problems.push(Problem::new(message).at(&bit.span(), "").help(help));
+                self.problems.push(Problem::new(message).at(&bit.span(), "of which byte?").help(help));
                 return None;
             }
             (bit, Some(base)) => base + bit.as_ref().map_or(0, |bit| *bit.get_ref() as u32),
@@ -220,7 +222,7 @@ impl Reading {
 
     /// Where the attribute begins that another is a view of.
     fn viewed(&mut self, view: &Spanned<String>) -> Option<u32> {
-        let found = self.names.get(view.get_ref()).and_then(|(id, _)| self.attributes.get(usize::from(id.0)));
+        let found = self.read(view.get_ref());
         if let Some((attribute, _)) = found {
             return Some(attribute.place.span().0);
         }
@@ -228,6 +230,13 @@ impl Reading {
         let help = did_you_mean(view.get_ref(), self.names.keys().map(String::as_str));
         self.problems.push(Problem::new(message).at(&view.span(), "unknown name").help_if(help));
         None
+    }
+
+    /// The attribute of this name, if it could be read.
+    fn read(&self, name: &str) -> Option<&(Attribute, Range<usize>)> {
+        self.attributes
+            .iter()
+            .find(|(attribute, _)| attribute.name == name || attribute.aliases.iter().any(|a| a == name))
     }
 
     fn values(&mut self, attribute: &mut Attribute, values: &BTreeMap<String, Spanned<u64>>) {
@@ -321,10 +330,8 @@ impl Reading {
 
     fn time(&mut self, written: &Spanned<String>) -> Option<AttributeId> {
         let name = written.get_ref();
-        let found = self.names.get(name).map(|(id, _)| *id);
-        let attribute = found.and_then(|id| self.attributes.get(usize::from(id.0)));
-        match (found, attribute) {
-            (Some(id), Some((attribute, _))) if attribute.kind == Kind::Time => return Some(id),
+        match (self.names.get(name), self.read(name)) {
+            (Some((id, _)), Some((attribute, _))) if attribute.kind == Kind::Time => return Some(*id),
             (Some(_), Some((attribute, span))) => {
                 let message = format!("`{name}` is {}, and a record's time is a time", attribute.kind.describe());
                 let problem = Problem::new(message).at(&written.span(), "not a time").at(span, "kind = \"time\"?");
