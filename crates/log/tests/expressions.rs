@@ -76,6 +76,19 @@ proptest! {
     }
 
     #[test]
+    fn any_words_are_read_or_refused(text in words()) {
+        let mut scope = Scope::new(Schema::packet());
+        scope.add_aggregate("MAXSEQ").expect("the name is free");
+        match scope.parse(&text) {
+            Ok(expr) => {
+                let printed = expr.text(&scope);
+                prop_assert_eq!(scope.parse(&printed).ok(), Some(expr), "{}: {}", text, printed);
+            }
+            Err(error) => prop_assert!(error.to_string().contains('×'), "{error}"),
+        }
+    }
+
+    #[test]
     fn any_text_is_read_or_refused(text in "(\\PC|[a-z]{1,3}|dst_port|src_ip|tcp| and | or |not |==|\\(|\\)|\\{|\\}|10\\.0\\.0\\.0|/8|[0-9]){0,30}") {
         let scope = Scope::new(Schema::packet());
         match scope.parse(&text) {
@@ -86,6 +99,93 @@ proptest! {
             Err(error) => prop_assert!(error.to_string().contains('×'), "{error}"),
         }
     }
+}
+
+/// What could be an expression: words in any order, more often than not about something.
+fn words() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "dst_port",
+        "src_ip",
+        "tcp_flags",
+        "ts",
+        "vlan",
+        "has_tcp",
+        "MAXSEQ",
+        "tcp",
+        "ip6",
+        "ether",
+        "src",
+        "dst",
+        "host",
+        "net",
+        "port",
+        "portrange",
+        "proto",
+        "less",
+        "multicast",
+        "mask",
+        "and",
+        "or",
+        "not",
+        "in",
+        "like",
+        "true",
+        "&&",
+        "||",
+        "!",
+        "==",
+        "!=",
+        "<",
+        "&",
+        "|",
+        "+",
+        "-",
+        "/",
+        "..",
+        ",",
+        "(",
+        ")",
+        "{",
+        "}",
+        "80",
+        "443",
+        "8",
+        "10.0.0.0",
+        "::1",
+        "192.*.*.1",
+        "1ms",
+        "100B",
+        "SYN",
+        "02:00:5e:10:00:01",
+        "255.0.0.0",
+    ]);
+    let test = prop::sample::select(vec![
+        "dst_port == 80",
+        "src_ip in 10.0.0.0/8",
+        "tcp port 443",
+        "src or dst host 10.0.0.1",
+        "net 10",
+        "vlan 10",
+        "has_tcp",
+        "tcp_flags & SYN",
+        "ts > MAXSEQ + 3ms",
+        "dst_port in {80, 443}",
+        "port (80 or 443)",
+        "443",
+        "icmp",
+        "10.0.0.2",
+    ]);
+    let join = prop::sample::select(vec!["and", "or", "and not", "or (", ") and", ""]);
+    let tests = prop::collection::vec((test, join), 1..6);
+    let tests = tests
+        .prop_map(|parts| parts.into_iter().fold(String::new(), |text, (test, join)| format!("{text} {test} {join}")));
+    let whole = tests.prop_map(|text| {
+        let text = text.trim_end_matches(|c: char| !matches!(c, '0'..='9' | ')' | '}' | 'N' | 's'));
+        let open = text.matches('(').count().saturating_sub(text.matches(')').count());
+        format!("{text}{}", ")".repeat(open))
+    });
+    let any = prop::collection::vec(word, 0..12).prop_map(|words| words.join(" "));
+    prop_oneof![any, whole.clone(), whole]
 }
 
 fn packet(text: &str) -> Expr {

@@ -363,7 +363,7 @@ fn departures_are_read_as_they_were_written() {
     };
     let v6 = FlowKey { src: 0x2001 << 112 | 1, dst: 0x2001 << 112 | 2, family: Family::V6, ..v4 };
     let arp =
-        FlowKey { src: 0x02_0000_0000_01, dst: 0xffff_ffff_ffff, ethertype: 0x0806, vlan: 12, ..FlowKey::default() };
+        FlowKey { src: 0x0200_0000_0001, dst: 0xffff_ffff_ffff, ethertype: 0x0806, vlan: 12, ..FlowKey::default() };
     let common = "enqueued == 1us and dequeued == 3500 and delay == 2.5us and packet == 77 and backlog_in == 6kB and \
                   backlog_out == 7000B and packets_in == 4 and packets_out == 0xffffffff and length == 1514 and vlan == 12 \
                   and queue == 9 and ecn == CE and class == 2";

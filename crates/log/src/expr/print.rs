@@ -4,7 +4,8 @@ use super::{Expr, Number, Relation, Scope, Test};
 use crate::{Attribute, Kind, Schema};
 
 impl Expr {
-    /// As it can be read again by [`Scope::parse`] with the same scope, which gives the same expression back.
+    /// As it can be read again by [`Scope::parse`] with the same scope, which gives the same expression back, unless it
+    /// has become longer or deeper than the limits: pcap's words are written out as tests of attributes.
     pub fn text(&self, scope: &Scope) -> String {
         let mut text = String::new();
         self.write(scope, &mut text, Rank::Any);

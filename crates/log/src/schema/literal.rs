@@ -117,7 +117,7 @@ impl Attribute {
             Kind::Size => format!("{key}B"),
             Kind::Time => {
                 let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-                let unit = units.iter().find(|(factor, _)| key > 0 && key % factor == 0);
+                let unit = units.iter().find(|(factor, _)| key > 0 && key.is_multiple_of(*factor));
                 unit.map_or_else(|| format!("{key}ns"), |(factor, unit)| format!("{}{unit}", key / factor))
             }
             Kind::Ipv4 => Ipv4Addr::from_bits(key as u32).to_string(),

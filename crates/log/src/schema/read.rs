@@ -203,7 +203,7 @@ impl Reading {
                 return None;
             }
             (bit, Some(base)) => base + bit.as_ref().map_or(0, |bit| *bit.get_ref() as u32),
-            (None, None) if kind == Kind::Unsigned && bits % 8 != 0 => self.cursor,
+            (None, None) if kind == Kind::Unsigned && !bits.is_multiple_of(8) => self.cursor,
             (None, None) => self.cursor.next_multiple_of(8),
         };
         if kind != Kind::Unsigned && from % 8 != 0 {

@@ -7,78 +7,7 @@ use queuescope_log::{
 use std::sync::LazyLock;
 
 /// One attribute of each kind, small ones among them so that values meet.
-pub const EVERY_KIND: &str = r#"
-name = "every-kind"
-time = "at"
-
-[[attribute]]
-name = "a"
-kind = "u3"
-values = { ONE = 1, TWO = 2, FOUR = 4 }
-
-[[attribute]]
-name = "b"
-kind = "u5"
-
-[[attribute]]
-name = "c"
-kind = "u24"
-order = "little"
-
-[[attribute]]
-name = "huge"
-kind = "u128"
-
-[[attribute]]
-name = "level"
-kind = "i8"
-
-[[attribute]]
-name = "deep"
-kind = "i64"
-order = "little"
-
-[[attribute]]
-name = "ratio"
-kind = "f32"
-
-[[attribute]]
-name = "share"
-kind = "f64"
-order = "little"
-
-[[attribute]]
-name = "length"
-kind = "size16"
-
-[[attribute]]
-name = "at"
-kind = "time"
-
-[[attribute]]
-name = "v4"
-kind = "ipv4"
-
-[[attribute]]
-name = "v6"
-kind = "ipv6"
-
-[[attribute]]
-name = "any"
-kind = "address"
-
-[[attribute]]
-name = "mac"
-kind = "mac"
-
-[[attribute]]
-name = "tag"
-kind = "bytes3"
-
-[[attribute]]
-name = "rest"
-kind = "bytes20"
-"#;
+const EVERY_KIND: &str = include_str!("every-kind.toml");
 
 pub fn schema() -> &'static Schema {
     static SCHEMA: LazyLock<Schema> =
