@@ -33,10 +33,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 16 KiB, 64 deep, 4096 tests, 1024 terms, four million steps (some tens of milliseconds): far more than anyone
+    /// 16 KiB, 64 deep, 4096 tests, 1024 terms, two million steps (some tens of milliseconds): far more than anyone
     /// writes, and far less than what would harm.
     fn default() -> Self {
-        Self { text: 1 << 14, depth: 64, tests: 1 << 12, terms: 1 << 10, steps: 4_000_000 }
+        Self { text: 1 << 14, depth: 64, tests: 1 << 12, terms: 1 << 10, steps: 2_000_000 }
     }
 }
 

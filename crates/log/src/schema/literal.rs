@@ -2,7 +2,7 @@
 
 use super::{Attribute, Kind, Reader, low_bits};
 use crate::problem::quoted;
-use queuescope_wire::{ByteCount, Nanos};
+use queuescope_wire::{ByteCount, Nanos, UnitError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Attribute {
@@ -136,16 +136,14 @@ impl Attribute {
 
     /// The difference that is written as this, for a sum: an amount of its kind.
     pub(crate) fn amount_of(&self, text: &str) -> Result<i128, String> {
-        let amount = match self.kind {
-            Kind::Unsigned | Kind::Signed => integer(text),
-            _ => None,
-        };
-        match (amount, self.kind) {
-            (Some(amount), _) => i128::try_from(amount).map_err(|_| format!("'{}' is too large", quoted(text))),
-            (None, Kind::Time | Kind::Size) => {
-                let wide = Self { values: Vec::new(), ..self.clone() };
-                wide.literal(text).map(|amount| amount as i128)
+        let unit = |amount: Result<u64, UnitError>| amount.map(i128::from).map_err(|error| error.to_string());
+        match (self.kind, integer(text)) {
+            (Kind::Time | Kind::Size, Some(amount)) if u64::try_from(amount).is_err() => {
+                Err(format!("'{}' is too large", quoted(text)))
             }
+            (_, Some(amount)) => i128::try_from(amount).map_err(|_| format!("'{}' is too large", quoted(text))),
+            (Kind::Time, None) => unit(text.parse::<Nanos>().map(|time| time.0)),
+            (Kind::Size, None) => unit(text.parse::<ByteCount>().map(|size| size.0)),
             _ => Err(format!("'{}' is not a whole number", quoted(text))),
         }
     }
