@@ -410,4 +410,7 @@ fn aggregates_have_names_of_their_own() {
     scope.add_aggregate("MAXSEQ").unwrap();
     assert!(scope.add_aggregate("MAXSEQ").is_err());
     assert!(scope.parse("seqNo < MAXSEQ - 5 and length >= MAXSEQ + 1kB").is_ok());
+    // More than the attribute itself can be.
+    let text = "udp_length >= MAXSEQ - 70kB";
+    assert_eq!(scope.parse(text).unwrap().text(&scope), "udp_length >= MAXSEQ - 70000B");
 }
