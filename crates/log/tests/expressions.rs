@@ -312,6 +312,8 @@ fn predicates_on_one_attribute_become_one() {
         ("src_ip in 10.0.0.0/8 and src_ip in 10.1.0.0/16", "src_ip in 10.1.0.0/16"),
         ("src_ip in 10.0.0.0/9 or src_ip in 10.128.0.0/9", "src_ip in 10.0.0.0/8"),
         ("ttl < 3 or (ttl < 2 and tcp)", "ttl <= 2"),
+        ("(ttl in 1..3 and hops == 1) or ttl == 1 or ttl in 2..3", "ttl in 1..3"),
+        ("tcp_flags & 6 == 6 or tcp_flags & 2", "tcp_flags & SYN == SYN"),
         ("ttl < 3 and (tcp or udp)", "ttl <= 2 and protocol in {TCP, UDP}"),
         ("not (ttl < 3 and tcp)", "ttl >= 3 or protocol != TCP"),
         ("tcp_flags & SYN and tcp_flags & (SYN|ACK) == SYN", "tcp_flags & 18 == SYN"),

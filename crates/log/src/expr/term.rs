@@ -371,7 +371,62 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn schema() -> Schema {
+        let attribute = |name| format!("[[attribute]]\nname = \"{name}\"\nkind = \"u4\"\n");
+        let text = format!("name = \"two\"\n{}{}", attribute("a"), attribute("b"));
+        Schema::parse("two.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A term about two attributes of four bits, with an aggregate perhaps.
+    fn term() -> impl Strategy<Value = Option<Term>> {
+        let within = prop::collection::vec((0..2u16, 0..16u128, 0..16u128), 0..3);
+        let masks = prop::collection::vec((0..2u16, any::<bool>(), 0..16u128, 0..16u128), 0..3);
+        let aggregate = prop::option::of(prop::sample::select(Relation::ALL.to_vec()));
+        (within, masks, aggregate).prop_map(|(within, masks, aggregate)| {
+            let within = within.into_iter().map(|(attribute, low, high)| Test::Within {
+                attribute: AttributeId(attribute),
+                ranges: Ranges::new([(low.min(high), low.max(high))]),
+            });
+            let masks = masks.into_iter().map(|(attribute, equal, mask, value)| Test::Mask {
+                attribute: AttributeId(attribute),
+                mask,
+                value: value & mask,
+                equal,
+            });
+            let aggregate = aggregate.map(|relation| {
+                let (attribute, aggregate) = (AttributeId(0), AggregateId(0));
+                Test::Aggregate(AggregateTest { attribute, aggregate, offset: Number::Signed(0) }, relation)
+            });
+            let schema = schema();
+            within
+                .chain(masks)
+                .chain(aggregate)
+                .try_fold(Term::default(), |term, test| term.join(&Term::of(&test, false, &schema)?, &schema))
+        })
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
+
+        #[test]
+        fn terms_are_sets(a in term(), b in term(), aggregate in 0..16u128) {
+            let (schema, aggregates) = (schema(), [Number::Unsigned(aggregate)]);
+            let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
+            let (join, merge) = (a.join(&b, &schema), a.merge(&b, &schema));
+            for record in 0..=255u8 {
+                let holds = |term: &Term| term.expr(&schema).holds(&schema, &[record], &aggregates.as_slice());
+                let (in_a, in_b) = (holds(&a), holds(&b));
+                prop_assert_eq!(join.as_ref().is_some_and(holds), in_a && in_b, "{}", record);
+                if let Some(merged) = &merge {
+                    prop_assert_eq!(holds(merged), in_a || in_b, "{}", record);
+                }
+                if a.implies(&b) {
+                    prop_assert!(in_b || !in_a, "{}", record);
+                }
+            }
+            prop_assert!(a.implies(&a) && a.implies(&Term::default()));
+        }
+
         #[test]
         fn the_next_key_with_a_mask_is_found(low in 0..256u128, mask in 0..256u128, value in any::<u8>()) {
             let value = u128::from(value) & mask;
