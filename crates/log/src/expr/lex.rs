@@ -44,7 +44,9 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Box<Problem>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
-        if c.is_whitespace() {
+        // pcap has a backslash before a name that is a word of its own elsewhere: `ether proto \ip`.
+        let escape = c == '\\' && text[at + 1..].starts_with(char::is_alphabetic);
+        if c.is_whitespace() || escape {
             at += c.len_utf8();
             continue;
         }
@@ -130,7 +132,6 @@ fn unexpected(text: &str, at: usize, c: char) -> Box<Problem> {
         '"' | '\'' => problem.help("names and values stand without quotes"),
         '~' => problem.help("`like` compares with a wildcard: src_ip like 192.*.*.1"),
         '^' => problem.help("not the one and the other is: (a and not b) or (b and not a)"),
-        '\\' => problem.help("a name stands without it: `proto tcp`"),
         _ => problem,
     })
 }
