@@ -1,7 +1,7 @@
 //! Expressions: which records are meant.
 //!
-//! Text to [`Expr`] (`lex`, `parse`, `operand`, `pcap`), to text again (`print`), to the normal form that indexes and filters work
-//! with (`dnf`, `term`), to what decides on a record (`filter`). [`Expr::holds`] decides without any of that, slowly; tests
+//! Text to [`Expr`] (`lex`, `parse`, `operand`, `pcap`), to text again (`print`), to the normal form that indexes and
+//! filters work with (`dnf`, `term`), to what decides on a record (`filter`). [`Expr::holds`] decides without any of that, slowly; tests
 //! hold the rest against it.
 //!
 //! The parser is written by hand and not with a combinator library: pcap's words mean something by what stood before them

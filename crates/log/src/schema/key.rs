@@ -1,8 +1,8 @@
 //! Where an attribute is in a record, and its key: a `u128` in the order of the attribute's values.
 //!
 //! A key has as many bits as the attribute, in the low bits of a `u128`. Unsigned numbers, addresses and bytes (big
-//! endian) are their own keys. A signed number's sign bit is flipped; so is a floating-point number's, and if it was set, all
-//! others too.
+//! endian) are their own keys. A signed number's sign bit is flipped; so is a floating-point number's, and if it was set,
+//! all others too.
 
 use super::{Kind, low_bits};
 
