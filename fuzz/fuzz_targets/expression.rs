@@ -1,5 +1,5 @@
-//! Any text as an expression, and what stands behind a NUL as a record: what is printed is read as the same, and the normal
-//! form decides on the record as the expression does.
+//! Any text as an expression, and what stands behind a NUL as a record: what is printed is read as the same, and the
+//! normal form decides on the record as the expression does.
 
 #![no_main]
 

@@ -1,12 +1,12 @@
 //! Expressions: which records are meant.
 //!
 //! Text to [`Expr`] (`lex`, `parse`, `operand`, `pcap`), to text again (`print`), to the normal form that indexes and
-//! filters work with (`dnf`, `term`), to what decides on a record (`filter`). [`Expr::holds`] decides without any of that, slowly; tests
-//! hold the rest against it.
+//! filters work with (`dnf`, `term`), to what decides on a record (`filter`). [`Expr::holds`] decides without any of
+//! that, slowly; tests hold the rest against it.
 //!
-//! The parser is written by hand and not with a combinator library: pcap's words mean something by what stood before them
-//! (`tcp port 80 or 443`, `src or dst host`), an attribute decides how the value behind it is read, and an error names
-//! what was expected at this very word, with the nearest right name. Each is a line in a recursive descent and
+//! The parser is written by hand and not with a combinator library: pcap's words mean something by what stood before
+//! them (`tcp port 80 or 443`, `src or dst host`), an attribute decides how the value behind it is read, and an error
+//! names what was expected at this very word, with the nearest right name. Each is a line in a recursive descent and
 //! a struggle against backtracking in combinators. Operators have three levels only.
 
 mod dnf;

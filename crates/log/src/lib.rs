@@ -1,10 +1,11 @@
 //! Records of fixed size, what they are made of, and expressions that ask for them.
 //!
-//! - [`Schema`]: the [`Attribute`]s of a record, each with its [`Kind`] and place. Every value that can be compared has a
-//!   *key*, a `u128` in the order of the values, so that an index, a range and a prefix are the same thing for all kinds.
+//! - [`Schema`]: the [`Attribute`]s of a record, each with its [`Kind`] and place. Every value that can be compared has
+//!   a *key*, a `u128` in the order of the values, so that an index, a range and a prefix are the same thing for all
+//!   kinds.
 //! - [`packet`] and [`departure`]: how headers of captured frames and departures become records.
-//! - [`Scope`] reads the text of an expression to an [`Expr`]; [`Expr::dnf`] normalises it to a [`Dnf`]; [`Filter`] decides
-//!   with that on records.
+//! - [`Scope`] reads the text of an expression to an [`Expr`]; [`Expr::dnf`] normalises it to a [`Dnf`]; [`Filter`]
+//!   decides with that on records.
 //! - [`TextError`]: what is wrong with an expression or a schema, in the text that the user wrote, under a caret.
 //!
 //! The crate reads no file and no clock. `docs/expressions.md` and `docs/schemas.md` are its pages for users.

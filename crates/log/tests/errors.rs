@@ -1,5 +1,5 @@
-//! What a user reads who wrote something wrong: each file in `errors/` with what is said about it. Expressions (`.expr`,
-//! one a line) are of the schema `packet`, with the aggregates `MAXSEQ` and `TS`; schemas are TOML.
+//! What a user reads who wrote something wrong: each file in `errors/` with what is said about it. Expressions
+//! (`.expr`, one a line) are of the schema `packet`, with the aggregates `MAXSEQ` and `TS`; schemas are TOML.
 //!
 //! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test errors` writes the texts anew; read them.
 

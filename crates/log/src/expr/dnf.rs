@@ -1,8 +1,9 @@
 //! The disjunctive normal form: terms of which any must hold, each of predicates that all must hold.
 //!
-//! The paper evaluates filters in this form because each term then tells which index narrows it most (Khandelwal et al.,
-//! NSDI 2019, section 3.3). A predicate here is a whole set of ranges, so that `dst_port in {80, 443}` is one term and not
-//! two, and terms that differ in one attribute's ranges only become one. No attempt is made at the smallest form.
+//! The paper evaluates filters in this form because each term then tells which index narrows it most (Khandelwal et
+//! al., NSDI 2019, section 3.3). A predicate here is a whole set of ranges, so that `dst_port in {80, 443}` is one term
+//! and not two, and terms that differ in one attribute's ranges only become one. No attempt is made at the smallest
+//! form.
 
 use super::{AggregateId, Expr, Predicate, Scope, Term};
 use crate::{AttributeId, Schema};
@@ -132,8 +133,8 @@ impl Making<'_> {
         Ok(found)
     }
 
-    /// Adds a term, unless it is within another; those within it go, and one that differs in one attribute's ranges becomes
-    /// part of it.
+    /// Adds a term, unless it is within another; those within it go, and one that differs in one attribute's ranges
+    /// becomes part of it.
     fn insert(&mut self, terms: &mut Vec<Term>, mut term: Term) -> Result<(), DnfError> {
         let mut index = 0;
         while let Some(other) = terms.get(index) {

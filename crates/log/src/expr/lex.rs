@@ -1,7 +1,7 @@
 //! Text to tokens.
 //!
-//! A word is a name, a number with its unit, or an address; which of these, the parser knows by where it stands. So a word
-//! holds dots, colons and stars, but not two dots in a row, which stand between the ends of a range.
+//! A word is a name, a number with its unit, or an address; which of these, the parser knows by where it stands. So a
+//! word holds dots, colons and stars, but not two dots in a row, which stand between the ends of a range.
 
 use super::Relation;
 use crate::problem::{Problem, quoted};

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 
 /// What aggregates are at some point of the log.
 pub trait Aggregates {
-    /// The value of one. There is always one: before the first record, a sum or count is zero, a maximum the lowest and a
-    /// minimum the highest value there is. So each comparison is true or false, and its negation the other.
+    /// The value of one. There is always one: before the first record, a sum or count is zero, a maximum the lowest and
+    /// a minimum the highest value there is. So each comparison is true or false, and its negation the other.
     fn value(&self, aggregate: AggregateId) -> Number;
 }
 

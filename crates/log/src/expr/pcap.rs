@@ -1,10 +1,11 @@
 //! Tests in the words of pcap-filter(7): `tcp dst port 443`, `net 10.0.0.0/8`, `vlan 10`, `greater 1000`.
 //!
 //! They become tests of the attributes that have these names or aliases: `src_ip`, `dst_ip`, `src_port`, `dst_port`,
-//! `protocol`, `ip_version`, `ethertype`, `src_mac`, `dst_mac`, `vlan`, `length`; a schema without one cannot be asked so.
-//! Deviations from pcap: nothing is looked up (names of hosts, ports and networks); a VLAN tag does not move what is tested
-//! behind it, and what is behind tags, labels and extension headers is seen; `host` is about IP only; `or` before `and`
-//! needs parentheses; bytes of headers (`tcp[13]`) are not read; `ip multicast` is 224.0.0.0/4 and nothing above.
+//! `protocol`, `ip_version`, `ethertype`, `src_mac`, `dst_mac`, `vlan`, `length`; a schema without one cannot be asked
+//! so. Deviations from pcap: nothing is looked up (names of hosts, ports and networks); a VLAN tag does not move what
+//! is tested behind it, and what is behind tags, labels and extension headers is seen; `host` is about IP only; `or`
+//! before `and` needs parentheses; bytes of headers (`tcp[13]`) are not read; `ip multicast` is 224.0.0.0/4 and nothing
+//! above.
 
 use super::lex::Kind;
 use super::parse::{Parsed, Parser};

@@ -5,7 +5,8 @@
 pub struct Ranges(Vec<(u128, u128)>);
 
 impl Ranges {
-    /// The keys in any of these ranges, each from its first to its last; a range whose last is before its first is empty.
+    /// The keys in any of these ranges, each from its first to its last; a range whose last is before its first is
+    /// empty.
     pub fn new(ranges: impl IntoIterator<Item = (u128, u128)>) -> Self {
         let mut ranges: Vec<_> = ranges.into_iter().filter(|(low, high)| low <= high).collect();
         ranges.sort_unstable();

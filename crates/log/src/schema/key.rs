@@ -1,8 +1,8 @@
 //! Where an attribute is in a record, and its key: a `u128` in the order of the attribute's values.
 //!
 //! A key has as many bits as the attribute, in the low bits of a `u128`. Unsigned numbers, addresses and bytes (big
-//! endian) are their own keys. A signed number's sign bit is flipped; so is a floating-point number's, and if it was set,
-//! all others too.
+//! endian) are their own keys. A signed number's sign bit is flipped; so is a floating-point number's, and if it was
+//! set, all others too.
 
 use super::{Kind, low_bits};
 
@@ -76,7 +76,8 @@ enum Sign {
 const WIDTH: usize = 16;
 
 impl Reader {
-    /// A reader of `place` in records of `record_size` bytes. What has more than 128 bits has no key that means anything.
+    /// A reader of `place` in records of `record_size` bytes. What has more than 128 bits has no key that means
+    /// anything.
     pub(super) fn new(kind: Kind, place: Place, record_size: usize) -> Self {
         // 16 bytes that are within the record, if it has as many.
         let at = place.offset.min(record_size.saturating_sub(WIDTH) as u32);

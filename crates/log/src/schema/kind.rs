@@ -9,12 +9,13 @@ pub enum Kind {
     Unsigned,
     /// A whole number in two's complement, of 1 to 16 bytes.
     Signed,
-    /// A floating-point number (IEEE 754), of 4 or 8 bytes. Ordered in its total order, but for zero, which has one sign;
-    /// so what is not a number is above infinity, or if its sign is set, below minus infinity.
+    /// A floating-point number (IEEE 754), of 4 or 8 bytes. Ordered in its total order, but for zero, which has one
+    /// sign; so what is not a number is above infinity, or if its sign is set, below minus infinity.
     Float,
     /// A number of bytes: an unsigned number that can be written `1500B`, `64KiB`.
     Size,
-    /// Nanoseconds, 8 bytes: a span, or a time since an origin that the records' source chooses. Written `250us`, `1.5s`.
+    /// Nanoseconds, 8 bytes: a span, or a time since an origin that the records' source chooses. Written `250us`,
+    /// `1.5s`.
     Time,
     /// An IPv4 address, 4 bytes.
     Ipv4,

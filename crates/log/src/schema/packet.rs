@@ -1,7 +1,7 @@
 //! Captured frames to records of the schema `packet`.
 //!
-//! The flow (addresses, protocol, ports) is the parser's, so that later fragments have their first fragment's ports; all
-//! else is read from the frame's bytes, of its outermost network header. A parser that looks into tunnels
+//! The flow (addresses, protocol, ports) is the parser's, so that later fragments have their first fragment's ports;
+//! all else is read from the frame's bytes, of its outermost network header. A parser that looks into tunnels
 //! (`Tunnel::Inner`) puts the inner flow into the record of the outer packet.
 
 use super::Schema;

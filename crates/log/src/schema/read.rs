@@ -48,7 +48,8 @@ struct Written {
 }
 
 impl Schema {
-    /// Reads a schema from TOML; `name` is what the text is called in errors. `docs/schemas.md` says what can be written.
+    /// Reads a schema from TOML; `name` is what the text is called in errors. `docs/schemas.md` says what can be
+    /// written.
     ///
     /// # Errors
     /// What is wrong with it, and where.
