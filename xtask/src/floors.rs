@@ -7,6 +7,7 @@ use serde_json::Value;
 /// Every crate of the workspace and its floor. Chores stand outside the house.
 const FLOORS: &[(&str, u8)] = &[
     ("queuescope-wire", 0),
+    ("queuescope-text", 0),
     ("queuescope-pcap", 1),
     ("queuescope-sketch", 1),
     ("queuescope-table", 1),

@@ -11,13 +11,11 @@
 //! The crate reads no file and no clock. `docs/expressions.md` and `docs/schemas.md` are its pages for users.
 
 mod expr;
-mod near;
-mod problem;
 mod schema;
 
 pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
     Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
 };
-pub use problem::TextError;
+pub use queuescope_text::TextError;
 pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet};

@@ -1,9 +1,7 @@
 //! What no part of a scenario can know by itself: whether the parts fit each other.
 
 use crate::link::{Capacity, Link};
-use crate::near::did_you_mean;
 use crate::network::Network;
-use crate::problem::{Place, Problem};
 use crate::read::{Findings, shortened};
 use crate::scenario::Scenario;
 use crate::topology::Topology;
@@ -11,6 +9,8 @@ use crate::traffic::Traffic;
 use crate::value::Buffer;
 use crate::workload::{Arrivals, Intensity};
 use queuescope_queue::{AbcParams, Limit, PipelineParams, QueueLength};
+use queuescope_text::did_you_mean;
+use queuescope_text::{Place, Problem};
 use queuescope_wire::{ByteCount, Nanos};
 use std::collections::BTreeSet;
 

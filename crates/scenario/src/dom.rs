@@ -1,6 +1,6 @@
 //! A scenario file as a tree of values that know where they were written.
 
-use crate::problem::{Place, Problem};
+use queuescope_text::{Place, Problem};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -1,7 +1,7 @@
 //! Scenario files: links, disciplines, flows, meters, duration and seed, as typed values.
 //!
 //! A scenario is a TOML file. [`Scenario::parse`] reads it, with [`Override`]s; what is wrong with it is shown in the text
-//! that the user wrote ([`ScenarioError`]). [`Scenario::explain`] writes it back with all defaults, and
+//! that the user wrote ([`TextError`]). [`Scenario::explain`] writes it back with all defaults, and
 //! [`Scenario::schema`] and [`Scenario::reference`] tell editors and readers what can be written. All four come from one
 //! list of keys (`keys.rs`).
 //!
@@ -13,12 +13,10 @@ mod dom;
 mod explain;
 mod keys;
 mod link;
-mod near;
 mod network;
 mod observe;
 mod params;
 mod plain;
-mod problem;
 mod read;
 mod scenario;
 mod set;
@@ -32,7 +30,7 @@ mod workload;
 pub use link::{Access, Capacity, Link};
 pub use network::{Hop, Network, NetworkLink};
 pub use observe::{Meter, Record};
-pub use problem::ScenarioError;
+pub use queuescope_text::TextError;
 pub use scenario::{Profile, Scenario};
 pub use set::Override;
 pub use sizes::{Lognormal, NamedSizes, Sizes};

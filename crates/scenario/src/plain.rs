@@ -4,8 +4,8 @@ use crate::describe::Kind;
 use crate::dom::{Node, Raw};
 use crate::explain::{Written, quoted};
 use crate::keys::{Bounded, Field};
-use crate::problem::Problem;
 use crate::read::Findings;
+use queuescope_text::Problem;
 use std::num::{NonZeroU16, NonZeroU32};
 
 /// Whole numbers.

@@ -2,9 +2,9 @@
 
 use crate::dom::{Entry, Node, Raw};
 use crate::keys::{Bounded, Choice, Field, Keys, Table};
-use crate::near::did_you_mean;
-use crate::problem::{Place, Problem};
 use crate::scenario::Scenario;
+use queuescope_text::did_you_mean;
+use queuescope_text::{Place, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 

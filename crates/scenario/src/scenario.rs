@@ -8,7 +8,6 @@ use crate::keys::{Keys, Table, fields};
 use crate::link::{Access, Link, ms};
 use crate::observe::{Meter, Record};
 use crate::params::of_profile;
-use crate::problem::{Place, Problem, ScenarioError, Source};
 use crate::read::{Findings, read_table};
 use crate::set::Override;
 use crate::sweep::{self, Sweep};
@@ -17,6 +16,7 @@ use crate::traffic::{FlowGroup, Setting};
 use crate::value::names;
 use crate::workload::Workload;
 use queuescope_tcp::TcpParams;
+use queuescope_text::{Place, Problem, Source, TextError};
 use queuescope_wire::Nanos;
 
 /// All that a run depends on. Its values are within their bounds and fit each other.
@@ -88,7 +88,7 @@ impl Scenario {
     ///
     /// # Errors
     /// All that is wrong with the file and the overrides, as far as one problem does not hide another.
-    pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+    pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Self, TextError> {
         let mut sources = vec![Source { name: name.to_owned(), text: text.to_owned() }];
         sources.extend(overrides.iter().map(|one| Source { name: one.option().to_owned(), text: one.text.clone() }));
         let mut findings = Findings::default();
@@ -97,15 +97,15 @@ impl Scenario {
             return Ok(scenario);
         }
         let Findings { mut problems, more, .. } = findings;
-        problems.sort_by_key(|problem| problem.labels.first().map(|(place, _)| (place.source, place.span.start)));
-        Err(ScenarioError { sources, problems, more })
+        problems.sort_by_key(|problem| problem.places().next().map(|place| (place.source, place.span.start)));
+        Err(TextError::of_sources(sources, problems, more))
     }
 
     /// The same for a file whose bytes may not be text.
     ///
     /// # Errors
     /// As [`Self::parse`]; and where the file is not UTF-8.
-    pub fn parse_bytes(name: &str, bytes: &[u8], overrides: &[Override]) -> Result<Self, ScenarioError> {
+    pub fn parse_bytes(name: &str, bytes: &[u8], overrides: &[Override]) -> Result<Self, TextError> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(name, text, overrides),
             Err(error) => {
@@ -116,8 +116,7 @@ impl Scenario {
                 let problem = Problem::new("the file is not UTF-8 text")
                     .at(place, format!("byte {start} (0x{:02x}) begins no character", bytes.get(start).unwrap_or(&0)))
                     .help("save it as UTF-8");
-                let source = Source { name: name.to_owned(), text };
-                Err(ScenarioError { sources: vec![source], problems: vec![problem], more: 0 })
+                Err(TextError::new(name, &text, vec![problem]))
             }
         }
     }

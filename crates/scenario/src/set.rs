@@ -3,11 +3,11 @@
 use crate::describe::{Level, TableInfo, table_info};
 use crate::dom::{Entry, Node, Raw};
 use crate::keys::Table;
-use crate::near::did_you_mean;
-use crate::problem::{Place, Problem};
 use crate::read::{Findings, shortened};
 use crate::scenario::Scenario;
 use crate::sweep;
+use queuescope_text::did_you_mean;
+use queuescope_text::{Place, Problem};
 use std::sync::LazyLock;
 
 /// One change to a scenario file, as written after `--set`: a path of keys, `=`, and a value.

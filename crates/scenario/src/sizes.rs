@@ -4,9 +4,9 @@ use crate::describe::Kind;
 use crate::dom::{Node, Raw};
 use crate::explain::Written;
 use crate::keys::{Field, Keys, Table};
-use crate::near::did_you_mean;
-use crate::problem::Problem;
 use crate::read::{Findings, shortened};
+use queuescope_text::Problem;
+use queuescope_text::did_you_mean;
 use queuescope_wire::ByteCount;
 
 /// How large flows are.

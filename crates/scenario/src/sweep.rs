@@ -5,10 +5,10 @@ use crate::dom::{Entry, Node, Raw};
 use crate::explain::{Written, quoted};
 use crate::keys::Table;
 use crate::keys::{Field, Keys};
-use crate::problem::{Place, Problem};
 use crate::read::{Findings, read_table, shortened};
 use crate::scenario::Scenario;
 use crate::set::{Override, Segment, segments, set};
+use queuescope_text::{Place, Problem};
 
 /// Which variants of a scenario are to be run: each combination of one value of each list, with each seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,11 +141,10 @@ fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findi
     for mut problem in found.problems {
         // What breaks elsewhere by this value is told here too.
         let inside = problem
-            .labels
-            .iter()
-            .any(|(place, _)| within(place, &value.place) || Some(place) == path.first().map(Segment::place));
+            .places()
+            .any(|place| within(place, &value.place) || Some(place) == path.first().map(Segment::place));
         if !inside {
-            problem.labels.insert(0, (value.place.clone(), "with this value".to_owned()));
+            problem = problem.first_at(value.place.clone(), "with this value");
         }
         findings.tell(|| problem);
     }

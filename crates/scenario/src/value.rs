@@ -5,10 +5,10 @@ use crate::dom::{Node, Raw};
 use crate::explain::{Written, quoted};
 use crate::keys::{Bounded, Field};
 use crate::link::mbps;
-use crate::near::{did_you_mean, nearest};
-use crate::problem::Problem;
 use crate::read::{Findings, shortened};
 use queuescope_queue::Limit;
+use queuescope_text::Problem;
+use queuescope_text::{did_you_mean, nearest};
 use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
 
 /// How a kind of quantity is written.

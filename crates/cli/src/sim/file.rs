@@ -5,7 +5,7 @@ use crate::args::Sim;
 use crate::source;
 use anyhow::{Context, Result, anyhow};
 use queuescope_report::model::Skipped;
-use queuescope_scenario::{Override, Scenario, ScenarioError};
+use queuescope_scenario::{Override, Scenario, TextError};
 use queuescope_sim::{Files, RateTrace};
 use std::collections::BTreeSet;
 use std::fs;
@@ -70,7 +70,7 @@ impl ScenarioFile {
         self.parse(&overrides).map_err(|error| told(&error))
     }
 
-    fn parse(&self, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+    fn parse(&self, overrides: &[Override]) -> Result<Scenario, TextError> {
         let overrides: Vec<_> = self.overrides.iter().chain(overrides).cloned().collect();
         Scenario::parse_bytes(&self.name, &self.text, &overrides)
     }
@@ -105,7 +105,7 @@ impl ScenarioFile {
 /// A scenario with this sweeps nothing.
 const NO_SWEEP: &str = "sweep={}";
 
-fn told(error: &ScenarioError) -> anyhow::Error {
+fn told(error: &TextError) -> anyhow::Error {
     let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
     anyhow!("{}", error.render(COLUMNS, colour))
 }

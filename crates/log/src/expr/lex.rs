@@ -4,7 +4,7 @@
 //! word holds dots, colons and stars, but not two dots in a row, which stand between the ends of a range.
 
 use super::Relation;
-use crate::problem::{Problem, quoted};
+use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
 /// A piece of text that cannot be divided, and where it is.

@@ -3,10 +3,10 @@
 use super::lex::Kind;
 use super::parse::{Parsed, Parser, is};
 use super::{AggregateTest, Expr, Number, Ranges, Relation, Test};
-use crate::near::did_you_mean;
-use crate::problem::{Problem, quoted};
 use crate::schema::{low_bits, name_problem};
 use crate::{Attribute, AttributeId, Kind as Class};
+use queuescope_text::did_you_mean;
+use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
 impl Parser<'_> {
@@ -66,7 +66,7 @@ impl Parser<'_> {
             let length = if let Kind::Word(length) = self.peek_at(1) { quoted(length) } else { "8".to_owned() };
             let text = format!("`in` asks for a prefix: {} in {}/{length}", attribute.name, &self.text[span.clone()]);
             let problem = Problem::new(format!("a prefix is not a value to compare with by `{}`", relation.symbol()));
-            return Err(Box::new(problem.at(&self.span(), "a prefix").help(text)));
+            return Err(Box::new(problem.at(self.span(), "a prefix").help(text)));
         }
         if matches!(self.peek(), Kind::Plus | Kind::Minus) {
             return Err(self.wrong("only to an aggregate can something be added", "not here"));
@@ -145,7 +145,7 @@ impl Parser<'_> {
         if self.peek() != Kind::Close {
             let found = self.found();
             let problem = Problem::new(format!("`|` or `)` is expected, not {found}"));
-            return Err(Box::new(problem.at(&self.span(), "here").at(&open, "for this")));
+            return Err(Box::new(problem.at(self.span(), "here").at(&open, "for this")));
         }
         let end = self.span().end;
         self.next();
@@ -175,7 +175,7 @@ impl Parser<'_> {
                     _ => {
                         let what = self.found();
                         let problem = Problem::new(format!("`,` or `}}` is expected, not {what}"));
-                        return Err(Box::new(problem.at(&self.span(), "here").at(&open, "for this")));
+                        return Err(Box::new(problem.at(self.span(), "here").at(&open, "for this")));
                     }
                 }
             }

@@ -3,9 +3,9 @@
 use super::lex::{Kind, Token, tokens};
 use super::pcap::Keyword;
 use super::{Expr, Relation, Scope, Test, reserved};
-use crate::near::nearest;
-use crate::problem::{Problem, quoted};
 use crate::{Attribute, AttributeId};
+use queuescope_text::nearest;
+use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
 /// Most names that are listed in an error.
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
             }
             Some(id) => {
                 let attribute = self.attribute(id);
-                let problem = Problem::new(format!("`{word}` alone is no test")).at(&self.span(), "compare it");
+                let problem = Problem::new(format!("`{word}` alone is no test")).at(self.span(), "compare it");
                 let example = attribute.text_of(1);
                 Err(Box::new(problem.help(format!("it is {}, as in `{word} == {example}`", attribute.kind.describe()))))
             }
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
         if self.peek() != Kind::Close {
             let found = self.found();
             let problem = Problem::new(format!("`)` is expected, not {found}"));
-            return Err(Box::new(problem.at(&self.span(), "here").at(&open, "for this")));
+            return Err(Box::new(problem.at(self.span(), "here").at(&open, "for this")));
         }
         self.next();
         Ok(Operand { expr, pcap: false })
@@ -193,20 +193,20 @@ impl<'a> Parser<'a> {
         let schema = self.scope.schema();
         if is_value(word) {
             let problem = Problem::new(format!("a test begins with an attribute, not with '{}'", quoted(word)));
-            return Box::new(problem.at(&self.span(), "a value").help("a value stands behind: dst_port == 80"));
+            return Box::new(problem.at(self.span(), "a value").help("a value stands behind: dst_port == 80"));
         }
         if self.scope.aggregate(word).is_some() {
             let problem = Problem::new(format!("a test begins with an attribute, not with the aggregate `{word}`"));
             return Box::new(
-                problem.at(&self.span(), "an aggregate").help("an aggregate stands behind: seqNo < MAXSEQ"),
+                problem.at(self.span(), "an aggregate").help("an aggregate stands behind: seqNo < MAXSEQ"),
             );
         }
         if reserved::is_pcap(word) {
             let problem = Problem::new(format!("`{word}` is not an attribute, and is not compared"));
-            return Box::new(problem.at(&self.span(), "a test by itself, as pcap has it"));
+            return Box::new(problem.at(self.span(), "a test by itself, as pcap has it"));
         }
         let problem = Problem::new(format!("`{}` has no attribute '{}'", schema.name(), quoted(word)));
-        let problem = problem.at(&self.span(), "unknown name");
+        let problem = problem.at(self.span(), "unknown name");
         let near = nearest(word, schema.names().chain(reserved::pcap_words()));
         Box::new(match near {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
@@ -287,7 +287,7 @@ impl<'a> Parser<'a> {
 
     /// Something is wrong with the next token.
     pub fn wrong(&self, message: impl Into<String>, label: &str) -> Box<Problem> {
-        Box::new(Problem::new(message).at(&self.span(), label))
+        Box::new(Problem::new(message).at(self.span(), label))
     }
 }
 

@@ -10,8 +10,8 @@
 use super::lex::Kind;
 use super::parse::{Parsed, Parser};
 use super::{Expr, Ranges, Relation, Test};
-use crate::problem::{Problem, quoted};
 use crate::{AttributeId, Kind as Class};
+use queuescope_text::{Problem, quoted};
 
 /// What a test of pcap's is about, but for the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Parser<'_> {
                 && next.starts_with(|c: char| c.is_ascii_digit())
             {
                 let problem = Problem::new(format!("'{}' behind `{word}`: a port, a host?", quoted(next)));
-                return Err(Box::new(problem.at(&self.span(), "say what it is").help(format!("{word} port 80"))));
+                return Err(Box::new(problem.at(self.span(), "say what it is").help(format!("{word} port 80"))));
             }
             self.keyword = None;
             return match protocol.layer {
@@ -130,7 +130,7 @@ impl Parser<'_> {
         if self.peek() != Kind::Close {
             let found = self.found();
             let problem = Problem::new(format!("`or` or `)` is expected, not {found}"));
-            return Err(Box::new(problem.at(&self.span(), "here").at(&open, "for this")));
+            return Err(Box::new(problem.at(self.span(), "here").at(&open, "for this")));
         }
         self.next();
         Ok(Expr::any(any))
@@ -181,7 +181,7 @@ impl Parser<'_> {
         {
             let problem = Problem::new(format!("'{}' is a name, and names are not looked up", quoted(name)));
             let number = if matches!(class, What::Port | What::PortRange) { "a number" } else { "an address" };
-            return Err(Box::new(problem.at(&self.span(), format!("{number} is expected"))));
+            return Err(Box::new(problem.at(self.span(), format!("{number} is expected"))));
         }
         let value = match (class, ether) {
             (What::Protocol, _) => return self.protocol_number(protocol),
@@ -384,7 +384,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!("this is about an attribute `{name}`, which `{}` does not have", schema.name());
                 let help = "words of pcap's are about attributes or aliases with the usual names";
-                Err(Box::new(Problem::new(message).at(&self.span(), "here").help(help)))
+                Err(Box::new(Problem::new(message).at(self.span(), "here").help(help)))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! How values are written: text to keys, and keys to text.
 
 use super::{Attribute, Kind, Reader, low_bits};
-use crate::problem::quoted;
+use queuescope_text::quoted;
 use queuescope_wire::{ByteCount, Nanos, UnitError};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -3,8 +3,8 @@
 use super::kind::{KINDS, Sized};
 use super::{Attribute, AttributeId, Kind, LONGEST_NAME, MOST_ATTRIBUTES, MOST_BYTES, Order, Place, Reader, Schema};
 use crate::expr::reserved;
-use crate::near::{did_you_mean, nearest};
-use crate::problem::{Problem, TextError, quoted};
+use queuescope_text::{Problem, TextError, quoted};
+use queuescope_text::{did_you_mean, nearest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -65,7 +65,7 @@ impl Schema {
         // Names of schemas stand in no expression.
         if let Err(why) = name_problem(&file.name.get_ref().replace('-', "_")) {
             let message = format!("'{}' cannot name a schema: {why}", quoted(file.name.get_ref()));
-            reading.problems.push(Problem::new(message).at(&file.name.span(), "not possible"));
+            reading.problems.push(Problem::new(message).at(file.name.span(), "not possible"));
         }
         if file.attribute.len() > MOST_ATTRIBUTES {
             let message = format!(
@@ -84,7 +84,7 @@ impl Schema {
             let help = "[[attribute]]\nname = \"length\"\nkind = \"u32\"";
             reading
                 .problems
-                .push(Problem::new("the schema has no attribute").at(&file.name.span(), "this one").help(help));
+                .push(Problem::new("the schema has no attribute").at(file.name.span(), "this one").help(help));
         }
         if !reading.problems.is_empty() {
             return Err(error(reading.problems));
@@ -111,7 +111,7 @@ fn syntax(error: &toml::de::Error) -> Problem {
         Some((wrong, known)) if message.starts_with("unknown field") => did_you_mean(wrong, known.iter().copied()),
         _ => None,
     };
-    Problem::new(message.trim_end()).at(&error.span().unwrap_or(0..0), "here").help_if(help)
+    Problem::new(message.trim_end()).at(error.span().unwrap_or(0..0), "here").help_if(help)
 }
 
 /// A schema that is being read.
@@ -142,7 +142,7 @@ impl Reading {
                 let names = ["time", "ipv4", "ipv6", "address", "mac", "bytes16", "size32", "u8", "u16", "u32", "u64"];
                 let near = nearest(kind.get_ref(), names.into_iter()).map(|near| format!("did you mean `{near}`? "));
                 let help = format!("{}kinds are {KINDS}", near.unwrap_or_default());
-                self.problems.push(Problem::new(message).at(&kind.span(), "not a kind").help(help));
+                self.problems.push(Problem::new(message).at(kind.span(), "not a kind").help(help));
                 return;
             }
         };
@@ -152,14 +152,14 @@ impl Reading {
         let numeric = class.is_number();
         if let Some(order) = order.as_ref().filter(|order| *order.get_ref() == Order::Little && !(whole && numeric)) {
             let message = "only numbers of whole bytes can be little endian";
-            self.problems.push(Problem::new(message).at(&order.span(), "not here"));
+            self.problems.push(Problem::new(message).at(order.span(), "not here"));
         }
         let order = if little && whole && numeric { Order::Little } else { Order::Big };
         let place = Place { offset: first / 8, bit: (first % 8) as u8, bits, order };
         if class != Kind::Bytes && place.bytes() > 16 {
             let message =
                 format!("`{}` touches {} bytes, and at most 16 are read at once", name.get_ref(), place.bytes());
-            self.problems.push(Problem::new(message).at(&kind.span(), "begin at a whole byte"));
+            self.problems.push(Problem::new(message).at(kind.span(), "begin at a whole byte"));
             return;
         }
         let mut attribute = Attribute {
@@ -185,7 +185,7 @@ impl Reading {
             (Some(offset), _) if *offset.get_ref() <= MOST_BYTES as u64 => Some(*offset.get_ref() as u32 * 8),
             (Some(offset), _) => {
                 let message = format!("`{}` begins behind the largest record, {MOST_BYTES} bytes", name.get_ref());
-                self.problems.push(Problem::new(message).at(&offset.span(), "too far"));
+                self.problems.push(Problem::new(message).at(offset.span(), "too far"));
                 return None;
             }
             (None, Some(view)) => Some(self.viewed(view)?),
@@ -194,13 +194,13 @@ impl Reading {
         let from = match (bit, base) {
             (Some(bit), _) if *bit.get_ref() > 127 => {
                 let message = format!("bit {} of `{}` is out of range", bit.get_ref(), name.get_ref());
-                self.problems.push(Problem::new(message).at(&bit.span(), "0 to 127"));
+                self.problems.push(Problem::new(message).at(bit.span(), "0 to 127"));
                 return None;
             }
             (Some(bit), None) => {
                 let message = format!("bit {} of what? `{}` has no offset", bit.get_ref(), name.get_ref());
                 let help = "give it an `offset` too, or leave `bit` out: it follows the attribute before";
-                self.problems.push(Problem::new(message).at(&bit.span(), "of which byte?").help(help));
+                self.problems.push(Problem::new(message).at(bit.span(), "of which byte?").help(help));
                 return None;
             }
             (bit, Some(base)) => base + bit.as_ref().map_or(0, |bit| *bit.get_ref() as u32),
@@ -209,13 +209,13 @@ impl Reading {
         };
         if kind != Kind::Unsigned && from % 8 != 0 {
             let message = format!("`{}` begins within a byte, which only unsigned numbers can", name.get_ref());
-            self.problems.push(Problem::new(message).at(&written.kind.span(), "not an unsigned number"));
+            self.problems.push(Problem::new(message).at(written.kind.span(), "not an unsigned number"));
             return None;
         }
         if from + bits > MOST_BYTES as u32 * 8 {
             let end = (from + bits).div_ceil(8);
             let message = format!("`{}` ends at byte {end}, and a record has at most {MOST_BYTES}", name.get_ref());
-            self.problems.push(Problem::new(message).at(&name.span(), "too large a record"));
+            self.problems.push(Problem::new(message).at(name.span(), "too large a record"));
             return None;
         }
         Some(from)
@@ -229,7 +229,7 @@ impl Reading {
         }
         let message = format!("no attribute before this one is named '{}'", quoted(view.get_ref()));
         let help = did_you_mean(view.get_ref(), self.names.keys().map(String::as_str));
-        self.problems.push(Problem::new(message).at(&view.span(), "unknown name").help_if(help));
+        self.problems.push(Problem::new(message).at(view.span(), "unknown name").help_if(help));
         None
     }
 
@@ -258,7 +258,7 @@ impl Reading {
                 attribute.values.push((name.clone(), key));
                 continue;
             };
-            self.problems.push(Problem::new(message).at(&value.span(), "this value"));
+            self.problems.push(Problem::new(message).at(value.span(), "this value"));
         }
     }
 
@@ -272,14 +272,14 @@ impl Reading {
             }
             Ok(()) => return true,
         };
-        self.problems.push(problem.at(&name.span(), "not possible"));
+        self.problems.push(problem.at(name.span(), "not possible"));
         false
     }
 
     fn name(&mut self, name: &Spanned<String>, id: AttributeId) {
         if let Some((_, first)) = self.names.get(name.get_ref()) {
             let problem = Problem::new(format!("two attributes are named '{}'", name.get_ref()));
-            self.problems.push(problem.at(&name.span(), "again").at(first, "first here"));
+            self.problems.push(problem.at(name.span(), "again").at(first, "first here"));
             return;
         }
         self.names.insert(name.get_ref().clone(), (id, name.span()));
@@ -321,10 +321,10 @@ impl Reading {
         let size = *written.get_ref();
         if size > MOST_BYTES as u64 {
             let message = format!("a record of {size} bytes is too large: at most {MOST_BYTES}");
-            self.problems.push(Problem::new(message).at(&written.span(), "too large"));
+            self.problems.push(Problem::new(message).at(written.span(), "too large"));
         } else if let Some((attribute, span)) = last.filter(|_| size < needed as u64) {
             let message = format!("`{}` ends at byte {needed}, and a record has {size}", attribute.name);
-            self.problems.push(Problem::new(message).at(&written.span(), "too small").at(span, "for this"));
+            self.problems.push(Problem::new(message).at(written.span(), "too small").at(span, "for this"));
         }
         size.min(MOST_BYTES as u64) as usize
     }
@@ -335,7 +335,7 @@ impl Reading {
             (Some((id, _)), Some((attribute, _))) if attribute.kind == Kind::Time => return Some(*id),
             (Some(_), Some((attribute, span))) => {
                 let message = format!("`{name}` is {}, and a record's time is a time", attribute.kind.describe());
-                let problem = Problem::new(message).at(&written.span(), "not a time").at(span, "kind = \"time\"?");
+                let problem = Problem::new(message).at(written.span(), "not a time").at(span, "kind = \"time\"?");
                 self.problems.push(problem);
             }
             // An attribute that could not be read has been told of.
@@ -343,7 +343,7 @@ impl Reading {
             (None, _) => {
                 let help = did_you_mean(name, self.names.keys().map(String::as_str));
                 let message = format!("no attribute is named '{}'", quoted(name));
-                self.problems.push(Problem::new(message).at(&written.span(), "unknown name").help_if(help));
+                self.problems.push(Problem::new(message).at(written.span(), "unknown name").help_if(help));
             }
         }
         None

@@ -5,9 +5,9 @@ use crate::describe::Kind;
 use crate::dom::{Node, Raw};
 use crate::explain::Written;
 use crate::keys::{Field, Keys, Table, choice, fields};
-use crate::problem::Problem;
 use crate::read::Findings;
 use queuescope_queue::{AbcParams, ActivityAqmParams, Contract, DelayClass, Missing, Others, PortRole, QueueLength};
+use queuescope_text::Problem;
 use queuescope_wire::{Nanos, Rate};
 use std::ops::RangeInclusive;
 

@@ -5,7 +5,6 @@ use crate::describe::Kind;
 use crate::dom::{Node, Raw};
 use crate::explain::Written;
 use crate::keys::{Field, Keys, Table, choice};
-use crate::problem::Problem;
 use crate::read::Findings;
 use crate::traffic::LONGEST;
 use crate::value::names;
@@ -13,6 +12,7 @@ use queuescope_queue::{
     ActAt, ConQuestAqmParams, ConQuestChange, Curve, HoldParams, Response, Step, Steps, WeightUnit,
 };
 use queuescope_sketch::Estimator;
+use queuescope_text::Problem;
 use queuescope_wire::Nanos;
 use std::ops::RangeInclusive;
 
