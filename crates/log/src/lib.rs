@@ -10,12 +10,20 @@
 //!
 //! The crate reads no file and no clock. `docs/expressions.md` and `docs/schemas.md` are its pages for users.
 
+mod derive;
 mod expr;
+mod log;
+mod primitive;
+mod query;
 mod schema;
+mod store;
 
 pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
     Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
 };
+pub use log::{Appended, FilterId, Log, Options, Snapshot};
+pub use query::Matched;
 pub use queuescope_text::TextError;
+pub use store::{FrozenTail, Memory, MemoryError};
 pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet};

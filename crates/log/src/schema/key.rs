@@ -64,6 +64,13 @@ pub struct Reader {
     place: Place,
 }
 
+/// Where in a record eight bytes are that hold an attribute, and how.
+struct Narrow {
+    at: usize,
+    shift: u32,
+    mask: u64,
+}
+
 /// What a number's highest bit means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -106,6 +113,45 @@ impl Reader {
             Order::Little => u128::from_le_bytes(bytes),
         };
         self.key_of_bits((word >> self.shift) & self.mask)
+    }
+
+    /// The keys of records of `size` bytes that lie one behind the other, for an attribute of 64 bits at most.
+    pub(crate) fn fill(&self, records: &[u8], size: usize, keys: &mut [u64]) {
+        let records = records.chunks_exact(size);
+        let Some(narrow) = self.narrow(size) else {
+            for (key, record) in keys.iter_mut().zip(records) {
+                *key = self.key(record) as u64;
+            }
+            return;
+        };
+        let Narrow { at, shift, mask } = narrow;
+        let bytes = |record: &[u8]| record[at..].first_chunk().copied().unwrap_or_default();
+        match self.order {
+            Order::Big => {
+                for (key, record) in keys.iter_mut().zip(records) {
+                    *key = u64::from_be_bytes(bytes(record)) >> shift & mask;
+                }
+            }
+            Order::Little => {
+                for (key, record) in keys.iter_mut().zip(records) {
+                    *key = u64::from_le_bytes(bytes(record)) >> shift & mask;
+                }
+            }
+        }
+    }
+
+    /// How eight bytes of a record of `size` bytes hold it, if they do and no more than a shift and a mask is needed.
+    fn narrow(&self, size: usize) -> Option<Narrow> {
+        let at = (self.place.offset as usize).min(size.checked_sub(8)?);
+        let behind = (at as u32 + 8) * 8;
+        if self.sign != Sign::None || self.place.span().1 > behind {
+            return None;
+        }
+        let shift = match self.order {
+            Order::Big => behind - self.place.span().1,
+            Order::Little => (self.place.offset - at as u32) * 8,
+        };
+        Some(Narrow { at, shift, mask: self.mask as u64 })
     }
 
     /// The key of a value whose bits are these.
@@ -199,6 +245,20 @@ mod tests {
         fn a_key_is_the_bits_of_its_place((place, size) in place(), noise in prop::collection::vec(any::<u8>(), 80)) {
             let reader = Reader::new(Kind::Unsigned, place, size);
             prop_assert_eq!(reader.key(&noise[..size]), slow(&noise, place));
+        }
+
+        #[test]
+        fn many_keys_are_as_one(
+            (mut place, size) in place(), signed in any::<bool>(), noise in prop::collection::vec(any::<u8>(), 200),
+        ) {
+            place.bits = place.bits.min(64);
+            let reader = Reader::new(if signed { Kind::Signed } else { Kind::Unsigned }, place, size);
+            let records = &noise[..noise.len() / size * size];
+            let mut keys = vec![0; records.len() / size];
+            reader.fill(records, size, &mut keys);
+            for (key, record) in keys.into_iter().zip(records.chunks_exact(size)) {
+                prop_assert_eq!(u128::from(key), reader.key(record));
+            }
         }
 
         #[test]

@@ -1,0 +1,157 @@
+//! The log: records in one order, and what is asked of them.
+
+use crate::derive::{CHUNK, Derived, Stages};
+use crate::expr::Dnf;
+use crate::query::{Matched, Plan};
+use crate::schema::{AttributeId, Schema};
+use crate::store::{FrozenTail, Memory, MemoryError, Store, View};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Records of one schema in one total order, appended by any number of threads and read by any number of others
+/// without one waiting for another.
+///
+/// A reader takes a [`Snapshot`]: all records before some position, and all that follows from them. It has every record
+/// whose append returned before it was taken.
+#[derive(Debug)]
+pub struct Log {
+    schema: Schema,
+    store: Store,
+    derived: Derived,
+}
+
+/// How a log is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The most records that it can have. Room for them is reserved as addresses; memory is taken as `memory` says.
+    pub records: u64,
+    /// When memory is taken.
+    pub memory: Memory,
+}
+
+/// What became of records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "the log may be full"]
+pub struct Appended {
+    /// Their positions.
+    pub positions: Range<u64>,
+    /// How many more there were, for which there was no room.
+    pub refused: u64,
+}
+
+/// A filter of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FilterId(u64);
+
+impl Log {
+    /// An empty log.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn new(schema: Schema, options: Options) -> Result<Self, MemoryError> {
+        let store = Store::new(schema.record_size(), options.records, options.memory)?;
+        Ok(Self { derived: Derived::new(store.capacity()), store, schema })
+    }
+
+    /// What its records are made of.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Appends records that lie one behind the other. They get positions one behind the other, and are seen in pieces
+    /// of a thousand at most. What has no room is refused.
+    ///
+    /// # Panics
+    /// If `records` is not a whole number of records.
+    #[inline]
+    pub fn append(&self, records: &[u8]) -> Appended {
+        let size = self.store.size();
+        assert!(records.len().is_multiple_of(size), "{} bytes are no whole number of records of {size}", records.len());
+        let positions = self.store.append(records);
+        if positions.start / CHUNK != positions.end / CHUNK {
+            self.derived.advance(self.store.view(), &self.schema);
+        }
+        let refused = (records.len() / size) as u64 - (positions.end - positions.start);
+        Appended { positions, refused }
+    }
+
+    /// Adds a filter. When this returns, what it matches is known of all records; they are gone through here, while
+    /// writers write on.
+    ///
+    /// # Panics
+    /// If it is about another schema's attributes.
+    pub fn add_filter(&self, dnf: Dnf) -> FilterId {
+        FilterId(self.derived.add_filter(dnf, &self.schema, || self.store.view()))
+    }
+
+    /// Takes a filter away; whether it was there. Snapshots that were taken before still have it.
+    pub fn remove_filter(&self, filter: FilterId) -> bool {
+        self.derived.remove_filter(filter.0, &self.schema)
+    }
+
+    /// Adds an index of an attribute; `false` if there is one already. It covers all records when this returns.
+    ///
+    /// # Panics
+    /// If it is another schema's attribute, or not [comparable](crate::Attribute::is_comparable).
+    pub fn add_index(&self, attribute: AttributeId) -> bool {
+        assert!(self.schema.attribute(attribute).is_comparable(), "what has no order has no index");
+        self.derived.add_index(attribute, &self.schema, || self.store.view())
+    }
+
+    /// Takes an index away; whether it was there. Snapshots that were taken before still have it.
+    pub fn remove_index(&self, attribute: AttributeId) -> bool {
+        self.derived.remove_index(attribute)
+    }
+
+    /// Holds what readers see, until the answer is dropped.
+    pub fn freeze_tail(&self) -> FrozenTail<'_> {
+        self.store.freeze()
+    }
+
+    /// All records whose append returned before this, and perhaps more.
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        // The stages first: what they have been given is then older than the view.
+        let stages = self.derived.stages();
+        Snapshot { log: self, stages, view: self.store.view() }
+    }
+}
+
+/// The records before some position. They, and all that is asked of them here, never change.
+#[derive(Debug, Clone)]
+pub struct Snapshot<'a> {
+    log: &'a Log,
+    stages: Arc<Stages>,
+    view: View<'a>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// How many records it has.
+    pub fn len(&self) -> u64 {
+        self.view.tail()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A record.
+    ///
+    /// # Panics
+    /// If there is none at this position.
+    pub fn record(&self, position: u64) -> &'a [u8] {
+        self.view.record(position)
+    }
+
+    /// The records that an expression means, in the order of the log.
+    pub fn matching(&self, dnf: &'a Dnf) -> Matched<'_> {
+        Plan::new(dnf, &self.log.schema, &self.stages, self.view).run()
+    }
+
+    /// The records that a filter matches, in the order of the log; `None` if it was not there when the snapshot was
+    /// taken.
+    pub fn matched(&self, filter: FilterId) -> Option<Matched<'_>> {
+        let state = self.stages.filter(filter.0)?;
+        Some(Plan::of_filter(state, &self.log.schema, self.view).run())
+    }
+}

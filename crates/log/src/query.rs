@@ -1,0 +1,203 @@
+//! Which records are meant, found the cheapest way.
+
+use crate::derive::{BLOCK, Bits, CHUNK, FilterState, Group, Stages, WORDS, count, ones, with_scratch};
+use crate::expr::{Dnf, Filter, NoAggregates};
+use crate::schema::Schema;
+use crate::store::View;
+
+/// How records are found.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    view: View<'a>,
+    way: Way<'a>,
+}
+
+#[derive(Debug)]
+enum Way<'a> {
+    /// What a filter matched already; what is not known yet, by its group.
+    Known(&'a FilterState, Scan),
+    /// Blocks that are sorted through their indexes; others by scanning.
+    Indexed { stages: &'a Stages, dnf: &'a Dnf, schema: &'a Schema, scan: Scan },
+    Scan(Scan),
+}
+
+/// What decides on records that are looked at all.
+#[derive(Debug)]
+enum Scan {
+    Group(Group),
+    Slow(Filter),
+}
+
+impl Scan {
+    fn new(dnf: &Dnf, schema: &Schema) -> Self {
+        match Group::all([(0, dnf)], schema) {
+            (groups, left) if left.is_empty() && groups.len() == 1 => {
+                groups.into_iter().next().map_or_else(|| Self::Slow(Filter::new(dnf, schema)), Self::Group)
+            }
+            _ => Self::Slow(Filter::new(dnf, schema)),
+        }
+    }
+
+    /// Of a chunk's records, or of the first of them.
+    fn bits(&self, rows: &[u8], size: usize) -> Bits {
+        let mut found = [0; WORDS];
+        match self {
+            Self::Group(group) => {
+                with_scratch(|scratch| group.evaluate(rows, &mut scratch.set, |_, bits| found = *bits));
+            }
+            Self::Slow(filter) => {
+                for (place, record) in rows.chunks_exact(size).enumerate() {
+                    found[place / 64] |= u64::from(filter.matches(record, &NoAggregates)) << (place % 64);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// The cheapest way to what an expression means.
+    pub fn new(dnf: &'a Dnf, schema: &'a Schema, stages: &'a Stages, view: View<'a>) -> Self {
+        let scan = Scan::new(dnf, schema);
+        if let Some((_, state)) = stages.filters.iter().find(|(_, state)| state.dnf == *dnf) {
+            return Self { view, way: Way::Known(state, scan) };
+        }
+        let indexed = |term: &crate::expr::Term| stages.indexes.iter().any(|index| term.ranges(index.attribute).is_some());
+        if !dnf.terms().is_empty() && dnf.terms().iter().all(indexed) {
+            return Self { view, way: Way::Indexed { stages, dnf, schema, scan } };
+        }
+        Self { view, way: Way::Scan(scan) }
+    }
+
+    /// To what a filter matches.
+    pub fn of_filter(state: &'a FilterState, schema: &Schema, view: View<'a>) -> Self {
+        Self { view, way: Way::Known(state, Scan::new(&state.dnf, schema)) }
+    }
+
+    /// Goes it.
+    pub fn run(self) -> Matched<'a> {
+        Matched { plan: self, chunk: 0, block: None }
+    }
+}
+
+/// Records that are meant, chunk by chunk.
+#[derive(Debug)]
+pub struct Matched<'a> {
+    plan: Plan<'a>,
+    chunk: u64,
+    /// The bits of the block that the chunk is in, if it was found by indexes.
+    block: Option<(u64, Box<[u64]>)>,
+}
+
+impl<'a> Matched<'a> {
+    /// The next chunk's: the position of its first record, and a bit for each record.
+    fn next_chunk(&mut self) -> Option<(u64, Bits)> {
+        let view = self.plan.view;
+        let start = self.chunk * CHUNK;
+        if start >= view.tail() {
+            return None;
+        }
+        let end = (start + CHUNK).min(view.tail());
+        let scan = |scan: &Scan| scan.bits(view.rows(start..end), view.size());
+        let bits = match &self.plan.way {
+            Way::Known(state, other) => match state.matches.get(self.chunk as usize) {
+                Some(matches) if end - start == CHUNK => matches.bits(),
+                // Filled by a later view.
+                Some(matches) => {
+                    let mut bits = matches.bits();
+                    clear_from(&mut bits, (end - start) as usize);
+                    bits
+                }
+                None => scan(other),
+            },
+            Way::Scan(other) => scan(other),
+            Way::Indexed { stages, dnf, schema, scan: other } => {
+                let block = start / BLOCK;
+                if self.block.as_ref().is_none_or(|(known, _)| *known != block)
+                    && let Some(bits) = block_bits(block, stages, dnf, schema, view)
+                {
+                    self.block = Some((block, bits));
+                }
+                match &self.block {
+                    Some((known, bits)) if *known == block => {
+                        let at = (start % BLOCK) as usize / 64;
+                        let mut chunk = [0; WORDS];
+                        chunk.copy_from_slice(&bits[at..at + WORDS]);
+                        chunk
+                    }
+                    _ => scan(other),
+                }
+            }
+        };
+        self.chunk += 1;
+        Some((start, bits))
+    }
+
+    /// How many records.
+    pub fn count(mut self) -> u64 {
+        let mut sum = 0;
+        while let Some((_, bits)) = self.next_chunk() {
+            sum += u64::from(count(&bits));
+        }
+        sum
+    }
+
+    /// Calls `with` for each record, with its position.
+    pub fn for_each(mut self, mut with: impl FnMut(u64, &'a [u8])) {
+        let view = self.plan.view;
+        while let Some((start, bits)) = self.next_chunk() {
+            for place in ones(&bits) {
+                let position = start + place as u64;
+                with(position, view.record(position));
+            }
+        }
+    }
+}
+
+/// The records of a block, through its indexes; `None` if it is not whole, or not all are made.
+fn block_bits(block: u64, stages: &Stages, dnf: &Dnf, schema: &Schema, view: View<'_>) -> Option<Box<[u64]>> {
+    if (block + 1) * BLOCK > view.tail() {
+        return None;
+    }
+    let rows = view.rows(block * BLOCK..(block + 1) * BLOCK);
+    let size = view.size();
+    let mut bits = vec![0u64; BLOCK as usize / 64].into_boxed_slice();
+    for term in dnf.terms() {
+        // Of the indexes that the term can ask, the one that leaves fewest.
+        let mut best: Option<(usize, _, _, _)> = None;
+        for index in &stages.indexes {
+            let Some(ranges) = term.ranges(index.attribute) else { continue };
+            let sorted = index.blocks.get(block as usize)?;
+            let about: usize = ranges.iter().map(|range| sorted.about(range)).sum();
+            if best.is_none_or(|(least, ..)| about < least) {
+                best = Some((about, index.attribute, sorted, ranges));
+            }
+        }
+        let (_, attribute, sorted, ranges) = best?;
+        let reader = schema.reader(attribute);
+        let rest: Vec<_> = term.predicates().filter(|predicate| predicate.attribute() != attribute || !matches!(predicate, crate::expr::Predicate::Within(..))).collect();
+        let key = |place: u16| reader.key(&rows[usize::from(place) * size..]);
+        for range in ranges.iter() {
+            for place in sorted.within(range, key) {
+                let record = &rows[usize::from(*place) * size..][..size];
+                let holds = rest.iter().all(|predicate| match predicate {
+                    crate::expr::Predicate::Within(id, ranges) => ranges.contains(schema.key(*id, record)),
+                    crate::expr::Predicate::Mask(test) => test.holds(schema.key(test.attribute, record)),
+                    crate::expr::Predicate::Aggregate(..) => false,
+                });
+                bits[usize::from(*place) / 64] |= u64::from(holds) << (place % 64);
+            }
+        }
+    }
+    Some(bits)
+}
+
+/// Clears the bits from a place on.
+fn clear_from(bits: &mut Bits, place: usize) {
+    for (index, word) in bits.iter_mut().enumerate() {
+        let kept = place.saturating_sub(index * 64);
+        if kept < 64 {
+            *word &= (1 << kept) - 1;
+        }
+    }
+}
