@@ -96,7 +96,8 @@ fn limit(pool: &[u8], records: u64) -> f64 {
 
 fn ours(pool: &[u8], records: u64, batch: usize, indexes: usize, filters: usize) -> f64 {
     let schema = Schema::ethernet_tcp();
-    let log = Log::new(schema.clone(), Options { records, memory: Memory::Prefaulted }).unwrap_or_else(|e| panic!("{e}"));
+    let log =
+        Log::new(schema.clone(), Options { records, memory: Memory::Prefaulted }).unwrap_or_else(|e| panic!("{e}"));
     for name in ["src_ip", "dst_ip", "src_port", "dst_port", "tcp_seq"].iter().take(indexes) {
         log.add_index(schema.find(name).unwrap_or_else(|| panic!("no {name}")));
     }

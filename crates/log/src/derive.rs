@@ -1,19 +1,26 @@
-//! What follows from the records: which filters match, indexes, aggregates.
+//! What follows from the records: which filters match, aggregates, indexes.
 //!
 //! All of it is a function of the records before some position, so it can be made late, by whoever comes first, and
 //! thrown away. It is made by *chunk* and by *block*, of whole ones that are complete; what is not made yet, a reader
 //! finds in the records themselves. So there is nothing that could be seen of one record's effects without the others.
 
+mod aggregate;
 mod cells;
+mod filter;
 mod index;
 mod matches;
+mod ordered;
+mod scan;
 mod set;
 mod stages;
 
+pub use aggregate::{Commutative, Function, State};
+pub(crate) use filter::FilterState;
 pub(crate) use index::Sorted;
-pub(crate) use matches::{Bits, Matches, WORDS, count, ones};
+pub(crate) use matches::{Bits, WORDS, count, ones};
+pub(crate) use scan::Scan;
 pub(crate) use set::Group;
-pub(crate) use stages::{Derived, FilterState, Stages};
+pub(crate) use stages::{Derived, Stages};
 
 use std::cell::RefCell;
 

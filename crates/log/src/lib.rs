@@ -18,6 +18,7 @@ mod query;
 mod schema;
 mod store;
 
+pub use derive::{Commutative, Function, State};
 pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
     Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
@@ -25,5 +26,5 @@ pub use expr::{
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
 pub use query::Matched;
 pub use queuescope_text::TextError;
-pub use store::{FrozenTail, Memory, MemoryError};
 pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet};
+pub use store::{FrozenTail, Memory, MemoryError};

@@ -1,7 +1,7 @@
 //! The log: records in one order, and what is asked of them.
 
-use crate::derive::{CHUNK, Derived, Stages};
-use crate::expr::Dnf;
+use crate::derive::{CHUNK, Derived, Function, Stages};
+use crate::expr::{AggregateId, Dnf, NameError, Number, Scope};
 use crate::query::{Matched, Plan};
 use crate::schema::{AttributeId, Schema};
 use crate::store::{FrozenTail, Memory, MemoryError, Store, View};
@@ -89,6 +89,36 @@ impl Log {
         self.derived.remove_filter(filter.0, &self.schema)
     }
 
+    /// Adds an aggregate over all records or over those that a filter matches, as [`add_filter`](Self::add_filter)
+    /// does. Each of its values has a name by which expressions call it; the answer is the id of the first, those of
+    /// the others follow.
+    ///
+    /// # Errors
+    /// If something else has one of the names, or it is none.
+    ///
+    /// # Panics
+    /// If there are not as many names as values, or the filter is not there, or the attribute is another schema's or
+    /// not [comparable](crate::Attribute::is_comparable).
+    pub fn add_aggregate(
+        &self,
+        names: &[&str],
+        filter: Option<FilterId>,
+        function: &Function,
+    ) -> Result<AggregateId, NameError> {
+        self.derived.add_aggregate(names, filter.map(|id| id.0), function, &self.schema, || self.store.view())
+    }
+
+    /// Takes an aggregate away, with all its values; whether it was there. Snapshots that were taken before, and filters
+    /// that name it, still have it.
+    pub fn remove_aggregate(&self, aggregate: AggregateId) -> bool {
+        self.derived.remove_aggregate(aggregate)
+    }
+
+    /// What expressions can speak of: the schema's attributes and the aggregates that there are now.
+    pub fn scope(&self) -> Scope<'_> {
+        self.derived.stages().scope(&self.schema)
+    }
+
     /// Adds an index of an attribute; `false` if there is one already. It covers all records when this returns.
     ///
     /// # Panics
@@ -152,6 +182,14 @@ impl<'a> Snapshot<'a> {
     /// taken.
     pub fn matched(&self, filter: FilterId) -> Option<Matched<'_>> {
         let state = self.stages.filter(filter.0)?;
-        Some(Plan::of_filter(state, &self.log.schema, self.view).run())
+        Some(Plan::of_filter(state, self.view).run())
+    }
+}
+
+impl Snapshot<'_> {
+    /// The value of an aggregate; `None` if it was not there when the snapshot was taken.
+    pub fn value(&self, aggregate: AggregateId) -> Option<Number> {
+        let (state, value) = self.stages.aggregate(aggregate)?;
+        Some(state.function.value(&state.over(0..self.len(), self.view), value))
     }
 }

@@ -1,7 +1,7 @@
 //! Which records are meant, found the cheapest way.
 
-use crate::derive::{BLOCK, Bits, CHUNK, FilterState, Group, Stages, WORDS, count, ones, with_scratch};
-use crate::expr::{Dnf, Filter, NoAggregates};
+use crate::derive::{BLOCK, Bits, CHUNK, FilterState, Scan, Stages, WORDS, count, ones};
+use crate::expr::{Dnf, Predicate};
 use crate::schema::Schema;
 use crate::store::View;
 
@@ -14,55 +14,27 @@ pub(crate) struct Plan<'a> {
 
 #[derive(Debug)]
 enum Way<'a> {
-    /// What a filter matched already; what is not known yet, by its group.
-    Known(&'a FilterState, Scan),
+    /// What a filter matched already.
+    Known(&'a FilterState),
     /// Blocks that are sorted through their indexes; others by scanning.
-    Indexed { stages: &'a Stages, dnf: &'a Dnf, schema: &'a Schema, scan: Scan },
+    Indexed {
+        stages: &'a Stages,
+        dnf: &'a Dnf,
+        schema: &'a Schema,
+        scan: Scan,
+    },
     Scan(Scan),
-}
-
-/// What decides on records that are looked at all.
-#[derive(Debug)]
-enum Scan {
-    Group(Group),
-    Slow(Filter),
-}
-
-impl Scan {
-    fn new(dnf: &Dnf, schema: &Schema) -> Self {
-        match Group::all([(0, dnf)], schema) {
-            (groups, left) if left.is_empty() && groups.len() == 1 => {
-                groups.into_iter().next().map_or_else(|| Self::Slow(Filter::new(dnf, schema)), Self::Group)
-            }
-            _ => Self::Slow(Filter::new(dnf, schema)),
-        }
-    }
-
-    /// Of a chunk's records, or of the first of them.
-    fn bits(&self, rows: &[u8], size: usize) -> Bits {
-        let mut found = [0; WORDS];
-        match self {
-            Self::Group(group) => {
-                with_scratch(|scratch| group.evaluate(rows, &mut scratch.set, |_, bits| found = *bits));
-            }
-            Self::Slow(filter) => {
-                for (place, record) in rows.chunks_exact(size).enumerate() {
-                    found[place / 64] |= u64::from(filter.matches(record, &NoAggregates)) << (place % 64);
-                }
-            }
-        }
-        found
-    }
 }
 
 impl<'a> Plan<'a> {
     /// The cheapest way to what an expression means.
     pub fn new(dnf: &'a Dnf, schema: &'a Schema, stages: &'a Stages, view: View<'a>) -> Self {
-        let scan = Scan::new(dnf, schema);
         if let Some((_, state)) = stages.filters.iter().find(|(_, state)| state.dnf == *dnf) {
-            return Self { view, way: Way::Known(state, scan) };
+            return Self { view, way: Way::Known(state) };
         }
-        let indexed = |term: &crate::expr::Term| stages.indexes.iter().any(|index| term.ranges(index.attribute).is_some());
+        let scan = Scan::new(dnf, schema);
+        let indexed =
+            |term: &crate::expr::Term| stages.indexes.iter().any(|index| term.ranges(index.attribute).is_some());
         if !dnf.terms().is_empty() && dnf.terms().iter().all(indexed) {
             return Self { view, way: Way::Indexed { stages, dnf, schema, scan } };
         }
@@ -70,8 +42,8 @@ impl<'a> Plan<'a> {
     }
 
     /// To what a filter matches.
-    pub fn of_filter(state: &'a FilterState, schema: &Schema, view: View<'a>) -> Self {
-        Self { view, way: Way::Known(state, Scan::new(&state.dnf, schema)) }
+    pub fn of_filter(state: &'a FilterState, view: View<'a>) -> Self {
+        Self { view, way: Way::Known(state) }
     }
 
     /// Goes it.
@@ -100,16 +72,7 @@ impl<'a> Matched<'a> {
         let end = (start + CHUNK).min(view.tail());
         let scan = |scan: &Scan| scan.bits(view.rows(start..end), view.size());
         let bits = match &self.plan.way {
-            Way::Known(state, other) => match state.matches.get(self.chunk as usize) {
-                Some(matches) if end - start == CHUNK => matches.bits(),
-                // Filled by a later view.
-                Some(matches) => {
-                    let mut bits = matches.bits();
-                    clear_from(&mut bits, (end - start) as usize);
-                    bits
-                }
-                None => scan(other),
-            },
+            Way::Known(state) => state.bits(self.chunk, view),
             Way::Scan(other) => scan(other),
             Way::Indexed { stages, dnf, schema, scan: other } => {
                 let block = start / BLOCK;
@@ -175,29 +138,22 @@ fn block_bits(block: u64, stages: &Stages, dnf: &Dnf, schema: &Schema, view: Vie
         }
         let (_, attribute, sorted, ranges) = best?;
         let reader = schema.reader(attribute);
-        let rest: Vec<_> = term.predicates().filter(|predicate| predicate.attribute() != attribute || !matches!(predicate, crate::expr::Predicate::Within(..))).collect();
+        let rest: Vec<_> = term
+            .predicates()
+            .filter(|predicate| predicate.attribute() != attribute || !matches!(predicate, Predicate::Within(..)))
+            .collect();
         let key = |place: u16| reader.key(&rows[usize::from(place) * size..]);
         for range in ranges.iter() {
             for place in sorted.within(range, key) {
                 let record = &rows[usize::from(*place) * size..][..size];
                 let holds = rest.iter().all(|predicate| match predicate {
-                    crate::expr::Predicate::Within(id, ranges) => ranges.contains(schema.key(*id, record)),
-                    crate::expr::Predicate::Mask(test) => test.holds(schema.key(test.attribute, record)),
-                    crate::expr::Predicate::Aggregate(..) => false,
+                    Predicate::Within(id, ranges) => ranges.contains(schema.key(*id, record)),
+                    Predicate::Mask(test) => test.holds(schema.key(test.attribute, record)),
+                    Predicate::Aggregate(..) => false,
                 });
                 bits[usize::from(*place) / 64] |= u64::from(holds) << (place % 64);
             }
         }
     }
     Some(bits)
-}
-
-/// Clears the bits from a place on.
-fn clear_from(bits: &mut Bits, place: usize) {
-    for (index, word) in bits.iter_mut().enumerate() {
-        let kept = place.saturating_sub(index * 64);
-        if kept < 64 {
-            *word &= (1 << kept) - 1;
-        }
-    }
 }

@@ -6,6 +6,7 @@ mod sequence;
 pub use rows::{Memory, MemoryError};
 pub use sequence::FrozenTail;
 
+use crate::derive::CHUNK;
 use rows::Rows;
 use sequence::{Sequence, WINDOW};
 use std::ops::Range;
@@ -112,6 +113,15 @@ impl<'a> View<'a> {
         assert!(positions.start <= positions.end && positions.end <= self.tail, "positions behind the tail");
         // SAFETY: the view's tail was taken from the sequence, and the positions are before it.
         unsafe { self.store.rows.read(positions) }
+    }
+
+    /// The records of a chunk that are in the view.
+    ///
+    /// # Panics
+    /// If the chunk begins behind the tail.
+    #[inline]
+    pub fn chunk(&self, chunk: u64) -> &'a [u8] {
+        self.rows(chunk * CHUNK..((chunk + 1) * CHUNK).min(self.tail))
     }
 
     /// One record.

@@ -29,9 +29,9 @@ impl<T> PerBlock<T> {
         self.cells[block].get_or_init(make)
     }
 
-    /// All that are made.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.cells.iter().filter_map(OnceLock::get)
+    /// Bytes that all take, of which each takes what `of` says beside its own.
+    pub fn heap(&self, of: impl Fn(&T) -> usize) -> usize {
+        size_of_val(&*self.cells) + self.cells.iter().filter_map(OnceLock::get).map(of).sum::<usize>()
     }
 }
 
@@ -58,14 +58,13 @@ impl<T> PerChunk<T> {
     /// # Panics
     /// If there is no such chunk.
     pub fn set(&self, chunk: usize, value: T) {
-        let block =
-            self.blocks.get_or_make(chunk / CHUNKS, || (0..CHUNKS).map(|_| OnceLock::new()).collect());
+        let block = self.blocks.get_or_make(chunk / CHUNKS, || (0..CHUNKS).map(|_| OnceLock::new()).collect());
         // Who was first said the same.
         let _ = block[chunk % CHUNKS].set(value);
     }
 
-    /// All that are made.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.blocks.iter().flatten().filter_map(OnceLock::get)
+    /// Bytes that all take, of which each takes what `of` says beside its own.
+    pub fn heap(&self, of: impl Fn(&T) -> usize) -> usize {
+        self.blocks.heap(|block| size_of_val(&**block) + block.iter().filter_map(OnceLock::get).map(&of).sum::<usize>())
     }
 }

@@ -69,9 +69,9 @@ impl Sorted {
     /// How many records' keys are in a range, or somewhat more.
     pub fn about(&self, (low, high): (u128, u128)) -> usize {
         let place = |key: u128, up: bool| match &self.directory {
-            Directory::Exact { keys, starts } => {
-                starts.get(keys.partition_point(|listed| *listed < key)).map_or(self.places.len(), |start| *start as usize)
-            }
+            Directory::Exact { keys, starts } => starts
+                .get(keys.partition_point(|listed| *listed < key))
+                .map_or(self.places.len(), |start| *start as usize),
             Directory::Sampled { keys } => {
                 let index = keys.partition_point(|listed| *listed < key);
                 (if up { index * STEP } else { index.saturating_sub(1) * STEP }).min(self.places.len())
@@ -84,9 +84,9 @@ impl Sorted {
     /// How many places have keys below this.
     fn first_from(&self, wanted: u128, key: &impl Fn(u16) -> u128) -> usize {
         match &self.directory {
-            Directory::Exact { keys, starts } => {
-                starts.get(keys.partition_point(|listed| *listed < wanted)).map_or(self.places.len(), |start| *start as usize)
-            }
+            Directory::Exact { keys, starts } => starts
+                .get(keys.partition_point(|listed| *listed < wanted))
+                .map_or(self.places.len(), |start| *start as usize),
             Directory::Sampled { keys } => {
                 let index = keys.partition_point(|listed| *listed < wanted);
                 let (start, end) = (index.saturating_sub(1) * STEP, (index * STEP).min(self.places.len()));

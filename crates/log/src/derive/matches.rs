@@ -81,6 +81,24 @@ pub(crate) fn count(bits: &[u64]) -> u32 {
     bits.iter().map(|word| word.count_ones()).sum()
 }
 
+/// Clears the bits from a place on.
+pub(crate) fn clear_from(bits: &mut Bits, place: usize) {
+    for (index, word) in bits.iter_mut().enumerate() {
+        let kept = place.saturating_sub(index * 64);
+        if kept < 64 {
+            *word &= (1 << kept) - 1;
+        }
+    }
+}
+
+/// Clears the bits before a place.
+pub(crate) fn clear_to(bits: &mut Bits, place: usize) {
+    for (index, word) in bits.iter_mut().enumerate() {
+        let cleared = place.saturating_sub(index * 64);
+        *word &= if cleared < 64 { u64::MAX << cleared } else { 0 };
+    }
+}
+
 /// The places of the bits that are set, in order.
 #[inline]
 pub(crate) fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {

@@ -1,20 +1,15 @@
 //! What is derived now, and who derives which chunk.
 
-use super::cells::{PerBlock, PerChunk};
-use super::{BLOCK, CHUNK, Group, Matches, Scratch, Sorted, WORDS, with_scratch};
-use crate::expr::{Dnf, Filter, NoAggregates};
+use super::aggregate::{AggregateState, Function, Working};
+use super::cells::PerBlock;
+use super::ordered::Operand;
+use super::{BLOCK, CHUNK, FilterState, Group, Scratch, Sorted, with_scratch};
+use crate::expr::{AggregateId, Dnf, NameError, Scope};
 use crate::schema::{AttributeId, Schema};
 use crate::store::View;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-
-/// A filter, and what it matches in each chunk.
-#[derive(Debug)]
-pub(crate) struct FilterState {
-    pub dnf: Dnf,
-    pub filter: Filter,
-    pub matches: PerChunk<Matches>,
-}
 
 /// An index, and its blocks.
 #[derive(Debug)]
@@ -23,21 +18,24 @@ pub(crate) struct IndexState {
     pub blocks: PerBlock<Sorted>,
 }
 
-/// All that is derived from records. It is never changed, but put in place of another.
+/// An aggregate, and which of its values.
+pub(crate) type ValueOf = (Arc<AggregateState>, usize);
+
+/// All that is derived from records. It is never changed, but another put in its place.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Stages {
     pub filters: Vec<(u64, Arc<FilterState>)>,
     pub indexes: Vec<Arc<IndexState>>,
+    /// By the number of an [`AggregateId`]: the name, and what it names, unless that was taken away.
+    pub operands: Vec<(String, Option<ValueOf>)>,
     groups: Arc<[Group]>,
-    /// Filters that are in no group.
-    alone: Arc<[usize]>,
 }
 
 /// The stages, and how far writers are with them.
 #[derive(Debug)]
 pub(crate) struct Derived {
     stages: RwLock<Arc<Stages>>,
-    /// Who changes the stages.
+    /// Who changes the stages, and the last number that was given.
     changing: Mutex<u64>,
     /// The next chunk and the next block that no writer took.
     chunks: AtomicU64,
@@ -52,40 +50,70 @@ impl Stages {
         self.indexes.iter().find(|index| index.attribute == attribute)
     }
 
-    /// The filter of this id.
+    /// The filter of this number.
     pub fn filter(&self, id: u64) -> Option<&Arc<FilterState>> {
         self.filters.iter().find(|(other, _)| *other == id).map(|(_, state)| state)
     }
 
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.filters.is_empty() && self.indexes.is_empty()
+    /// The aggregate of this id, and which of its values is meant.
+    pub fn aggregate(&self, id: AggregateId) -> Option<(&Arc<AggregateState>, usize)> {
+        let (_, there) = self.operands.get(id.0 as usize)?;
+        there.as_ref().map(|(aggregate, value)| (aggregate, *value))
     }
 
-    /// The filters' chunk, of whole chunks.
+    /// All aggregates, each once.
+    fn aggregates(&self) -> impl Iterator<Item = &Arc<AggregateState>> {
+        self.operands.iter().filter_map(|(_, there)| there.as_ref().filter(|(_, value)| *value == 0).map(|(it, _)| it))
+    }
+
+    /// The aggregates that an expression names.
+    fn named(&self, dnf: &Dnf) -> Vec<Operand> {
+        let operand = |id| {
+            let (aggregate, component) = self.aggregate(id)?;
+            Some(Operand { id, aggregate: Arc::clone(aggregate), component })
+        };
+        dnf.aggregates().into_iter().filter_map(operand).collect()
+    }
+
+    /// What expressions can speak of.
+    pub fn scope<'a>(&self, schema: &'a Schema) -> Scope<'a> {
+        Scope::with_aggregates(schema, self.operands.iter().map(|(name, _)| name.clone()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.filters.is_empty() && self.indexes.is_empty() && self.aggregates().next().is_none()
+    }
+
+    /// What follows from a whole chunk.
     fn chunk(&self, chunk: u64, view: View<'_>, scratch: &mut Scratch) {
-        let rows = view.rows(chunk * CHUNK..(chunk + 1) * CHUNK);
-        let at = chunk as usize;
+        let rows = view.chunk(chunk);
         for group in &*self.groups {
-            group.evaluate(rows, &mut scratch.set, |filter, bits| {
-                self.filters[filter].1.matches.set(at, Matches::of(bits));
-            });
+            group.evaluate(rows, &mut scratch.set, |filter, bits| self.filters[filter].1.set(chunk, bits));
         }
-        for filter in &*self.alone {
-            let state = &self.filters[*filter].1;
-            let mut bits = [0; WORDS];
-            for (place, record) in rows.chunks_exact(view.size()).enumerate() {
-                bits[place / 64] |= u64::from(state.filter.matches(record, &NoAggregates)) << (place % 64);
+    }
+
+    /// What follows from a whole chunk and takes the room that [`chunk`](Self::chunk) has.
+    fn rest_of_chunk(&self, chunk: u64, view: View<'_>) {
+        for (_, filter) in &self.filters {
+            if filter.is_ordered() {
+                filter.try_go_on(view);
+            } else {
+                filter.fill(chunk, view);
             }
-            state.matches.set(at, Matches::of(&bits));
+        }
+        for aggregate in self.aggregates() {
+            // Else who has the filter's pass is ahead, or a reader finds it.
+            if aggregate.filter.as_ref().is_none_or(|filter| filter.known(chunk).is_some()) {
+                aggregate.fill(chunk, view);
+            }
         }
     }
 
     /// The same with other filters.
     fn with_filters(&self, filters: Vec<(u64, Arc<FilterState>)>, schema: &Schema) -> Self {
-        let named = filters.iter().enumerate().map(|(name, (_, state))| (name, &state.dnf));
-        let (groups, alone) = Group::all(named, schema);
-        Self { groups: groups.into(), alone: alone.into(), filters, indexes: self.indexes.clone() }
+        let alone = filters.iter().enumerate().filter(|(_, (_, state))| !state.is_ordered());
+        let (groups, _) = Group::all(alone.map(|(name, (_, state))| (name, &state.dnf)), schema);
+        Self { groups: groups.into(), filters, ..self.clone() }
     }
 }
 
@@ -124,6 +152,7 @@ impl Derived {
             // After it was taken: who adds a stage then knows which chunks it has to make itself.
             let stages = self.stages();
             with_scratch(|scratch| stages.chunk(chunk, view, scratch));
+            stages.rest_of_chunk(chunk, view);
         }
         while let Some(block) = take(&self.blocks, view.tail() / BLOCK) {
             let stages = self.stages();
@@ -138,28 +167,62 @@ impl Derived {
     /// Adds a filter; then, while writers write on, finds what it matches in the chunks that they are done with. `view`
     /// takes a new view of the records.
     pub fn add_filter<'a>(&self, dnf: Dnf, schema: &Schema, view: impl Fn() -> View<'a>) -> u64 {
-        let filter = Filter::new(&dnf, schema);
-        let state = Arc::new(FilterState { dnf, filter, matches: PerChunk::new(self.most) });
-        let (id, taken) = self.change(&self.chunks, CHUNK, &view, |stages, id| {
+        let mut state = None;
+        let id = self.swap(|stages, id| {
+            let operands = stages.named(&dnf);
+            let new = state.insert(Arc::new(FilterState::new(dnf, schema, self.most, operands)));
             let mut filters = stages.filters.clone();
-            filters.push((id, Arc::clone(&state)));
+            filters.push((id, Arc::clone(new)));
             stages.with_filters(filters, schema)
         });
-        let own = Stages::default().with_filters(vec![(id, state)], schema);
-        let view = view();
-        for chunk in 0..taken {
-            if own.filters[0].1.matches.get(chunk as usize).is_none() {
-                with_scratch(|scratch| own.chunk(chunk, view, scratch));
-            }
+        let taken = self.take_over(&self.chunks, CHUNK, &view);
+        if let Some(state) = state {
+            let view = view();
+            (0..taken).for_each(|chunk| state.fill(chunk, view));
         }
         id
     }
 
-    /// Adds an index, as [`add_filter`](Self::add_filter) does. There is one of an attribute; `None` if it was there.
+    /// Adds an aggregate, as [`add_filter`](Self::add_filter) does, with a name for each of its values.
+    pub fn add_aggregate<'a>(
+        &self,
+        names: &[&str],
+        filter: Option<u64>,
+        function: &Function,
+        schema: &Schema,
+        view: impl Fn() -> View<'a>,
+    ) -> Result<AggregateId, NameError> {
+        let working = Working::new(function, schema);
+        assert_eq!(names.len(), working.values(), "an aggregate has a name for each of its values");
+        let mut state = None;
+        let mut first = 0;
+        self.try_swap(|stages, _| {
+            let mut scope = stages.scope(schema);
+            for name in names {
+                scope.add_aggregate(name)?;
+            }
+            let filter =
+                filter.map(|id| stages.filter(id).cloned().unwrap_or_else(|| panic!("there is no filter {id}")));
+            let new = state.insert(Arc::new(AggregateState::new(working, filter, self.most)));
+            let mut stages = stages.clone();
+            first = stages.operands.len() as u32;
+            let named = names.iter().enumerate();
+            stages.operands.extend(named.map(|(value, name)| ((*name).to_owned(), Some((Arc::clone(new), value)))));
+            Ok(stages)
+        })?;
+        let taken = self.take_over(&self.chunks, CHUNK, &view);
+        if let Some(state) = state {
+            let view = view();
+            (0..taken).for_each(|chunk| state.fill(chunk, view));
+        }
+        Ok(AggregateId(first))
+    }
+
+    /// Adds an index, as [`add_filter`](Self::add_filter) does. There is one of an attribute; `false` if it was there.
     pub fn add_index<'a>(&self, attribute: AttributeId, schema: &Schema, view: impl Fn() -> View<'a>) -> bool {
         let state = Arc::new(IndexState { attribute, blocks: PerBlock::new(self.most) });
         let mut new = false;
-        let (_, taken) = self.change(&self.blocks, BLOCK, &view, |stages, _| {
+        self.swap(|stages, _| {
             new = stages.index(attribute).is_none();
             let mut stages = stages.clone();
             if new {
@@ -168,10 +231,9 @@ impl Derived {
             stages
         });
         if new {
+            let taken = self.take_over(&self.blocks, BLOCK, &view);
             let view = view();
-            for block in 0..taken {
-                with_scratch(|scratch| state.block(block, view, schema, scratch));
-            }
+            (0..taken).for_each(|block| with_scratch(|scratch| state.block(block, view, schema, scratch)));
         }
         new
     }
@@ -187,7 +249,26 @@ impl Derived {
         there
     }
 
-    /// Takes an index away; its memory is free when the last reader that began before is done.
+    /// Takes an aggregate away, with all its values, as [`remove_filter`](Self::remove_filter) does. Its names are free,
+    /// its ids are not used again.
+    pub fn remove_aggregate(&self, id: AggregateId) -> bool {
+        let mut there = false;
+        self.swap(|stages, _| {
+            let mut new = stages.clone();
+            if let Some((gone, _)) = stages.aggregate(id) {
+                there = true;
+                for (name, operand) in &mut new.operands {
+                    if operand.as_ref().is_some_and(|(other, _)| Arc::ptr_eq(other, gone)) {
+                        (*name, *operand) = (String::new(), None);
+                    }
+                }
+            }
+            new
+        });
+        there
+    }
+
+    /// Takes an index away, as [`remove_filter`](Self::remove_filter) does.
     pub fn remove_index(&self, attribute: AttributeId) -> bool {
         let mut there = false;
         self.swap(|stages, _| {
@@ -199,27 +280,25 @@ impl Derived {
         there
     }
 
-    /// Puts other stages in place, and tells how many chunks or blocks writers may have taken without knowing them.
-    fn change<'a>(
-        &self,
-        next: &AtomicU64,
-        size: u64,
-        view: &impl Fn() -> View<'a>,
-        with: impl FnOnce(&Stages, u64) -> Stages,
-    ) -> (u64, u64) {
-        let id = self.swap(with);
-        // What is whole now is not left to a writer: it may be much, if there were no stages before.
-        let whole = view().tail() / size;
-        let taken = next.fetch_max(whole, Ordering::AcqRel).max(whole);
-        (id, taken)
+    /// Puts other stages in place of these. They are given a number that no others had.
+    fn swap(&self, with: impl FnOnce(&Stages, u64) -> Stages) -> u64 {
+        let Ok(id) = self.try_swap(|stages, id| Ok::<_, Infallible>(with(stages, id)));
+        id
     }
 
-    fn swap(&self, with: impl FnOnce(&Stages, u64) -> Stages) -> u64 {
+    fn try_swap<E>(&self, with: impl FnOnce(&Stages, u64) -> Result<Stages, E>) -> Result<u64, E> {
         let mut last = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         *last += 1;
-        let stages = Arc::new(with(&self.stages(), *last));
+        let stages = Arc::new(with(&self.stages(), *last)?);
         *self.stages.write().unwrap_or_else(PoisonError::into_inner) = stages;
-        *last
+        Ok(*last)
+    }
+
+    /// How many chunks or blocks writers may have taken before they knew the stages of now. What is whole is not left
+    /// to a writer: it may be much, if there were no stages before.
+    fn take_over<'a>(&self, next: &AtomicU64, size: u64, view: &impl Fn() -> View<'a>) -> u64 {
+        let whole = view().tail() / size;
+        next.fetch_max(whole, Ordering::AcqRel).max(whole)
     }
 }
 

@@ -53,7 +53,7 @@ impl Number {
 
     /// The number that a key of so many bits stands for.
     #[inline]
-    pub(super) fn of(kind: Kind, bits: u32, key: u128) -> Self {
+    pub(crate) fn of(kind: Kind, bits: u32, key: u128) -> Self {
         match kind {
             Kind::Signed => {
                 let zero = 1 << (bits - 1);
@@ -109,7 +109,7 @@ impl Number {
         }
     }
 
-    fn to_f64(self) -> f64 {
+    pub(crate) fn to_f64(self) -> f64 {
         match self {
             Self::Unsigned(number) => number as f64,
             Self::Signed(number) => number as f64,

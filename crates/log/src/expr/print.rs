@@ -81,7 +81,7 @@ impl Test {
             }
             Self::Aggregate(test, relation) => {
                 let attribute = schema.attribute(test.attribute);
-                let aggregate = scope.aggregates().nth(test.aggregate.0 as usize).unwrap_or("?");
+                let aggregate = scope.name(test.aggregate).unwrap_or("?");
                 text.push_str(&format!("{} {} {aggregate}", attribute.name, relation.symbol()));
                 text.push_str(&offset_text(attribute, test.offset));
             }

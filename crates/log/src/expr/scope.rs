@@ -56,6 +56,11 @@ impl<'a> Scope<'a> {
         Self { schema, aggregates: Vec::new(), limits: Limits::default() }
     }
 
+    /// The attributes of a schema, and aggregates by their ids; one without a name cannot be called.
+    pub(crate) fn with_aggregates(schema: &'a Schema, names: impl Iterator<Item = String>) -> Self {
+        Self { aggregates: names.collect(), ..Self::new(schema) }
+    }
+
     /// The same with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
@@ -98,9 +103,14 @@ impl<'a> Scope<'a> {
         self.aggregates.iter().position(|other| other == name).map(|index| AggregateId(index as u32))
     }
 
-    /// The names of all aggregates, in the order of their ids.
+    /// The name of an aggregate, unless it cannot be called.
+    pub fn name(&self, aggregate: AggregateId) -> Option<&str> {
+        self.aggregates.get(aggregate.0 as usize).map(String::as_str).filter(|name| !name.is_empty())
+    }
+
+    /// The names of all aggregates that can be called, in the order of their ids.
     pub fn aggregates(&self) -> impl Iterator<Item = &str> {
-        self.aggregates.iter().map(String::as_str)
+        self.aggregates.iter().map(String::as_str).filter(|name| !name.is_empty())
     }
 
     /// Reads an expression; `docs/expressions.md` says what can be written. No text at all means every record.

@@ -1,0 +1,328 @@
+//! Aggregates: what is worked out of all records, or of those that a filter matches.
+
+use super::cells::PerChunk;
+use super::matches::{Bits, WORDS, clear_from, clear_to, count, ones};
+use super::{CHUNK, FilterState};
+use crate::expr::Number;
+use crate::schema::{AttributeId, Kind, Reader, Schema};
+use crate::store::View;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What an aggregate knows of some records: four words, whose meaning is its function's own.
+pub type State = [u128; 4];
+
+/// A function that records can be given to in any order and any parts: what it knows of parts, it can join.
+pub trait Commutative: Send + Sync {
+    /// Of no record.
+    fn empty(&self) -> State;
+    /// Takes a record in.
+    fn add(&self, state: &mut State, record: &[u8]);
+    /// Takes in what is known of other records.
+    fn join(&self, state: &mut State, other: &State);
+    /// How many values it has; at least one.
+    fn values(&self) -> usize {
+        1
+    }
+    /// A value, of those that it has. There is one also where there was no record.
+    fn value(&self, state: &State, value: usize) -> Number;
+}
+
+/// What is worked out.
+#[derive(Clone)]
+pub enum Function {
+    /// How many records.
+    Count,
+    /// The sum of an attribute: zero of none. Whole numbers stay at the ends of what 128 bits hold.
+    Sum(AttributeId),
+    /// The lowest value of an attribute: the highest there is, of none.
+    Min(AttributeId),
+    /// The highest value of an attribute: the lowest there is, of none.
+    Max(AttributeId),
+    /// The mean of an attribute: zero of none.
+    Mean(AttributeId),
+    /// Whatever the user wants.
+    User(Arc<dyn Commutative>),
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count => write!(f, "Count"),
+            Self::Sum(id) => write!(f, "Sum({id:?})"),
+            Self::Min(id) => write!(f, "Min({id:?})"),
+            Self::Max(id) => write!(f, "Max({id:?})"),
+            Self::Mean(id) => write!(f, "Mean({id:?})"),
+            Self::User(_) => write!(f, "User"),
+        }
+    }
+}
+
+/// A function with what it needs of the schema.
+#[derive(Debug, Clone)]
+pub(crate) enum Working {
+    Count,
+    Of(What, Attribute),
+    User(User),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Sum,
+    Min,
+    Max,
+    Mean,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attribute {
+    reader: Reader,
+    kind: Kind,
+    bits: u32,
+}
+
+#[derive(Clone)]
+pub(crate) struct User(Arc<dyn Commutative>);
+
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("User")
+    }
+}
+
+impl Working {
+    /// A function on records of a schema.
+    pub fn new(function: &Function, schema: &Schema) -> Self {
+        let of = |what, id: AttributeId| {
+            let attribute = schema.attribute(id);
+            assert!(attribute.is_comparable(), "what has no order has no sum, minimum, maximum or mean");
+            Self::Of(what, Attribute { reader: schema.reader(id), kind: attribute.kind, bits: attribute.place.bits })
+        };
+        match function {
+            Function::Count => Self::Count,
+            Function::Sum(id) => of(What::Sum, *id),
+            Function::Min(id) => of(What::Min, *id),
+            Function::Max(id) => of(What::Max, *id),
+            Function::Mean(id) => of(What::Mean, *id),
+            Function::User(user) => Self::User(User(Arc::clone(user))),
+        }
+    }
+
+    /// Of no record.
+    pub fn empty(&self) -> State {
+        match self {
+            Self::Count => [0; 4],
+            Self::Of(What::Sum | What::Mean, attribute) => [pack(attribute.kind, attribute.zero()), 0, 0, 0],
+            Self::Of(What::Min, attribute) => [attribute.highest(), 0, 0, 0],
+            Self::Of(What::Max, _) => [0; 4],
+            Self::User(user) => user.0.empty(),
+        }
+    }
+
+    /// Takes a record in.
+    #[inline]
+    pub fn add(&self, state: &mut State, record: &[u8]) {
+        match self {
+            Self::Count => state[0] += 1,
+            Self::Of(what, attribute) => {
+                let key = attribute.reader.key(record);
+                match what {
+                    What::Min => state[0] = state[0].min(key),
+                    What::Max => state[0] = state[0].max(key),
+                    What::Sum | What::Mean => {
+                        let sum = unpack(attribute.kind, state[0]).plus(attribute.number(key));
+                        *state = [pack(attribute.kind, sum), state[1] + 1, 0, 0];
+                    }
+                }
+            }
+            Self::User(user) => user.0.add(state, record),
+        }
+    }
+
+    /// Takes in what is known of other records.
+    pub fn join(&self, state: &mut State, other: &State) {
+        match self {
+            Self::Count => state[0] += other[0],
+            Self::Of(What::Min, _) => state[0] = state[0].min(other[0]),
+            Self::Of(What::Max, _) => state[0] = state[0].max(other[0]),
+            Self::Of(What::Sum | What::Mean, attribute) => {
+                let sum = unpack(attribute.kind, state[0]).plus(unpack(attribute.kind, other[0]));
+                *state = [pack(attribute.kind, sum), state[1] + other[1], 0, 0];
+            }
+            Self::User(user) => user.0.join(state, other),
+        }
+    }
+
+    /// How many values it has.
+    pub fn values(&self) -> usize {
+        match self {
+            Self::User(user) => user.0.values().max(1),
+            _ => 1,
+        }
+    }
+
+    /// A value.
+    pub fn value(&self, state: &State, value: usize) -> Number {
+        match self {
+            Self::Count => Number::Unsigned(state[0]),
+            Self::Of(What::Min | What::Max, attribute) => attribute.number(state[0]),
+            Self::Of(What::Sum, attribute) => unpack(attribute.kind, state[0]),
+            Self::Of(What::Mean, attribute) => {
+                Number::Float(unpack(attribute.kind, state[0]).to_f64() / (state[1].max(1) as f64))
+            }
+            Self::User(user) => user.0.value(state, value),
+        }
+    }
+}
+
+impl Attribute {
+    fn number(&self, key: u128) -> Number {
+        Number::of(self.kind, self.bits, key)
+    }
+
+    fn zero(&self) -> Number {
+        match self.kind {
+            Kind::Signed => Number::Signed(0),
+            Kind::Float => Number::Float(0.0),
+            _ => Number::Unsigned(0),
+        }
+    }
+
+    fn highest(&self) -> u128 {
+        crate::schema::low_bits(self.bits)
+    }
+}
+
+/// A sum as a word. A signed sum beyond what 127 bits hold stays there.
+fn pack(kind: Kind, sum: Number) -> u128 {
+    match sum {
+        Number::Unsigned(_) if kind == Kind::Signed => i128::MAX as u128,
+        Number::Unsigned(sum) => sum,
+        Number::Signed(sum) => sum as u128,
+        Number::Float(sum) => u128::from(sum.to_bits()),
+    }
+}
+
+fn unpack(kind: Kind, word: u128) -> Number {
+    match kind {
+        Kind::Signed => Number::Signed(word as i128),
+        Kind::Float => Number::Float(f64::from_bits(word as u64)),
+        _ => Number::Unsigned(word),
+    }
+}
+
+/// An aggregate, and what it is of each chunk.
+#[derive(Debug)]
+pub(crate) struct AggregateState {
+    pub function: Working,
+    /// Whose records are taken in; all, if there is none.
+    pub filter: Option<Arc<FilterState>>,
+    chunks: PerChunk<State>,
+    /// What it is of all chunks up to one.
+    first: Mutex<(u64, State)>,
+}
+
+impl AggregateState {
+    /// An aggregate, of so many blocks.
+    pub fn new(function: Working, filter: Option<Arc<FilterState>>, blocks: usize) -> Self {
+        let first = Mutex::new((0, function.empty()));
+        // A count is that of the filter's matches.
+        let blocks = if matches!(function, Working::Count) { 0 } else { blocks };
+        Self { function, filter, chunks: PerChunk::new(blocks), first }
+    }
+
+    /// Finds what it is of a whole chunk, if that is not known.
+    pub fn fill(&self, chunk: u64, view: View<'_>) {
+        if let Some(filter) = &self.filter {
+            filter.fill(chunk, view);
+        }
+        if !matches!(self.function, Working::Count) && self.chunks.get(chunk as usize).is_none() {
+            let state = self.of_bits(chunk, &self.bits(chunk, view), view);
+            self.chunks.set(chunk as usize, state);
+        }
+    }
+
+    /// What it is of some records of the view.
+    pub fn over(&self, positions: Range<u64>, view: View<'_>) -> State {
+        let Range { start, end } = positions;
+        let (mut at, mut state) = (start, self.function.empty());
+        if start == 0 {
+            (at, state) = self.of_the_first(end, view);
+        }
+        while at < end {
+            let chunk = at / CHUNK;
+            let next = ((chunk + 1) * CHUNK).min(end);
+            let of_chunk = if next - at == CHUNK { self.whole(chunk, view) } else { self.part(at..next, view) };
+            self.function.join(&mut state, &of_chunk);
+            at = next;
+        }
+        state
+    }
+
+    /// What it is of the first chunks, and where they end: what was worked out before is gone on with.
+    fn of_the_first(&self, end: u64, view: View<'_>) -> (u64, State) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.0 * CHUNK > end {
+            return (0, self.function.empty());
+        }
+        while (first.0 + 1) * CHUNK <= end {
+            let state = self.whole(first.0, view);
+            self.function.join(&mut first.1, &state);
+            first.0 += 1;
+        }
+        (first.0 * CHUNK, first.1)
+    }
+
+    /// Of a whole chunk.
+    fn whole(&self, chunk: u64, view: View<'_>) -> State {
+        self.fill(chunk, view);
+        match (&self.function, &self.filter) {
+            (Working::Count, None) => [CHUNK.into(), 0, 0, 0],
+            (Working::Count, Some(filter)) => {
+                [filter.known(chunk).map_or(0, |matches| matches.count().into()), 0, 0, 0]
+            }
+            _ => self.chunks.get(chunk as usize).copied().unwrap_or_else(|| self.function.empty()),
+        }
+    }
+
+    /// Of some records of one chunk.
+    fn part(&self, positions: Range<u64>, view: View<'_>) -> State {
+        let chunk = positions.start / CHUNK;
+        let start = chunk * CHUNK;
+        let mut bits = self.bits(chunk, view);
+        clear_from(&mut bits, (positions.end - start) as usize);
+        clear_to(&mut bits, (positions.start - start) as usize);
+        self.of_bits(chunk, &bits, view)
+    }
+
+    /// Whose records of a chunk are taken in.
+    fn bits(&self, chunk: u64, view: View<'_>) -> Bits {
+        match &self.filter {
+            Some(filter) => filter.bits(chunk, view),
+            None => {
+                let mut bits = [u64::MAX; WORDS];
+                clear_from(&mut bits, view.chunk(chunk).len() / view.size());
+                bits
+            }
+        }
+    }
+
+    fn of_bits(&self, chunk: u64, bits: &Bits, view: View<'_>) -> State {
+        let mut state = self.function.empty();
+        if matches!(self.function, Working::Count) {
+            state[0] = count(bits).into();
+            return state;
+        }
+        let (rows, size) = (view.chunk(chunk), view.size());
+        for place in ones(bits) {
+            self.function.add(&mut state, &rows[place * size..(place + 1) * size]);
+        }
+        state
+    }
+
+    /// Bytes that it takes beside its own.
+    pub fn heap(&self) -> usize {
+        self.chunks.heap(|_| 0)
+    }
+}

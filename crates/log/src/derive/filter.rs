@@ -1,0 +1,114 @@
+//! A filter, and what it matches in each chunk.
+
+use super::CHUNK;
+use super::cells::PerChunk;
+use super::matches::{Bits, Matches, clear_from};
+use super::ordered::{Operand, Pass};
+use super::scan::Scan;
+use crate::expr::Dnf;
+use crate::schema::Schema;
+use crate::store::View;
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+/// A filter, and what it matches in each chunk.
+#[derive(Debug)]
+pub(crate) struct FilterState {
+    pub dnf: Dnf,
+    /// The aggregates that it names.
+    pub operands: Vec<Operand>,
+    matches: PerChunk<Matches>,
+    decides: Decides,
+}
+
+#[derive(Debug)]
+enum Decides {
+    /// Each record for itself.
+    Alone(Scan),
+    /// With aggregates, in the order of the log.
+    Ordered(Box<Mutex<Pass>>),
+}
+
+impl FilterState {
+    /// A filter on records of a schema, for so many blocks, and the aggregates that it names.
+    pub fn new(dnf: Dnf, schema: &Schema, blocks: usize, operands: Vec<Operand>) -> Self {
+        let decides = if dnf.aggregates().is_empty() {
+            Decides::Alone(Scan::new(&dnf, schema))
+        } else {
+            Decides::Ordered(Box::new(Mutex::new(Pass::new(&dnf, schema, &operands))))
+        };
+        Self { dnf, operands, matches: PerChunk::new(blocks), decides }
+    }
+
+    /// Whether it has to see the records in the order of the log.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self.decides, Decides::Ordered(_))
+    }
+
+    /// What it matches in a chunk, if that is known.
+    #[inline]
+    pub fn known(&self, chunk: u64) -> Option<&Matches> {
+        self.matches.get(chunk as usize)
+    }
+
+    /// Says what it matches in a whole chunk.
+    pub fn set(&self, chunk: u64, bits: &Bits) {
+        self.matches.set(chunk as usize, Matches::of(bits));
+    }
+
+    /// What it matches in a chunk, of the records that are in the view.
+    pub fn bits(&self, chunk: u64, view: View<'_>) -> Bits {
+        let rows = view.chunk(chunk);
+        if let Some(matches) = self.known(chunk) {
+            return part(matches, rows.len() / view.size());
+        }
+        match &self.decides {
+            Decides::Alone(scan) => scan.bits(rows, view.size()),
+            Decides::Ordered(pass) => {
+                let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+                self.go_on(&mut pass, view);
+                match self.known(chunk) {
+                    Some(matches) => part(matches, rows.len() / view.size()),
+                    None => pass.behind(rows, view.size()),
+                }
+            }
+        }
+    }
+
+    /// Finds what it matches in a whole chunk, if that is not known.
+    pub fn fill(&self, chunk: u64, view: View<'_>) {
+        if self.known(chunk).is_none() {
+            let bits = self.bits(chunk, view);
+            self.set(chunk, &bits);
+        }
+    }
+
+    /// For one that has to see records in order: goes on to the view's last whole chunk, unless somebody else does.
+    pub fn try_go_on(&self, view: View<'_>) {
+        let Decides::Ordered(pass) = &self.decides else { return };
+        match pass.try_lock() {
+            Ok(mut pass) => self.go_on(&mut pass, view),
+            Err(TryLockError::Poisoned(pass)) => self.go_on(&mut pass.into_inner(), view),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    fn go_on(&self, pass: &mut Pass, view: View<'_>) {
+        while (pass.next() + 1) * CHUNK <= view.tail() {
+            let chunk = pass.next();
+            let bits = pass.chunk(view.chunk(chunk), view.size());
+            self.set(chunk, &bits);
+        }
+    }
+
+    /// Bytes that it takes beside its own.
+    pub fn heap(&self) -> usize {
+        self.matches.heap(Matches::heap)
+    }
+}
+
+/// What is matched of the first records of a chunk.
+fn part(matches: &Matches, count: usize) -> Bits {
+    let mut bits = matches.bits();
+    clear_from(&mut bits, count);
+    bits
+}

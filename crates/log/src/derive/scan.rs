@@ -1,0 +1,44 @@
+//! What decides on records that are looked at all.
+
+use super::matches::{Bits, WORDS};
+use super::{Group, with_scratch};
+use crate::expr::{Aggregates, Dnf, Filter, NoAggregates};
+use crate::schema::Schema;
+
+/// A filter without aggregates, for whole chunks.
+#[derive(Debug)]
+pub(crate) enum Scan {
+    /// All its terms at once.
+    Group(Group),
+    /// Record by record: it has too many terms.
+    Slow(Filter),
+}
+
+impl Scan {
+    /// What decides as `dnf` says.
+    pub fn new(dnf: &Dnf, schema: &Schema) -> Self {
+        let (groups, _) = Group::all([(0, dnf)], schema);
+        groups.into_iter().next().map_or_else(|| Self::Slow(Filter::new(dnf, schema)), Self::Group)
+    }
+
+    /// Which of the records match: those of a chunk, or the first of them.
+    pub fn bits(&self, rows: &[u8], size: usize) -> Bits {
+        match self {
+            Self::Group(group) => {
+                let mut found = [0; WORDS];
+                with_scratch(|scratch| group.evaluate(rows, &mut scratch.set, |_, bits| found = *bits));
+                found
+            }
+            Self::Slow(filter) => one_by_one(filter, rows, size, &NoAggregates),
+        }
+    }
+}
+
+/// Which of the records match, with the same aggregates for all.
+fn one_by_one(filter: &Filter, rows: &[u8], size: usize, aggregates: &impl Aggregates) -> Bits {
+    let mut found = [0; WORDS];
+    for (place, record) in rows.chunks_exact(size).enumerate() {
+        found[place / 64] |= u64::from(filter.matches(record, aggregates)) << (place % 64);
+    }
+    found
+}
