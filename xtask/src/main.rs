@@ -5,6 +5,7 @@
 mod floors;
 mod licences;
 mod metadata;
+mod models;
 mod repeat;
 
 use std::process::ExitCode;
@@ -18,6 +19,9 @@ cargo xtask floors
 cargo xtask licences
     Check that every dependency is under a licence that allows its use here.
 
+cargo xtask models
+    Run the models of the log's order under loom and shuttle, and show that each of its fences and checks is needed.
+
 cargo xtask repeat IN.pcap OUT.pcap (--times N | --packets N | --bytes N)
     Make a large capture by repeating a small one: N times, or as often as it takes to reach N packets or N bytes.
     Every repetition comes after the one before, with IPv4 and IPv6 addresses of its own, so that its flows are new.
@@ -30,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match chore {
         "floors" => floors::run(rest),
         "licences" => licences::run(rest),
+        "models" => models::run(rest),
         "repeat" => repeat::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

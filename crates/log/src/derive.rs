@@ -10,17 +10,22 @@ mod filter;
 mod index;
 mod matches;
 mod ordered;
+mod reading;
 mod scan;
 mod set;
 mod stages;
 
+pub(crate) use aggregate::{AggregateState, Working};
 pub use aggregate::{Commutative, Function, State};
 pub(crate) use filter::FilterState;
 pub(crate) use index::Sorted;
-pub(crate) use matches::{Bits, WORDS, count, ones};
+pub(crate) use matches::{Bits, WORDS, clear_from, count, ones};
+pub(crate) use reading::{Reading, Tail};
 pub(crate) use scan::Scan;
-pub(crate) use set::Group;
-pub(crate) use stages::{Derived, Stages};
+pub use stages::Usage;
+pub(crate) use stages::{Derived, IndexState};
+
+use set::Group;
 
 use std::cell::RefCell;
 

@@ -17,14 +17,16 @@ mod primitive;
 mod query;
 mod schema;
 mod store;
+mod trigger;
 
-pub use derive::{Commutative, Function, State};
+pub use derive::{Commutative, Function, State, Usage};
 pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
     Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
 };
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
-pub use query::Matched;
+pub use query::{Explained, GroupKey, Grouped, Matched, Query, Step};
 pub use queuescope_text::TextError;
 pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet};
 pub use store::{FrozenTail, Memory, MemoryError};
+pub use trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};

@@ -1,12 +1,12 @@
 //! The log: records in one order, and what is asked of them.
 
-use crate::derive::{CHUNK, Derived, Function, Stages};
+use crate::derive::{AggregateState, CHUNK, Derived, Function, Reading, State, Tail, Usage};
 use crate::expr::{AggregateId, Dnf, NameError, Number, Scope};
-use crate::query::{Matched, Plan};
+use crate::query::Query;
 use crate::schema::{AttributeId, Schema};
-use crate::store::{FrozenTail, Memory, MemoryError, Store, View};
+use crate::store::{FrozenTail, Memory, MemoryError, Store};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Records of one schema in one total order, appended by any number of threads and read by any number of others
 /// without one waiting for another.
@@ -140,24 +140,28 @@ impl Log {
 
     /// All records whose append returned before this, and perhaps more.
     pub fn snapshot(&self) -> Snapshot<'_> {
+        self.snapshot_with(Arc::default())
+    }
+
+    /// The same for who comes again, with what was worked out of the last chunk then.
+    pub(crate) fn snapshot_with(&self, tail: Arc<Mutex<Tail>>) -> Snapshot<'_> {
         // The stages first: what they have been given is then older than the view.
         let stages = self.derived.stages();
-        Snapshot { log: self, stages, view: self.store.view() }
+        Snapshot { schema: &self.schema, reading: Reading::new(self.store.view(), stages, tail) }
     }
 }
 
 /// The records before some position. They, and all that is asked of them here, never change.
 #[derive(Debug, Clone)]
 pub struct Snapshot<'a> {
-    log: &'a Log,
-    stages: Arc<Stages>,
-    view: View<'a>,
+    schema: &'a Schema,
+    reading: Reading<'a>,
 }
 
 impl<'a> Snapshot<'a> {
     /// How many records it has.
     pub fn len(&self) -> u64 {
-        self.view.tail()
+        self.reading.view.tail()
     }
 
     /// Whether it has none.
@@ -170,26 +174,37 @@ impl<'a> Snapshot<'a> {
     /// # Panics
     /// If there is none at this position.
     pub fn record(&self, position: u64) -> &'a [u8] {
-        self.view.record(position)
+        self.reading.view.record(position)
     }
 
-    /// The records that an expression means, in the order of the log.
-    pub fn matching(&self, dnf: &'a Dnf) -> Matched<'_> {
-        Plan::new(dnf, &self.log.schema, &self.stages, self.view).run()
+    /// Asks for all records, to begin with.
+    pub fn query(&self) -> Query<'a> {
+        Query::new(self.reading.clone(), self.schema)
     }
 
-    /// The records that a filter matches, in the order of the log; `None` if it was not there when the snapshot was
-    /// taken.
-    pub fn matched(&self, filter: FilterId) -> Option<Matched<'_>> {
-        let state = self.stages.filter(filter.0)?;
-        Some(Plan::of_filter(state, self.view).run())
+    /// Asks for what a filter matches; `None` if it was not there when the snapshot was taken.
+    pub fn filter(&self, filter: FilterId) -> Option<Query<'a>> {
+        self.reading.stages.filter(filter.0).map(|state| self.query().of_filter(state))
     }
-}
 
-impl Snapshot<'_> {
+    /// Bytes of memory that the records take, and what is derived from them now.
+    pub fn usage(&self) -> Usage {
+        Usage { records: self.len() * self.reading.view.size() as u64, ..self.reading.stages.usage() }
+    }
+
     /// The value of an aggregate; `None` if it was not there when the snapshot was taken.
     pub fn value(&self, aggregate: AggregateId) -> Option<Number> {
-        let (state, value) = self.stages.aggregate(aggregate)?;
-        Some(state.function.value(&state.over(0..self.len(), self.view), value))
+        let (state, value) = self.aggregate(aggregate)?;
+        Some(state.function.value(&self.state(state, 0..self.len()), value))
+    }
+
+    /// An aggregate, and which of its values this is.
+    pub(crate) fn aggregate(&self, id: AggregateId) -> Option<(&Arc<AggregateState>, usize)> {
+        self.reading.stages.aggregate(id)
+    }
+
+    /// What an aggregate is of some records.
+    pub(crate) fn state(&self, aggregate: &AggregateState, positions: Range<u64>) -> State {
+        aggregate.over(positions, &self.reading)
     }
 }

@@ -1,159 +1,95 @@
-//! Which records are meant, found the cheapest way.
+//! Which records are meant, found the cheapest way, and what is worked out of them.
 
-use crate::derive::{BLOCK, Bits, CHUNK, FilterState, Scan, Stages, WORDS, count, ones};
-use crate::expr::{Dnf, Predicate};
+mod explain;
+mod group;
+mod matched;
+mod plan;
+
+pub use explain::{Explained, Step};
+pub use group::{GroupKey, Grouped};
+pub use matched::Matched;
+
+use crate::derive::{FilterState, Reading};
+use crate::expr::Dnf;
 use crate::schema::Schema;
-use crate::store::View;
+use plan::Plan;
+use std::sync::Arc;
 
-/// How records are found.
-#[derive(Debug)]
-pub(crate) struct Plan<'a> {
-    view: View<'a>,
-    way: Way<'a>,
+/// What is asked of a snapshot: an expression, a filter, or all; within a time.
+///
+/// ```
+/// # use queuescope_log::{Log, Memory, Options, Schema, Scope};
+/// # let log = Log::new(Schema::packet().clone(), Options { records: 1000, memory: Memory::Lazy })?;
+/// let scope = log.scope();
+/// let expression = scope.parse("dst_port == 443 and length > 1000B")?.dnf(&scope)?;
+/// let snapshot = log.snapshot();
+/// let query = snapshot.query().matching(&expression).from(1_000_000).to(2_000_000);
+/// println!("{}: {} records", query.explain(), query.matched().count());
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Query<'a> {
+    reading: Reading<'a>,
+    schema: &'a Schema,
+    what: What<'a>,
+    from: u64,
+    to: u64,
 }
 
-#[derive(Debug)]
-enum Way<'a> {
-    /// What a filter matched already.
-    Known(&'a FilterState),
-    /// Blocks that are sorted through their indexes; others by scanning.
-    Indexed {
-        stages: &'a Stages,
-        dnf: &'a Dnf,
-        schema: &'a Schema,
-        scan: Scan,
-    },
-    Scan(Scan),
+/// Which records are asked for, whenever they were.
+#[derive(Debug, Clone)]
+enum What<'a> {
+    All,
+    Expression(&'a Dnf),
+    Filter(Arc<FilterState>),
+    /// What a filter matches, of which an expression holds.
+    Within(Arc<FilterState>, &'a Dnf),
 }
 
-impl<'a> Plan<'a> {
-    /// The cheapest way to what an expression means.
-    pub fn new(dnf: &'a Dnf, schema: &'a Schema, stages: &'a Stages, view: View<'a>) -> Self {
-        if let Some((_, state)) = stages.filters.iter().find(|(_, state)| state.dnf == *dnf) {
-            return Self { view, way: Way::Known(state) };
-        }
-        let scan = Scan::new(dnf, schema);
-        let indexed =
-            |term: &crate::expr::Term| stages.indexes.iter().any(|index| term.ranges(index.attribute).is_some());
-        if !dnf.terms().is_empty() && dnf.terms().iter().all(indexed) {
-            return Self { view, way: Way::Indexed { stages, dnf, schema, scan } };
-        }
-        Self { view, way: Way::Scan(scan) }
+impl<'a> Query<'a> {
+    pub(crate) fn new(reading: Reading<'a>, schema: &'a Schema) -> Self {
+        Self { reading, schema, what: What::All, from: 0, to: u64::MAX }
     }
 
-    /// To what a filter matches.
-    pub fn of_filter(state: &'a FilterState, view: View<'a>) -> Self {
-        Self { view, way: Way::Known(state) }
+    pub(crate) fn of_filter(self, state: &Arc<FilterState>) -> Self {
+        Self { what: What::Filter(Arc::clone(state)), ..self }
     }
 
-    /// Goes it.
-    pub fn run(self) -> Matched<'a> {
-        Matched { plan: self, chunk: 0, block: None }
-    }
-}
-
-/// Records that are meant, chunk by chunk.
-#[derive(Debug)]
-pub struct Matched<'a> {
-    plan: Plan<'a>,
-    chunk: u64,
-    /// The bits of the block that the chunk is in, if it was found by indexes.
-    block: Option<(u64, Box<[u64]>)>,
-}
-
-impl<'a> Matched<'a> {
-    /// The next chunk's: the position of its first record, and a bit for each record.
-    fn next_chunk(&mut self) -> Option<(u64, Bits)> {
-        let view = self.plan.view;
-        let start = self.chunk * CHUNK;
-        if start >= view.tail() {
-            return None;
-        }
-        let end = (start + CHUNK).min(view.tail());
-        let scan = |scan: &Scan| scan.bits(view.rows(start..end), view.size());
-        let bits = match &self.plan.way {
-            Way::Known(state) => state.bits(self.chunk, view),
-            Way::Scan(other) => scan(other),
-            Way::Indexed { stages, dnf, schema, scan: other } => {
-                let block = start / BLOCK;
-                if self.block.as_ref().is_none_or(|(known, _)| *known != block)
-                    && let Some(bits) = block_bits(block, stages, dnf, schema, view)
-                {
-                    self.block = Some((block, bits));
-                }
-                match &self.block {
-                    Some((known, bits)) if *known == block => {
-                        let at = (start % BLOCK) as usize / 64;
-                        let mut chunk = [0; WORDS];
-                        chunk.copy_from_slice(&bits[at..at + WORDS]);
-                        chunk
-                    }
-                    _ => scan(other),
-                }
-            }
+    /// Of the records that were asked for before, those of which an expression holds. It is about the log's attributes
+    /// only: what compares with aggregates is added to the log as a filter.
+    ///
+    /// # Panics
+    /// If it names an aggregate, or an expression was given already.
+    #[must_use]
+    pub fn matching(self, expression: &'a Dnf) -> Self {
+        assert!(expression.aggregates().is_empty(), "an expression with aggregates is to be a filter of the log");
+        let what = match self.what {
+            What::All => What::Expression(expression),
+            What::Filter(state) => What::Within(state, expression),
+            What::Expression(_) | What::Within(..) => panic!("there is an expression already; join them with `and`"),
         };
-        self.chunk += 1;
-        Some((start, bits))
+        Self { what, ..self }
     }
 
-    /// How many records.
-    pub fn count(mut self) -> u64 {
-        let mut sum = 0;
-        while let Some((_, bits)) = self.next_chunk() {
-            sum += u64::from(count(&bits));
-        }
-        sum
+    /// From a time on, in nanoseconds as the records have it. It means nothing for records without a time.
+    #[must_use]
+    pub fn from(self, time: u64) -> Self {
+        Self { from: time, ..self }
     }
 
-    /// Calls `with` for each record, with its position.
-    pub fn for_each(mut self, mut with: impl FnMut(u64, &'a [u8])) {
-        let view = self.plan.view;
-        while let Some((start, bits)) = self.next_chunk() {
-            for place in ones(&bits) {
-                let position = start + place as u64;
-                with(position, view.record(position));
-            }
-        }
+    /// Before a time.
+    #[must_use]
+    pub fn to(self, time: u64) -> Self {
+        Self { to: time, ..self }
     }
-}
 
-/// The records of a block, through its indexes; `None` if it is not whole, or not all are made.
-fn block_bits(block: u64, stages: &Stages, dnf: &Dnf, schema: &Schema, view: View<'_>) -> Option<Box<[u64]>> {
-    if (block + 1) * BLOCK > view.tail() {
-        return None;
+    /// The records, in the order of the log.
+    pub fn matched(&self) -> Matched<'a> {
+        Matched::new(Plan::new(self))
     }
-    let rows = view.rows(block * BLOCK..(block + 1) * BLOCK);
-    let size = view.size();
-    let mut bits = vec![0u64; BLOCK as usize / 64].into_boxed_slice();
-    for term in dnf.terms() {
-        // Of the indexes that the term can ask, the one that leaves fewest.
-        let mut best: Option<(usize, _, _, _)> = None;
-        for index in &stages.indexes {
-            let Some(ranges) = term.ranges(index.attribute) else { continue };
-            let sorted = index.blocks.get(block as usize)?;
-            let about: usize = ranges.iter().map(|range| sorted.about(range)).sum();
-            if best.is_none_or(|(least, ..)| about < least) {
-                best = Some((about, index.attribute, sorted, ranges));
-            }
-        }
-        let (_, attribute, sorted, ranges) = best?;
-        let reader = schema.reader(attribute);
-        let rest: Vec<_> = term
-            .predicates()
-            .filter(|predicate| predicate.attribute() != attribute || !matches!(predicate, Predicate::Within(..)))
-            .collect();
-        let key = |place: u16| reader.key(&rows[usize::from(place) * size..]);
-        for range in ranges.iter() {
-            for place in sorted.within(range, key) {
-                let record = &rows[usize::from(*place) * size..][..size];
-                let holds = rest.iter().all(|predicate| match predicate {
-                    Predicate::Within(id, ranges) => ranges.contains(schema.key(*id, record)),
-                    Predicate::Mask(test) => test.holds(schema.key(test.attribute, record)),
-                    Predicate::Aggregate(..) => false,
-                });
-                bits[usize::from(*place) / 64] |= u64::from(holds) << (place % 64);
-            }
-        }
+
+    /// How they are found.
+    pub fn explain(&self) -> Explained {
+        Plan::new(self).explain()
     }
-    Some(bits)
 }

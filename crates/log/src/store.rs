@@ -59,11 +59,6 @@ impl Store {
         View { store: self, tail: self.sequence.tail() }
     }
 
-    /// Records that some reader or writer saw; no new ones are looked for.
-    pub fn known_view(&self) -> View<'_> {
-        View { store: self, tail: self.sequence.known_tail() }
-    }
-
     /// Holds what readers see.
     pub fn freeze(&self) -> FrozenTail<'_> {
         self.sequence.freeze()
@@ -96,11 +91,6 @@ impl<'a> View<'a> {
     /// How many records it has.
     pub fn tail(&self) -> u64 {
         self.tail
-    }
-
-    /// The same up to a position.
-    pub fn up_to(self, position: u64) -> Self {
-        Self { tail: self.tail.min(position), ..self }
     }
 
     /// The records at some positions, one behind the other.

@@ -109,7 +109,7 @@ impl Beside<'_> {
                     let (id, ..) = self.filters.swap_remove(index.index(self.filters.len()));
                     let before = self.log.snapshot();
                     assert!(self.log.remove_filter(id) && !self.log.remove_filter(id));
-                    assert!(before.matched(id).is_some() && self.log.snapshot().matched(id).is_none());
+                    assert!(before.filter(id).is_some() && self.log.snapshot().filter(id).is_none());
                 }
             }
             Event::AddIndex(attribute) => {
@@ -147,9 +147,9 @@ impl Beside<'_> {
 
     fn check(&self, snapshot: &Snapshot<'_>, expr: &Expr, dnf: &Dnf) {
         let expected = self.expected(expr);
-        assert_eq!(snapshot.matching(dnf).count(), expected.len() as u64, "{expr:?}");
+        assert_eq!(snapshot.query().matching(dnf).matched().count(), expected.len() as u64, "{expr:?}");
         let mut found = Vec::new();
-        snapshot.matching(dnf).for_each(|position, record| {
+        snapshot.query().matching(dnf).matched().for_each(|position, record| {
             assert_eq!(record, &self.records[position as usize][..]);
             found.push(position);
         });
@@ -161,7 +161,7 @@ impl Beside<'_> {
         assert_eq!(snapshot.len(), self.records.len() as u64);
         for (id, expr, dnf) in &self.filters {
             self.check(&snapshot, expr, dnf);
-            let count = snapshot.matched(*id).expect("it is there").count();
+            let count = snapshot.filter(*id).expect("it is there").matched().count();
             assert_eq!(count, self.expected(expr).len() as u64);
         }
         for (id, which, attribute, filter) in &self.aggregates {
@@ -277,7 +277,7 @@ proptest! {
             highest = highest.max(schema.key(attribute, record));
         }
         let mut found = Vec::new();
-        log.snapshot().matched(filter).expect("it is there").for_each(|position, _| found.push(position));
+        log.snapshot().filter(filter).expect("it is there").matched().for_each(|position, _| found.push(position));
         prop_assert_eq!(found, expected);
     }
 }
@@ -339,7 +339,7 @@ fn the_papers_retransmissions_are_found() {
     let positions: Vec<_> = events.into_iter().map(|(host, number, at)| append(host, number, at)).collect();
     let snapshot = log.snapshot();
     let mut found = Vec::new();
-    snapshot.matched(rtms).expect("it is there").for_each(|position, _| found.push(position));
+    snapshot.filter(rtms).expect("it is there").matched().for_each(|position, _| found.push(position));
     assert_eq!(found, [positions[5], positions[7]]);
     assert_eq!(snapshot.value(r), Some(Number::Unsigned(2)));
     // Far more records than a chunk: the same goes on.
@@ -351,7 +351,7 @@ fn the_papers_retransmissions_are_found() {
     // The aggregate goes, but not from the filter that names it.
     assert!(log.remove_aggregate(r) && !log.remove_aggregate(r) && log.snapshot().value(r).is_none());
     append(1, 360, 5000);
-    assert_eq!(log.snapshot().matched(rtms).expect("it is there").count(), 4);
+    assert_eq!(log.snapshot().filter(rtms).expect("it is there").matched().count(), 4);
 }
 
 #[test]

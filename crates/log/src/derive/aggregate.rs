@@ -1,7 +1,8 @@
 //! Aggregates: what is worked out of all records, or of those that a filter matches.
 
 use super::cells::PerChunk;
-use super::matches::{Bits, WORDS, clear_from, clear_to, count, ones};
+use super::matches::{Bits, Matches, WORDS, clear_from, clear_to, count, ones};
+use super::reading::Reading;
 use super::{CHUNK, FilterState};
 use crate::expr::Number;
 use crate::schema::{AttributeId, Kind, Reader, Schema};
@@ -238,22 +239,27 @@ impl AggregateState {
             filter.fill(chunk, view);
         }
         if !matches!(self.function, Working::Count) && self.chunks.get(chunk as usize).is_none() {
-            let state = self.of_bits(chunk, &self.bits(chunk, view), view);
+            let bits = match &self.filter {
+                Some(filter) => filter.known(chunk).map_or([0; WORDS], Matches::bits),
+                None => [u64::MAX; WORDS],
+            };
+            let state = self.of_bits(chunk, &bits, view);
             self.chunks.set(chunk as usize, state);
         }
     }
 
     /// What it is of some records of the view.
-    pub fn over(&self, positions: Range<u64>, view: View<'_>) -> State {
+    pub fn over(&self, positions: Range<u64>, reading: &Reading<'_>) -> State {
         let Range { start, end } = positions;
         let (mut at, mut state) = (start, self.function.empty());
         if start == 0 {
-            (at, state) = self.of_the_first(end, view);
+            (at, state) = self.of_the_first(end, reading.view);
         }
         while at < end {
             let chunk = at / CHUNK;
             let next = ((chunk + 1) * CHUNK).min(end);
-            let of_chunk = if next - at == CHUNK { self.whole(chunk, view) } else { self.part(at..next, view) };
+            let of_chunk =
+                if next - at == CHUNK { self.whole(chunk, reading.view) } else { self.part(at..next, reading) };
             self.function.join(&mut state, &of_chunk);
             at = next;
         }
@@ -287,25 +293,13 @@ impl AggregateState {
     }
 
     /// Of some records of one chunk.
-    fn part(&self, positions: Range<u64>, view: View<'_>) -> State {
+    fn part(&self, positions: Range<u64>, reading: &Reading<'_>) -> State {
         let chunk = positions.start / CHUNK;
         let start = chunk * CHUNK;
-        let mut bits = self.bits(chunk, view);
+        let mut bits = self.filter.as_ref().map_or([u64::MAX; WORDS], |filter| filter.bits(chunk, reading));
         clear_from(&mut bits, (positions.end - start) as usize);
         clear_to(&mut bits, (positions.start - start) as usize);
-        self.of_bits(chunk, &bits, view)
-    }
-
-    /// Whose records of a chunk are taken in.
-    fn bits(&self, chunk: u64, view: View<'_>) -> Bits {
-        match &self.filter {
-            Some(filter) => filter.bits(chunk, view),
-            None => {
-                let mut bits = [u64::MAX; WORDS];
-                clear_from(&mut bits, view.chunk(chunk).len() / view.size());
-                bits
-            }
-        }
+        self.of_bits(chunk, &bits, reading.view)
     }
 
     fn of_bits(&self, chunk: u64, bits: &Bits, view: View<'_>) -> State {

@@ -2,8 +2,9 @@
 
 use super::CHUNK;
 use super::cells::PerChunk;
-use super::matches::{Bits, Matches, clear_from};
+use super::matches::{Bits, Matches, WORDS, clear_from};
 use super::ordered::{Operand, Pass};
+use super::reading::Reading;
 use super::scan::Scan;
 use crate::expr::Dnf;
 use crate::schema::Schema;
@@ -13,6 +14,8 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 /// A filter, and what it matches in each chunk.
 #[derive(Debug)]
 pub(crate) struct FilterState {
+    /// What no other filter of the log is called.
+    pub id: u64,
     pub dnf: Dnf,
     /// The aggregates that it names.
     pub operands: Vec<Operand>,
@@ -30,18 +33,26 @@ enum Decides {
 
 impl FilterState {
     /// A filter on records of a schema, for so many blocks, and the aggregates that it names.
-    pub fn new(dnf: Dnf, schema: &Schema, blocks: usize, operands: Vec<Operand>) -> Self {
+    pub fn new(id: u64, dnf: Dnf, schema: &Schema, blocks: usize, operands: Vec<Operand>) -> Self {
         let decides = if dnf.aggregates().is_empty() {
             Decides::Alone(Scan::new(&dnf, schema))
         } else {
             Decides::Ordered(Box::new(Mutex::new(Pass::new(&dnf, schema, &operands))))
         };
-        Self { dnf, operands, matches: PerChunk::new(blocks), decides }
+        Self { id, dnf, operands, matches: PerChunk::new(blocks), decides }
     }
 
     /// Whether it has to see the records in the order of the log.
     pub fn is_ordered(&self) -> bool {
         matches!(self.decides, Decides::Ordered(_))
+    }
+
+    /// Which of some records it matches, which it can tell by themselves.
+    pub fn look(&self, rows: &[u8], size: usize) -> Bits {
+        match &self.decides {
+            Decides::Alone(scan) => scan.bits(rows, size),
+            Decides::Ordered(_) => [0; WORDS],
+        }
     }
 
     /// What it matches in a chunk, if that is known.
@@ -56,7 +67,19 @@ impl FilterState {
     }
 
     /// What it matches in a chunk, of the records that are in the view.
-    pub fn bits(&self, chunk: u64, view: View<'_>) -> Bits {
+    pub fn bits(&self, chunk: u64, reading: &Reading<'_>) -> Bits {
+        if self.known(chunk).is_none()
+            && !self.is_ordered()
+            && let Some(place) = reading.stages.place(self.id)
+            && let Some(bits) = reading.in_tail(place, chunk)
+        {
+            return bits;
+        }
+        self.bits_of(chunk, reading.view)
+    }
+
+    /// The same without what was worked out of the last chunk.
+    fn bits_of(&self, chunk: u64, view: View<'_>) -> Bits {
         let rows = view.chunk(chunk);
         if let Some(matches) = self.known(chunk) {
             return part(matches, rows.len() / view.size());
@@ -77,7 +100,7 @@ impl FilterState {
     /// Finds what it matches in a whole chunk, if that is not known.
     pub fn fill(&self, chunk: u64, view: View<'_>) {
         if self.known(chunk).is_none() {
-            let bits = self.bits(chunk, view);
+            let bits = self.bits_of(chunk, view);
             self.set(chunk, &bits);
         }
     }

@@ -1,13 +1,15 @@
 //! What is derived now, and who derives which chunk.
 
 use super::aggregate::{AggregateState, Function, Working};
-use super::cells::PerBlock;
+use super::cells::{PerBlock, PerChunk};
 use super::ordered::Operand;
-use super::{BLOCK, CHUNK, FilterState, Group, Scratch, Sorted, with_scratch};
+use super::reading::times;
+use super::{BLOCK, Bits, CHUNK, FilterState, Group, Scratch, Sorted, set, with_scratch};
 use crate::expr::{AggregateId, Dnf, NameError, Scope};
-use crate::schema::{AttributeId, Schema};
+use crate::schema::{AttributeId, Reader, Schema};
 use crate::store::View;
 use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -21,14 +23,41 @@ pub(crate) struct IndexState {
 /// An aggregate, and which of its values.
 pub(crate) type ValueOf = (Arc<AggregateState>, usize);
 
+/// Bytes of memory that a log takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// The records.
+    pub records: u64,
+    /// What filters matched.
+    pub filters: u64,
+    /// Indexes.
+    pub indexes: u64,
+    /// Aggregates.
+    pub aggregates: u64,
+    /// When chunks of records were.
+    pub times: u64,
+}
+
+impl Usage {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.records + self.filters + self.indexes + self.aggregates + self.times
+    }
+}
+
 /// All that is derived from records. It is never changed, but another put in its place.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Stages {
-    pub filters: Vec<(u64, Arc<FilterState>)>,
+    /// In the order of their ids.
+    pub filters: Vec<Arc<FilterState>>,
     pub indexes: Vec<Arc<IndexState>>,
     /// By the number of an [`AggregateId`]: the name, and what it names, unless that was taken away.
     pub operands: Vec<(String, Option<ValueOf>)>,
+    /// The first and the last time of each chunk.
+    pub times: Arc<PerChunk<Range<u64>>>,
     groups: Arc<[Group]>,
+    /// Filters that are in no group, by their places.
+    alone: Arc<[usize]>,
 }
 
 /// The stages, and how far writers are with them.
@@ -52,7 +81,22 @@ impl Stages {
 
     /// The filter of this number.
     pub fn filter(&self, id: u64) -> Option<&Arc<FilterState>> {
-        self.filters.iter().find(|(other, _)| *other == id).map(|(_, state)| state)
+        self.place(id).map(|place| &self.filters[place])
+    }
+
+    /// Where the filter of this number is among the filters.
+    pub fn place(&self, id: u64) -> Option<usize> {
+        self.filters.binary_search_by_key(&id, |filter| filter.id).ok()
+    }
+
+    /// Which records, of a chunk at most, the filters match that need no more than the record; by their places.
+    pub fn evaluate(&self, rows: &[u8], size: usize, scratch: &mut set::Scratch, mut tell: impl FnMut(usize, &Bits)) {
+        for group in &*self.groups {
+            group.evaluate(rows, scratch, &mut tell);
+        }
+        for place in &*self.alone {
+            tell(*place, &self.filters[*place].look(rows, size));
+        }
     }
 
     /// The aggregate of this id, and which of its values is meant.
@@ -80,26 +124,33 @@ impl Stages {
         Scope::with_aggregates(schema, self.operands.iter().map(|(name, _)| name.clone()))
     }
 
+    /// Bytes that all take.
+    pub fn usage(&self) -> Usage {
+        let of_index = |index: &Arc<IndexState>| index.blocks.heap(Sorted::heap) as u64;
+        Usage {
+            records: 0,
+            filters: self.filters.iter().map(|filter| filter.heap() as u64).sum(),
+            indexes: self.indexes.iter().map(of_index).sum(),
+            aggregates: self.aggregates().map(|aggregate| aggregate.heap() as u64).sum(),
+            times: self.times.heap(|_| 0) as u64,
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.indexes.is_empty() && self.aggregates().next().is_none()
     }
 
     /// What follows from a whole chunk.
-    fn chunk(&self, chunk: u64, view: View<'_>, scratch: &mut Scratch) {
+    fn chunk(&self, chunk: u64, view: View<'_>, time: Option<Reader>) {
         let rows = view.chunk(chunk);
-        for group in &*self.groups {
-            group.evaluate(rows, &mut scratch.set, |filter, bits| self.filters[filter].1.set(chunk, bits));
+        with_scratch(|scratch| {
+            self.evaluate(rows, view.size(), &mut scratch.set, |place, bits| self.filters[place].set(chunk, bits));
+        });
+        if let Some(time) = time {
+            self.times.set(chunk as usize, times(rows, view.size(), time));
         }
-    }
-
-    /// What follows from a whole chunk and takes the room that [`chunk`](Self::chunk) has.
-    fn rest_of_chunk(&self, chunk: u64, view: View<'_>) {
-        for (_, filter) in &self.filters {
-            if filter.is_ordered() {
-                filter.try_go_on(view);
-            } else {
-                filter.fill(chunk, view);
-            }
+        for filter in self.filters.iter().filter(|filter| filter.is_ordered()) {
+            filter.try_go_on(view);
         }
         for aggregate in self.aggregates() {
             // Else who has the filter's pass is ahead, or a reader finds it.
@@ -110,10 +161,10 @@ impl Stages {
     }
 
     /// The same with other filters.
-    fn with_filters(&self, filters: Vec<(u64, Arc<FilterState>)>, schema: &Schema) -> Self {
-        let alone = filters.iter().enumerate().filter(|(_, (_, state))| !state.is_ordered());
-        let (groups, _) = Group::all(alone.map(|(name, (_, state))| (name, &state.dnf)), schema);
-        Self { groups: groups.into(), filters, ..self.clone() }
+    fn with_filters(&self, filters: Vec<Arc<FilterState>>, schema: &Schema) -> Self {
+        let plain = filters.iter().enumerate().filter(|(_, state)| !state.is_ordered());
+        let (groups, alone) = Group::all(plain.map(|(place, state)| (place, &state.dnf)), schema);
+        Self { groups: groups.into(), alone: alone.into(), filters, ..self.clone() }
     }
 }
 
@@ -130,7 +181,14 @@ impl Derived {
     /// Nothing yet, of a log of so many records at most.
     pub fn new(capacity: u64) -> Self {
         Self {
-            stages: RwLock::default(),
+            stages: RwLock::new(Arc::new(Stages {
+                filters: Vec::new(),
+                indexes: Vec::new(),
+                operands: Vec::new(),
+                times: Arc::new(PerChunk::new(capacity.div_ceil(BLOCK) as usize)),
+                groups: Arc::default(),
+                alone: Arc::default(),
+            })),
             changing: Mutex::default(),
             chunks: AtomicU64::new(0),
             blocks: AtomicU64::new(0),
@@ -151,8 +209,7 @@ impl Derived {
         while let Some(chunk) = take(&self.chunks, view.tail() / CHUNK) {
             // After it was taken: who adds a stage then knows which chunks it has to make itself.
             let stages = self.stages();
-            with_scratch(|scratch| stages.chunk(chunk, view, scratch));
-            stages.rest_of_chunk(chunk, view);
+            stages.chunk(chunk, view, schema.time().map(|time| schema.reader(time)));
         }
         while let Some(block) = take(&self.blocks, view.tail() / BLOCK) {
             let stages = self.stages();
@@ -170,9 +227,9 @@ impl Derived {
         let mut state = None;
         let id = self.swap(|stages, id| {
             let operands = stages.named(&dnf);
-            let new = state.insert(Arc::new(FilterState::new(dnf, schema, self.most, operands)));
+            let new = state.insert(Arc::new(FilterState::new(id, dnf, schema, self.most, operands)));
             let mut filters = stages.filters.clone();
-            filters.push((id, Arc::clone(new)));
+            filters.push(Arc::clone(new));
             stages.with_filters(filters, schema)
         });
         let taken = self.take_over(&self.chunks, CHUNK, &view);
@@ -242,7 +299,7 @@ impl Derived {
     pub fn remove_filter(&self, id: u64, schema: &Schema) -> bool {
         let mut there = false;
         self.swap(|stages, _| {
-            let filters: Vec<_> = stages.filters.iter().filter(|(other, _)| *other != id).cloned().collect();
+            let filters: Vec<_> = stages.filters.iter().filter(|filter| filter.id != id).cloned().collect();
             there = filters.len() < stages.filters.len();
             stages.with_filters(filters, schema)
         });

@@ -22,6 +22,9 @@
 //!   end that a later one stored is more than `WINDOW` behind this position. [`Sequence::stretch`] takes neither.
 //! - *A slot is not used again before it was read.* A writer that reserved `[start, end)` waits until `end` is within
 //!   `WINDOW` of the tail. Then the tail is behind the position that the slot served before.
+//! - *What returned before a reader began, it sees.* Completing and taking the tail are both after what orders append
+//!   and reader (the append's return, the reader's begin), so the reader's loads see the completed slots: it follows
+//!   them from whatever tail it finds.
 //! - *The tail never moves back, and not while it is frozen.* It moves by compare-and-swap from the word that was read,
 //!   and the word holds the number of those who hold it frozen.
 
@@ -170,5 +173,180 @@ impl FrozenTail<'_> {
 impl Drop for FrozenTail<'_> {
     fn drop(&mut self) {
         self.sequence.tail.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(all(test, any(loom, shuttle)))]
+mod models {
+    //! Run by `cargo xtask models`.
+
+    use super::{Sequence, WINDOW};
+    use std::sync::Arc;
+
+    #[cfg(loom)]
+    use loom::{cell::UnsafeCell, thread};
+    #[cfg(all(shuttle, not(loom)))]
+    use shuttle::thread;
+
+    /// Rows whose reads and writes the model watches.
+    struct Rows {
+        sequence: Sequence,
+        #[cfg(loom)]
+        rows: Vec<UnsafeCell<u64>>,
+        /// Shuttle runs one thread at a time, so that a plain lock is never waited for.
+        #[cfg(not(loom))]
+        rows: Vec<std::sync::Mutex<u64>>,
+    }
+
+    impl Rows {
+        fn new(capacity: u64) -> Arc<Self> {
+            Arc::new(Self {
+                sequence: Sequence::new(capacity),
+                rows: (0..capacity).map(|_| Default::default()).collect(),
+            })
+        }
+
+        fn append(&self, count: u64) -> u64 {
+            let positions = self.sequence.reserve(count);
+            self.sequence.wait_for_room(positions.end);
+            for position in positions.clone() {
+                self.write(position);
+            }
+            self.sequence.complete(positions.clone());
+            positions.end
+        }
+
+        #[cfg(loom)]
+        #[allow(unsafe_code)]
+        fn write(&self, position: u64) {
+            // SAFETY: loom tells if another thread has it.
+            self.rows[position as usize].with_mut(|row| unsafe { *row = position + 1 });
+        }
+
+        #[cfg(loom)]
+        #[allow(unsafe_code)]
+        fn read(&self, position: u64) -> u64 {
+            // SAFETY: loom tells if another thread writes it.
+            self.rows[position as usize].with(|row| unsafe { *row })
+        }
+
+        #[cfg(not(loom))]
+        fn write(&self, position: u64) {
+            *self.rows[position as usize].lock().unwrap() = position + 1;
+        }
+
+        #[cfg(not(loom))]
+        fn read(&self, position: u64) -> u64 {
+            *self.rows[position as usize].lock().unwrap()
+        }
+
+        /// Reads all that is to be seen; how much that is.
+        fn check(&self) -> u64 {
+            let tail = self.sequence.tail();
+            for position in 0..tail {
+                assert_eq!(self.read(position), position + 1, "a record is seen before it is written");
+            }
+            tail
+        }
+    }
+
+    fn model(run: impl Fn() + Send + Sync + 'static) {
+        #[cfg(loom)]
+        {
+            let mut builder = loom::model::Builder::new();
+            builder.preemption_bound = Some(3);
+            builder.check(run);
+        }
+        #[cfg(all(shuttle, not(loom)))]
+        shuttle::check_random(run, 20_000);
+    }
+
+    #[test]
+    fn readers_see_what_was_appended_and_nothing_else() {
+        model(|| {
+            let rows = Rows::new(4);
+            let writers: Vec<_> = [1, 2]
+                .into_iter()
+                .map(|count| {
+                    let rows = Arc::clone(&rows);
+                    thread::spawn(move || rows.append(count))
+                })
+                .collect();
+            let first = rows.check();
+            assert!(rows.check() >= first, "the tail moved back");
+            for writer in writers {
+                writer.join().unwrap();
+            }
+            assert_eq!(rows.check(), 3, "what was appended is seen");
+        });
+    }
+
+    #[test]
+    fn what_an_append_returned_from_is_seen_by_its_thread() {
+        model(|| {
+            let rows = Rows::new(4);
+            let other = {
+                let rows = Arc::clone(&rows);
+                thread::spawn(move || {
+                    rows.append(1);
+                })
+            };
+            let end = rows.append(1);
+            // The other may hold back an earlier position.
+            let tail = rows.check();
+            assert!(tail >= end || end == 2, "an append before which all are complete is not seen");
+            other.join().unwrap();
+            assert_eq!(rows.check(), 2);
+        });
+    }
+
+    #[test]
+    fn slots_are_used_again_only_when_they_were_read() {
+        model(|| {
+            let rows = Rows::new(WINDOW + 2);
+            for _ in 0..WINDOW - 1 {
+                rows.append(1);
+            }
+            let writers: Vec<_> = (0..2)
+                .map(|_| {
+                    let rows = Arc::clone(&rows);
+                    thread::spawn(move || rows.append(1))
+                })
+                .collect();
+            rows.check();
+            for writer in writers {
+                writer.join().unwrap();
+            }
+            assert_eq!(rows.check(), WINDOW + 1);
+        });
+    }
+
+    #[test]
+    fn a_frozen_tail_stays_and_then_goes_on() {
+        model(|| {
+            let rows = Rows::new(4);
+            let writer = {
+                let rows = Arc::clone(&rows);
+                thread::spawn(move || {
+                    rows.append(1);
+                    rows.append(1);
+                })
+            };
+            let mover = {
+                let rows = Arc::clone(&rows);
+                thread::spawn(move || rows.check())
+            };
+            {
+                let frozen = rows.sequence.freeze();
+                assert_eq!(rows.check(), frozen.position(), "a frozen tail moved");
+                let again = rows.sequence.freeze();
+                assert_eq!(again.position(), frozen.position());
+                drop(frozen);
+                assert_eq!(rows.check(), again.position(), "one of two let it go");
+            }
+            writer.join().unwrap();
+            mover.join().unwrap();
+            assert_eq!(rows.check(), 2);
+        });
     }
 }

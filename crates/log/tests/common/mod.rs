@@ -134,6 +134,7 @@ pub fn record() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Values of the aggregates.
+#[allow(dead_code, reason = "not each test file needs it")]
 pub fn aggregates() -> impl Strategy<Value = Vec<Number>> {
     let number = prop_oneof![
         (0..8u128).prop_map(Number::Unsigned),

@@ -1,0 +1,150 @@
+//! How a query goes, for people.
+
+use super::plan::{Plan, Way};
+use crate::derive::{BLOCK, CHUNK};
+use std::fmt;
+
+/// How a query finds its records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// Records in the snapshot.
+    pub records: u64,
+}
+
+/// One thing that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Every record is meant.
+    All,
+    /// What a filter of the log matched; of so many whole chunks its matches are known.
+    Filter {
+        /// Chunks whose matches are known.
+        known: u64,
+        /// Whole chunks in all.
+        chunks: u64,
+    },
+    /// A term through indexes: of these attributes, the first being the one that leaves fewest records, about so many.
+    Index {
+        /// Names of the attributes.
+        attributes: Vec<String>,
+        /// Records that the first leaves, about.
+        about: u64,
+        /// Blocks that have all these indexes.
+        blocks: u64,
+    },
+    /// Every record is looked at: so many.
+    Scan {
+        /// Records.
+        records: u64,
+    },
+    /// Records that were found are tested again.
+    Test {
+        /// How many conditions at most.
+        terms: usize,
+    },
+    /// Chunks outside of a time are passed by.
+    Time {
+        /// The attribute.
+        attribute: String,
+        /// Nanoseconds, from.
+        from: u64,
+        /// Nanoseconds, before.
+        to: u64,
+    },
+}
+
+impl Plan<'_> {
+    /// How it goes.
+    pub fn explain(&self) -> Explained {
+        let records = self.reading.view.tail();
+        let mut steps = Vec::new();
+        let name = |id| self.schema.attribute(id).name.clone();
+        if let Some(time) = &self.time {
+            steps.push(Step::Time { attribute: name(time.attribute), from: time.from, to: time.to });
+        }
+        match &self.way {
+            Way::All => steps.push(Step::All),
+            Way::Filter(state) => {
+                let chunks = records / CHUNK;
+                let known = (0..chunks).filter(|chunk| state.known(*chunk).is_some()).count() as u64;
+                steps.push(Step::Filter { known, chunks });
+            }
+            Way::Scan(_) => steps.push(Step::Scan { records }),
+            Way::Indexes { terms, .. } => {
+                let whole = (records / BLOCK) as usize;
+                let mut scanned = records - whole as u64 * BLOCK;
+                for term in terms {
+                    let mut asked = Vec::new();
+                    for (index, ranges) in &term.indexes {
+                        let blocks = (0..whole).filter_map(|block| index.blocks.get(block));
+                        let of_block = |sorted: &crate::derive::Sorted| {
+                            ranges.iter().map(|range| sorted.about(range)).sum::<usize>()
+                        };
+                        let (about, blocks) =
+                            blocks.fold((0, 0u64), |(sum, count), sorted| (sum + of_block(sorted) as u64, count + 1));
+                        asked.push((about, name(index.attribute), blocks));
+                    }
+                    asked.sort();
+                    let blocks = asked.iter().map(|(.., blocks)| *blocks).min().unwrap_or(0);
+                    scanned = scanned.max(records - blocks * BLOCK);
+                    let about = asked.first().map_or(0, |(about, ..)| *about);
+                    steps.push(Step::Index {
+                        attributes: asked.into_iter().map(|(_, name, _)| name).collect(),
+                        about,
+                        blocks,
+                    });
+                }
+                if scanned > 0 {
+                    steps.push(Step::Scan { records: scanned });
+                }
+            }
+        }
+        if let Some((_, dnf)) = &self.then {
+            steps.push(Step::Test { terms: dnf.terms().len() });
+        }
+        Explained { steps, records }
+    }
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.steps.iter().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            step.fmt(f)?;
+        }
+        write!(f, "; of {} records", self.records)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => write!(f, "all records"),
+            Self::Filter { known, chunks } if known == chunks => write!(f, "the matches of a filter of the log"),
+            Self::Filter { known, chunks } => {
+                write!(f, "the matches of a filter of the log, known of {known} of {chunks} chunks")
+            }
+            Self::Index { attributes, about, blocks } => {
+                let (first, others) =
+                    attributes.split_first().map_or(("", &[][..]), |(first, others)| (first.as_str(), others));
+                write!(f, "the index of {first}, about {about} records in {blocks} blocks")?;
+                if !others.is_empty() {
+                    write!(f, ", where it helps also of {}", others.join(", "))?;
+                }
+                Ok(())
+            }
+            Self::Scan { records } => write!(f, "a look at {records} records"),
+            Self::Test { terms: 1 } => write!(f, "a test of what was found"),
+            Self::Test { terms } => write!(f, "a test of what was found, of {terms} terms"),
+            Self::Time { attribute, from, to } => match (from, to) {
+                (0, to) => write!(f, "only chunks with {attribute} before {to} ns"),
+                (from, &u64::MAX) => write!(f, "only chunks with {attribute} from {from} ns on"),
+                (from, to) => write!(f, "only chunks with {attribute} from {from} to {to} ns"),
+            },
+        }
+    }
+}

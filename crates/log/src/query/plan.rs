@@ -1,0 +1,258 @@
+//! The cheapest way to records.
+
+use super::{Query, What};
+use crate::derive::{BLOCK, Bits, CHUNK, FilterState, IndexState, Reading, Scan, Sorted, WORDS, count, ones};
+use crate::expr::{Dnf, Predicate, Ranges, Term};
+use crate::schema::{AttributeId, Reader, Schema};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Places of a block that are gone through one by one; where an index leaves more, the block is scanned.
+const MANY: usize = BLOCK as usize / 4;
+/// Places that another index may have for each that the best one has, for both to be gone through: looking at records
+/// costs about as much more.
+const MORE: usize = 16;
+
+/// How records are found.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub reading: Reading<'a>,
+    pub schema: &'a Schema,
+    pub way: Way<'a>,
+    /// What must hold besides, of records that were found.
+    pub then: Option<(Scan, &'a Dnf)>,
+    pub time: Option<Time>,
+}
+
+#[derive(Debug)]
+pub(super) enum Way<'a> {
+    All,
+    /// What a filter matched already.
+    Filter(Arc<FilterState>),
+    /// Blocks through their indexes; those that have none yet, or of which indexes leave much, by looking at records.
+    Indexes {
+        terms: Vec<ByIndex<'a>>,
+        scan: Scan,
+    },
+    Scan(Scan),
+}
+
+/// A term, and the indexes that can be asked about it.
+#[derive(Debug)]
+pub(super) struct ByIndex<'a> {
+    pub term: &'a Term,
+    pub indexes: Vec<(Arc<IndexState>, &'a Ranges)>,
+}
+
+/// A stretch of time.
+#[derive(Debug)]
+pub(super) struct Time {
+    pub attribute: AttributeId,
+    pub reader: Reader,
+    pub from: u64,
+    pub to: u64,
+}
+
+impl<'a> Plan<'a> {
+    pub fn new(query: &Query<'a>) -> Self {
+        let Query { reading, schema, what, from, to } = query;
+        let (reading, schema) = (reading.clone(), *schema);
+        let time = schema.time().filter(|_| *from > 0 || *to < u64::MAX).map(|attribute| Time {
+            attribute,
+            reader: schema.reader(attribute),
+            from: *from,
+            to: *to,
+        });
+        let (way, then) = match what {
+            What::All => (Way::All, None),
+            What::Filter(state) => (Way::Filter(Arc::clone(state)), None),
+            What::Within(state, dnf) => (Way::Filter(Arc::clone(state)), Some((Scan::new(dnf, schema), *dnf))),
+            What::Expression(dnf) => (Way::to(dnf, schema, &reading), None),
+        };
+        Self { reading, schema, way, then, time }
+    }
+
+    /// Which records of a chunk are meant.
+    pub fn chunk(&self, chunk: u64, block: &mut Option<Block>) -> Bits {
+        let view = self.reading.view;
+        let start = chunk * CHUNK;
+        let end = (start + CHUNK).min(view.tail());
+        let inside = match &self.time {
+            Some(time) => match time.of_chunk(chunk, &self.reading) {
+                Inside::None => return [0; WORDS],
+                Inside::All => None,
+                Inside::Some => Some(time),
+            },
+            None => None,
+        };
+        let mut bits = match &self.way {
+            Way::All => first((end - start) as usize),
+            Way::Filter(state) => state.bits(chunk, &self.reading),
+            Way::Scan(scan) => scan.bits(view.chunk(chunk), view.size()),
+            Way::Indexes { terms, scan } => match self.block(start / BLOCK, terms, block) {
+                Some(found) => {
+                    let at = (start % BLOCK) as usize / 64;
+                    let mut bits = [0; WORDS];
+                    bits.copy_from_slice(&found[at..at + WORDS]);
+                    bits
+                }
+                None => scan.bits(view.chunk(chunk), view.size()),
+            },
+        };
+        if count(&bits) > 0 && (self.then.is_some() || inside.is_some()) {
+            let rows = view.chunk(chunk);
+            if let Some((scan, _)) = &self.then {
+                bits.iter_mut().zip(scan.bits(rows, view.size())).for_each(|(bits, then)| *bits &= then);
+            }
+            if let Some(time) = inside {
+                let all = bits;
+                for place in ones(&all) {
+                    let at = time.reader.key(&rows[place * view.size()..]) as u64;
+                    if at < time.from || at >= time.to {
+                        bits[place / 64] &= !(1 << (place % 64));
+                    }
+                }
+            }
+        }
+        bits
+    }
+
+    /// The records of a block through indexes; `None` if it is to be scanned.
+    fn block<'b>(&self, number: u64, terms: &[ByIndex<'a>], block: &'b mut Option<Block>) -> Option<&'b [u64]> {
+        if block.as_ref().is_none_or(|known| known.number != number) {
+            let view = self.reading.view;
+            let positions = number * BLOCK..(number + 1) * BLOCK;
+            let mut known = block.take().unwrap_or_default();
+            known.number = number;
+            known.indexed = positions.end <= view.tail() && {
+                let rows = view.rows(positions);
+                known.found.fill(0);
+                terms
+                    .iter()
+                    .all(|term| term.find(number as usize, rows, view.size(), self.schema, &mut known).is_some())
+            };
+            *block = Some(known);
+        }
+        block.as_ref().filter(|known| known.indexed).map(|known| &*known.found)
+    }
+}
+
+/// What was found of a block.
+#[derive(Debug)]
+pub(super) struct Block {
+    number: u64,
+    indexed: bool,
+    found: Box<[u64]>,
+    /// Of one term, and of one index.
+    term: Box<[u64]>,
+    index: Box<[u64]>,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        let bits = || vec![0; BLOCK as usize / 64].into_boxed_slice();
+        Self { number: u64::MAX, indexed: false, found: bits(), term: bits(), index: bits() }
+    }
+}
+
+impl<'a> Way<'a> {
+    fn to(dnf: &'a Dnf, schema: &'a Schema, reading: &Reading<'a>) -> Self {
+        if dnf.is_true() {
+            return Self::All;
+        }
+        if let Some(state) = reading.stages.filters.iter().find(|state| state.dnf == *dnf) {
+            return Self::Filter(Arc::clone(state));
+        }
+        let scan = Scan::new(dnf, schema);
+        let by_index = |term: &'a Term| {
+            let askable = reading.stages.indexes.iter();
+            let indexes: Vec<_> =
+                askable.filter_map(|index| Some((Arc::clone(index), term.ranges(index.attribute)?))).collect();
+            (!indexes.is_empty()).then_some(ByIndex { term, indexes })
+        };
+        match dnf.terms().iter().map(by_index).collect::<Option<Vec<_>>>() {
+            Some(terms) if !terms.is_empty() => Self::Indexes { terms, scan },
+            _ => Self::Scan(scan),
+        }
+    }
+}
+
+impl ByIndex<'_> {
+    /// Adds the records of a block, which is whole; `None` if an index is not made yet, or leaves many.
+    fn find(&self, number: usize, rows: &[u8], size: usize, schema: &Schema, block: &mut Block) -> Option<()> {
+        let about = |sorted: &Sorted, ranges: &Ranges| ranges.iter().map(|range| sorted.about(range)).sum::<usize>();
+        let mut asked = Vec::with_capacity(self.indexes.len());
+        for (index, ranges) in &self.indexes {
+            let sorted = index.blocks.get(number)?;
+            asked.push((about(sorted, ranges), index.attribute, sorted, *ranges));
+        }
+        asked.sort_by_key(|(about, ..)| *about);
+        let best = asked.first()?.0;
+        if best > MANY {
+            return None;
+        }
+        asked.retain(|(about, ..)| *about <= best.saturating_mul(MORE).max(MORE));
+        let decided = |predicate: &Predicate<'_>| match predicate {
+            Predicate::Within(attribute, _) => asked.iter().any(|(_, other, ..)| other == attribute),
+            _ => false,
+        };
+        let rest: Vec<_> = self.term.predicates().filter(|predicate| !decided(predicate)).collect();
+        let Block { term, index, found, .. } = block;
+        for (order, (_, attribute, sorted, ranges)) in asked.iter().enumerate() {
+            let reader = schema.reader(*attribute);
+            let key = |place: u16| reader.key(&rows[usize::from(place) * size..]);
+            let into = if order == 0 { &mut *term } else { &mut *index };
+            into.fill(0);
+            for range in ranges.iter() {
+                for place in sorted.within(range, key) {
+                    into[usize::from(*place) / 64] |= 1 << (place % 64);
+                }
+            }
+            if order > 0 {
+                term.iter_mut().zip(&**index).for_each(|(term, index)| *term &= index);
+            }
+        }
+        if rest.is_empty() {
+            found.iter_mut().zip(&**term).for_each(|(found, term)| *found |= term);
+            return Some(());
+        }
+        for place in ones(term) {
+            let record = &rows[place * size..(place + 1) * size];
+            let holds = rest.iter().all(|predicate| match predicate {
+                Predicate::Within(id, ranges) => ranges.contains(schema.key(*id, record)),
+                Predicate::Mask(test) => test.holds(schema.key(test.attribute, record)),
+                // A query has none.
+                Predicate::Aggregate(..) => false,
+            });
+            found[place / 64] |= u64::from(holds) << (place % 64);
+        }
+        Some(())
+    }
+}
+
+/// How much of a chunk is in a stretch of time.
+enum Inside {
+    None,
+    Some,
+    All,
+}
+
+impl Time {
+    fn of_chunk(&self, chunk: u64, reading: &Reading<'_>) -> Inside {
+        let Range { start, end } = reading.times(chunk, self.reader);
+        if end < self.from || start >= self.to {
+            Inside::None
+        } else if start >= self.from && end < self.to {
+            Inside::All
+        } else {
+            Inside::Some
+        }
+    }
+}
+
+/// The first bits of a chunk.
+fn first(places: usize) -> Bits {
+    let mut bits = [u64::MAX; WORDS];
+    crate::derive::clear_from(&mut bits, places);
+    bits
+}

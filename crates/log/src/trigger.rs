@@ -1,0 +1,251 @@
+//! Triggers: conditions over aggregates that are looked at again and again.
+//!
+//! A [`Monitor`] has the triggers and is called with the time, as often as the shortest of their periods. A pass takes
+//! one snapshot. It works out each aggregate that a trigger of the pass is about once, from where the pass before ended
+//! on; a window slides by whole passes.
+
+use crate::derive::{AggregateState, State, Tail};
+use crate::expr::{AggregateId, Number, Orderings, Relation};
+use crate::log::{Log, Snapshot};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+/// A condition over an aggregate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trigger {
+    /// Which of an aggregate's values.
+    pub aggregate: AggregateId,
+    /// How it compares when the trigger fires,
+    pub relation: Relation,
+    /// with this.
+    pub threshold: Number,
+    /// How often it is looked at, in nanoseconds.
+    pub period: u64,
+    /// Of the records of which time is meant, in nanoseconds before now: whole periods, so that it is rounded up to
+    /// such. `None`: of all.
+    pub window: Option<u64>,
+}
+
+/// A trigger of a monitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TriggerId(u64);
+
+/// A trigger fired.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Alert {
+    /// Which.
+    pub trigger: TriggerId,
+    /// When, by the time that the pass was called with.
+    pub at: u64,
+    /// The aggregate's value.
+    pub value: Number,
+    /// How many records the log had: those before this position were seen.
+    pub position: u64,
+    /// Whether it did not fire when it was looked at before.
+    pub new: bool,
+}
+
+/// Why there is no such trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TriggerError {
+    /// The aggregate is not there.
+    #[error("there is no such aggregate in the log; it may have been removed")]
+    NoAggregate,
+    /// The period is zero.
+    #[error("a trigger's period is longer than nothing")]
+    NoPeriod,
+    /// The window is many periods.
+    #[error("a window is {MOST_PERIODS} periods at most: make the period longer")]
+    LongWindow,
+}
+
+/// Periods of a window, at most: each has a state of its own.
+const MOST_PERIODS: u64 = 1 << 16;
+
+/// Triggers over the aggregates of a log.
+#[derive(Debug)]
+pub struct Monitor<'a> {
+    log: &'a Log,
+    /// What the pass before worked out of the last chunk.
+    tail: Arc<Mutex<Tail>>,
+    last: u64,
+    /// Triggers of the same aggregate, period and window.
+    watches: Vec<Watch>,
+}
+
+/// An aggregate that is worked out again each period, and the triggers over it.
+#[derive(Debug)]
+struct Watch {
+    id: AggregateId,
+    aggregate: Arc<AggregateState>,
+    value: usize,
+    period: u64,
+    window: Option<Window>,
+    /// When it is looked at next.
+    due: u64,
+    /// Its value when it was looked at, and how many records there were.
+    known: Option<(u64, Number)>,
+    triggers: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    id: TriggerId,
+    orderings: Orderings,
+    threshold: Number,
+    fired: bool,
+}
+
+/// The last periods, and what the aggregate is of all of them: two stacks, so that what leaves need not be taken out of
+/// a state, which a maximum could not do.
+#[derive(Debug)]
+struct Window {
+    periods: usize,
+    /// Of each of the earlier periods and all between it and the later ones; the last is the earliest.
+    earlier: Vec<State>,
+    later: VecDeque<State>,
+    /// Of all later ones.
+    sum: State,
+    /// How many records were taken in.
+    position: u64,
+}
+
+impl<'a> Monitor<'a> {
+    /// A monitor without triggers.
+    pub fn new(log: &'a Log) -> Self {
+        Self { log, tail: Arc::default(), last: 0, watches: Vec::new() }
+    }
+
+    /// Adds a trigger, which is looked at first in the next pass. A window begins now.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    pub fn add(&mut self, trigger: Trigger) -> Result<TriggerId, TriggerError> {
+        let Trigger { aggregate: id, relation, threshold, period, window } = trigger;
+        if period == 0 {
+            return Err(TriggerError::NoPeriod);
+        }
+        let periods = window.map(|window| window.div_ceil(period).max(1));
+        if periods.is_some_and(|periods| periods > MOST_PERIODS) {
+            return Err(TriggerError::LongWindow);
+        }
+        let periods = periods.map(|periods| periods as usize);
+        let snapshot = self.log.snapshot();
+        let (aggregate, value) = snapshot.aggregate(id).ok_or(TriggerError::NoAggregate)?;
+        self.last += 1;
+        let watched = Watched { id: TriggerId(self.last), orderings: relation.orderings(), threshold, fired: false };
+        let same = |watch: &&mut Watch| {
+            // One with a window that has begun is another.
+            watch.id == id
+                && watch.period == period
+                && watch.due == 0
+                && watch.window.as_ref().map(|window| window.periods) == periods
+        };
+        let same_now = |watch: &&mut Watch| {
+            watch.id == id && watch.period == period && periods.is_none() && watch.window.is_none()
+        };
+        let found = self.watches.iter_mut().find(|watch| same(watch) || same_now(watch));
+        match found {
+            Some(watch) => watch.triggers.push(watched),
+            None => {
+                let window = periods.map(|periods| Window::new(periods, aggregate, snapshot.len()));
+                let aggregate = Arc::clone(aggregate);
+                let triggers = vec![watched];
+                self.watches.push(Watch { id, aggregate, value, period, window, due: 0, known: None, triggers });
+            }
+        }
+        Ok(TriggerId(self.last))
+    }
+
+    /// Takes a trigger away; whether it was there.
+    pub fn remove(&mut self, trigger: TriggerId) -> bool {
+        let before: usize = self.len();
+        for watch in &mut self.watches {
+            watch.triggers.retain(|watched| watched.id != trigger);
+        }
+        self.watches.retain(|watch| !watch.triggers.is_empty());
+        self.len() < before
+    }
+
+    /// How many triggers there are.
+    pub fn len(&self) -> usize {
+        self.watches.iter().map(|watch| watch.triggers.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.watches.is_empty()
+    }
+
+    /// When the next pass has something to do; `None` without triggers.
+    pub fn due(&self) -> Option<u64> {
+        self.watches.iter().map(|watch| watch.due).min()
+    }
+
+    /// Looks at the triggers whose period is over at `now`, in nanoseconds of whichever clock, and tells those that
+    /// fire. A period that was missed is not made up for.
+    pub fn pass(&mut self, now: u64, mut tell: impl FnMut(Alert)) {
+        if self.watches.iter().all(|watch| watch.due > now) {
+            return;
+        }
+        let snapshot = self.log.snapshot_with(Arc::clone(&self.tail));
+        for watch in self.watches.iter_mut().filter(|watch| watch.due <= now) {
+            // In step with what was due, unless that is long over.
+            let next = watch.due + watch.period;
+            watch.due = if next > now { next } else { now + watch.period };
+            watch.look(now, &snapshot, &mut tell);
+        }
+    }
+}
+
+impl Watch {
+    fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tell: &mut impl FnMut(Alert)) {
+        let end = snapshot.len();
+        let function = &self.aggregate.function;
+        let number = match (&mut self.window, self.known) {
+            (None, Some((position, number))) if position == end => number,
+            (None, _) => function.value(&snapshot.state(&self.aggregate, 0..end), self.value),
+            (Some(window), _) => {
+                let state = snapshot.state(&self.aggregate, window.position..end);
+                window.position = end;
+                function.value(&window.slide(state, &self.aggregate), self.value)
+            }
+        };
+        self.known = Some((end, number));
+        for watched in &mut self.triggers {
+            let fires = watched.orderings.contains(number.compare(watched.threshold));
+            if fires {
+                tell(Alert { trigger: watched.id, at: now, value: number, position: end, new: !watched.fired });
+            }
+            watched.fired = fires;
+        }
+    }
+}
+
+impl Window {
+    fn new(periods: usize, aggregate: &AggregateState, position: u64) -> Self {
+        let (earlier, later) = (Vec::new(), VecDeque::new());
+        Self { periods, earlier, later, sum: aggregate.function.empty(), position }
+    }
+
+    /// Takes in what a period brought, lets go of the one that is too long ago, and tells what is left.
+    fn slide(&mut self, state: State, aggregate: &AggregateState) -> State {
+        let function = &aggregate.function;
+        self.later.push_back(state);
+        function.join(&mut self.sum, &state);
+        if self.earlier.len() + self.later.len() > self.periods {
+            if self.earlier.is_empty() {
+                let mut sum = function.empty();
+                while let Some(later) = self.later.pop_back() {
+                    function.join(&mut sum, &later);
+                    self.earlier.push(sum);
+                }
+                self.sum = function.empty();
+            }
+            self.earlier.pop();
+        }
+        let mut all = self.earlier.last().copied().unwrap_or_else(|| function.empty());
+        function.join(&mut all, &self.sum);
+        all
+    }
+}

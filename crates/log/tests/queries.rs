@@ -1,0 +1,184 @@
+//! Queries within a time, of a filter, in groups, by whichever way: the same as by hand.
+
+use proptest::prelude::*;
+use queuescope_log::{AttributeId, Dnf, Function, GroupKey, Log, Memory, Number, Options, Schema, Step};
+use std::collections::BTreeMap;
+
+const SCHEMA: &str = r#"
+name = "small"
+time = "at"
+
+[[attribute]]
+name = "at"
+kind = "time"
+
+[[attribute]]
+name = "node"
+kind = "u8"
+
+[[attribute]]
+name = "door"
+kind = "u16"
+
+[[attribute]]
+name = "bytes"
+kind = "u16"
+"#;
+
+fn schema() -> Schema {
+    Schema::parse("small.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn log(schema: &Schema) -> Log {
+    Log::new(schema.clone(), Options { records: 1 << 18, memory: Memory::Lazy })
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Time, host, port and bytes.
+type Row = (u64, u8, u16, u16);
+
+fn append(log: &Log, rows: &[Row]) {
+    let schema = log.schema();
+    let mut bytes = vec![0; rows.len() * schema.record_size()];
+    for (row, record) in rows.iter().zip(bytes.chunks_exact_mut(schema.record_size())) {
+        let keys = [u128::from(row.0), row.1.into(), row.2.into(), row.3.into()];
+        for ((id, _), key) in schema.iter().zip(keys) {
+            schema.reader(id).write(record, key);
+        }
+    }
+    assert_eq!(log.append(&bytes).refused, 0);
+}
+
+fn dnf(log: &Log, text: &str) -> Dnf {
+    let scope = log.scope();
+    scope.parse(text).unwrap_or_else(|error| panic!("{error}")).dnf(&scope).expect("it is simple")
+}
+
+fn id(log: &Log, name: &str) -> AttributeId {
+    log.schema().find(name).expect("it is in the schema")
+}
+
+/// Times that mostly rise, hosts and ports of few values.
+fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
+    (count, any::<u64>(), 1..200u64).prop_map(|(count, mut seed, back)| {
+        let mut random = move || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed >> 33
+        };
+        let row = |at: usize| {
+            let time = (at as u64 * 10).saturating_sub(random() % back);
+            (time, (random() % 20) as u8, 8000 + (random() % 7) as u16, (random() % 1500) as u16)
+        };
+        (0..count).map(row).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_way_leads_to_the_same(
+        rows in prop_oneof![3 => rows(0..5000), 1 => rows(60_000..140_000)],
+        (host, port, low) in (0..20u8, 8000..8007u16, 0..1500u16),
+        (from, to) in (0..60_000u64, prop_oneof![0..60_000u64, Just(u64::MAX)]),
+        (indexes, late, filter) in (0..16u8, any::<bool>(), any::<bool>()),
+    ) {
+        let schema = schema();
+        let log = log(&schema);
+        let add = || {
+            for (bit, name) in ["at", "node", "door", "bytes"].into_iter().enumerate() {
+                if indexes >> bit & 1 == 1 {
+                    log.add_index(id(&log, name));
+                }
+            }
+        };
+        if !late {
+            add();
+        }
+        let expression = dnf(&log, &format!("node == {host} and (door == {port} or bytes >= {low})"));
+        let first = dnf(&log, &format!("node == {host}"));
+        let of_host = filter.then(|| log.add_filter(first));
+        append(&log, &rows);
+        if late {
+            add();
+        }
+        let then = dnf(&log, &format!("door == {port} or bytes >= {low}"));
+        let snapshot = log.snapshot();
+        let query = match of_host {
+            Some(filter) => snapshot.filter(filter).expect("it is there").matching(&then),
+            None => snapshot.query().matching(&expression),
+        };
+        let query = query.from(from).to(to);
+        let expected: Vec<_> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, (at, of, to_port, bytes))| {
+                *of == host && (*to_port == port || *bytes >= low) && (from..to).contains(at)
+            })
+            .map(|(position, row)| (position as u64, *row))
+            .collect();
+        let found: Vec<_> = query.matched().map(|(position, _)| position).collect();
+        prop_assert_eq!(&found, &expected.iter().map(|(position, _)| *position).collect::<Vec<_>>(), "{}", query.explain());
+        prop_assert_eq!(query.matched().count(), expected.len() as u64);
+
+        let bytes = id(&log, "bytes");
+        let functions = [Function::Count, Function::Sum(bytes), Function::Max(bytes)];
+        let sums = |rows: &[Row]| {
+            let bytes = || rows.iter().map(|row| u128::from(row.3));
+            [rows.len() as u128, bytes().sum(), bytes().max().unwrap_or(0)].map(Number::Unsigned).to_vec()
+        };
+        let all: Vec<_> = expected.iter().map(|(_, row)| *row).collect();
+        prop_assert_eq!(query.matched().fold(&functions).concat(), sums(&all));
+
+        let mut groups: BTreeMap<Vec<u128>, Vec<Row>> = BTreeMap::new();
+        for row in &all {
+            groups.entry(vec![row.2.into(), u128::from(row.0 / 1000 * 1000)]).or_default().push(*row);
+        }
+        let keys = [GroupKey::Attribute(id(&log, "door")), GroupKey::Time(id(&log, "at"), 1000)];
+        let mut grouped = query.matched().group(&keys, &functions);
+        let mut expected: Vec<_> = groups.into_iter().map(|(key, rows)| (key, sums(&rows))).collect();
+        prop_assert_eq!(&grouped.groups, &expected);
+        grouped.top(3, 1);
+        expected.sort_by(|a, b| b.1[1].compare(a.1[1]).then_with(|| a.0.cmp(&b.0)));
+        expected.truncate(3);
+        prop_assert_eq!(grouped.groups, expected);
+    }
+}
+
+#[test]
+fn the_cheapest_way_is_taken_and_told() {
+    let schema = schema();
+    let log = log(&schema);
+    let rows: Vec<_> =
+        (0..200_000u32).map(|n| (u64::from(n), (n % 200) as u8, (n % 10) as u16, (n % 1500) as u16)).collect();
+    append(&log, &rows);
+    let expression = dnf(&log, "node == 7 and door == 7");
+    let explain = |at: &str| log.snapshot().query().matching(&dnf(&log, at)).explain().to_string();
+    assert_eq!(explain("node == 7 and door == 7"), "a look at 200000 records; of 200000 records");
+    log.add_index(id(&log, "door"));
+    log.add_index(id(&log, "node"));
+    let told = explain("node == 7 and door == 7");
+    assert_eq!(
+        told,
+        "the index of node, about 984 records in 3 blocks, where it helps also of door; a look at 3392 records; of \
+         200000 records"
+    );
+    // Of a disjunction each term needs an index.
+    assert!(explain("node == 7 or bytes == 3").starts_with("a look at 200000"));
+    assert!(explain("node == 7 or door == 3").starts_with("the index of node"));
+    assert_eq!(explain(""), "all records; of 200000 records");
+    let filter = log.add_filter(expression.clone());
+    assert_eq!(explain("node == 7 and door == 7"), "the matches of a filter of the log; of 200000 records");
+    let snapshot = log.snapshot();
+    let within = snapshot.filter(filter).expect("it is there").from(5).to(10);
+    assert_eq!(
+        within.explain().steps,
+        [Step::Time { attribute: "at".to_owned(), from: 5, to: 10 }, Step::Filter { known: 195, chunks: 195 },]
+    );
+    assert_eq!(within.matched().map(|(position, _)| position).collect::<Vec<_>>(), [7]);
+    let usage = snapshot.usage();
+    assert_eq!(usage.records, 200_000 * 13);
+    // Two bytes a record and index, and the directories.
+    assert!((2 * 2 * 196_608..2 * 3 * 196_608).contains(&usage.indexes), "{usage:?}");
+    assert!(usage.filters > 0 && usage.total() > usage.records);
+}

@@ -1,0 +1,130 @@
+//! Triggers fire when what they compare is so, and not else.
+
+use queuescope_log::{
+    AggregateId, Alert, Function, Log, Memory, Monitor, Number, Options, Relation, Schema, Trigger, TriggerError,
+};
+
+const SCHEMA: &str = "name = \"one\"\n[[attribute]]\nname = \"value\"\nkind = \"u16\"\n";
+const MS: u64 = 1_000_000;
+
+fn log() -> Log {
+    let schema = Schema::parse("one.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"));
+    Log::new(schema, Options { records: 100_000, memory: Memory::Lazy }).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn append(log: &Log, values: impl IntoIterator<Item = u16>) {
+    let bytes: Vec<u8> = values.into_iter().flat_map(u16::to_be_bytes).collect();
+    assert_eq!(log.append(&bytes).refused, 0);
+}
+
+fn aggregate(log: &Log, name: &str, filter: Option<&str>, function: &Function) -> AggregateId {
+    let scope = log.scope();
+    let filter = filter.map(|text| {
+        let expr = scope.parse(text).unwrap_or_else(|error| panic!("{error}"));
+        log.add_filter(expr.dnf(&scope).expect("it is simple"))
+    });
+    log.add_aggregate(&[name], filter, function).expect("the name is free")
+}
+
+fn above(aggregate: AggregateId, threshold: u128, window: Option<u64>) -> Trigger {
+    Trigger { aggregate, relation: Relation::Greater, threshold: Number::Unsigned(threshold), period: MS, window }
+}
+
+fn pass(monitor: &mut Monitor<'_>, now: u64) -> Vec<Alert> {
+    let mut alerts = Vec::new();
+    monitor.pass(now, |alert| alerts.push(alert));
+    alerts
+}
+
+#[test]
+fn a_trigger_fires_each_period_while_it_is_so() {
+    let log = log();
+    let large = aggregate(&log, "LARGE", Some("value > 100"), &Function::Count);
+    let mut monitor = Monitor::new(&log);
+    let (two, five) = (monitor.add(above(large, 2, None)).unwrap(), monitor.add(above(large, 5, None)).unwrap());
+    assert_eq!((monitor.len(), monitor.due()), (2, Some(0)));
+    append(&log, [1, 200, 200]);
+    assert_eq!(pass(&mut monitor, 0), []);
+    append(&log, [200, 7]);
+    assert_eq!(pass(&mut monitor, MS / 2), [], "the period is not over");
+    let [alert] = pass(&mut monitor, MS)[..] else { panic!("one fires") };
+    assert_eq!((alert.trigger, alert.value, alert.position, alert.new), (two, Number::Unsigned(3), 5, true));
+    let [alert] = pass(&mut monitor, 2 * MS)[..] else { panic!("it still fires") };
+    assert!(!alert.new);
+    append(&log, vec![200; 5000]);
+    let fired: Vec<_> = pass(&mut monitor, 3 * MS).into_iter().map(|alert| alert.trigger).collect();
+    assert_eq!(fired, [two, five]);
+    assert!(monitor.remove(two) && !monitor.remove(two));
+    assert_eq!(pass(&mut monitor, 4 * MS).len(), 1);
+    assert!(monitor.remove(five) && monitor.is_empty() && monitor.due().is_none());
+}
+
+#[test]
+fn a_window_slides_also_over_a_maximum() {
+    let log = log();
+    let value = log.schema().find("value").unwrap();
+    let sum = aggregate(&log, "SUM", None, &Function::Sum(value));
+    let max = aggregate(&log, "MAX", None, &Function::Max(value));
+    append(&log, [60_000; 10]);
+    let mut monitor = Monitor::new(&log);
+    // What was before the trigger is in no window.
+    let sums = monitor.add(above(sum, 0, Some(3 * MS))).unwrap();
+    let maxima = monitor.add(above(max, 0, Some(3 * MS))).unwrap();
+    let values: Vec<u16> = vec![5, 0, 7, 3, 0, 0, 0, 9, 1, 1, 1, 1, 0, 2, 8, 6, 4, 4, 4];
+    for (index, value) in values.iter().enumerate() {
+        // Many records in a period, the value among them.
+        append(&log, std::iter::once(*value).chain(std::iter::repeat_n(0, 700)));
+        let window = &values[index.saturating_sub(2)..=index];
+        let alerts = pass(&mut monitor, index as u64 * MS);
+        let found = |id| alerts.iter().find(|alert| alert.trigger == id).map(|alert| alert.value);
+        let expected = |value: u128| (value > 0).then_some(Number::Unsigned(value));
+        assert_eq!(found(sums), expected(window.iter().map(|value| u128::from(*value)).sum()), "{index}");
+        assert_eq!(found(maxima), expected(window.iter().copied().max().unwrap_or(0).into()), "{index}");
+    }
+}
+
+#[test]
+fn what_was_missed_is_not_made_up_for() {
+    let log = log();
+    let all = aggregate(&log, "ALL", None, &Function::Count);
+    let mut monitor = Monitor::new(&log);
+    monitor.add(above(all, 0, None)).unwrap();
+    append(&log, [1]);
+    assert_eq!(pass(&mut monitor, 0).len(), 1);
+    assert_eq!(pass(&mut monitor, 10 * MS + 5).len(), 1);
+    assert_eq!((pass(&mut monitor, 10 * MS + 6).len(), monitor.due()), (0, Some(11 * MS + 5)));
+}
+
+#[test]
+fn many_triggers_of_one_aggregate_and_many_aggregates_of_one_filter() {
+    let log = log();
+    let value = log.schema().find("value").unwrap();
+    let scope = log.scope();
+    let filter = log.add_filter(scope.parse("value > 10").unwrap().dnf(&scope).unwrap());
+    let count = log.add_aggregate(&["COUNT"], Some(filter), &Function::Count).unwrap();
+    let lowest = log.add_aggregate(&["LOWEST"], Some(filter), &Function::Min(value)).unwrap();
+    let mut monitor = Monitor::new(&log);
+    for threshold in 0..1000 {
+        monitor.add(above(count, threshold, None)).unwrap();
+        monitor.add(above(lowest, threshold, None)).unwrap();
+    }
+    append(&log, (0..600).map(|n| n % 300));
+    let alerts = pass(&mut monitor, 0);
+    // 289 values above 10, each twice; the lowest is 11.
+    assert_eq!(alerts.len(), 578 + 11);
+}
+
+#[test]
+fn what_cannot_be_a_trigger_is_refused() {
+    let log = log();
+    let all = aggregate(&log, "ALL", None, &Function::Count);
+    let mut monitor = Monitor::new(&log);
+    assert_eq!(monitor.add(above(AggregateId(9), 0, None)), Err(TriggerError::NoAggregate));
+    assert_eq!(monitor.add(Trigger { period: 0, ..above(all, 0, None) }), Err(TriggerError::NoPeriod));
+    assert_eq!(monitor.add(above(all, 0, Some(u64::MAX))), Err(TriggerError::LongWindow));
+    let trigger = monitor.add(above(all, 0, None)).unwrap();
+    // A trigger keeps its aggregate.
+    assert!(log.remove_aggregate(all));
+    append(&log, [1]);
+    assert_eq!(pass(&mut monitor, 0)[0].trigger, trigger);
+}
