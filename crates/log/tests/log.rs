@@ -187,7 +187,7 @@ impl Beside<'_> {
         match which {
             Which::Count => assert_eq!(value, Number::Unsigned(places.len() as u128)),
             Which::Min => {
-                assert!(value.compare(number(keys.iter().copied().min().unwrap_or(described.highest_key()))).is_eq())
+                assert!(value.compare(number(keys.iter().copied().min().unwrap_or(described.highest_key()))).is_eq());
             }
             Which::Max => assert!(value.compare(number(keys.iter().copied().max().unwrap_or(0))).is_eq()),
             // Sums of floating-point numbers depend on their order, and huge ones cancel to anything.

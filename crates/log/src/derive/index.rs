@@ -151,7 +151,7 @@ fn sort(keys: &[u64], places: &mut Vec<u16>, others: &mut Vec<u16>) {
         before = *key;
     }
     if sorted {
-        places.iter_mut().zip(0..).for_each(|(place, number)| *place = number);
+        places.iter_mut().enumerate().for_each(|(number, place)| *place = number as u16);
         return;
     }
     let mut begun = false;

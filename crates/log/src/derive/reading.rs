@@ -4,7 +4,6 @@ use super::stages::Stages;
 use super::{Bits, CHUNK, WORDS, with_scratch};
 use crate::schema::Reader;
 use crate::store::View;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The records before some position, and what is derived from them.
@@ -60,14 +59,14 @@ impl<'a> Reading<'a> {
         tail.filters.get(filter).copied()
     }
 
-    /// The first and the last time of a chunk's records, so that `end` is one of them.
-    pub fn times(&self, chunk: u64, time: Reader) -> Range<u64> {
-        let known = |chunk| self.stages.times.get(chunk as usize).cloned();
+    /// The first and the last time of a chunk's records.
+    pub fn times(&self, chunk: u64, time: Reader) -> (u64, u64) {
+        let known = |chunk| self.stages.times.get(chunk as usize).copied();
         known(chunk).unwrap_or_else(|| {
             let rows = self.view.chunk(chunk);
             let times = times(rows, self.view.size(), time);
             if rows.len() == CHUNK as usize * self.view.size() {
-                self.stages.times.set(chunk as usize, times.clone());
+                self.stages.times.set(chunk as usize, times);
             }
             times
         })
@@ -75,7 +74,7 @@ impl<'a> Reading<'a> {
 }
 
 /// The first and the last time of records.
-pub(super) fn times(rows: &[u8], size: usize, time: Reader) -> Range<u64> {
+pub(super) fn times(rows: &[u8], size: usize, time: Reader) -> (u64, u64) {
     let keys = rows.chunks_exact(size).map(|record| time.key(record) as u64);
-    keys.fold(u64::MAX..0, |times, at| times.start.min(at)..times.end.max(at))
+    keys.fold((u64::MAX, 0), |(first, last), at| (first.min(at), last.max(at)))
 }

@@ -9,7 +9,6 @@ use crate::expr::{AggregateId, Dnf, NameError, Scope};
 use crate::schema::{AttributeId, Reader, Schema};
 use crate::store::View;
 use std::convert::Infallible;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -54,7 +53,7 @@ pub(crate) struct Stages {
     /// By the number of an [`AggregateId`]: the name, and what it names, unless that was taken away.
     pub operands: Vec<(String, Option<ValueOf>)>,
     /// The first and the last time of each chunk.
-    pub times: Arc<PerChunk<Range<u64>>>,
+    pub times: Arc<PerChunk<(u64, u64)>>,
     groups: Arc<[Group]>,
     /// Filters that are in no group, by their places.
     alone: Arc<[usize]>,

@@ -4,7 +4,6 @@ use super::{Query, What};
 use crate::derive::{BLOCK, Bits, CHUNK, FilterState, IndexState, Reading, Scan, Sorted, WORDS, count, ones};
 use crate::expr::{Dnf, Predicate, Ranges, Term};
 use crate::schema::{AttributeId, Reader, Schema};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Places of a block that are gone through one by one; where an index leaves more, the block is scanned.
@@ -239,10 +238,10 @@ enum Inside {
 
 impl Time {
     fn of_chunk(&self, chunk: u64, reading: &Reading<'_>) -> Inside {
-        let Range { start, end } = reading.times(chunk, self.reader);
-        if end < self.from || start >= self.to {
+        let (first, last) = reading.times(chunk, self.reader);
+        if last < self.from || first >= self.to {
             Inside::None
-        } else if start >= self.from && end < self.to {
+        } else if first >= self.from && last < self.to {
             Inside::All
         } else {
             Inside::Some

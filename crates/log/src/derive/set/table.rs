@@ -184,7 +184,7 @@ mod tests {
     fn ranges(bits: u32) -> impl Strategy<Value = Option<Ranges>> {
         let most = crate::schema::low_bits(bits);
         let key =
-            prop_oneof![0..=most, (0..=255u128).prop_map(move |low| (most / 3 & !255 | low).min(most)), Just(most)];
+            prop_oneof![0..=most, (0..=255u128).prop_map(move |low| ((most / 3) & !255 | low).min(most)), Just(most)];
         let pair = (key.clone(), prop_oneof![key, Just(0)]);
         prop::option::of(prop::collection::vec(pair, 1..4).prop_map(move |pairs| {
             Ranges::new(pairs.into_iter().map(|(a, b)| if b == 0 { (a, a) } else { (a.min(b), a.max(b)) }))
