@@ -2,11 +2,13 @@
 
 mod experiment;
 mod p4;
+mod query;
 mod sim;
 mod tap;
 
 pub use experiment::{Experiment, Paper};
 pub use p4::{Fit, P4};
+pub use query::Query;
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
@@ -53,6 +55,11 @@ pub enum Command {
     /// aligned by those that met an empty queue. What came in and did not come out was lost; what came out and was not
     /// seen to come in takes part in the queue, and is not asked about. The rest is as with analyze.
     Tap(Box<Tap>),
+    /// Ask which packets of a capture are meant by an expression, and work things out of them.
+    ///
+    /// Every header of the capture is put into a log in memory. The expression is about the attributes of packets (--attributes
+    /// lists them), or in the words of tcpdump. Packets are told one by one, or put in groups, of which the highest are told.
+    Query(Box<Query>),
     /// Simulate a network as a scenario file describes it, and report on its queues and flows.
     ///
     /// A scenario (TOML) says which links there are, what manages their queues, and who sends what to whom. Hosts have real

@@ -5,7 +5,7 @@
 //!   queue, or a table.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
 
 pub mod analysis;
 pub mod analyze;
@@ -25,6 +25,7 @@ pub mod outcome;
 pub mod outputs;
 pub mod p4;
 pub mod progress;
+pub mod query;
 mod setup;
 pub mod sim;
 pub mod source;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use queuescope::args::{Cli, Command};
 use queuescope::outcome::Outcome;
-use queuescope::{analyze, experiment, generate, merge, p4, sim, tap, why};
+use queuescope::{analyze, experiment, generate, merge, p4, query, sim, tap, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -33,6 +33,7 @@ fn run(cli: &Cli) -> Result<Outcome> {
         Command::Analyze(args) => analyze::run(args),
         Command::Why(args) => why::run(args),
         Command::Tap(args) => tap::run(args),
+        Command::Query(args) => query::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Experiment(args) => experiment::run(args),

@@ -3,8 +3,8 @@
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Burst, Culprits, FlowCount, Input, OtherQueue, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchFit, Tap,
-    Totals, Why,
+    Answer, Burst, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell,
+    SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,6 +47,15 @@ pub enum Line {
     Why(Box<Why>),
     /// Of `queuescope p4 fit`: an algorithm on a switch.
     Fit(Box<SwitchFit>),
+    /// Of `queuescope query`: a packet, a group of packets or all of them.
+    Row {
+        /// What was selected, by its name; numbers beyond 64 bits, addresses and bytes as text.
+        values: serde_json::Map<String, serde_json::Value>,
+    },
+    /// Last, of `queuescope query`.
+    Answer(Answer),
+    /// The only line of `queuescope query --explain`.
+    Plan(Plan),
     /// Last, of each queue: counts and extremes over the whole input.
     Summary(Box<Summary>),
 }

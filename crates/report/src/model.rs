@@ -2,6 +2,7 @@
 //!
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
+mod answer;
 mod sim;
 mod sweep;
 mod switch;
@@ -11,6 +12,7 @@ mod why;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use answer::{Answer, Plan};
 pub use sim::{
     NO_METER, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };

@@ -1,0 +1,73 @@
+//! Arguments of `query`.
+
+use clap::{Args, ValueHint};
+use queuescope_wire::{ByteCount, Nanos};
+use std::path::PathBuf;
+
+/// Arguments of `query`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: as of analyze.\n\n\
+                        Examples: queuescope query trace.pcap 'tcp port 443 and length > 1000B'\n          \
+                        queuescope query trace.pcap 'tcp_flags & RST' --select ts,src_ip,dst_ip\n          \
+                        queuescope query trace.pcap --group dst_ip,ts/100ms --select 'sum(length),count' --top 10")]
+pub struct Query {
+    /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "attributes")]
+    pub file: Option<PathBuf>,
+
+    /// Which packets: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: all]
+    pub expression: Option<String>,
+
+    /// From this time on, counted from the first packet, such as 1.2s
+    #[arg(long, value_name = "TIME", help_heading = "Question")]
+    pub from: Option<Nanos>,
+
+    /// Before this time
+    #[arg(long, value_name = "TIME", help_heading = "Question")]
+    pub to: Option<Nanos>,
+
+    /// What is told of each packet: attributes; or of all, and with --group of each group: count, sum(length), min(ttl),
+    /// max(length), mean(length) [default: when, from where, to where, protocol and length; of groups count]
+    #[arg(long, value_name = "LIST", help_heading = "Question")]
+    pub select: Option<String>,
+
+    /// Put packets in groups by these attributes; ts/10ms is a stretch of time
+    #[arg(long, value_name = "LIST", help_heading = "Question")]
+    pub group: Option<String>,
+
+    /// Only so many groups: those in which what is selected first is highest
+    #[arg(long, value_name = "N", requires = "group", help_heading = "Question")]
+    pub top: Option<usize>,
+
+    /// Stop after so many packets
+    #[arg(long, value_name = "N", conflicts_with = "group", help_heading = "Question")]
+    pub limit: Option<u64>,
+
+    /// Look into tunnels: addresses and ports are those of the inner packet
+    #[arg(long, help_heading = "Question")]
+    pub inner: bool,
+
+    /// Make indexes of these attributes first, for --explain
+    #[arg(long, value_name = "LIST", help_heading = "Question")]
+    pub index: Option<String>,
+
+    /// Tell how packets are found and how many, in place of the packets
+    #[arg(long, conflicts_with_all = ["select", "group", "csv", "limit"], help_heading = "Output")]
+    pub explain: bool,
+
+    /// List the attributes that can be asked for
+    #[arg(long, help_heading = "Output")]
+    pub attributes: bool,
+
+    /// Memory for packets' headers at most; what does not fit is left out, and counted
+    #[arg(long, value_name = "BYTES", default_value = "4GB", help_heading = "Output")]
+    pub memory: ByteCount,
+
+    /// Print JSON in place of text, a line for each packet or group
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+
+    /// Print CSV in place of text
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub csv: bool,
+}

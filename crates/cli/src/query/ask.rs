@@ -1,0 +1,193 @@
+//! What is told: attributes of packets, or functions of all or of groups.
+
+use super::told;
+use crate::args::Query;
+use anyhow::Result;
+use queuescope_log::{AttributeId, Function, GroupKey, Kind, Schema};
+use queuescope_text::{Problem, TextError, did_you_mean};
+use queuescope_wire::Nanos;
+use std::ops::Range;
+
+/// What is told.
+#[derive(Debug)]
+pub enum Asked {
+    /// Attributes of each packet.
+    Packets(Vec<AttributeId>, Option<u64>),
+    /// Functions of all packets.
+    All(Vec<(String, Function)>),
+    /// Functions of each group.
+    Groups(Groups),
+}
+
+/// Groups, and what is told of each.
+#[derive(Debug)]
+pub struct Groups {
+    /// What packets of a group have in common, and what it is called.
+    pub keys: Vec<(String, GroupKey)>,
+    /// What is told.
+    pub functions: Vec<(String, Function)>,
+    /// How many groups.
+    pub top: Option<usize>,
+}
+
+/// What is told of packets if nothing else is asked for.
+const PACKET: [&str; 7] = ["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
+
+/// Something that can be selected.
+enum Item {
+    Attribute(AttributeId),
+    Function(String, Function),
+}
+
+impl Asked {
+    /// What the arguments ask for.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(args: &Query, schema: &Schema) -> Result<Self> {
+        let text = args.select.as_deref().unwrap_or_default();
+        let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
+        let items: Vec<_> =
+            items.collect::<Result<_, Problem>>().map_err(|problem| wrong("--select", text, problem))?;
+        let (mut attributes, mut functions) = (Vec::new(), Vec::new());
+        for (item, span) in items {
+            match item {
+                Item::Attribute(id) => attributes.push((id, span)),
+                Item::Function(name, function) => functions.push((name, function)),
+            }
+        }
+        let grouped = args.group.as_deref();
+        if let Some((id, span)) = attributes.first()
+            && (grouped.is_some() || !functions.is_empty())
+        {
+            let name = &schema.attribute(*id).name;
+            let problem = Problem::new(format!("`{name}` is of one packet, not of several")).at(span.clone(), "here");
+            let help = format!("group by it (--group {name}), or ask for max({name}) or another function");
+            return Err(wrong("--select", text, problem.help(help)));
+        }
+        let Some(keys) = grouped else {
+            if !functions.is_empty() {
+                return Ok(Self::All(functions));
+            }
+            let chosen = if attributes.is_empty() {
+                PACKET.iter().filter_map(|name| schema.find(name)).collect()
+            } else {
+                attributes.into_iter().map(|(id, _)| id).collect()
+            };
+            return Ok(Self::Packets(chosen, args.limit));
+        };
+        let keys = list(keys).map(|(word, span)| key(word, &span, schema)).collect::<Result<Vec<_>, _>>();
+        let keys = keys.map_err(|problem| wrong("--group", grouped.unwrap_or_default(), problem))?;
+        if functions.is_empty() {
+            functions.push(("count".to_owned(), Function::Count));
+        }
+        Ok(Self::Groups(Groups { keys, functions, top: args.top }))
+    }
+}
+
+/// A list of attributes.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn attributes(option: &str, text: Option<&str>, schema: &Schema) -> Result<Vec<AttributeId>> {
+    let text = text.unwrap_or_default();
+    let found = list(text).map(|(word, span)| comparable(word, &span, schema)).collect::<Result<_, _>>();
+    found.map_err(|problem| wrong(option, text, problem))
+}
+
+fn wrong(option: &str, text: &str, problem: Problem) -> anyhow::Error {
+    told(&TextError::new(option, text, vec![problem]))
+}
+
+/// The words between commas, and where they are.
+fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let mut start = 0;
+    let words = text.split(',').map(move |part| {
+        let word = part.trim();
+        let at = start + (part.len() - part.trim_start().len());
+        start += part.len() + 1;
+        (word, at..at + word.len())
+    });
+    words.filter(|(word, span)| !(word.is_empty() && span.start == 0))
+}
+
+fn item(word: &str, span: &Range<usize>, schema: &Schema) -> Result<Item, Problem> {
+    if word == "count" || word == "count()" {
+        return Ok(Item::Function("count".to_owned(), Function::Count));
+    }
+    let Some((function, rest)) = word.split_once('(') else {
+        return attribute(word, span, schema, &["count"]).map(Item::Attribute);
+    };
+    let Some(inside) = rest.strip_suffix(')') else {
+        return Err(Problem::new(format!("`{word}` is not closed")).at(span, "here").help("write sum(length)"));
+    };
+    let at = span.start + function.len() + 1;
+    let id = comparable(inside.trim(), &(at..at + inside.len()), schema)?;
+    let name = &schema.attribute(id).name;
+    let is_number =
+        matches!(schema.attribute(id).kind, Kind::Unsigned | Kind::Signed | Kind::Float | Kind::Size | Kind::Time);
+    let made = match function.trim() {
+        "sum" if is_number => Function::Sum(id),
+        "mean" | "avg" if is_number => Function::Mean(id),
+        "min" => Function::Min(id),
+        "max" => Function::Max(id),
+        "sum" | "mean" | "avg" => {
+            return Err(
+                Problem::new(format!("`{name}` is no number that could be added")).at(at..at + inside.len(), "here")
+            );
+        }
+        other => {
+            let known = ["count", "sum", "min", "max", "mean"];
+            let near = did_you_mean(other, known.into_iter());
+            let help = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
+            return Err(Problem::new(format!("there is no function `{}`", queuescope_text::quoted(other)))
+                .at(span.start..span.start + function.len(), "this")
+                .help(help));
+        }
+    };
+    let function = if function.trim() == "avg" { "mean" } else { function.trim() };
+    Ok(Item::Function(format!("{function}({name})"), made))
+}
+
+fn key(word: &str, span: &Range<usize>, schema: &Schema) -> Result<(String, GroupKey), Problem> {
+    let Some((name, width)) = word.split_once('/') else {
+        let id = comparable(word, span, schema)?;
+        return Ok((schema.attribute(id).name.clone(), GroupKey::Attribute(id)));
+    };
+    let id = comparable(name.trim(), &(span.start..span.start + name.len()), schema)?;
+    let at = span.start + name.len() + 1..span.end;
+    if schema.attribute(id).kind != Kind::Time {
+        let problem = Problem::new(format!("`{}` is no time, so there are no stretches of it", name.trim()));
+        return Err(problem.at(span, "here").help("ts/10ms"));
+    }
+    let wrong = |why: &str| {
+        Problem::new(format!("'{}' is no stretch of time", queuescope_text::quoted(width))).at(at.clone(), why)
+    };
+    let width: Nanos = width.trim().parse().map_err(|_| wrong("a number and s, ms, us or ns").help("ts/10ms"))?;
+    if width == Nanos::ZERO {
+        return Err(wrong("longer than nothing"));
+    }
+    Ok((word.to_owned(), GroupKey::Time(id, width.0)))
+}
+
+fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<AttributeId, Problem> {
+    let id = attribute(word, span, schema, &[])?;
+    if schema.attribute(id).is_comparable() {
+        Ok(id)
+    } else {
+        Err(Problem::new(format!("values of `{word}` are not compared")).at(span, "it has too many bytes"))
+    }
+}
+
+fn attribute(word: &str, span: &Range<usize>, schema: &Schema, others: &[&str]) -> Result<AttributeId, Problem> {
+    schema.find(word).ok_or_else(|| {
+        let near = did_you_mean(word, schema.names().chain(others.iter().copied()));
+        let help = near.unwrap_or_else(|| "queuescope query --attributes lists them".to_owned());
+        let what = if word.is_empty() {
+            "an attribute is missing".to_owned()
+        } else {
+            format!("there is no attribute `{}`", queuescope_text::quoted(word))
+        };
+        Problem::new(what).at(span, "here").help(help)
+    })
+}

@@ -1,0 +1,324 @@
+//! The answer as text, CSV or JSON.
+
+use super::ask::{Asked, Groups};
+use super::load::Loaded;
+use crate::args;
+use anstyle::Style;
+use queuescope_log::{Attribute, AttributeId, Explained, Function, GroupKey, Kind, Number, Query, Schema};
+use queuescope_report::format::count;
+use queuescope_report::json::Line;
+use queuescope_report::model::{Answer, Plan};
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Rows that are looked at for the widths of columns.
+const LOOKED_AT: usize = 1000;
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// With a line of names.
+    Csv,
+    /// A line each.
+    Json,
+}
+
+impl Form {
+    /// What the arguments ask for.
+    pub fn of(args: &args::Query) -> Self {
+        match (args.json, args.csv) {
+            (true, _) => Self::Json,
+            (_, true) => Self::Csv,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// A value, and what it is of.
+enum Cell<'a> {
+    Key(&'a Attribute, u128),
+    Number(Number),
+    /// Bytes that cannot be compared.
+    Bytes(&'a [u8]),
+}
+
+/// Writes what was asked for.
+pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
+    let schema = loaded.log.schema();
+    let mut table = Table::new(names(asked, schema), form, out);
+    let mut found = 0;
+    match asked {
+        Asked::Packets(attributes, limit) => {
+            let most = limit.unwrap_or(u64::MAX);
+            for (_, record) in query.matched() {
+                if found == most {
+                    break;
+                }
+                found += 1;
+                table.row(attributes.iter().map(|id| of_record(*id, record, schema)).collect())?;
+            }
+        }
+        Asked::All(functions) => {
+            let functions: Vec<_> = functions.iter().map(|(_, function)| function.clone()).collect();
+            let values = query.matched().fold(&functions).concat();
+            found = query.matched().count();
+            table.row(
+                values
+                    .into_iter()
+                    .zip(&functions)
+                    .map(|(value, function)| of_function(value, function, schema))
+                    .collect(),
+            )?;
+        }
+        Asked::Groups(Groups { keys, functions, top }) => {
+            let by: Vec<_> = keys.iter().map(|(_, key)| *key).collect();
+            let functions: Vec<_> = functions.iter().map(|(_, function)| function.clone()).collect();
+            let mut grouped = query.matched().group(&by, &functions);
+            found = query.matched().count();
+            if let Some(top) = top {
+                grouped.top(*top, 0);
+            }
+            for (key, values) in &grouped.groups {
+                let of_key = |(key, by): (&u128, &GroupKey)| {
+                    let (GroupKey::Attribute(id) | GroupKey::Time(id, _)) = by;
+                    Cell::Key(schema.attribute(*id), *key)
+                };
+                let keys = key.iter().zip(&by).map(of_key);
+                let values =
+                    values.iter().zip(&functions).map(|(value, function)| of_function(*value, function, schema));
+                table.row(keys.chain(values).collect())?;
+            }
+        }
+    }
+    let out = table.finish()?;
+    let records = loaded.log.snapshot().len();
+    match form {
+        Form::Json => line(
+            &Line::Answer(Answer {
+                input: loaded.name.clone(),
+                format: loaded.format.clone(),
+                first_ns: loaded.first.0,
+                records,
+                found,
+                skipped: loaded.skipped.iter().map(|note| (note.reason.clone(), note.count)).collect(),
+                damage: loaded.damage.clone(),
+            }),
+            out,
+        ),
+        Form::Text => {
+            writeln!(out, "{DIM}{} of {} packets of {}{DIM:#}", count(found), count(records), loaded.name)?;
+            notes(loaded, |note| writeln!(out, "{DIM}note: {note}{DIM:#}"))
+        }
+        Form::Csv => notes(loaded, |note| {
+            anstream::eprintln!("note: {note}");
+            Ok(())
+        }),
+    }
+}
+
+fn notes(loaded: &Loaded, mut tell: impl FnMut(String) -> io::Result<()>) -> io::Result<()> {
+    loaded.skipped.iter().try_for_each(|note| tell(format!("{} {}", count(note.count), note.meaning)))
+}
+
+fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
+    match asked {
+        Asked::Packets(attributes, _) => attributes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
+        Asked::All(functions) => functions.iter().map(|(name, _)| name.clone()).collect(),
+        Asked::Groups(Groups { keys, functions, .. }) => {
+            keys.iter().map(|(name, _)| name.clone()).chain(functions.iter().map(|(name, _)| name.clone())).collect()
+        }
+    }
+}
+
+fn of_record<'a>(id: AttributeId, record: &'a [u8], schema: &'a Schema) -> Cell<'a> {
+    let attribute = schema.attribute(id);
+    if attribute.is_comparable() {
+        Cell::Key(attribute, schema.key(id, record))
+    } else {
+        Cell::Bytes(&record[attribute.place.offset as usize..attribute.place.end() as usize])
+    }
+}
+
+/// A minimum or a maximum is a value of its attribute.
+fn of_function<'a>(value: Number, function: &Function, schema: &'a Schema) -> Cell<'a> {
+    match (function, value) {
+        (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => Cell::Key(schema.attribute(*id), key),
+        _ => Cell::Number(value),
+    }
+}
+
+impl Cell<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::Key(attribute, key) => attribute.text_of(*key),
+            Self::Number(Number::Unsigned(number)) => number.to_string(),
+            Self::Number(Number::Signed(number)) => number.to_string(),
+            Self::Number(Number::Float(number)) => format!("{number:.3}"),
+            Self::Bytes(bytes) => hex(bytes),
+        }
+    }
+
+    fn is_number(&self) -> bool {
+        match self {
+            Self::Key(attribute, _) => is_number(attribute.kind),
+            Self::Number(_) => true,
+            Self::Bytes(_) => false,
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Key(attribute, key) if is_number(attribute.kind) => number(Number::of_key(attribute, *key)),
+            Self::Key(attribute, key) => attribute.text_of(*key).into(),
+            Self::Number(value) => number(*value),
+            Self::Bytes(bytes) => hex(bytes).into(),
+        }
+    }
+
+    /// As CSV has it: numbers without units.
+    fn plain(&self) -> String {
+        match self.json() {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }
+    }
+}
+
+fn is_number(kind: Kind) -> bool {
+    matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Float | Kind::Size | Kind::Time)
+}
+
+/// A number in JSON; as text if it is beyond what JSON's readers hold.
+fn number(number: Number) -> Value {
+    match number {
+        Number::Unsigned(number) => u64::try_from(number).map_or_else(|_| number.to_string().into(), Value::from),
+        Number::Signed(number) => i64::try_from(number).map_or_else(|_| number.to_string().into(), Value::from),
+        Number::Float(number) => Value::from(number),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// Rows on their way out.
+struct Table<'a> {
+    names: Vec<String>,
+    form: Form,
+    out: &'a mut dyn Write,
+    /// The first rows, until the widths are known.
+    waiting: Vec<Vec<(String, bool)>>,
+    widths: Vec<usize>,
+}
+
+impl<'a> Table<'a> {
+    fn new(names: Vec<String>, form: Form, out: &'a mut dyn Write) -> Self {
+        let widths = names.iter().map(String::len).collect();
+        Self { names, form, out, waiting: Vec::new(), widths }
+    }
+
+    fn row(&mut self, cells: Vec<Cell<'_>>) -> io::Result<()> {
+        match self.form {
+            Form::Json => {
+                let values: Map<_, _> = self.names.iter().cloned().zip(cells.iter().map(Cell::json)).collect();
+                line(&Line::Row { values }, self.out)
+            }
+            Form::Csv => {
+                if !self.names.is_empty() {
+                    let names = std::mem::take(&mut self.names);
+                    csv_line(names.iter().map(String::as_str), self.out)?;
+                }
+                let cells: Vec<_> = cells.iter().map(Cell::plain).collect();
+                csv_line(cells.iter().map(String::as_str), self.out)
+            }
+            Form::Text => {
+                let cells: Vec<_> = cells.iter().map(|cell| (cell.text(), cell.is_number())).collect();
+                if self.names.is_empty() {
+                    return self.write(&cells);
+                }
+                self.waiting.push(cells);
+                if self.waiting.len() == LOOKED_AT { self.begin() } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Writes the names and the rows that waited.
+    fn begin(&mut self) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        for row in &waiting {
+            for (width, (text, _)) in self.widths.iter_mut().zip(row) {
+                *width = (*width).max(text.len());
+            }
+        }
+        let is_number =
+            |column: usize| waiting.first().and_then(|row| row.get(column)).is_some_and(|(_, number)| *number);
+        let names: Vec<_> = std::mem::take(&mut self.names)
+            .into_iter()
+            .enumerate()
+            .map(|(column, name)| (name, is_number(column)))
+            .collect();
+        write!(self.out, "{BOLD}")?;
+        self.write(&names)?;
+        write!(self.out, "{BOLD:#}")?;
+        waiting.iter().try_for_each(|row| self.write(row))
+    }
+
+    fn write(&mut self, row: &[(String, bool)]) -> io::Result<()> {
+        let mut text = String::new();
+        for ((cell, is_number), width) in row.iter().zip(&self.widths) {
+            let gap = if text.is_empty() { "" } else { "  " };
+            text += &if *is_number { format!("{gap}{cell:>width$}") } else { format!("{gap}{cell:<width$}") };
+        }
+        writeln!(self.out, "{}", text.trim_end())
+    }
+
+    fn finish(mut self) -> io::Result<&'a mut dyn Write> {
+        match self.form {
+            Form::Text if !self.names.is_empty() => self.begin()?,
+            Form::Csv if !self.names.is_empty() => csv_line(self.names.iter().map(String::as_str), self.out)?,
+            _ => {}
+        }
+        Ok(self.out)
+    }
+}
+
+fn csv_line<'a>(cells: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(cells)?;
+    writer.flush()
+}
+
+fn line(line: &Line, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    writeln!(out)
+}
+
+/// How packets are found, for people.
+pub fn explained(plan: &Explained, found: u64, out: &mut dyn Write) -> io::Result<()> {
+    for step in &plan.steps {
+        writeln!(out, "{step}")?;
+    }
+    writeln!(out, "{BOLD}{} of {} packets{BOLD:#}", count(found), count(plan.records))
+}
+
+/// The same as JSON.
+pub fn explained_json(plan: &Explained, found: u64, out: &mut dyn Write) -> io::Result<()> {
+    let steps = plan.steps.iter().map(ToString::to_string).collect();
+    line(&Line::Plan(Plan { steps, records: plan.records, found }), out)
+}
+
+/// What can be asked for.
+pub fn attributes(schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
+    for (_, attribute) in schema.iter() {
+        let aliases =
+            if attribute.aliases.is_empty() { String::new() } else { format!(" ({})", attribute.aliases.join(", ")) };
+        let name = format!("{}{aliases}", attribute.name);
+        writeln!(out, "{BOLD}{name:<36}{BOLD:#}  {}", attribute.doc)?;
+    }
+    Ok(())
+}
