@@ -45,8 +45,8 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         what: "a slot's earlier ends are not taken",
-        from: "(end > start && end - start <= WINDOW)",
-        to: "(end != 0 && end.wrapping_sub(start) <= WINDOW)",
+        from: "(end > start).then_some(end)",
+        to: "(end != 0).then_some(end)",
     },
     Mutant {
         what: "a frozen tail is not moved",

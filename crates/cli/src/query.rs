@@ -55,12 +55,13 @@ fn told(error: &TextError) -> anyhow::Error {
 
 fn answer(args: &Query, loaded: &Loaded, asked: &Asked, expression: &Dnf) -> Result<()> {
     let snapshot = loaded.log.snapshot();
-    let query = snapshot.query().matching(expression);
-    let query = query.from(loaded.first.saturating_add(args.from.unwrap_or_default()).0);
-    let query = match args.to {
-        Some(to) => query.to(loaded.first.saturating_add(to).0),
-        None => query,
-    };
+    let mut query = snapshot.query().matching(expression);
+    if let Some(from) = args.from {
+        query = query.from(loaded.first.saturating_add(from).0);
+    }
+    if let Some(to) = args.to {
+        query = query.to(loaded.first.saturating_add(to).0);
+    }
     if args.explain {
         let found = query.matched().count();
         return print(

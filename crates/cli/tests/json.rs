@@ -60,6 +60,11 @@ fn every_line_is_what_the_schema_says() {
     validate("crates/cli/tests/data/cut.pcap --rate 1gbps", &[]);
     validate("crates/cli/tests/data/corrupt.pcapng --rate 1mbps", &[]);
     validate_command("p4 fit --json", &[]);
+    validate_command("query data/demo.pcap.xz udp --limit 5 --json", &[]);
+    validate_command(
+        "query data/demo.pcap.xz --group src_ip,ts/1s --select mean(ttl),max(src_mac),sum(length) --json",
+        &[],
+    );
     if let Some(path) = shared("every_line_is_what_the_schema_says", "pcap/auckland2-2000-part1.pcap.xz") {
         validate("--rate 10mbps --across-classes 10ms", &[&path]);
     }

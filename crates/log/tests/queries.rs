@@ -80,6 +80,7 @@ proptest! {
     fn each_way_leads_to_the_same(
         rows in prop_oneof![3 => rows(0..5000), 1 => rows(60_000..140_000)],
         (host, port, low) in (0..20u8, 8000..8007u16, 0..1500u16),
+        origin in 0..5000u64,
         (from, to) in (0..60_000u64, prop_oneof![0..60_000u64, Just(u64::MAX)]),
         (indexes, late, filter) in (0..16u8, any::<bool>(), any::<bool>()),
     ) {
@@ -132,9 +133,10 @@ proptest! {
 
         let mut groups: BTreeMap<Vec<u128>, Vec<Row>> = BTreeMap::new();
         for row in &all {
-            groups.entry(vec![row.2.into(), u128::from(row.0 / 1000 * 1000)]).or_default().push(*row);
+            let stretch = (i128::from(row.0) - i128::from(origin)).div_euclid(1000) * 1000 + i128::from(origin);
+            groups.entry(vec![row.2.into(), stretch.max(0) as u128]).or_default().push(*row);
         }
-        let keys = [GroupKey::Attribute(id(&log, "door")), GroupKey::Time(id(&log, "at"), 1000)];
+        let keys = [GroupKey::Attribute(id(&log, "door")), GroupKey::Time { attribute: id(&log, "at"), width: 1000, origin }];
         let mut grouped = query.matched().group(&keys, &functions);
         let mut expected: Vec<_> = groups.into_iter().map(|(key, rows)| (key, sums(&rows))).collect();
         prop_assert_eq!(&grouped.groups, &expected);

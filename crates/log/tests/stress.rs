@@ -1,6 +1,8 @@
 //! Writers, queriers, triggers, and filters, indexes and aggregates that come and go, all at once: every snapshot is what
 //! a look at its records gives. `QUEUESCOPE_STRESS` is how many rounds (one if it is not set; some hundred take minutes).
 
+#![allow(clippy::disallowed_methods, reason = "a test is told by its environment how long to run")]
+
 use queuescope_log::{
     Dnf, FilterId, Function, GroupKey, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot, Trigger,
 };

@@ -30,6 +30,17 @@ pub struct Groups {
     pub top: Option<usize>,
 }
 
+impl Groups {
+    /// What packets have in common, with stretches of time that count from `first`.
+    pub fn keys_from(&self, first: Nanos) -> Vec<GroupKey> {
+        let from = |(_, key): &(String, GroupKey)| match *key {
+            GroupKey::Time { attribute, width, .. } => GroupKey::Time { attribute, width, origin: first.0 },
+            key @ GroupKey::Attribute(_) => key,
+        };
+        self.keys.iter().map(from).collect()
+    }
+}
+
 /// What is told of packets if nothing else is asked for.
 const PACKET: [&str; 7] = ["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
 
@@ -167,7 +178,7 @@ fn key(word: &str, span: &Range<usize>, schema: &Schema) -> Result<(String, Grou
     if width == Nanos::ZERO {
         return Err(wrong("longer than nothing"));
     }
-    Ok((word.to_owned(), GroupKey::Time(id, width.0)))
+    Ok((word.to_owned(), GroupKey::Time { attribute: id, width: width.0, origin: 0 }))
 }
 
 fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<AttributeId, Problem> {

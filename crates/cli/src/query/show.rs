@@ -4,7 +4,7 @@ use super::ask::{Asked, Groups};
 use super::load::Loaded;
 use crate::args;
 use anstyle::Style;
-use queuescope_log::{Attribute, AttributeId, Explained, Function, GroupKey, Kind, Number, Query, Schema};
+use queuescope_log::{Attribute, AttributeId, Explained, Function, Kind, Number, Query, Schema};
 use queuescope_report::format::count;
 use queuescope_report::json::Line;
 use queuescope_report::model::{Answer, Plan};
@@ -43,6 +43,8 @@ impl Form {
 enum Cell<'a> {
     Key(&'a Attribute, u128),
     Number(Number),
+    /// A time of the schema, and that of the first packet.
+    Time(u64, u64),
     /// Bytes that cannot be compared.
     Bytes(&'a [u8]),
 }
@@ -51,7 +53,7 @@ enum Cell<'a> {
 pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
     let schema = loaded.log.schema();
     let mut table = Table::new(names(asked, schema), form, out);
-    let mut found = 0;
+    let (mut found, first) = (0, loaded.first.0);
     match asked {
         Asked::Packets(attributes, limit) => {
             let most = limit.unwrap_or(u64::MAX);
@@ -60,23 +62,21 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
                     break;
                 }
                 found += 1;
-                table.row(attributes.iter().map(|id| of_record(*id, record, schema)).collect())?;
+                let cells: Vec<_> = attributes.iter().map(|id| of_record(*id, record, schema, first)).collect();
+                table.row(&cells)?;
             }
         }
         Asked::All(functions) => {
             let functions: Vec<_> = functions.iter().map(|(_, function)| function.clone()).collect();
             let values = query.matched().fold(&functions).concat();
             found = query.matched().count();
-            table.row(
-                values
-                    .into_iter()
-                    .zip(&functions)
-                    .map(|(value, function)| of_function(value, function, schema))
-                    .collect(),
-            )?;
+            let values = values.into_iter().zip(&functions);
+            let cells: Vec<_> = values.map(|(value, function)| of_function(value, function, schema, first)).collect();
+            table.row(&cells)?;
         }
-        Asked::Groups(Groups { keys, functions, top }) => {
-            let by: Vec<_> = keys.iter().map(|(_, key)| *key).collect();
+        Asked::Groups(groups) => {
+            let Groups { functions, top, .. } = groups;
+            let by = groups.keys_from(loaded.first);
             let functions: Vec<_> = functions.iter().map(|(_, function)| function.clone()).collect();
             let mut grouped = query.matched().group(&by, &functions);
             found = query.matched().count();
@@ -84,14 +84,10 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
                 grouped.top(*top, 0);
             }
             for (key, values) in &grouped.groups {
-                let of_key = |(key, by): (&u128, &GroupKey)| {
-                    let (GroupKey::Attribute(id) | GroupKey::Time(id, _)) = by;
-                    Cell::Key(schema.attribute(*id), *key)
-                };
-                let keys = key.iter().zip(&by).map(of_key);
+                let keys = key.iter().zip(&by).map(|(key, by)| of_key(by.attribute(), *key, schema, first));
                 let values =
-                    values.iter().zip(&functions).map(|(value, function)| of_function(*value, function, schema));
-                table.row(keys.chain(values).collect())?;
+                    values.iter().zip(&functions).map(|(value, function)| of_function(*value, function, schema, first));
+                table.row(&keys.chain(values).collect::<Vec<_>>())?;
             }
         }
     }
@@ -135,19 +131,26 @@ fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
     }
 }
 
-fn of_record<'a>(id: AttributeId, record: &'a [u8], schema: &'a Schema) -> Cell<'a> {
+fn of_record<'a>(id: AttributeId, record: &'a [u8], schema: &'a Schema, first: u64) -> Cell<'a> {
     let attribute = schema.attribute(id);
     if attribute.is_comparable() {
-        Cell::Key(attribute, schema.key(id, record))
+        of_key(id, schema.key(id, record), schema, first)
     } else {
         Cell::Bytes(&record[attribute.place.offset as usize..attribute.place.end() as usize])
     }
 }
 
+fn of_key(id: AttributeId, key: u128, schema: &Schema, first: u64) -> Cell<'_> {
+    match u64::try_from(key) {
+        Ok(at) if schema.time() == Some(id) => Cell::Time(at, first),
+        _ => Cell::Key(schema.attribute(id), key),
+    }
+}
+
 /// A minimum or a maximum is a value of its attribute.
-fn of_function<'a>(value: Number, function: &Function, schema: &'a Schema) -> Cell<'a> {
+fn of_function<'a>(value: Number, function: &Function, schema: &'a Schema, first: u64) -> Cell<'a> {
     match (function, value) {
-        (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => Cell::Key(schema.attribute(*id), key),
+        (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => of_key(*id, key, schema, first),
         _ => Cell::Number(value),
     }
 }
@@ -156,6 +159,7 @@ impl Cell<'_> {
     fn text(&self) -> String {
         match self {
             Self::Key(attribute, key) => attribute.text_of(*key),
+            Self::Time(at, first) => since(*at, *first),
             Self::Number(Number::Unsigned(number)) => number.to_string(),
             Self::Number(Number::Signed(number)) => number.to_string(),
             Self::Number(Number::Float(number)) => format!("{number:.3}"),
@@ -166,7 +170,7 @@ impl Cell<'_> {
     fn is_number(&self) -> bool {
         match self {
             Self::Key(attribute, _) => is_number(attribute.kind),
-            Self::Number(_) => true,
+            Self::Number(_) | Self::Time(..) => true,
             Self::Bytes(_) => false,
         }
     }
@@ -176,6 +180,7 @@ impl Cell<'_> {
             Self::Key(attribute, key) if is_number(attribute.kind) => number(Number::of_key(attribute, *key)),
             Self::Key(attribute, key) => attribute.text_of(*key).into(),
             Self::Number(value) => number(*value),
+            Self::Time(at, _) => (*at).into(),
             Self::Bytes(bytes) => hex(bytes).into(),
         }
     }
@@ -202,6 +207,12 @@ fn number(number: Number) -> Value {
     }
 }
 
+/// Seconds since the first packet.
+fn since(at: u64, first: u64) -> String {
+    let (sign, apart) = if at < first { ("-", first - at) } else { ("", at - first) };
+    format!("{sign}{}.{:09}s", apart / 1_000_000_000, apart % 1_000_000_000)
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }
@@ -222,7 +233,7 @@ impl<'a> Table<'a> {
         Self { names, form, out, waiting: Vec::new(), widths }
     }
 
-    fn row(&mut self, cells: Vec<Cell<'_>>) -> io::Result<()> {
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         match self.form {
             Form::Json => {
                 let values: Map<_, _> = self.names.iter().cloned().zip(cells.iter().map(Cell::json)).collect();

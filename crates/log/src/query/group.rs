@@ -12,18 +12,36 @@ use std::cmp::Ordering;
 pub enum GroupKey {
     /// An attribute's value.
     Attribute(AttributeId),
-    /// A stretch of time, so many nanoseconds long; from zero on, each begins where the one before ends. Zero is one
-    /// nanosecond.
-    Time(AttributeId, u64),
+    /// A stretch of time: each begins where the one before ends, one of them at the origin.
+    Time {
+        /// The attribute.
+        attribute: AttributeId,
+        /// How long, in nanoseconds; zero is one.
+        width: u64,
+        /// Where one begins.
+        origin: u64,
+    },
 }
 
 impl GroupKey {
+    /// Whose values they are.
+    pub fn attribute(&self) -> AttributeId {
+        let (Self::Attribute(attribute) | Self::Time { attribute, .. }) = self;
+        *attribute
+    }
+
     fn of(&self, schema: &Schema, record: &[u8]) -> u128 {
         match self {
             Self::Attribute(id) => schema.key(*id, record),
-            Self::Time(id, width) => {
-                let (at, width) = (schema.key(*id, record), u128::from(*width).max(1));
-                at / width * width
+            Self::Time { attribute, width, origin } => {
+                let (at, width, origin) =
+                    (schema.key(*attribute, record), u128::from(*width).max(1), u128::from(*origin));
+                // What begins before time did begins with it.
+                if at >= origin {
+                    origin + (at - origin) / width * width
+                } else {
+                    origin.saturating_sub((origin - at).div_ceil(width) * width)
+                }
             }
         }
     }

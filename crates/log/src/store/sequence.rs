@@ -18,8 +18,9 @@
 //!   releases; taking the tail is an acquire load of a value of that swap, or of a later one, since the tail changes by
 //!   read-modify-write alone and these continue the release sequence.
 //! - *A slot says nothing wrong.* There are `WINDOW` slots, so one has served many positions, each `WINDOW` apart.
-//!   The end that was stored for an earlier one is not behind this position, as no stretch is longer than `WINDOW`; an
-//!   end that a later one stored is more than `WINDOW` behind this position. [`Sequence::stretch`] takes neither.
+//!   The end that was stored for an earlier one is not behind this position, as no stretch is longer than `WINDOW`:
+//!   [`Sequence::stretch`] takes none such. An end that was stored for a later one is found only by who works from a
+//!   tail that has moved since, whose compare-and-swap fails.
 //! - *A slot is not used again before it was read.* A writer that reserved `[start, end)` waits until `end` is within
 //!   `WINDOW` of the tail. Then the tail is behind the position that the slot served before.
 //! - *What returned before a reader began, it sees.* Completing and taking the tail are both after what orders append
@@ -147,7 +148,7 @@ impl Sequence {
     #[inline]
     fn stretch(&self, start: u64) -> Option<u64> {
         let end = self.slot(start).load(Ordering::Acquire);
-        (end > start && end - start <= WINDOW).then_some(end)
+        (end > start).then_some(end)
     }
 
     #[inline]
