@@ -6,12 +6,16 @@
 //! - [`packet`] and [`departure`]: how headers of captured frames and departures become records.
 //! - [`Scope`] reads the text of an expression to an [`Expr`]; [`Expr::dnf`] normalises it to a [`Dnf`]; [`Filter`]
 //!   decides with that on records.
+//! - [`Log`]: records in one order, to which any number of threads append; what follows from them (filters, indexes,
+//!   aggregates); a [`Snapshot`] of it and a [`Query`] of that. An [`Intake`] stands before it, a [`Monitor`] looks at
+//!   [`Trigger`]s.
 //! - [`TextError`]: what is wrong with an expression or a schema, in the text that the user wrote, under a caret.
 //!
 //! The crate reads no file and no clock. `docs/expressions.md` and `docs/schemas.md` are its pages for users.
 
 mod derive;
 mod expr;
+mod intake;
 mod log;
 mod primitive;
 mod query;
@@ -24,6 +28,7 @@ pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
     Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
 };
+pub use intake::{Counts, Intake, RatioError};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
 pub use query::{Explained, GroupKey, Grouped, Matched, Query, Step};
 pub use queuescope_text::TextError;

@@ -32,6 +32,8 @@ pub struct Query<'a> {
     reading: Reading<'a>,
     schema: &'a Schema,
     what: What<'a>,
+    /// What must hold of these besides, in turn.
+    then: Vec<&'a Dnf>,
     from: u64,
     to: u64,
 }
@@ -42,13 +44,11 @@ enum What<'a> {
     All,
     Expression(&'a Dnf),
     Filter(Arc<FilterState>),
-    /// What a filter matches, of which an expression holds.
-    Within(Arc<FilterState>, &'a Dnf),
 }
 
 impl<'a> Query<'a> {
     pub(crate) fn new(reading: Reading<'a>, schema: &'a Schema) -> Self {
-        Self { reading, schema, what: What::All, from: 0, to: u64::MAX }
+        Self { reading, schema, what: What::All, then: Vec::new(), from: 0, to: u64::MAX }
     }
 
     pub(crate) fn of_filter(self, state: &Arc<FilterState>) -> Self {
@@ -59,16 +59,15 @@ impl<'a> Query<'a> {
     /// only: what compares with aggregates is added to the log as a filter.
     ///
     /// # Panics
-    /// If it names an aggregate, or an expression was given already.
+    /// If it names an aggregate.
     #[must_use]
-    pub fn matching(self, expression: &'a Dnf) -> Self {
+    pub fn matching(mut self, expression: &'a Dnf) -> Self {
         assert!(expression.aggregates().is_empty(), "an expression with aggregates is to be a filter of the log");
-        let what = match self.what {
-            What::All => What::Expression(expression),
-            What::Filter(state) => What::Within(state, expression),
-            What::Expression(_) | What::Within(..) => panic!("there is an expression already; join them with `and`"),
-        };
-        Self { what, ..self }
+        match self.what {
+            What::All => self.what = What::Expression(expression),
+            What::Filter(_) | What::Expression(_) => self.then.push(expression),
+        }
+        self
     }
 
     /// From a time on, in nanoseconds as the records have it. It means nothing for records without a time.
@@ -86,6 +85,19 @@ impl<'a> Query<'a> {
     /// The records, in the order of the log.
     pub fn matched(&self) -> Matched<'a> {
         Matched::new(Plan::new(self))
+    }
+
+    /// The records by their own time, equal ones in the order of the log: captures of several links have none other in
+    /// common. All positions are worked out first.
+    ///
+    /// # Panics
+    /// If records have no time.
+    pub fn by_time(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+        let time = self.schema.time().unwrap_or_else(|| panic!("records of `{}` have no time", self.schema.name()));
+        let (time, view) = (self.schema.reader(time), self.reading.view);
+        let mut found: Vec<_> = self.matched().map(|(position, record)| (time.key(record) as u64, position)).collect();
+        found.sort_unstable();
+        found.into_iter().map(move |(_, position)| (position, view.record(position)))
     }
 
     /// How they are found.

@@ -1,7 +1,7 @@
 //! Queries within a time, of a filter, in groups, by whichever way: the same as by hand.
 
 use proptest::prelude::*;
-use queuescope_log::{AttributeId, Dnf, Function, GroupKey, Log, Memory, Number, Options, Schema, Step};
+use queuescope_log::{AttributeId, Dnf, Function, GroupKey, Intake, Log, Memory, Number, Options, Schema, Step};
 use std::collections::BTreeMap;
 
 const SCHEMA: &str = r#"
@@ -98,6 +98,7 @@ proptest! {
         }
         let expression = dnf(&log, &format!("node == {host} and (door == {port} or bytes >= {low})"));
         let first = dnf(&log, &format!("node == {host}"));
+        let of_node = first.clone();
         let of_host = filter.then(|| log.add_filter(first));
         append(&log, &rows);
         if late {
@@ -123,6 +124,13 @@ proptest! {
         prop_assert_eq!(query.matched().count(), expected.len() as u64);
 
         let bytes = id(&log, "bytes");
+        let nested = snapshot.query().matching(&of_node).matching(&then).from(from).to(to);
+        prop_assert_eq!(nested.matched().map(|(position, _)| position).collect::<Vec<_>>(), found, "{}", nested.explain());
+        let mut by_time: Vec<_> = expected.iter().map(|(position, row)| (row.0, *position)).collect();
+        by_time.sort_unstable();
+        let by_time: Vec<_> = by_time.into_iter().map(|(_, position)| position).collect();
+        prop_assert_eq!(query.by_time().map(|(position, _)| position).collect::<Vec<_>>(), by_time);
+
         let functions = [Function::Count, Function::Sum(bytes), Function::Max(bytes)];
         let sums = |rows: &[Row]| {
             let bytes = || rows.iter().map(|row| u128::from(row.3));
@@ -183,4 +191,33 @@ fn the_cheapest_way_is_taken_and_told() {
     // Two bytes a record and index, and the directories.
     assert!((2 * 2 * 196_608..2 * 3 * 196_608).contains(&usage.indexes), "{usage:?}");
     assert!(usage.filters > 0 && usage.total() > usage.records);
+}
+
+#[test]
+fn what_stands_before_a_log_leaves_out_and_counts() {
+    let schema = schema();
+    let log = log(&schema);
+    let record = |node: u8| {
+        let mut record = vec![0; schema.record_size()];
+        schema.reader(id(&log, "node")).write(&mut record, node.into());
+        record
+    };
+    let expression = dnf(&log, "node < 50");
+    let mut intake = Intake::new(&log).filtered(&expression).sampled(0.25, 7).unwrap();
+    let records: Vec<u8> = (0..40_000u32).flat_map(|n| record((n % 100) as u8)).collect();
+    for batch in records.chunks(schema.record_size() * 64) {
+        intake.offer(batch);
+    }
+    let counts = intake.counts();
+    assert_eq!((counts.filtered, counts.refused, counts.appended + counts.unsampled), (20_000, 0, 20_000));
+    // Five standard deviations.
+    assert!((counts.appended as i64 - 5000).abs() < 5 * 61, "{counts:?}");
+    let snapshot = log.snapshot();
+    assert_eq!(snapshot.len(), counts.appended);
+    assert_eq!(snapshot.query().matching(&expression).matched().count(), counts.appended);
+    assert_eq!(Intake::new(&log).offer(&records).appended, 40_000);
+    assert_eq!(Intake::new(&log).sampled(1.0, 1).unwrap().offer(&records).appended, 40_000);
+    for wrong in [0.0, -1.0, 1.5, f64::NAN] {
+        assert!(Intake::new(&log).sampled(wrong, 1).unwrap_err().to_string().contains("no share"));
+    }
 }

@@ -1,6 +1,7 @@
 //! A capture as a log.
 
 use crate::args::Query;
+use crate::capture::{file_notes, noted, parser_notes};
 use crate::progress::Progress;
 use crate::source::{length, open_capture};
 use anyhow::Result;
@@ -72,25 +73,13 @@ pub fn capture(path: &Path, args: &Query) -> Result<Loaded> {
     };
     refused += log.append(&batch).refused;
     progress.finish();
-    let stats = reader.stats();
-    let notes = [
-        ("over_memory", refused, "packets for which --memory is too little; left out"),
-        (
-            "without_time",
-            stats.untimed + stats.time_out_of_range,
-            "packets without a time; taken to come with the one before",
-        ),
-    ];
-    let skipped = notes.into_iter().filter(|(_, count, _)| *count > 0).map(|(reason, count, meaning)| Skipped {
-        reason: reason.to_owned(),
-        count,
-        meaning: meaning.to_owned(),
-    });
+    let over = noted("over_memory", refused, "packets for which --memory is too little; left out");
+    let skipped = over.into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect();
     Ok(Loaded {
         name: path.display().to_string(),
         format: reader.format().to_string(),
         first: first.unwrap_or_default(),
-        skipped: skipped.collect(),
+        skipped,
         damage,
         log,
     })

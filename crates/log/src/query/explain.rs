@@ -101,9 +101,7 @@ impl Plan<'_> {
                 }
             }
         }
-        if let Some((_, dnf)) = &self.then {
-            steps.push(Step::Test { terms: dnf.terms().len() });
-        }
+        steps.extend(self.then.iter().map(|(_, dnf)| Step::Test { terms: dnf.terms().len() }));
         Explained { steps, records }
     }
 }

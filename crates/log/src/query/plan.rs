@@ -19,7 +19,7 @@ pub(super) struct Plan<'a> {
     pub schema: &'a Schema,
     pub way: Way<'a>,
     /// What must hold besides, of records that were found.
-    pub then: Option<(Scan, &'a Dnf)>,
+    pub then: Vec<(Scan, &'a Dnf)>,
     pub time: Option<Time>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Time {
 
 impl<'a> Plan<'a> {
     pub fn new(query: &Query<'a>) -> Self {
-        let Query { reading, schema, what, from, to } = query;
+        let Query { reading, schema, what, then, from, to } = query;
         let (reading, schema) = (reading.clone(), *schema);
         let time = schema.time().filter(|_| *from > 0 || *to < u64::MAX).map(|attribute| Time {
             attribute,
@@ -62,12 +62,12 @@ impl<'a> Plan<'a> {
             from: *from,
             to: *to,
         });
-        let (way, then) = match what {
-            What::All => (Way::All, None),
-            What::Filter(state) => (Way::Filter(Arc::clone(state)), None),
-            What::Within(state, dnf) => (Way::Filter(Arc::clone(state)), Some((Scan::new(dnf, schema), *dnf))),
-            What::Expression(dnf) => (Way::to(dnf, schema, &reading), None),
+        let way = match what {
+            What::All => Way::All,
+            What::Filter(state) => Way::Filter(Arc::clone(state)),
+            What::Expression(dnf) => Way::to(dnf, schema, &reading),
         };
+        let then = then.iter().map(|dnf| (Scan::new(dnf, schema), *dnf)).collect();
         Self { reading, schema, way, then, time }
     }
 
@@ -98,9 +98,9 @@ impl<'a> Plan<'a> {
                 None => scan.bits(view.chunk(chunk), view.size()),
             },
         };
-        if count(&bits) > 0 && (self.then.is_some() || inside.is_some()) {
+        if count(&bits) > 0 && (!self.then.is_empty() || inside.is_some()) {
             let rows = view.chunk(chunk);
-            if let Some((scan, _)) = &self.then {
+            for (scan, _) in &self.then {
                 bits.iter_mut().zip(scan.bits(rows, view.size())).for_each(|(bits, then)| *bits &= then);
             }
             if let Some(time) = inside {
