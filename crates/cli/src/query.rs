@@ -5,12 +5,18 @@ mod load;
 mod show;
 
 use crate::args::Query;
+use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
-use anyhow::{Result, anyhow};
+use crate::outputs::{cannot_write, create};
+use crate::source::open_capture;
+use anyhow::{Context, Result, anyhow, bail};
 use ask::Asked;
 use load::Loaded;
-use queuescope_log::{Dnf, Schema, Scope, TextError};
-use std::io;
+use queuescope_log::{AttributeId, Dnf, Schema, Scope, TextError, arrow};
+use queuescope_table::BatchWriter;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 /// Columns that an error may take.
 const COLUMNS: usize = 100;
@@ -30,11 +36,15 @@ pub fn run(args: &Query) -> Result<Outcome> {
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let asked = Asked::of(args, schema)?;
     let indexes = ask::attributes("--index", args.index.as_deref(), schema)?;
-    let loaded = load::capture(file, args)?;
+    check_outputs([file], [&args.parquet])?;
+    // What cannot be read must not cost an older file.
+    let reader = open_capture(file)?;
+    let parquet = Parquet::create(args, &asked, schema)?;
+    let loaded = load::capture(reader, file, args)?;
     for index in indexes {
         loaded.log.add_index(index);
     }
-    answer(args, &loaded, &asked, &expression)?;
+    answer(args, &loaded, &asked, &expression, parquet)?;
     Ok(Outcome::of(loaded.damage))
 }
 
@@ -53,7 +63,45 @@ fn told(error: &TextError) -> anyhow::Error {
     anyhow!("{}", error.render(COLUMNS, colour))
 }
 
-fn answer(args: &Query, loaded: &Loaded, asked: &Asked, expression: &Dnf) -> Result<()> {
+/// A Parquet file of packets, and which of their attributes it has.
+struct Parquet<'a> {
+    path: &'a Path,
+    attributes: &'a [AttributeId],
+    limit: u64,
+    writer: BatchWriter<BufWriter<File>>,
+}
+
+/// Rows that are handed to it at once.
+const ROWS: usize = 8192;
+
+impl<'a> Parquet<'a> {
+    /// Begins the file that was asked for, so that what cannot be written fails before the work is done.
+    fn create(args: &'a Query, asked: &'a Asked, schema: &Schema) -> Result<Option<Self>> {
+        let Some(path) = &args.parquet else { return Ok(None) };
+        let Asked::Packets(attributes, limit) = asked else {
+            bail!("--parquet has packets; of sums write --csv");
+        };
+        let columns = arrow::columns(schema, attributes);
+        let writer = BatchWriter::new(BufWriter::new(create(path)?), columns).with_context(|| cannot_write(path))?;
+        Ok(Some(Self { path, attributes, limit: limit.unwrap_or(u64::MAX), writer }))
+    }
+
+    /// Writes what a query finds; how many packets.
+    fn write(mut self, query: &queuescope_log::Query<'_>, schema: &Schema) -> Result<u64> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let mut found = 0;
+        for batch in arrow::Batches::new(query.matched().take(limit), schema, self.attributes, ROWS) {
+            let batch = batch?;
+            found += batch.num_rows() as u64;
+            self.writer.write(&batch).with_context(|| cannot_write(self.path))?;
+        }
+        let mut out = self.writer.finish().with_context(|| cannot_write(self.path))?;
+        out.flush().with_context(|| cannot_write(self.path))?;
+        Ok(found)
+    }
+}
+
+fn answer(args: &Query, loaded: &Loaded, asked: &Asked, expression: &Dnf, parquet: Option<Parquet<'_>>) -> Result<()> {
     let snapshot = loaded.log.snapshot();
     let mut query = snapshot.query().matching(expression);
     if let Some(from) = args.from {
@@ -71,6 +119,14 @@ fn answer(args: &Query, loaded: &Loaded, asked: &Asked, expression: &Dnf) -> Res
         );
     }
     let form = show::Form::of(args);
+    if let Some(parquet) = parquet {
+        let found = parquet.write(&query, loaded.log.schema())?;
+        return print(
+            args.json,
+            |out| show::foot(found, loaded, form, out),
+            |out| show::foot(found, loaded, form, out),
+        );
+    }
     print(
         args.json || args.csv,
         |out| show::rows(asked, &query, loaded, form, out),

@@ -303,3 +303,17 @@ fn an_input_that_cannot_be_read_costs_no_older_report() {
         assert!(!parquet.exists());
     }
 }
+
+#[test]
+fn a_query_writes_a_table_that_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("packets.parquet");
+    let told = printed(run("query data/demo.pcap.xz udp --select src_ip,length,ts --parquet", &[&table]), 0);
+    assert!(told.starts_with("4,875 of 18,949 packets"), "{told}");
+    let report = Report::of("--departures --columns flow=src_ip,size=length,enqueued=ts,dequeued=ts", &[&table]);
+    assert_eq!(report.total("/packets"), 4875);
+    // What cannot be read costs nothing that was there.
+    let before = std::fs::read(&table).unwrap();
+    assert_eq!(run("query data/none.pcap --parquet", &[&table]).status.code(), Some(2));
+    assert!(std::fs::read(&table).unwrap() == before);
+}

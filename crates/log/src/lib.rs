@@ -13,6 +13,8 @@
 //!
 //! The crate reads no file and no clock. `docs/expressions.md` and `docs/schemas.md` are its pages for users.
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod derive;
 mod expr;
 mod intake;

@@ -134,17 +134,18 @@ impl<'a> Monitor<'a> {
         let (aggregate, value) = snapshot.aggregate(id).ok_or(TriggerError::NoAggregate)?;
         self.last += 1;
         let watched = Watched { id: TriggerId(self.last), orderings: relation.orderings(), threshold, fired: false };
-        let same = |watch: &&mut Watch| {
-            // One with a window that has begun is another.
-            watch.id == id
-                && watch.period == period
-                && watch.due == 0
-                && watch.window.as_ref().map(|window| window.periods) == periods
+        let joins = |watch: &&mut Watch| {
+            let same_window = match (&watch.window, periods) {
+                (None, None) => true,
+                // One whose window began before is another.
+                (Some(window), Some(periods)) => {
+                    window.periods == periods && window.position == snapshot.len() && watch.known.is_none()
+                }
+                _ => false,
+            };
+            watch.id == id && watch.period == period && same_window
         };
-        let same_now = |watch: &&mut Watch| {
-            watch.id == id && watch.period == period && periods.is_none() && watch.window.is_none()
-        };
-        let found = self.watches.iter_mut().find(|watch| same(watch) || same_now(watch));
+        let found = self.watches.iter_mut().find(joins);
         match found {
             Some(watch) => watch.triggers.push(watched),
             None => {
@@ -159,7 +160,7 @@ impl<'a> Monitor<'a> {
 
     /// Takes a trigger away; whether it was there.
     pub fn remove(&mut self, trigger: TriggerId) -> bool {
-        let before: usize = self.len();
+        let before = self.len();
         for watch in &mut self.watches {
             watch.triggers.retain(|watched| watched.id != trigger);
         }

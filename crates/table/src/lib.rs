@@ -7,10 +7,12 @@
 //! - [`DepartureWriter`]: departures to a Parquet file that DuckDB, pandas and polars open.
 //! - [`CellWriter`]: the cells of a sweep to such a file.
 //! - [`HopWriter`]: the telemetry of simulated packets to a Parquet file.
+//! - [`BatchWriter`]: record batches of any columns to such a file.
 //!
 //! A row that cannot be read is skipped, counted and described in [`TableStats`]; a file that is broken in its
 //! structure ends with a [`TableError`]. The heavy dependencies on Arrow and Parquet stay in this crate.
 
+mod batches;
 mod cells;
 mod columns;
 mod error;
@@ -25,6 +27,7 @@ mod text;
 mod values;
 mod writer;
 
+pub use batches::BatchWriter;
 pub use cells::{CellRow, CellWriter};
 pub use columns::{Columns, ColumnsError, Field};
 pub use error::TableError;

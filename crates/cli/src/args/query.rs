@@ -55,6 +55,11 @@ pub struct Query {
     #[arg(long, conflicts_with_all = ["select", "group", "csv", "limit"], help_heading = "Output")]
     pub explain: bool,
 
+    /// Write the packets to a Parquet file, for DuckDB and pandas, in place of printing them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["group", "csv", "explain"],
+          help_heading = "Output")]
+    pub parquet: Option<PathBuf>,
+
     /// List the attributes that can be asked for
     #[arg(long, help_heading = "Output")]
     pub attributes: bool,

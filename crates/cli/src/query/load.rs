@@ -3,10 +3,11 @@
 use crate::args::Query;
 use crate::capture::{file_notes, noted, parser_notes};
 use crate::progress::Progress;
-use crate::source::{length, open_capture};
+use crate::source::length;
 use anyhow::Result;
 use queuescope_log::packet::{self, Captured, SIZE};
 use queuescope_log::{Log, Memory, Options, Schema};
+use queuescope_pcap::CaptureReader;
 use queuescope_report::model::Skipped;
 use queuescope_wire::Nanos;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
@@ -35,9 +36,8 @@ pub struct Loaded {
 /// Reads a capture into a log.
 ///
 /// # Errors
-/// If it cannot be opened, or there is no memory.
-pub fn capture(path: &Path, args: &Query) -> Result<Loaded> {
-    let mut reader = open_capture(path)?;
+/// If there is no memory.
+pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<Loaded> {
     let log = Log::new(
         Schema::packet().clone(),
         Options { records: (args.memory.0 / SIZE as u64).max(1), memory: Memory::Lazy },

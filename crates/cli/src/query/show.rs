@@ -91,7 +91,11 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
             }
         }
     }
-    let out = table.finish()?;
+    foot(found, loaded, form, table.finish()?)
+}
+
+/// How many packets were found of how many, and what was remarkable.
+pub fn foot(found: u64, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
     let records = loaded.log.snapshot().len();
     match form {
         Form::Json => line(

@@ -26,25 +26,34 @@ pub(crate) struct Operand {
 pub(crate) struct Pass {
     filter: Filter,
     needed: Needed,
+    /// What the aggregates are before the next chunk.
+    states: Vec<State>,
     next: u64,
 }
 
-/// The aggregates that are needed, and what they are.
-#[derive(Debug, Clone)]
+/// The aggregates that are needed.
+#[derive(Debug, Default)]
 struct Needed {
+    /// Each, and what of the records it takes in; all, if there is none.
     aggregates: Vec<(Arc<AggregateState>, Option<Filter>)>,
-    states: Vec<State>,
     /// Which of them an operand is, and which of its values; by operand.
     operands: Vec<(AggregateId, usize, usize)>,
+}
+
+/// The aggregates as they are before a record.
+struct Now<'a> {
+    needed: &'a Needed,
+    states: &'a [State],
 }
 
 impl Pass {
     /// At the first record, of a filter that names these.
     pub fn new(dnf: &Dnf, schema: &Schema, operands: &[Operand]) -> Self {
-        let mut needed = Needed { aggregates: Vec::new(), states: Vec::new(), operands: Vec::new() };
+        let mut needed = Needed::default();
         needed.add(schema, operands);
         needed.operands.sort_unstable_by_key(|(id, ..)| *id);
-        Self { filter: Filter::new(dnf, schema), needed, next: 0 }
+        let states = needed.aggregates.iter().map(|(aggregate, _)| aggregate.function.empty()).collect();
+        Self { filter: Filter::new(dnf, schema), needed, states, next: 0 }
     }
 
     /// The chunk that comes next.
@@ -55,13 +64,36 @@ impl Pass {
     /// What it matches in the next chunk, which is whole.
     pub fn chunk(&mut self, rows: &[u8], size: usize) -> Bits {
         debug_assert_eq!(rows.len() / size, CHUNK as usize);
-        self.next += 1;
-        self.needed.go_over(&self.filter, rows, size)
+        // A user's function may panic; then nothing happened.
+        let (bits, states) = self.go_over(rows, size);
+        (self.states, self.next) = (states, self.next + 1);
+        bits
     }
 
     /// What it matches in the first records of the next chunk, which stays the next.
     pub fn behind(&self, rows: &[u8], size: usize) -> Bits {
-        self.needed.clone().go_over(&self.filter, rows, size)
+        self.go_over(rows, size).0
+    }
+
+    /// What it matches of records, and what the aggregates are behind them.
+    fn go_over(&self, rows: &[u8], size: usize) -> (Bits, Vec<State>) {
+        let Self { filter, needed, .. } = self;
+        let mut states = self.states.clone();
+        let mut bits = [0; WORDS];
+        let mut counted = vec![false; states.len()];
+        for (place, record) in rows.chunks_exact(size).enumerate() {
+            let now = Now { needed, states: &states };
+            bits[place / 64] |= u64::from(filter.matches(record, &now)) << (place % 64);
+            for (counted, (_, filter)) in counted.iter_mut().zip(&needed.aggregates) {
+                *counted = filter.as_ref().is_none_or(|filter| filter.matches(record, &now));
+            }
+            for ((counted, (aggregate, _)), state) in counted.iter().zip(&needed.aggregates).zip(&mut states) {
+                if *counted {
+                    aggregate.function.add(state, record);
+                }
+            }
+        }
+        (bits, states)
     }
 }
 
@@ -79,36 +111,18 @@ impl Needed {
                 let filter = aggregate.filter.as_ref();
                 let counted = filter.map(|filter| Filter::new(&filter.dnf, schema));
                 self.aggregates.push((Arc::clone(aggregate), counted));
-                self.states.push(aggregate.function.empty());
                 self.add(schema, filter.map_or(&[], |filter| filter.operands.as_slice()));
             }
         }
     }
-
-    fn go_over(&mut self, filter: &Filter, rows: &[u8], size: usize) -> Bits {
-        let mut bits = [0; WORDS];
-        let mut counted = vec![false; self.aggregates.len()];
-        for (place, record) in rows.chunks_exact(size).enumerate() {
-            bits[place / 64] |= u64::from(filter.matches(record, self)) << (place % 64);
-            for (counted, (_, filter)) in counted.iter_mut().zip(&self.aggregates) {
-                *counted = filter.as_ref().is_none_or(|filter| filter.matches(record, self));
-            }
-            for (index, (aggregate, _)) in self.aggregates.iter().enumerate() {
-                if counted[index] {
-                    aggregate.function.add(&mut self.states[index], record);
-                }
-            }
-        }
-        bits
-    }
 }
 
-impl Aggregates for Needed {
+impl Aggregates for Now<'_> {
     fn value(&self, id: AggregateId) -> Number {
-        match self.operands.binary_search_by_key(&id, |(id, ..)| *id) {
+        match self.needed.operands.binary_search_by_key(&id, |(id, ..)| *id) {
             Ok(found) => {
-                let (_, at, component) = self.operands[found];
-                self.aggregates[at].0.function.value(&self.states[at], component)
+                let (_, at, component) = self.needed.operands[found];
+                self.needed.aggregates[at].0.function.value(&self.states[at], component)
             }
             Err(_) => Number::Unsigned(0),
         }

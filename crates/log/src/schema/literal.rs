@@ -99,7 +99,7 @@ impl Attribute {
     }
 
     /// How its kind writes the value with this key.
-    fn literal_of(&self, key: u128) -> String {
+    pub(crate) fn literal_of(&self, key: u128) -> String {
         match self.kind {
             Kind::Unsigned => key.to_string(),
             Kind::Signed => {

@@ -15,6 +15,7 @@ pub fn schema() -> &'static Schema {
     &SCHEMA
 }
 
+#[allow(dead_code, reason = "not each test file needs it")]
 pub fn scope(schema: &Schema) -> Scope<'_> {
     // Few steps, so that what is entangled is given up soon.
     let mut scope = Scope::new(schema).with_limits(Limits { steps: 50_000, ..Limits::default() });
@@ -101,6 +102,7 @@ fn test() -> impl Strategy<Value = Expr> {
 }
 
 /// Any expression of some depth.
+#[allow(dead_code, reason = "not each test file needs it")]
 pub fn expr() -> impl Strategy<Value = Expr> {
     let leaf = prop_oneof![12 => test(), 1 => any::<bool>().prop_map(Expr::Constant)];
     leaf.prop_recursive(5, 24, 4, |inner| {

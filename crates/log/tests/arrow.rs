@@ -1,0 +1,83 @@
+//! Records as Arrow batches have the values that the records have.
+#![cfg(feature = "arrow")]
+
+mod common;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use proptest::prelude::*;
+use queuescope_log::arrow::{Batches, columns};
+use queuescope_log::{AttributeId, Kind, Log, Memory, Number, Options, Schema};
+
+/// A value of a column, and the number or text that it should be.
+fn same(column: &ArrayRef, row: usize, id: AttributeId, schema: &Schema, record: &[u8]) -> bool {
+    let attribute = schema.attribute(id);
+    let number = || Number::of_key(attribute, schema.key(id, record));
+    let whole = |value: i128| {
+        let value = if value < 0 { Number::Signed(value) } else { Number::Unsigned(value as u128) };
+        number().compare(value).is_eq()
+    };
+    let float = |value: f64| number().compare(Number::Float(value)).is_eq();
+    assert!(!column.is_null(row));
+    match column.data_type() {
+        DataType::Boolean => whole(i128::from(column.as_boolean().value(row))),
+        DataType::UInt8 => whole(column.as_primitive::<UInt8Type>().value(row).into()),
+        DataType::UInt16 => whole(column.as_primitive::<UInt16Type>().value(row).into()),
+        DataType::UInt32 => whole(column.as_primitive::<UInt32Type>().value(row).into()),
+        DataType::UInt64 => whole(column.as_primitive::<UInt64Type>().value(row).into()),
+        DataType::Int8 => whole(column.as_primitive::<Int8Type>().value(row).into()),
+        DataType::Int16 => whole(column.as_primitive::<Int16Type>().value(row).into()),
+        DataType::Int32 => whole(column.as_primitive::<Int32Type>().value(row).into()),
+        DataType::Int64 => whole(column.as_primitive::<Int64Type>().value(row).into()),
+        DataType::Float32 => float(column.as_primitive::<Float32Type>().value(row).into()),
+        DataType::Float64 => float(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Timestamp(..) => {
+            let value = i128::from(column.as_primitive::<TimestampNanosecondType>().value(row));
+            whole(value) || (value == i64::MAX.into() && number().compare(Number::Signed(value)).is_gt())
+        }
+        DataType::FixedSizeBinary(_) => {
+            let place = attribute.place;
+            column.as_fixed_size_binary().value(row) == &record[place.offset as usize..place.end() as usize]
+        }
+        DataType::Utf8 => {
+            let text = column.as_string::<i32>().value(row);
+            assert!(!matches!(attribute.kind, Kind::Float | Kind::Size | Kind::Bytes));
+            attribute.key_of(text) == Ok(schema.key(id, record))
+        }
+        other => panic!("{other} is none of ours"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn batches_have_the_records_values(
+        records in prop::collection::vec(common::record(), 0..40), rows in 0..20usize,
+    ) {
+        let schema = common::schema();
+        let log = Log::new(schema.clone(), Options { records: 100, memory: Memory::Lazy }).expect("it is small");
+        prop_assert_eq!(log.append(&records.concat()).refused, 0);
+        let all: Vec<_> = schema.iter().map(|(id, _)| id).collect();
+        let batches = Batches::new(log.snapshot().query().matched(), schema, &all, rows);
+        prop_assert_eq!(batches.schema(), columns(schema, &all));
+        let mut next = 0;
+        for batch in batches {
+            let batch = batch.expect("its columns are those of the schema");
+            prop_assert!(batch.num_rows() <= rows.max(1));
+            for row in 0..batch.num_rows() {
+                for (id, column) in all.iter().zip(batch.columns()) {
+                    let name = &schema.attribute(*id).name;
+                    prop_assert!(same(column, row, *id, schema, &records[next]), "{} of {}", name, next);
+                }
+                next += 1;
+            }
+        }
+        prop_assert_eq!(next, records.len());
+    }
+}
