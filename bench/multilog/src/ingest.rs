@@ -1,0 +1,143 @@
+//! Records a second, by what follows from them; CPU time of all threads. Each row is also a ratio to the limit: a loop
+//! that reserves with a fetch-and-add and copies the same records into memory that is there, in the same run.
+
+use crate::traffic::{self, Flows, SIZE, append, attribute, count_all, expression, pool};
+use crate::{cpu, median};
+use memmap2::{Advice, MmapOptions};
+use queuescope_log::{Function, Log, Monitor, Number, Relation, Trigger};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const BATCH: usize = 32;
+const MS: u64 = 1_000_000;
+
+pub fn measure(records: u64, runs: usize) {
+    for (name, flows) in [("a /24, ten ports", Flows::Few), ("a million flows", Flows::Million)] {
+        let pool = pool(flows);
+        let limit = median(runs, || limit(&pool, records));
+        println!("{name}: reserve and copy, batches of {BATCH}: {limit:.1} million/s\n");
+        println!("{:38} {:>9} {:>6} {:>9} {:>6} {:>8}", "", "one", "ratio", "batches", "ratio", "B/record");
+        for (indexes, filters) in [(0, 0), (1, 0), (2, 0), (5, 0), (0, 1), (0, 16), (0, 64), (2, 16), (5, 64)] {
+            let mut bytes = 0.0;
+            let mut rate = |batch| {
+                median(runs, || {
+                    let (log, filters) = traffic::log(records, indexes, filters);
+                    count_all(&log, &filters);
+                    let rate = timed(records, || append(&log, &pool, records, batch));
+                    bytes = per_record(&log, records);
+                    rate
+                })
+            };
+            let (one, batched) = (rate(1), rate(BATCH));
+            let name = format!("{indexes} indexes, {filters} filters with COUNT");
+            row(&name, Some(one), batched, limit, bytes);
+        }
+        let mut bytes = 0.0;
+        let with_triggers = median(runs, || {
+            let (log, filters) = traffic::log(records, 5, 64);
+            let rate = timed(records, || triggered(&log, &filters, &pool, records));
+            bytes = per_record(&log, records);
+            rate
+        });
+        row("5 indexes, 64 filters, 1000 triggers", None, with_triggers, limit, bytes);
+        let all = median(runs, || {
+            let (log, _) = traffic::log(records, 0, 0);
+            let filter = log.add_filter(expression("ethertype == IPv4"));
+            log.add_aggregate(&["ALL"], Some(filter), &Function::Count).expect("the name is free");
+            timed(records, || append(&log, &pool, records, BATCH))
+        });
+        row("a filter that matches everything", None, all, limit, 0.0);
+        for (indexes, filters) in [(0, 0), (5, 0), (0, 64), (5, 64)] {
+            let two = median(runs, || {
+                let (log, _) = traffic::log(records, indexes, filters);
+                let start = std::time::Instant::now();
+                thread::scope(|scope| {
+                    for _ in 0..2 {
+                        scope.spawn(|| append(&log, &pool, records / 2, BATCH));
+                    }
+                });
+                (records / 2 * 2) as f64 / start.elapsed().as_secs_f64() / 1e6
+            });
+            let name = format!("two writers, {indexes} indexes, {filters} filters (by the clock)");
+            row(&name, None, two, limit, 0.0);
+        }
+        println!();
+    }
+}
+
+fn row(name: &str, one: Option<f64>, batched: f64, limit: f64, bytes: f64) {
+    let cell = |value: Option<f64>, digits: usize| value.map_or(String::new(), |value| format!("{value:.digits$}"));
+    println!(
+        "{name:38} {:>9} {:>6} {batched:>9.1} {:>6.2} {:>8}",
+        cell(one, 1),
+        cell(one.map(|one| one / limit), 2),
+        batched / limit,
+        cell((bytes > 0.0).then_some(bytes), 1)
+    );
+}
+
+/// Million records a second of CPU time.
+fn timed(records: u64, work: impl FnOnce()) -> f64 {
+    let before = cpu();
+    work();
+    records as f64 / (cpu() - before) / 1e6
+}
+
+fn per_record(log: &Log, records: u64) -> f64 {
+    let snapshot = log.snapshot();
+    assert_eq!(snapshot.len(), records);
+    snapshot.usage().total() as f64 / records as f64
+}
+
+/// A writer, and a thread that looks at 1000 triggers each millisecond.
+fn triggered(log: &Log, filters: &[queuescope_log::FilterId], pool: &[u8], records: u64) {
+    let counts = count_all(log, filters);
+    let over = AtomicU64::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut monitor = Monitor::new(log);
+            for n in 0..1000 {
+                let (aggregate, threshold) = (counts[n % counts.len()], Number::Unsigned(u128::MAX));
+                let trigger = Trigger { aggregate, relation: Relation::AtLeast, threshold, period: MS, window: None };
+                monitor.add(trigger).expect("it can be");
+            }
+            let mut now = 0;
+            while over.load(Ordering::Relaxed) == 0 {
+                monitor.pass(now, |alert| {
+                    black_box(alert);
+                });
+                now += MS;
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        append(log, pool, records, BATCH);
+        over.store(1, Ordering::Relaxed);
+    });
+    black_box(attribute("src_ip"));
+}
+
+fn limit(pool: &[u8], records: u64) -> f64 {
+    let mut memory = MmapOptions::new().len(records as usize * SIZE).map_anon().expect("there is memory");
+    // Without large pages it is the system's way.
+    let _ = memory.advise(Advice::HugePage);
+    memory.fill(1);
+    let next = AtomicU64::new(0);
+    let rate = timed(records, || {
+        let mut left = records;
+        while left > 0 {
+            for batch in pool.chunks_exact(BATCH * SIZE) {
+                let count = (BATCH as u64).min(left);
+                if count == 0 {
+                    return;
+                }
+                left -= count;
+                let at = next.fetch_add(count, Ordering::Relaxed) as usize * SIZE;
+                memory[at..at + count as usize * SIZE].copy_from_slice(&batch[..count as usize * SIZE]);
+            }
+        }
+    });
+    black_box(&memory);
+    rate
+}
