@@ -35,7 +35,7 @@ pub fn pool(flows: Flows) -> Vec<u8> {
     for (at, record) in pool.chunks_exact_mut(SIZE).enumerate() {
         for name in ["src_ip", "dst_ip"] {
             let key = random.next_u64();
-            set(record, name, if flows == Flows::Few { 0x0a00_0000 | key % 256 } else { key >> 32 });
+            set(record, name, if flows == Flows::Few { 0x0a00_0000 | (key % 256) } else { key >> 32 });
         }
         for name in ["src_port", "dst_port"] {
             let key = random.next_u64();

@@ -4,7 +4,8 @@ use crate::thread_cpu;
 use crate::traffic::{self, Flows, SIZE, append, count_all, pool};
 use hdrhistogram::Histogram;
 use queuescope_log::{Log, Monitor, Number, Relation, Trigger};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -70,19 +71,18 @@ fn write_at(log: &Log, pool: &[u8], rate: u64, over: &AtomicBool) {
 
 /// At full rate: from when a record is appended to when the alert is told that it causes.
 fn alerts(log: &Log, pool: &[u8], records: u64, count: queuescope_log::AggregateId) {
-    let (clock, done) = (Instant::now(), AtomicU64::new(0));
+    let (clock, done) = (Instant::now(), AtomicBool::new(false));
     let mut worst = Duration::ZERO;
+    // Which positions were reached when. One record of 256 matches, so that each step raises the count.
+    let appended = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        // One record of 256 matches: after each so many records the count is so much higher.
-        let appended = &std::sync::Mutex::new(Vec::new());
-        let (log, done) = (log, &done);
-        scope.spawn(move || {
+        scope.spawn(|| {
             let step = 10_000;
             for at in 0..records / step {
                 append(log, pool, step, 32);
                 appended.lock().expect("nobody panics").push(((at + 1) * step, clock.elapsed()));
             }
-            done.store(1, Ordering::Relaxed);
+            done.store(true, Ordering::Relaxed);
         });
         let mut monitor = Monitor::new(log);
         let trigger = Trigger {
@@ -94,7 +94,7 @@ fn alerts(log: &Log, pool: &[u8], records: u64, count: queuescope_log::Aggregate
         };
         monitor.add(trigger).expect("it can be");
         let (mut now, mut told) = (0, 0);
-        while done.load(Ordering::Relaxed) == 0 {
+        while !done.load(Ordering::Relaxed) {
             monitor.pass(now, |alert| {
                 let at = clock.elapsed();
                 let appended = appended.lock().expect("nobody panics");
