@@ -33,6 +33,11 @@ pub fn run(args: &Query) -> Result<Outcome> {
     }
     let Some(file) = &args.file else { return Err(anyhow!("name a file")) };
     // What is wrong with the question is told before anything is read.
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from >= to
+    {
+        bail!("--from {from} --to {to} ends before it begins, or as it does");
+    }
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let asked = Asked::of(args, schema)?;
     let indexes = ask::attributes("--index", args.index.as_deref(), schema)?;

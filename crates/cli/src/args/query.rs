@@ -61,7 +61,7 @@ pub struct Query {
     pub parquet: Option<PathBuf>,
 
     /// List the attributes that can be asked for
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["json", "csv", "parquet", "explain"], help_heading = "Output")]
     pub attributes: bool,
 
     /// Memory for packets' headers at most; what does not fit is left out, and counted

@@ -8,7 +8,7 @@
 use memmap2::{MmapOptions, MmapRaw};
 use std::ops::Range;
 
-/// Bytes behind the last record that can be read, and are zero: what reads an attribute reads 16 at once.
+/// Bytes behind the last record, so that there is memory to map even for a log without room.
 const PADDING: usize = 64;
 
 /// When memory is taken.
@@ -93,7 +93,7 @@ impl Rows {
         }
     }
 
-    /// The bytes of records, and behind them what may be read but means nothing, if it is less than 16 bytes.
+    /// The bytes of records.
     ///
     /// # Safety
     /// The positions are below a tail that the caller took, so all of them are written and will not be again.
