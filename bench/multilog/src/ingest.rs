@@ -1,10 +1,10 @@
 //! Records a second, by what follows from them; CPU time of all threads. Each row is also a ratio to the limit: a loop
 //! that reserves with a fetch-and-add and copies the same records into memory that is there, in the same run.
 
-use crate::traffic::{self, Flows, SIZE, append, attribute, count_all, expression, pool};
-use crate::{cpu, median};
+use crate::traffic::{self, Flows, SIZE, append, count_all, expression, pool};
+use crate::{cpu, median, triggers};
 use memmap2::{Advice, MmapOptions};
-use queuescope_log::{Function, Log, Monitor, Number, Relation, Trigger};
+use queuescope_log::{Function, Log};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -97,12 +97,7 @@ fn triggered(log: &Log, filters: &[queuescope_log::FilterId], pool: &[u8], recor
     let over = AtomicU64::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut monitor = Monitor::new(log);
-            for n in 0..1000 {
-                let (aggregate, threshold) = (counts[n % counts.len()], Number::Unsigned(u128::MAX));
-                let trigger = Trigger { aggregate, relation: Relation::AtLeast, threshold, period: MS, window: None };
-                monitor.add(trigger).expect("it can be");
-            }
+            let mut monitor = triggers::thousand(log, &counts);
             let mut now = 0;
             while over.load(Ordering::Relaxed) == 0 {
                 monitor.pass(now, |alert| {
@@ -115,7 +110,6 @@ fn triggered(log: &Log, filters: &[queuescope_log::FilterId], pool: &[u8], recor
         append(log, pool, records, BATCH);
         over.store(1, Ordering::Relaxed);
     });
-    black_box(attribute("src_ip"));
 }
 
 fn limit(pool: &[u8], records: u64) -> f64 {

@@ -1,30 +1,20 @@
 //! The paper's queries q1 to q5 (figure 8), with and without indexes; results counted and iterated.
 
 use crate::median;
-use crate::traffic::{self, Flows, append, expression, pool};
+use crate::traffic::{self, Flows, SIZE, append, attribute, expression, pool};
 use queuescope_log::{Dnf, Log};
 use std::hint::black_box;
 use std::time::Instant;
 
 pub fn measure(records: u64, runs: usize) {
     let pool = pool(Flows::Few);
-    let queries = [
-        ("q1, from A to B", "src_ip == 10.0.0.7 and dst_ip == 10.0.0.9"),
-        ("q2, to A", "dst_ip == 10.0.0.7"),
-        ("q3, from A to port P", "src_ip == 10.0.0.7 and dst_port == 8017"),
-        (
-            "q4, between (A, P) and (B, Q)",
-            "src_ip == 10.0.0.7 and src_port == 8017 and dst_ip == 10.0.0.9 and dst_port == 8034 or \
-             src_ip == 10.0.0.9 and src_port == 8034 and dst_ip == 10.0.0.7 and dst_port == 8017",
-        ),
-        ("q5, to or from A", "src_ip == 10.0.0.7 or dst_ip == 10.0.0.7"),
-    ];
+    let queries = queries(&pool[..SIZE]);
     for indexes in [4, 0] {
         let (log, _) = traffic::log(records, indexes, 0);
         append(&log, &pool, records, 32);
         println!("{records} records, {indexes} indexes; milliseconds, medians of {runs}");
         println!("{:32} {:>10} {:>9} {:>9} {:>9}", "", "records", "counted", "iterated", "first");
-        for (name, text) in queries {
+        for (name, text) in &queries {
             let query = expression(text);
             let (count, counted) = timed(runs, || log.snapshot().query().matching(&query).matched().count());
             let (_, iterated) = timed(runs, || iterate(&log, &query));
@@ -33,6 +23,28 @@ pub fn measure(records: u64, runs: usize) {
         }
         println!();
     }
+}
+
+/// The queries, about the flow of a record.
+fn queries(record: &[u8]) -> [(&'static str, String); 5] {
+    let of = |name: &str| {
+        let id = attribute(name);
+        traffic::schema().attribute(id).text_of(traffic::schema().key(id, record))
+    };
+    let (a, b, p, q) = (of("src_ip"), of("dst_ip"), of("src_port"), of("dst_port"));
+    [
+        ("q1, from A to B", format!("src_ip == {a} and dst_ip == {b}")),
+        ("q2, to A", format!("dst_ip == {a}")),
+        ("q3, from A to port P", format!("src_ip == {a} and dst_port == {p}")),
+        (
+            "q4, between (A, P) and (B, Q)",
+            format!(
+                "src_ip == {a} and src_port == {p} and dst_ip == {b} and dst_port == {q} or \
+                 src_ip == {b} and src_port == {q} and dst_ip == {a} and dst_port == {p}"
+            ),
+        ),
+        ("q5, to or from A", format!("src_ip == {a} or dst_ip == {a}")),
+    ]
 }
 
 /// Reads a byte of each record.

@@ -13,6 +13,7 @@ mod ordered;
 mod reading;
 mod scan;
 mod set;
+mod sieve;
 mod stages;
 
 pub(crate) use aggregate::{AggregateState, Working};
@@ -20,7 +21,7 @@ pub use aggregate::{Commutative, Function, State};
 pub(crate) use filter::FilterState;
 pub(crate) use index::Sorted;
 pub(crate) use matches::{Bits, WORDS, clear_from, count, ones};
-pub(crate) use reading::{Reading, Tail};
+pub(crate) use reading::{Reading, Tail, Tally};
 pub(crate) use scan::Scan;
 pub use stages::Usage;
 pub(crate) use stages::{Derived, IndexState};

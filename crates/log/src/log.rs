@@ -1,6 +1,6 @@
 //! The log: records in one order, and what is asked of them.
 
-use crate::derive::{AggregateState, CHUNK, Derived, Function, Reading, State, Tail, Usage};
+use crate::derive::{AggregateState, CHUNK, Derived, Function, Reading, State, Tail, Tally, Usage};
 use crate::expr::{AggregateId, Dnf, NameError, Number, Scope};
 use crate::query::Query;
 use crate::schema::{AttributeId, Schema};
@@ -201,6 +201,15 @@ impl<'a> Snapshot<'a> {
     /// An aggregate, and which of its values this is.
     pub(crate) fn aggregate(&self, id: AggregateId) -> Option<(&Arc<AggregateState>, usize)> {
         self.reading.stages.aggregate(id)
+    }
+
+    /// How much an aggregate counts since `before` was taken, and this, to be such the next time; if it is a count.
+    pub(crate) fn tally(&self, aggregate: &AggregateState, before: Option<Tally>) -> (Option<u64>, Option<Tally>) {
+        // Whose tally is known is not looked at: it may be far away.
+        match before.and_then(|before| Some((before, self.reading.tally_again(before)?))) {
+            Some((before, now)) => (Some(now.since(before)), Some(now)),
+            None => (None, aggregate.counted().and_then(|filter| self.reading.tally(filter))),
+        }
     }
 
     /// What an aggregate is of some records.

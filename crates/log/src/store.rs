@@ -105,6 +105,12 @@ impl<'a> View<'a> {
         unsafe { self.store.rows.read(positions) }
     }
 
+    /// Has the processor fetch a record that will be read soon.
+    #[inline]
+    pub fn prefetch(&self, position: u64) {
+        self.store.rows.prefetch(position);
+    }
+
     /// The records of a chunk that are in the view.
     ///
     /// # Panics

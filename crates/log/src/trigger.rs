@@ -4,7 +4,7 @@
 //! one snapshot. It works out each aggregate that a trigger of the pass is about once, from where the pass before ended
 //! on; a window slides by whole passes.
 
-use crate::derive::{AggregateState, State, Tail};
+use crate::derive::{AggregateState, State, Tail, Tally};
 use crate::expr::{AggregateId, Number, Orderings, Relation};
 use crate::log::{Log, Snapshot};
 use std::collections::VecDeque;
@@ -85,6 +85,11 @@ struct Watch {
     due: u64,
     /// Its value when it was looked at, and how many records there were.
     known: Option<(u64, Number)>,
+    /// For a count: how much was counted then.
+    tally: Option<Tally>,
+    /// Whether all triggers were looked at, and whether any of them fired then.
+    looked: bool,
+    firing: bool,
     triggers: Vec<Watched>,
 }
 
@@ -147,12 +152,27 @@ impl<'a> Monitor<'a> {
         };
         let found = self.watches.iter_mut().find(joins);
         match found {
-            Some(watch) => watch.triggers.push(watched),
+            Some(watch) => {
+                watch.triggers.push(watched);
+                watch.looked = false;
+            }
             None => {
                 let window = periods.map(|periods| Window::new(periods, aggregate, snapshot.len()));
                 let aggregate = Arc::clone(aggregate);
                 let triggers = vec![watched];
-                self.watches.push(Watch { id, aggregate, value, period, window, due: 0, known: None, triggers });
+                self.watches.push(Watch {
+                    id,
+                    aggregate,
+                    value,
+                    period,
+                    window,
+                    due: 0,
+                    known: None,
+                    tally: None,
+                    looked: false,
+                    firing: false,
+                    triggers,
+                });
             }
         }
         Ok(TriggerId(self.last))
@@ -201,24 +221,46 @@ impl<'a> Monitor<'a> {
 
 impl Watch {
     fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tell: &mut impl FnMut(Alert)) {
+        let position = snapshot.len();
+        let value = self.value(snapshot);
+        let same = self.known.replace((position, value)).is_some_and(|(_, before)| before == value);
+        if same && self.looked && !self.firing {
+            return;
+        }
+        (self.looked, self.firing) = (true, false);
+        for watched in &mut self.triggers {
+            let fires = watched.orderings.contains(value.compare(watched.threshold));
+            if fires {
+                tell(Alert { trigger: watched.id, at: now, value, position, new: !watched.fired });
+            }
+            watched.fired = fires;
+            self.firing |= fires;
+        }
+    }
+
+    /// What the aggregate is now.
+    fn value(&mut self, snapshot: &Snapshot<'_>) -> Number {
         let end = snapshot.len();
+        if self.window.is_none()
+            && let Some((position, value)) = self.known
+            && position == end
+        {
+            return value;
+        }
+        let (more, tally) = snapshot.tally(&self.aggregate, self.tally);
+        self.tally = tally;
         let function = &self.aggregate.function;
-        let number = match (&mut self.window, self.known) {
-            (None, Some((position, number))) if position == end => number,
-            (None, _) => function.value(&snapshot.state(&self.aggregate, 0..end), self.value),
-            (Some(window), _) => {
-                let state = snapshot.state(&self.aggregate, window.position..end);
+        match (&mut self.window, self.known, more) {
+            (None, Some((_, Number::Unsigned(value))), Some(more)) => Number::Unsigned(value + u128::from(more)),
+            (None, ..) => function.value(&snapshot.state(&self.aggregate, 0..end), self.value),
+            (Some(window), _, more) => {
+                let state = match more {
+                    Some(more) => [more.into(), 0, 0, 0],
+                    None => snapshot.state(&self.aggregate, window.position..end),
+                };
                 window.position = end;
                 function.value(&window.slide(state, &self.aggregate), self.value)
             }
-        };
-        self.known = Some((end, number));
-        for watched in &mut self.triggers {
-            let fires = watched.orderings.contains(number.compare(watched.threshold));
-            if fires {
-                tell(Alert { trigger: watched.id, at: now, value: number, position: end, new: !watched.fired });
-            }
-            watched.fired = fires;
         }
     }
 }

@@ -6,6 +6,8 @@
 use queuescope_log::{
     Dnf, FilterId, Function, GroupKey, Log, Memory, Monitor, Number, Options, Relation, Schema, Snapshot, Trigger,
 };
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -183,12 +185,33 @@ fn round(prefault: bool) {
                     .add(Trigger { threshold: Number::Unsigned(threshold), window: Some(3), ..trigger })
                     .expect("it can be");
             }
-            let (mut now, mut last) = (0, 0);
+            let small = |positions: Range<u64>| {
+                let snapshot = log.snapshot();
+                let random = |at| u16::from_be_bytes([snapshot.record(at)[5], snapshot.record(at)[6]]);
+                positions.filter(|at| random(*at) < 20).count() as u128
+            };
+            // The window begins where the log is now.
+            let frozen = log.freeze_tail();
+            let all = monitor.add(trigger).expect("it can be");
+            let window = monitor.add(Trigger { window: Some(3), ..trigger }).expect("it can be");
+            let mut last = frozen.position();
+            drop(frozen);
+            let mut count = small(0..last);
+            let (mut now, mut recent) = (0, VecDeque::from([0; 3]));
             while !over.load(Ordering::Relaxed) {
-                monitor.pass(now, |alert| {
-                    assert!(alert.position >= last, "a pass saw less than the one before");
-                    last = alert.position;
-                });
+                let mut alerts = Vec::new();
+                monitor.pass(now, |alert| alerts.push(alert));
+                // All of a pass are of one snapshot; if none is told, no record counts yet.
+                let position = alerts.first().map_or(last, |alert| alert.position);
+                assert!(position >= last && alerts.iter().all(|alert| alert.position == position));
+                let more = small(last..position);
+                (last, count) = (position, count + more);
+                recent.pop_front();
+                recent.push_back(more);
+                let expected = |count: u128| (count > 0).then_some(Number::Unsigned(count));
+                let found = |id| alerts.iter().find(|alert| alert.trigger == id).map(|alert| alert.value);
+                assert_eq!(found(all), expected(count));
+                assert_eq!(found(window), expected(recent.iter().sum()));
                 now += 1;
                 if now % 16 == 0 {
                     let frozen = log.freeze_tail();

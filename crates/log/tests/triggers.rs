@@ -84,6 +84,49 @@ fn a_window_slides_also_over_a_maximum() {
 }
 
 #[test]
+fn counts_go_on_while_filters_come_and_go() {
+    let log = log();
+    let small = aggregate(&log, "SMALL", Some("value < 10"), &Function::Count);
+    let value = log.schema().find("value").unwrap();
+    // One that sees records in order, beside those that do not.
+    aggregate(&log, "HIGHEST", None, &Function::Max(value));
+    let low = aggregate(&log, "LOW", Some("value < HIGHEST"), &Function::Count);
+    let mut monitor = Monitor::new(&log);
+    let window = Some(2 * MS);
+    let ids = [above(small, 0, None), above(small, 0, window), above(low, 0, None), above(low, 0, window)];
+    let ids = ids.map(|trigger| monitor.add(trigger).unwrap());
+    let (mut counts, mut others) = ([(0, 0)].to_vec(), Vec::new());
+    let mut most = 0;
+    for round in 0..60u64 {
+        // From none to some chunks of records at once.
+        let new: Vec<u16> = (0..[0, 1, 40, 700, 1024, 3000, 5][round as usize % 7])
+            .map(|n: u64| (n * 7919 + round) as u16 % 40)
+            .collect();
+        let small_now = new.iter().filter(|value| **value < 10).count();
+        let low_now = new.iter().filter(|value| {
+            let low = **value < most;
+            most = most.max(**value);
+            low
+        });
+        counts.push((small_now, low_now.count()));
+        append(&log, new);
+        match round % 5 {
+            1 => others.push(log.add_filter(log.scope().parse("value == 3").unwrap().dnf(&log.scope()).unwrap())),
+            4 => assert!(log.remove_filter(others.remove(0))),
+            _ => {}
+        }
+        let alerts = pass(&mut monitor, round * MS);
+        let found = ids.map(|id| alerts.iter().find(|alert| alert.trigger == id).map(|alert| alert.value));
+        let sum = |counts: &[(usize, usize)]| {
+            let sums = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0 as u128, sum.1 + count.1 as u128));
+            [sums.0, sums.1].map(|count| (count > 0).then_some(Number::Unsigned(count)))
+        };
+        let ([small, low], [small_window, low_window]) = (sum(&counts), sum(&counts[counts.len() - 2..]));
+        assert_eq!(found, [small, small_window, low, low_window], "{round}");
+    }
+}
+
+#[test]
 fn what_was_missed_is_not_made_up_for() {
     let log = log();
     let all = aggregate(&log, "ALL", None, &Function::Count);

@@ -1,7 +1,7 @@
 //! Aggregates: what is worked out of all records, or of those that a filter matches.
 
 use super::cells::PerChunk;
-use super::matches::{Bits, Matches, WORDS, clear_from, clear_to, count, ones};
+use super::matches::{Bits, Matches, WORDS, clear_from, clear_to, ones};
 use super::reading::Reading;
 use super::{CHUNK, FilterState};
 use crate::expr::Number;
@@ -233,6 +233,11 @@ impl AggregateState {
         Self { function, filter, chunks: PerChunk::new(blocks), first }
     }
 
+    /// The filter whose matches it counts, if it does no more.
+    pub fn counted(&self) -> Option<&FilterState> {
+        matches!(self.function, Working::Count).then_some(self.filter.as_deref()).flatten()
+    }
+
     /// Finds what it is of a whole chunk, if that is not known.
     pub fn fill(&self, chunk: u64, view: View<'_>) {
         if let Some(filter) = &self.filter {
@@ -296,18 +301,19 @@ impl AggregateState {
     fn part(&self, positions: Range<u64>, reading: &Reading<'_>) -> State {
         let chunk = positions.start / CHUNK;
         let start = chunk * CHUNK;
+        let places = (positions.start - start) as usize..(positions.end - start) as usize;
+        if matches!(self.function, Working::Count) {
+            let count = self.filter.as_ref().map(|filter| filter.count(chunk, places.clone(), reading).into());
+            return [count.unwrap_or(places.len() as u128), 0, 0, 0];
+        }
         let mut bits = self.filter.as_ref().map_or([u64::MAX; WORDS], |filter| filter.bits(chunk, reading));
-        clear_from(&mut bits, (positions.end - start) as usize);
-        clear_to(&mut bits, (positions.start - start) as usize);
+        clear_from(&mut bits, places.end);
+        clear_to(&mut bits, places.start);
         self.of_bits(chunk, &bits, reading.view)
     }
 
     fn of_bits(&self, chunk: u64, bits: &Bits, view: View<'_>) -> State {
         let mut state = self.function.empty();
-        if matches!(self.function, Working::Count) {
-            state[0] = count(bits).into();
-            return state;
-        }
         let (rows, size) = (view.chunk(chunk), view.size());
         for place in ones(bits) {
             self.function.add(&mut state, &rows[place * size..(place + 1) * size]);

@@ -2,13 +2,14 @@
 
 use super::CHUNK;
 use super::cells::PerChunk;
-use super::matches::{Bits, Matches, WORDS, clear_from};
+use super::matches::{Bits, Matches, WORDS, clear_from, count_within};
 use super::ordered::{Operand, Pass};
 use super::reading::Reading;
 use super::scan::Scan;
 use crate::expr::Dnf;
 use crate::schema::Schema;
 use crate::store::View;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 /// A filter, and what it matches in each chunk.
@@ -61,21 +62,31 @@ impl FilterState {
         self.matches.get(chunk as usize)
     }
 
-    /// Says what it matches in a whole chunk.
-    pub fn set(&self, chunk: u64, bits: &Bits) {
-        self.matches.set(chunk as usize, Matches::of(bits));
+    /// Says what it matches in a whole chunk; how many records that are.
+    pub fn set(&self, chunk: u64, bits: &Bits) -> u16 {
+        let matches = Matches::of(bits);
+        let count = matches.count() as u16;
+        self.matches.set(chunk as usize, matches);
+        count
     }
 
     /// What it matches in a chunk, of the records that are in the view.
     pub fn bits(&self, chunk: u64, reading: &Reading<'_>) -> Bits {
-        if self.known(chunk).is_none()
-            && !self.is_ordered()
-            && let Some(place) = reading.stages.place(self.id)
-            && let Some(bits) = reading.in_tail(place, chunk)
-        {
-            return bits;
+        self.in_tail(chunk, reading, |bits| *bits).unwrap_or_else(|| self.bits_of(chunk, reading.view))
+    }
+
+    /// How many records it matches in a chunk, from one place to before another.
+    pub fn count(&self, chunk: u64, places: Range<usize>, reading: &Reading<'_>) -> u32 {
+        let count = |bits: &Bits| count_within(bits, places.clone());
+        self.in_tail(chunk, reading, count).unwrap_or_else(|| count(&self.bits_of(chunk, reading.view)))
+    }
+
+    /// Something of what it matches in the chunk that the tail is in.
+    fn in_tail<T>(&self, chunk: u64, reading: &Reading<'_>, of: impl FnOnce(&Bits) -> T) -> Option<T> {
+        if self.known(chunk).is_some() || self.is_ordered() {
+            return None;
         }
-        self.bits_of(chunk, reading.view)
+        reading.in_tail(reading.stages.place(self.id)?, chunk, of)
     }
 
     /// The same without what was worked out of the last chunk.

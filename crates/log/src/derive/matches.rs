@@ -1,6 +1,7 @@
 //! Which records of a chunk a filter matches.
 
 use super::CHUNK;
+use std::ops::Range;
 
 /// Words of a chunk's bits.
 pub(crate) const WORDS: usize = CHUNK as usize / 64;
@@ -81,6 +82,16 @@ pub(crate) fn count(bits: &[u64]) -> u32 {
     bits.iter().map(|word| word.count_ones()).sum()
 }
 
+/// How many bits are set from one place to before another.
+#[inline]
+pub(crate) fn count_within(bits: &Bits, places: Range<usize>) -> u32 {
+    let below = |end: usize| {
+        let whole = count(&bits[..end / 64]);
+        whole + bits.get(end / 64).map_or(0, |word| (word & ((1 << (end % 64)) - 1)).count_ones())
+    };
+    below(places.end) - below(places.start)
+}
+
 /// Clears the bits from a place on.
 pub(crate) fn clear_from(bits: &mut Bits, place: usize) {
     for (index, word) in bits.iter_mut().enumerate() {
@@ -121,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn matches_are_their_bits(places in prop::collection::btree_set(0..CHUNK as usize, 0..200), full in any::<bool>()) {
+        fn matches_are_their_bits(places in prop::collection::btree_set(0..CHUNK as usize, 0..200), full in any::<bool>(), start in 0..=CHUNK as usize, end in 0..=CHUNK as usize) {
             let mut bits = [0; WORDS];
             for place in &places {
                 bits[place / 64] |= 1u64 << (place % 64);
@@ -136,6 +147,11 @@ mod tests {
                 prop_assert_eq!(ones(&bits).collect::<Vec<_>>(), places.into_iter().collect::<Vec<_>>());
             }
             prop_assert!(matches.heap() <= size_of::<Bits>());
+            let (start, end) = (start.min(end), start.max(end));
+            let (mut kept, within) = (bits, count_within(&bits, start..end));
+            clear_from(&mut kept, end);
+            clear_to(&mut kept, start);
+            prop_assert_eq!(within, count(&kept));
         }
     }
 }

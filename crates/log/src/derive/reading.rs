@@ -1,10 +1,10 @@
 //! A snapshot as readers use it: the records, the stages, and what was worked out of the last chunk.
 
 use super::stages::Stages;
-use super::{Bits, CHUNK, WORDS, with_scratch};
+use super::{Bits, CHUNK, FilterState, WORDS, with_scratch};
 use crate::schema::Reader;
 use crate::store::View;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The records before some position, and what is derived from them.
 #[derive(Debug, Clone)]
@@ -15,14 +15,33 @@ pub(crate) struct Reading<'a> {
 }
 
 /// What the filters match in the chunk that the tail is in: that is not kept with the others, since it grows. A reader
-/// that comes again goes on where it was.
+/// that comes again goes on where it was, and knows how much was matched since it came first.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     stages: Option<Arc<Stages>>,
+    /// How often it was begun anew.
+    begun: u64,
+    /// How many records each filter matched in whole chunks since then, by its place.
+    sums: Vec<u64>,
     chunk: u64,
     /// How many of its records were looked at.
     count: usize,
     filters: Vec<Bits>,
+}
+
+/// How much a filter matched since a [`Tail`] was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    begun: u64,
+    place: usize,
+    count: u64,
+}
+
+impl Tally {
+    /// How much was matched between one that was taken before, of the same tail, and this.
+    pub fn since(&self, before: Self) -> u64 {
+        self.count - before.count
+    }
 }
 
 impl<'a> Reading<'a> {
@@ -31,32 +50,51 @@ impl<'a> Reading<'a> {
         Self { view, stages, tail }
     }
 
-    /// What one of the stages' filters matches in the chunk that the tail is in; of all of them at once. `None` if it
-    /// is another chunk.
-    pub fn in_tail(&self, filter: usize, chunk: u64) -> Option<Bits> {
+    /// Something of what one of the stages' filters matches in the chunk that the tail is in, which is worked out for all
+    /// of them at once. `None` if it is another chunk.
+    pub fn in_tail<T>(&self, filter: usize, chunk: u64, of: impl FnOnce(&Bits) -> T) -> Option<T> {
         if chunk != self.view.tail() / CHUNK {
             return None;
         }
+        self.tail().filters.get(filter).map(of)
+    }
+
+    /// How much a filter matched since the tail was begun; `None` if it is not of the stages, or sees records in order.
+    pub fn tally(&self, filter: &FilterState) -> Option<Tally> {
+        let place = (!filter.is_ordered()).then(|| self.stages.place(filter.id))??;
+        Some(self.tail().tally(place))
+    }
+
+    /// What a tally of some time ago is now; `None` if the tail was begun anew.
+    pub fn tally_again(&self, before: Tally) -> Option<Tally> {
+        let tail = self.tail();
+        (tail.begun == before.begun).then(|| tail.tally(before.place))
+    }
+
+    /// What is known of the chunk that the tail is in, up to the tail.
+    fn tail(&self) -> MutexGuard<'_, Tail> {
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = self.view.chunk(chunk);
-        let count = rows.len() / self.view.size();
+        let (chunk, count) = (self.view.tail() / CHUNK, (self.view.tail() % CHUNK) as usize);
         let known = tail.stages.as_ref().is_some_and(|stages| Arc::ptr_eq(stages, &self.stages));
-        if !known || tail.chunk != chunk || tail.count > count {
-            let filters = vec![[0; WORDS]; self.stages.filters.len()];
-            *tail = Tail { stages: Some(Arc::clone(&self.stages)), chunk, count: 0, filters };
+        if !known || (tail.chunk, tail.count) > (chunk, count) {
+            let filters = self.stages.filters.len();
+            let (sums, filters) = (vec![0; filters], vec![[0; WORDS]; filters]);
+            let begun = tail.begun + 1;
+            *tail = Tail { stages: Some(Arc::clone(&self.stages)), begun, sums, chunk, count: 0, filters };
         }
-        if tail.count < count {
-            // Whole words of bits, from the one that was not full.
-            let word = tail.count / 64;
-            let new = &rows[word * 64 * self.view.size()..];
-            with_scratch(|scratch| {
-                self.stages.evaluate(new, self.view.size(), &mut scratch.set, |filter, bits| {
-                    tail.filters[filter][word..].copy_from_slice(&bits[..WORDS - word]);
-                });
-            });
-            tail.count = count;
+        while tail.chunk < chunk {
+            if let Some(counts) = self.stages.counts.get(tail.chunk as usize) {
+                tail.sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(*count));
+            } else {
+                tail.go_on(CHUNK as usize, self);
+                let Tail { sums, filters, .. } = &mut *tail;
+                sums.iter_mut().zip(filters).for_each(|(sum, bits)| *sum += u64::from(super::count(bits)));
+            }
+            tail.filters.fill([0; WORDS]);
+            (tail.chunk, tail.count) = (tail.chunk + 1, 0);
         }
-        tail.filters.get(filter).copied()
+        tail.go_on(count, self);
+        tail
     }
 
     /// The first and the last time of a chunk's records.
@@ -70,6 +108,29 @@ impl<'a> Reading<'a> {
             }
             times
         })
+    }
+}
+
+impl Tail {
+    fn tally(&self, place: usize) -> Tally {
+        let count = self.sums[place] + u64::from(super::count(&self.filters[place]));
+        Tally { begun: self.begun, place, count }
+    }
+
+    /// Looks at more records of the chunk, up to so many.
+    fn go_on(&mut self, count: usize, reading: &Reading<'_>) {
+        if self.count >= count {
+            return;
+        }
+        // Whole words of bits, from the one that was not full.
+        let (word, size) = (self.count / 64, reading.view.size());
+        let new = &reading.view.chunk(self.chunk)[word * 64 * size..];
+        with_scratch(|scratch| {
+            reading.stages.evaluate(new, size, &mut scratch.set, |filter, bits| {
+                self.filters[filter][word..].copy_from_slice(&bits[..WORDS - word]);
+            });
+        });
+        self.count = count;
     }
 }
 

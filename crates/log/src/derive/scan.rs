@@ -1,6 +1,7 @@
 //! What decides on records that are looked at all.
 
 use super::matches::{Bits, WORDS};
+use super::sieve::Sieve;
 use super::{Group, with_scratch};
 use crate::expr::{Aggregates, Dnf, Filter, NoAggregates};
 use crate::schema::Schema;
@@ -8,6 +9,8 @@ use crate::schema::Schema;
 /// A filter without aggregates, for whole chunks.
 #[derive(Debug)]
 pub(crate) enum Scan {
+    /// Term after term.
+    Sieve(Sieve),
     /// All its terms at once.
     Group(Group),
     /// Record by record: it has too many terms.
@@ -17,6 +20,9 @@ pub(crate) enum Scan {
 impl Scan {
     /// What decides as `dnf` says.
     pub fn new(dnf: &Dnf, schema: &Schema) -> Self {
+        if let Some(sieve) = Sieve::new(dnf, schema) {
+            return Self::Sieve(sieve);
+        }
         let (groups, _) = Group::all([(0, dnf)], schema);
         groups.into_iter().next().map_or_else(|| Self::Slow(Filter::new(dnf, schema)), Self::Group)
     }
@@ -24,6 +30,7 @@ impl Scan {
     /// Which of the records match: those of a chunk, or the first of them.
     pub fn bits(&self, rows: &[u8], size: usize) -> Bits {
         match self {
+            Self::Sieve(sieve) => sieve.bits(rows, size),
             Self::Group(group) => {
                 let mut found = [0; WORDS];
                 with_scratch(|scratch| group.evaluate(rows, &mut scratch.set, |_, bits| found = *bits));

@@ -12,6 +12,9 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+/// As many filters are each faster alone than together.
+const ALONE: usize = 2;
+
 /// An index, and its blocks.
 #[derive(Debug)]
 pub(crate) struct IndexState {
@@ -54,6 +57,8 @@ pub(crate) struct Stages {
     pub operands: Vec<(String, Option<ValueOf>)>,
     /// The first and the last time of each chunk.
     pub times: Arc<PerChunk<(u64, u64)>>,
+    /// How many records of each chunk each filter matches, by its place; of chunks that came since these filters are.
+    pub counts: Arc<PerChunk<Box<[u16]>>>,
     groups: Arc<[Group]>,
     /// Filters that are in no group, by their places.
     alone: Arc<[usize]>,
@@ -128,7 +133,8 @@ impl Stages {
         let of_index = |index: &Arc<IndexState>| index.blocks.heap(Sorted::heap) as u64;
         Usage {
             records: 0,
-            filters: self.filters.iter().map(|filter| filter.heap() as u64).sum(),
+            filters: self.filters.iter().map(|filter| filter.heap() as u64).sum::<u64>()
+                + self.counts.heap(|counts| size_of_val(&**counts)) as u64,
             indexes: self.indexes.iter().map(of_index).sum(),
             aggregates: self.aggregates().map(|aggregate| aggregate.heap() as u64).sum(),
             times: self.times.heap(|_| 0) as u64,
@@ -142,9 +148,15 @@ impl Stages {
     /// What follows from a whole chunk.
     fn chunk(&self, chunk: u64, view: View<'_>, time: Option<Reader>) {
         let rows = view.chunk(chunk);
-        with_scratch(|scratch| {
-            self.evaluate(rows, view.size(), &mut scratch.set, |place, bits| self.filters[place].set(chunk, bits));
-        });
+        if !self.filters.is_empty() {
+            let mut counts = vec![0; self.filters.len()].into_boxed_slice();
+            with_scratch(|scratch| {
+                self.evaluate(rows, view.size(), &mut scratch.set, |place, bits| {
+                    counts[place] = self.filters[place].set(chunk, bits);
+                });
+            });
+            self.counts.set(chunk as usize, counts);
+        }
         if let Some(time) = time {
             self.times.set(chunk as usize, times(rows, view.size(), time));
         }
@@ -160,10 +172,15 @@ impl Stages {
     }
 
     /// The same with other filters.
-    fn with_filters(&self, filters: Vec<Arc<FilterState>>, schema: &Schema) -> Self {
-        let plain = filters.iter().enumerate().filter(|(_, state)| !state.is_ordered());
-        let (groups, alone) = Group::all(plain.map(|(place, state)| (place, &state.dnf)), schema);
-        Self { groups: groups.into(), alone: alone.into(), filters, ..self.clone() }
+    fn with_filters(&self, filters: Vec<Arc<FilterState>>, blocks: usize, schema: &Schema) -> Self {
+        let plain = || filters.iter().enumerate().filter(|(_, state)| !state.is_ordered());
+        let (groups, alone) = if plain().count() > ALONE {
+            Group::all(plain().map(|(place, state)| (place, &state.dnf)), schema)
+        } else {
+            (Vec::new(), plain().map(|(place, _)| place).collect())
+        };
+        let counts = Arc::new(PerChunk::new(blocks));
+        Self { counts, groups: groups.into(), alone: alone.into(), filters, ..self.clone() }
     }
 }
 
@@ -185,6 +202,7 @@ impl Derived {
                 indexes: Vec::new(),
                 operands: Vec::new(),
                 times: Arc::new(PerChunk::new(capacity.div_ceil(BLOCK) as usize)),
+                counts: Arc::new(PerChunk::new(0)),
                 groups: Arc::default(),
                 alone: Arc::default(),
             })),
@@ -229,7 +247,7 @@ impl Derived {
             let new = state.insert(Arc::new(FilterState::new(id, dnf, schema, self.most, operands)));
             let mut filters = stages.filters.clone();
             filters.push(Arc::clone(new));
-            stages.with_filters(filters, schema)
+            stages.with_filters(filters, self.most, schema)
         });
         let taken = self.take_over(&self.chunks, CHUNK, &view);
         if let Some(state) = state {
@@ -300,7 +318,7 @@ impl Derived {
         self.swap(|stages, _| {
             let filters: Vec<_> = stages.filters.iter().filter(|filter| filter.id != id).cloned().collect();
             there = filters.len() < stages.filters.len();
-            stages.with_filters(filters, schema)
+            stages.with_filters(filters, self.most, schema)
         });
         there
     }

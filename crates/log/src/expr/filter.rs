@@ -1,6 +1,6 @@
 //! What decides on a record: a normal form, laid out for speed.
 
-use super::{AggregateId, Aggregates, Dnf, Number, Orderings, Predicate};
+use super::{AggregateId, Aggregates, Dnf, Number, Orderings, Predicate, Term};
 use crate::{Kind, Reader, Schema};
 use std::ops::Range;
 
@@ -35,8 +35,17 @@ enum Rule {
 impl Filter {
     /// What decides as `dnf` says, on records of `schema`, which `dnf` must be about.
     pub fn new(dnf: &Dnf, schema: &Schema) -> Self {
-        let mut filter = Self { terms: Vec::with_capacity(dnf.terms().len()), checks: Vec::new() };
-        for term in dnf.terms() {
+        Self::of_terms(dnf.terms(), schema)
+    }
+
+    /// The same for one term.
+    pub(crate) fn of_term(term: &Term, schema: &Schema) -> Self {
+        Self::of_terms(std::slice::from_ref(term), schema)
+    }
+
+    fn of_terms(terms: &[Term], schema: &Schema) -> Self {
+        let mut filter = Self { terms: Vec::with_capacity(terms.len()), checks: Vec::new() };
+        for term in terms {
             let start = filter.checks.len();
             // Ranges come first and aggregates last: they cost most.
             filter.checks.extend(term.predicates().map(|predicate| {

@@ -1,17 +1,21 @@
 //! The records that are meant, one by one.
 
 use super::plan::{Block, Plan};
-use crate::derive::{Bits, CHUNK, Function, WORDS, Working, count};
+use crate::derive::{Bits, CHUNK, Function, WORDS, Working, count, ones};
 use crate::expr::Number;
 use crate::schema::Schema;
+
+/// Records of a chunk that are fetched at once while those before are read.
+const FETCHED: usize = 64;
 
 /// The records that a query means, in the order of the log: their positions and bytes.
 #[derive(Debug)]
 pub struct Matched<'a> {
     plan: Plan<'a>,
     block: Option<Block>,
-    /// The chunk that comes next.
+    /// The chunk that comes next, and of the one before it the bits, if its records are being fetched.
     next: u64,
+    ahead: Option<Bits>,
     /// Where the chunk begins whose bits are left, and from which word on.
     start: u64,
     word: usize,
@@ -20,7 +24,7 @@ pub struct Matched<'a> {
 
 impl<'a> Matched<'a> {
     pub(super) fn new(plan: Plan<'a>) -> Self {
-        Self { plan, block: None, next: 0, start: 0, word: WORDS, bits: [0; WORDS] }
+        Self { plan, block: None, next: 0, ahead: None, start: 0, word: WORDS, bits: [0; WORDS] }
     }
 
     pub(super) fn schema(&self) -> &'a Schema {
@@ -29,14 +33,30 @@ impl<'a> Matched<'a> {
 
     /// Takes the bits of the next chunk.
     fn chunk(&mut self) -> bool {
-        let start = self.next * CHUNK;
-        if start >= self.plan.reading.view.tail() {
-            return false;
-        }
-        self.bits = self.plan.chunk(self.next, &mut self.block);
-        (self.start, self.word) = (start, 0);
-        self.next += 1;
+        let Some(bits) = self.ahead.take().or_else(|| self.look()) else { return false };
+        (self.bits, self.word, self.start) = (bits, 0, (self.next - 1) * CHUNK);
         true
+    }
+
+    /// The same, and has the records of the one behind it fetched while these are read.
+    fn chunk_and_fetch(&mut self) -> bool {
+        let there = self.chunk();
+        if there {
+            self.ahead = self.look();
+            let start = (self.next - 1) * CHUNK;
+            for place in self.ahead.iter().flat_map(|bits| ones(bits)).take(FETCHED) {
+                self.plan.reading.view.prefetch(start + place as u64);
+            }
+        }
+        there
+    }
+
+    /// The bits of the next chunk.
+    fn look(&mut self) -> Option<Bits> {
+        (self.next * CHUNK < self.plan.reading.view.tail()).then(|| {
+            self.next += 1;
+            self.plan.chunk(self.next - 1, &mut self.block)
+        })
     }
 
     /// How many there are; none is looked at if that is not needed.
@@ -90,7 +110,7 @@ impl<'a> Iterator for Matched<'a> {
                 }
                 self.word += 1;
             }
-            if !self.chunk() {
+            if !self.chunk_and_fetch() {
                 return None;
             }
         }

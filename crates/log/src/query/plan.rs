@@ -4,10 +4,13 @@ use super::{Query, What};
 use crate::derive::{BLOCK, Bits, CHUNK, FilterState, IndexState, Reading, Scan, Sorted, WORDS, count, ones};
 use crate::expr::{Dnf, Predicate, Ranges, Term};
 use crate::schema::{AttributeId, Reader, Schema};
+use crate::store::View;
 use std::sync::Arc;
 
 /// Places of a block that are gone through one by one; where an index leaves more, the block is scanned.
 const MANY: usize = BLOCK as usize / 4;
+/// Records that are fetched ahead of the one that is looked at.
+const FETCHED: usize = 16;
 /// Places that another index may have for each that the best one has, for both to be gone through: looking at records
 /// costs about as much more.
 const MORE: usize = 16;
@@ -120,15 +123,11 @@ impl<'a> Plan<'a> {
     fn block<'b>(&self, number: u64, terms: &[ByIndex<'a>], block: &'b mut Option<Block>) -> Option<&'b [u64]> {
         if block.as_ref().is_none_or(|known| known.number != number) {
             let view = self.reading.view;
-            let positions = number * BLOCK..(number + 1) * BLOCK;
             let mut known = block.take().unwrap_or_default();
             known.number = number;
-            known.indexed = positions.end <= view.tail() && {
-                let rows = view.rows(positions);
+            known.indexed = (number + 1) * BLOCK <= view.tail() && {
                 known.found.fill(0);
-                terms
-                    .iter()
-                    .all(|term| term.find(number as usize, rows, view.size(), self.schema, &mut known).is_some())
+                terms.iter().all(|term| term.find(number as usize, view, self.schema, &mut known).is_some())
             };
             *block = Some(known);
         }
@@ -178,7 +177,8 @@ impl<'a> Way<'a> {
 
 impl ByIndex<'_> {
     /// Adds the records of a block, which is whole; `None` if an index is not made yet, or leaves many.
-    fn find(&self, number: usize, rows: &[u8], size: usize, schema: &Schema, block: &mut Block) -> Option<()> {
+    fn find(&self, number: usize, view: View<'_>, schema: &Schema, block: &mut Block) -> Option<()> {
+        let (size, rows) = (view.size(), view.rows(number as u64 * BLOCK..(number as u64 + 1) * BLOCK));
         let about = |sorted: &Sorted, ranges: &Ranges| ranges.iter().map(|range| sorted.about(range)).sum::<usize>();
         let mut asked = Vec::with_capacity(self.indexes.len());
         for (index, ranges) in &self.indexes {
@@ -215,7 +215,13 @@ impl ByIndex<'_> {
             found.iter_mut().zip(&**term).for_each(|(found, term)| *found |= term);
             return Some(());
         }
+        let first = number as u64 * BLOCK;
+        let mut ahead = ones(term);
+        ahead.by_ref().take(FETCHED).for_each(|place| view.prefetch(first + place as u64));
         for place in ones(term) {
+            if let Some(place) = ahead.next() {
+                view.prefetch(first + place as u64);
+            }
             let record = &rows[place * size..(place + 1) * size];
             let holds = rest.iter().all(|predicate| match predicate {
                 Predicate::Within(id, ranges) => ranges.contains(schema.key(*id, record)),

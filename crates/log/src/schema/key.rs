@@ -140,6 +140,23 @@ impl Reader {
         }
     }
 
+    /// Of records of `size` bytes that lie one behind the other, a bit for each whose key is so, for an attribute of 64
+    /// bits at most. Words behind the last record are left as they are.
+    pub(crate) fn test(&self, records: &[u8], size: usize, bits: &mut [u64], holds: impl Fn(u64) -> bool) {
+        let Some(Narrow { at, shift, mask }) = self.narrow(size) else {
+            return each(records, size, bits, |record| holds(self.key(record) as u64));
+        };
+        let bytes = |record: &[u8]| record[at..].first_chunk().copied().unwrap_or_default();
+        match self.order {
+            Order::Big => {
+                each(records, size, bits, |record| holds(u64::from_be_bytes(bytes(record)) >> shift & mask));
+            }
+            Order::Little => {
+                each(records, size, bits, |record| holds(u64::from_le_bytes(bytes(record)) >> shift & mask));
+            }
+        }
+    }
+
     /// How eight bytes of a record of `size` bytes hold it, if they do and no more than a shift and a mask is needed.
     fn narrow(&self, size: usize) -> Option<Narrow> {
         let at = (self.place.offset as usize).min(size.checked_sub(8)?);
@@ -196,6 +213,16 @@ impl Reader {
         for (byte, (value, mask)) in record[at..].iter_mut().zip(value.iter().zip(mask.iter())) {
             *byte = (*byte & !mask) | value;
         }
+    }
+}
+
+/// A bit for each record of which something holds.
+#[inline]
+fn each(records: &[u8], size: usize, bits: &mut [u64], holds: impl Fn(&[u8]) -> bool) {
+    for (word, part) in bits.iter_mut().zip(records.chunks(64 * size)) {
+        // Forwards, as processors fetch ahead.
+        let records = part.chunks_exact(size).enumerate();
+        *word = records.fold(0, |word, (at, record)| word | u64::from(holds(record)) << at);
     }
 }
 
