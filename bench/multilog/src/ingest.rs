@@ -8,74 +8,99 @@ use queuescope_log::{Function, Log};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const BATCH: usize = 32;
 const MS: u64 = 1_000_000;
+
+/// How many indexes and filters.
+const ROWS: [(usize, usize); 9] = [(0, 0), (1, 0), (2, 0), (5, 0), (0, 1), (0, 16), (0, 64), (2, 16), (5, 64)];
+
+/// What is measured in one row: millions of records a second.
+#[derive(Default)]
+struct Row {
+    one: Option<f64>,
+    batched: f64,
+    bytes: f64,
+    /// By the clock, with one writer and with two.
+    writers: Option<[f64; 2]>,
+}
 
 pub fn measure(records: u64, runs: usize) {
     for (name, flows) in [("a /24, ten ports", Flows::Few), ("a million flows", Flows::Million)] {
         let pool = pool(flows);
         let limit = median(runs, || limit(&pool, records));
         println!("{name}: reserve and copy, batches of {BATCH}: {limit:.1} million/s\n");
-        println!("{:38} {:>9} {:>6} {:>9} {:>6} {:>8}", "", "one", "ratio", "batches", "ratio", "B/record");
-        for (indexes, filters) in [(0, 0), (1, 0), (2, 0), (5, 0), (0, 1), (0, 16), (0, 64), (2, 16), (5, 64)] {
+        println!(
+            "{:38} {:>9} {:>6} {:>9} {:>6} {:>8} {:>9} {:>9}",
+            "", "one", "ratio", "batches", "ratio", "B/record", "1 writer", "2 writers"
+        );
+        for (indexes, filters) in ROWS {
             let mut bytes = 0.0;
+            let log = || {
+                let (log, filters) = traffic::log(records, indexes, filters);
+                count_all(&log, &filters);
+                log
+            };
             let mut rate = |batch| {
                 median(runs, || {
-                    let (log, filters) = traffic::log(records, indexes, filters);
-                    count_all(&log, &filters);
+                    let log = log();
                     let rate = timed(records, || append(&log, &pool, records, batch));
                     bytes = per_record(&log, records);
                     rate
                 })
             };
-            let (one, batched) = (rate(1), rate(BATCH));
-            let name = format!("{indexes} indexes, {filters} filters with COUNT");
-            row(&name, Some(one), batched, limit, bytes);
+            let (one, batched) = (Some(rate(1)), rate(BATCH));
+            let writers = Some([1, 2].map(|writers| median(runs, || by_clock(&log(), &pool, records, writers))));
+            row(
+                &format!("{indexes} indexes, {filters} filters with COUNT"),
+                limit,
+                &Row { one, batched, bytes, writers },
+            );
         }
         let mut bytes = 0.0;
-        let with_triggers = median(runs, || {
+        let batched = median(runs, || {
             let (log, filters) = traffic::log(records, 5, 64);
             let rate = timed(records, || triggered(&log, &filters, &pool, records));
             bytes = per_record(&log, records);
             rate
         });
-        row("5 indexes, 64 filters, 1000 triggers", None, with_triggers, limit, bytes);
-        let all = median(runs, || {
+        row("5 indexes, 64 filters, 1000 triggers", limit, &Row { batched, bytes, ..Row::default() });
+        let batched = median(runs, || {
             let (log, _) = traffic::log(records, 0, 0);
             let filter = log.add_filter(expression("ethertype == IPv4"));
             log.add_aggregate(&["ALL"], Some(filter), &Function::Count).expect("the name is free");
             timed(records, || append(&log, &pool, records, BATCH))
         });
-        row("a filter that matches everything", None, all, limit, 0.0);
-        for (indexes, filters) in [(0, 0), (5, 0), (0, 64), (5, 64)] {
-            let two = median(runs, || {
-                let (log, _) = traffic::log(records, indexes, filters);
-                let start = std::time::Instant::now();
-                thread::scope(|scope| {
-                    for _ in 0..2 {
-                        scope.spawn(|| append(&log, &pool, records / 2, BATCH));
-                    }
-                });
-                (records / 2 * 2) as f64 / start.elapsed().as_secs_f64() / 1e6
-            });
-            let name = format!("two writers, {indexes} indexes, {filters} filters (by the clock)");
-            row(&name, None, two, limit, 0.0);
-        }
+        row("a filter that matches everything", limit, &Row { batched, ..Row::default() });
         println!();
     }
 }
 
-fn row(name: &str, one: Option<f64>, batched: f64, limit: f64, bytes: f64) {
+fn row(name: &str, limit: f64, row: &Row) {
     let cell = |value: Option<f64>, digits: usize| value.map_or(String::new(), |value| format!("{value:.digits$}"));
     println!(
-        "{name:38} {:>9} {:>6} {batched:>9.1} {:>6.2} {:>8}",
-        cell(one, 1),
-        cell(one.map(|one| one / limit), 2),
-        batched / limit,
-        cell((bytes > 0.0).then_some(bytes), 1)
+        "{name:38} {:>9} {:>6} {:>9.1} {:>6.2} {:>8} {:>9} {:>9}",
+        cell(row.one, 1),
+        cell(row.one.map(|one| one / limit), 2),
+        row.batched,
+        row.batched / limit,
+        cell((row.bytes > 0.0).then_some(row.bytes), 1),
+        cell(row.writers.map(|[one, _]| one), 1),
+        cell(row.writers.map(|[_, two]| two), 1),
     );
+}
+
+/// Million records a second by the clock, which so many writers share.
+fn by_clock(log: &Log, pool: &[u8], records: u64, writers: u64) -> f64 {
+    let each = records / writers;
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..writers {
+            scope.spawn(|| append(log, pool, each, BATCH));
+        }
+    });
+    (each * writers) as f64 / start.elapsed().as_secs_f64() / 1e6
 }
 
 /// Million records a second of CPU time.

@@ -1,10 +1,11 @@
-//! How fast the log is: `multilog ingest|latency|triggers|queries [RECORDS [RUNS]]`.
+//! How fast the log is: `multilog ingest|line|latency|triggers|queries [RECORDS [RUNS]]`.
 //!
 //! Headers of 54 bytes, addresses of a /24 and ports of ten values, or a million flows.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and arguments")]
 
 mod ingest;
 mod latency;
+mod line;
 mod queries;
 mod traffic;
 mod triggers;
@@ -17,10 +18,11 @@ fn main() {
     let number = |at: usize, default: u64| arguments.get(at).map_or(Some(default), |text| text.parse().ok());
     let measure: fn(u64, usize) = match what {
         "ingest" => ingest::measure,
+        "line" => line::measure,
         "latency" => latency::measure,
         "triggers" => triggers::measure,
         "queries" => queries::measure,
-        _ => return eprintln!("multilog ingest|latency|triggers|queries [RECORDS [RUNS]]"),
+        _ => return eprintln!("multilog ingest|line|latency|triggers|queries [RECORDS [RUNS]]"),
     };
     match (number(1, if what == "queries" { 50_000_000 } else { 20_000_000 }), number(2, 5)) {
         (Some(records), Some(runs @ 1..)) => measure(records, runs as usize),

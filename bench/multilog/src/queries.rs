@@ -4,6 +4,8 @@ use crate::median;
 use crate::traffic::{self, Flows, SIZE, append, attribute, expression, pool};
 use queuescope_log::{Dnf, Log};
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Instant;
 
 pub fn measure(records: u64, runs: usize) {
@@ -23,6 +25,45 @@ pub fn measure(records: u64, runs: usize) {
         }
         println!();
     }
+    beside(&pool, &queries, records, runs);
+}
+
+/// How fast records are appended while the queries are asked one after the other all the time, and while none is.
+fn beside(pool: &[u8], queries: &[(&str, String)], records: u64, runs: usize) {
+    let queries: Vec<_> = queries.iter().map(|(_, text)| expression(text)).collect();
+    let (mut quiet, mut busy, mut asked) = (Vec::new(), Vec::new(), 0);
+    for run in 0..2 * runs {
+        let (log, _) = traffic::log(records, 4, 0);
+        append(&log, pool, records / 2, 32);
+        let over = AtomicBool::new(run % 2 == 0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut count = 0;
+                while !over.load(Ordering::Relaxed) {
+                    black_box(log.snapshot().query().matching(&queries[count % queries.len()]).matched().count());
+                    count += 1;
+                }
+                if count > 0 {
+                    asked = count;
+                }
+            });
+            let start = Instant::now();
+            append(&log, pool, records / 2, 32);
+            let rate = (records / 2) as f64 / start.elapsed().as_secs_f64() / 1e6;
+            if run % 2 == 0 { &mut quiet } else { &mut busy }.push(rate);
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+    let middle = |rates: &mut Vec<f64>| {
+        rates.sort_unstable_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    let (quiet, busy) = (middle(&mut quiet), middle(&mut busy));
+    println!(
+        "appended with 4 indexes behind {} records: {quiet:.1} million/s, while {asked} queries were asked {busy:.1} ({:+.1} %)",
+        records / 2,
+        (busy / quiet - 1.0) * 100.0
+    );
 }
 
 /// The queries, about the flow of a record.

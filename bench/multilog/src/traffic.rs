@@ -69,9 +69,15 @@ pub fn count_all(log: &Log, filters: &[FilterId]) -> Vec<queuescope_log::Aggrega
 
 /// Appends so many records in batches.
 pub fn append(log: &Log, pool: &[u8], records: u64, batch: usize) {
+    append_from(log, pool, 0, records, batch);
+}
+
+/// The same, from the `start`th of the pool's records on.
+pub fn append_from(log: &Log, pool: &[u8], start: u64, records: u64, batch: usize) {
+    let start = start as usize % POOL / batch * batch * SIZE;
     let mut left = records;
     while left > 0 {
-        for batch in pool.chunks_exact(batch * SIZE) {
+        for batch in pool[start..].chunks_exact(batch * SIZE).chain(pool[..start].chunks_exact(batch * SIZE)) {
             let count = ((batch.len() / SIZE) as u64).min(left);
             if count == 0 {
                 return;
