@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 CARGO ?= cargo
 
-.PHONY: help demo test setup setup-test fmt clippy floors licences unit properties doc models fuzz-check fuzz skipped
+.PHONY: help demo test setup setup-test fmt clippy floors licences unit properties doc models sanitize fuzz-check fuzz skipped
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,9 @@ doc: ## Build the documentation, warnings denied
 
 models: ## Run the models of the log's order under loom and shuttle, and without each of its fences and checks (minutes)
 	$(CARGO) xtask models
+
+sanitize: ## Run the log's tests under the address and the thread sanitizer (needs nightly Rust)
+	scripts/sanitize.sh
 
 skipped: ## List what the last `make unit` skipped, and why
 	@scripts/skipped.sh
