@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// The fields that can tell flows apart. What a granularity leaves out is zero, so that equal flows are equal keys.
@@ -155,40 +154,6 @@ impl Granularity {
             Self::Vlan => FlowKey { vlan: key.vlan, ..FlowKey::default() },
         }
     }
-
-    /// A key of this granularity as a person reads it: `10.0.0.1:443 > 10.0.0.2:50010 tcp`, `> 10.0.0.0/24`.
-    pub fn name(self, key: &FlowKey) -> String {
-        match self {
-            Self::Vlan if key.vlan == 0 => return "untagged".to_owned(),
-            Self::Vlan => return format!("vlan {}", key.vlan),
-            _ if key.family == Family::Link => return link_name(self, key),
-            _ => {}
-        }
-        let v6 = key.family == Family::V6;
-        let prefix = |bits: Prefixes| match if v6 { (bits.v6, 128) } else { (bits.v4, 32) } {
-            (count, whole) if count == whole => String::new(),
-            (count, _) => format!("/{count}"),
-        };
-        let (src, dst) = (Address(key.src, v6), Address(key.dst, v6));
-        match self {
-            Self::FiveTuple | Self::Connection => {
-                let arrow = if self == Self::FiveTuple { ">" } else { "<>" };
-                let protocol = protocol_name(key.protocol);
-                if key.src_port == 0 && key.dst_port == 0 {
-                    return format!("{src} {arrow} {dst} {protocol}");
-                }
-                let end = |address: Address, port: u16| {
-                    if v6 { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
-                };
-                format!("{} {arrow} {} {protocol}", end(src, key.src_port), end(dst, key.dst_port))
-            }
-            Self::Pair => format!("{src} > {dst}"),
-            Self::Source(bits) => format!("{src}{} >", prefix(bits)),
-            Self::Destination(bits) => format!("> {dst}{}", prefix(bits)),
-            Self::Dscp => format!("{} {}", if v6 { "ipv6" } else { "ipv4" }, dscp_name(key.dscp)),
-            Self::Vlan => unreachable!("named above"),
-        }
-    }
 }
 
 /// Which bits of a key's fields count: the coarsest key from which several granularities can still be projected.
@@ -269,78 +234,6 @@ impl Ends {
         self.0[Family::Link as usize] = u128::MAX;
         self.0[Family::V4 as usize] |= high_bits(bits.v4) >> 96;
         self.0[Family::V6 as usize] |= high_bits(bits.v6);
-    }
-}
-
-/// An address as its family writes it.
-#[derive(Clone, Copy)]
-struct Address(u128, bool);
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.1 { Ipv6Addr::from(self.0).fmt(f) } else { Ipv4Addr::from(self.0 as u32).fmt(f) }
-    }
-}
-
-/// A frame without a network header that is understood: what it carries, and between which stations.
-fn link_name(granularity: Granularity, key: &FlowKey) -> String {
-    let what = match key.ethertype {
-        0 => "not IP".to_owned(),
-        0x0806 => "ARP".to_owned(),
-        0x8100 | 0x88a8 => "VLAN tag".to_owned(),
-        0x8847 | 0x8848 => "MPLS".to_owned(),
-        0x8863 => "PPPoE discovery".to_owned(),
-        0x8864 => "PPPoE session".to_owned(),
-        0x888e => "EAPOL".to_owned(),
-        0x88cc => "LLDP".to_owned(),
-        other if other < 0x0600 => "LLC".to_owned(),
-        other => format!("EtherType {other:#06x}"),
-    };
-    let mac = |address: u128| {
-        let bytes = (address as u64).to_be_bytes();
-        bytes[2..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
-    };
-    match (granularity, key.src, key.dst) {
-        (_, 0, 0) | (Granularity::Dscp, ..) => what,
-        (Granularity::Source(_), src, _) => format!("{} > {what}", mac(src)),
-        (Granularity::Destination(_), _, dst) => format!("> {} {what}", mac(dst)),
-        (_, src, dst) => format!("{} > {} {what}", mac(src), mac(dst)),
-    }
-}
-
-/// The usual name of an IP protocol number, or the number.
-fn protocol_name(number: u8) -> String {
-    let name = match number {
-        0 => "hopopt",
-        1 => "icmp",
-        2 => "igmp",
-        4 => "ipip",
-        6 => "tcp",
-        17 => "udp",
-        33 => "dccp",
-        41 => "ipv6",
-        47 => "gre",
-        50 => "esp",
-        51 => "ah",
-        58 => "icmp6",
-        89 => "ospf",
-        132 => "sctp",
-        136 => "udplite",
-        other => return format!("proto {other}"),
-    };
-    name.to_owned()
-}
-
-/// The usual name of a codepoint (RFC 2474, 2597, 3246, 8622), or the number.
-fn dscp_name(dscp: u8) -> String {
-    match dscp {
-        0 => "best effort".to_owned(),
-        1 => "le".to_owned(),
-        44 => "va".to_owned(),
-        46 => "ef".to_owned(),
-        n if n % 8 == 0 => format!("cs{}", n / 8),
-        n if n % 2 == 0 && (10..=38).contains(&n) => format!("af{}{}", n / 8, n % 8 / 2),
-        n => format!("dscp {n}"),
     }
 }
 
@@ -429,23 +322,6 @@ mod tests {
     fn v4(src: [u8; 4], dst: [u8; 4], src_port: u16, dst_port: u16) -> FlowKey {
         let [src, dst] = [src, dst].map(|octets| u128::from(u32::from_be_bytes(octets)));
         FlowKey { src, dst, src_port, dst_port, protocol: 6, family: Family::V4, vlan: 7, dscp: 46, ethertype: 0 }
-    }
-
-    #[test]
-    fn names_are_what_an_operator_writes() {
-        let key = v4([10, 0, 0, 1], [10, 0, 1, 7], 443, 50010);
-        let name = |text: &str| {
-            let granularity: Granularity = text.parse().unwrap();
-            granularity.name(&granularity.project(&key))
-        };
-        assert_eq!(name("5tuple"), "10.0.0.1:443 > 10.0.1.7:50010 tcp");
-        assert_eq!(name("conn"), "10.0.0.1:443 <> 10.0.1.7:50010 tcp");
-        assert_eq!(name("src-dst"), "10.0.0.1 > 10.0.1.7");
-        assert_eq!(name("src"), "10.0.0.1 >");
-        assert_eq!(name("dst/24"), "> 10.0.1.0/24");
-        assert_eq!(name("dst/0"), "> 0.0.0.0/0");
-        assert_eq!(name("dscp"), "ipv4 ef");
-        assert_eq!(name("vlan"), "vlan 7");
     }
 
     #[test]

@@ -12,6 +12,7 @@
 mod draws;
 mod flows;
 mod key;
+mod name;
 mod packet;
 pub mod parse;
 mod units;
