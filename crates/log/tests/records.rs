@@ -366,7 +366,7 @@ fn departures_are_read_as_they_were_written() {
         FlowKey { src: 0x0200_0000_0001, dst: 0xffff_ffff_ffff, ethertype: 0x0806, vlan: 12, ..FlowKey::default() };
     let common = "enqueued == 1us and dequeued == 3500 and delay == 2.5us and packet == 77 and backlog_in == 6kB and \
                   backlog_out == 7000B and packets_in == 4 and packets_out == 0xffffffff and length == 1514 and vlan == 12 \
-                  and queue == 9 and ecn == CE and class == 2";
+                  and queue == 9 and ecn == CE and class == 2 and flow == 3";
     for (key, own) in [
         (
             v4,

@@ -5,7 +5,7 @@ use queuescope_wire::{Departure, Ecn, Family, FlowKey};
 use std::net::Ipv4Addr;
 
 /// Bytes of a record.
-pub const SIZE: usize = 119;
+pub const SIZE: usize = 123;
 
 /// The schema of the records.
 pub fn schema() -> &'static Schema {
@@ -13,7 +13,8 @@ pub fn schema() -> &'static Schema {
 }
 
 /// Makes the record of a departure of the flow `key`, with all fields that are known of it. Whatever the record held
-/// before is gone. More packets in a queue than 32 bits count become as many as they count.
+/// before is gone. More packets in a queue than 32 bits count become as many as they count. The number of the flow is the
+/// packet's `FlowId`: who takes ids back while records are kept has to give numbers of its own.
 pub fn fill(record: &mut [u8; SIZE], departure: &Departure, key: &FlowKey) {
     let Departure { packet, queue, enqueued, dequeued, backlog_in, backlog_out } = departure;
     *record = [0; SIZE];
@@ -57,6 +58,7 @@ pub fn fill(record: &mut [u8; SIZE], departure: &Departure, key: &FlowKey) {
     };
     put(114, &[key.protocol, version, key.dscp]);
     put(117, &[ecn, packet.class.0]);
+    put(119, &packet.flow.0.to_le_bytes());
 }
 
 fn low_word(count: u64) -> [u8; 4] {
