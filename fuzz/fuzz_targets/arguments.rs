@@ -1,17 +1,20 @@
-//! Any text through the readers of command-line values: an answer or an error, never a panic, and what is written
-//! reads back.
+//! Any text through the readers of command-line values and of names of flows: an answer or an error, never a panic, and what
+//! is written reads back.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_queue::Limit;
 use queuescope_sim::Speedup;
-use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
+use queuescope_wire::{ByteCount, FlowKey, Granularity, Nanos, Rate};
 
 fuzz_target!(|text: &str| {
     match text.parse::<Granularity>() {
         Ok(granularity) => assert_eq!(granularity.to_string().parse(), Ok(granularity), "{text}"),
         Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    if let Some((granularity, key)) = FlowKey::named(text) {
+        assert!(FlowKey::named(&granularity.name(&key)).is_some(), "{text}");
     }
     match text.parse::<Rate>() {
         Ok(rate) => {
