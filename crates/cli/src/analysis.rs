@@ -17,6 +17,7 @@ use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
 use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, Rate};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// How departures are analysed.
 #[derive(Debug, Clone)]
@@ -101,8 +102,8 @@ impl Listener for Analysis<Flows, Outputs> {
     }
 
     #[inline]
-    fn read(&mut self, record: &Record<'_>, time: Nanos, last_id: u64, count: u32) -> Result<()> {
-        if self.watcher.wants_parts() { self.watcher.read(record, time, last_id, count) } else { Ok(()) }
+    fn read(&mut self, record: &Record<'_>, time: Nanos, packets: Range<u64>) -> Result<()> {
+        if self.watcher.wants_parts() { self.watcher.read(record, time, packets) } else { Ok(()) }
     }
 }
 
@@ -119,7 +120,17 @@ impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
         flow
     }
 
-    fn check(&mut self) -> Result<()> {
+    fn row(&mut self, _packets: Range<u64>) -> Result<()> {
+        self.check()
+    }
+}
+
+impl<D: Door> Analysis<D, Outputs> {
+    /// What went wrong with the outputs since the last call.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&mut self) -> Result<()> {
         self.watcher.check()
     }
 }

@@ -6,14 +6,12 @@ use crate::files::check_outputs;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::setup::{FLOWS, Scale, finish, params};
-use crate::source::{self, Opened};
+use crate::source::{self, Opened, OpenedCapture, OpenedTable};
 use crate::views::Views;
 use anyhow::Result;
 use queuescope_meter::History;
-use queuescope_pcap::CaptureReader;
 use queuescope_report::model::Report;
-use queuescope_table::DepartureReader;
-use queuescope_wire::{FlowTable, Flows, Rate};
+use queuescope_wire::{FlowTable, Flows};
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
@@ -25,31 +23,32 @@ const DEPARTURES: usize = 1 << 20;
 pub fn run(args: &Analyze) -> Result<Outcome> {
     let output = &args.output;
     check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
-    // What cannot be read must not cost an older report.
+    // What cannot be read, or means nothing, must not cost an older report.
     let input = source::open(&args.input)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref())?;
     let (report, outputs) = match input {
-        Opened::Capture(reader, rate) => from_capture(args, reader, rate, outputs)?,
-        Opened::Table(reader) => from_departures(args, reader, outputs)?,
+        Opened::Capture(opened) => from_capture(args, opened, outputs)?,
+        Opened::Table(opened) => from_departures(args, opened, outputs)?,
     };
     outputs.finish()?;
     views.write(report)
 }
 
-fn from_capture(args: &Analyze, reader: CaptureReader, rate: Rate, outputs: Outputs) -> Result<(Report, Outputs)> {
+fn from_capture(args: &Analyze, opened: OpenedCapture, outputs: Outputs) -> Result<(Report, Outputs)> {
+    let rate = opened.rate;
     let door = Flows::new(&source::granularities(&args.keys), FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
     let params = params((&args.question, &args.sketch, &args.output), History::Fifo, Some(rate), scale)?;
     let mut analysis = Analysis::new(door, params, outputs)?;
-    let source = source::replay(reader, rate, &args.input, &args.keys, &mut analysis)?;
+    let source = source::replay(opened, &args.input, &args.keys, &mut analysis)?;
     Ok(finish(analysis, source, &args.question, &args.sketch))
 }
 
-fn from_departures(args: &Analyze, reader: DepartureReader, outputs: Outputs) -> Result<(Report, Outputs)> {
+fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {
     let history = History::Departures(DEPARTURES);
     let params = params((&args.question, &args.sketch, &args.output), history, None, Scale::of(None))?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
-    let source = source::table(reader, &args.input, &mut analysis)?;
+    let source = source::table(opened, &args.input, &mut analysis)?;
     Ok(finish(analysis, source, &args.question, &args.sketch))
 }

@@ -6,6 +6,7 @@ use queuescope_queue::DropReason;
 use queuescope_wire::{Departure, Nanos, Packet};
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// Writes packets in the order in which they came, each as soon as it is known what became of it. Its bytes are kept
 /// until then: memory is bounded by what waits in the queue.
@@ -22,12 +23,11 @@ struct Waiting {
     time: Nanos,
     original_len: u32,
     data: Vec<u8>,
-    /// The id of the last packet that the frame became; several if a super-packet was split.
-    last_id: u64,
-    /// How many packets it became, how many of them neither left nor were dropped yet, and how many were dropped.
-    count: u32,
-    unknown: u32,
-    dropped: u32,
+    /// The packets that the frame became: several if a super-packet was split, none if it is left out.
+    packets: Range<u64>,
+    /// How many of them neither left nor were dropped yet, and how many were dropped.
+    unknown: u64,
+    dropped: u64,
     comment: String,
 }
 
@@ -41,11 +41,11 @@ impl<W: Write> Annotator<W> {
         Ok(Self { writer: PcapngWriter::new(out, application)?, interfaces: Vec::new(), waiting: VecDeque::new() })
     }
 
-    /// A frame was read at `time`, which becomes the packets up to `last_id`, `count` of them.
+    /// A frame was read at `time`, which becomes these packets. One that becomes none is written with the others, in its place.
     ///
     /// # Errors
     /// Those of the output.
-    pub fn read(&mut self, record: &Record<'_>, time: Nanos, last_id: u64, count: u32) -> io::Result<()> {
+    pub fn read(&mut self, record: &Record<'_>, time: Nanos, packets: Range<u64>) -> io::Result<()> {
         let known = self.interfaces.iter().find(|(old, link, _)| (*old, *link) == (record.interface, record.link));
         let interface = match known {
             Some((.., interface)) => *interface,
@@ -60,13 +60,12 @@ impl<W: Write> Annotator<W> {
             time,
             original_len: record.original_len,
             data: record.data.to_vec(),
-            last_id,
-            count,
-            unknown: count,
+            unknown: packets.end - packets.start,
             dropped: 0,
-            comment: String::new(),
+            comment: if packets.is_empty() { LEFT_OUT.to_owned() } else { String::new() },
+            packets,
         });
-        Ok(())
+        self.write()
     }
 
     /// A packet left the queue.
@@ -95,8 +94,7 @@ impl<W: Write> Annotator<W> {
     /// # Errors
     /// Those of the output.
     pub fn dropped(&mut self, packet: Packet, reason: DropReason) -> io::Result<()> {
-        let position = self.waiting.partition_point(|waiting| waiting.last_id < packet.id.0);
-        if let Some(waiting) = self.waiting.get_mut(position) {
+        if let Some(waiting) = self.of(packet) {
             waiting.dropped += 1;
         }
         self.known(packet, format!("queuescope: dropped, {}", reason.name()))
@@ -112,14 +110,25 @@ impl<W: Write> Annotator<W> {
     }
 
     fn known(&mut self, packet: Packet, comment: String) -> io::Result<()> {
-        let position = self.waiting.partition_point(|waiting| waiting.last_id < packet.id.0);
-        if let Some(waiting) = self.waiting.get_mut(position) {
+        if let Some(waiting) = self.of(packet) {
             waiting.unknown -= 1;
             waiting.comment = comment;
         }
+        self.write()
+    }
+
+    /// The frame that became this packet.
+    fn of(&mut self, packet: Packet) -> Option<&mut Waiting> {
+        let position = self.waiting.partition_point(|waiting| waiting.packets.end <= packet.id.0);
+        self.waiting.get_mut(position)
+    }
+
+    /// Writes the frames of which everything is known, up to the first of which it is not.
+    fn write(&mut self) -> io::Result<()> {
         while self.waiting.front().is_some_and(|waiting| waiting.unknown == 0) {
             let Some(waiting) = self.waiting.pop_front() else { break };
-            let Waiting { interface, time, original_len, data, count, dropped, mut comment, .. } = waiting;
+            let Waiting { interface, time, original_len, data, packets, dropped, mut comment, .. } = waiting;
+            let count = packets.end - packets.start;
             if count > 1 && dropped > 0 {
                 comment = format!("queuescope: {dropped} of its {count} segments dropped; of the last, {comment}");
             }
@@ -128,3 +137,6 @@ impl<W: Write> Annotator<W> {
         Ok(())
     }
 }
+
+/// The comment on a frame that never came to the queue.
+const LEFT_OUT: &str = "queuescope: left out by --where";

@@ -227,6 +227,9 @@ impl FromStr for At {
 
 /// Where departures come from: a capture that is sent through a queue, or a table.
 #[derive(Debug, Args)]
+#[command(mut_arg("departures", |arg| arg.conflicts_with_all(["rate", "by", "inner"])))]
+// Clap waives a requirement that something else forbids, so what forbids it is forbidden of these too.
+#[command(mut_arg("map", |arg| arg.conflicts_with("rate")), mut_arg("time_unit", |arg| arg.conflicts_with("rate")))]
 pub struct Input {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
     #[arg(value_hint = ValueHint::FilePath)]
@@ -235,6 +238,11 @@ pub struct Input {
     /// Rate at which the link drains the queue, such as 10gbps, 1.5Mbit/s or 64000bps
     #[arg(short, long, required_unless_present = "departures", allow_hyphen_values = true)]
     pub rate: Option<Rate>,
+
+    /// Only packets of which an expression holds, such as `tcp and dst_port == 443`, or in pcap's words `tcp port 443`: others
+    /// never come to the queue (`queuescope query --attributes` lists what it can be about; of a table, with --departures)
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub only: Option<String>,
 
     /// The queue.
     #[command(flatten)]
@@ -395,16 +403,15 @@ pub struct Output {
 #[command(next_help_heading = "Departures from elsewhere")]
 pub struct Table {
     /// FILE is a table (CSV or Parquet) of packets that left a queue: flow, size, enqueued, dequeued, class
-    #[arg(long, conflicts_with_all = ["rate", "by", "inner"])]
+    #[arg(long)]
     pub departures: bool,
 
-    // Clap waives a requirement that something else forbids, so what forbids it is forbidden here too.
     /// Names of the table's columns, where they differ: flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out,class=prio
-    #[arg(long = "columns", value_name = "NAMES", requires = "departures", conflicts_with = "rate")]
+    #[arg(long = "columns", value_name = "NAMES", requires = "departures")]
     pub map: Option<Columns>,
 
     /// Unit of times in the table: s, ms, us or ns
-    #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures", conflicts_with = "rate")]
+    #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures")]
     pub time_unit: TimeUnit,
 }
 

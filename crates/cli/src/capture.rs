@@ -1,8 +1,10 @@
 //! From a capture file to arrivals at the queue.
 
 use crate::args::Overhead;
+use crate::chosen::Chosen;
 use crate::clock::Clock;
 use crate::progress::Progress;
+use crate::records::Frames;
 use crate::source::Listener;
 use anyhow::Result;
 use queuescope_pcap::{CaptureReader, ReadError, Record};
@@ -12,6 +14,7 @@ use queuescope_sim::{Replay, Speedup};
 use queuescope_wire::parse::{Frame, LinkType, Parser, Segments, Tunnel};
 use queuescope_wire::{ByteCount, Class, Ecn, FlowId, KeyMask, MaskedKey, Nanos, Packet, PacketId};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// How frames become packets.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +36,7 @@ pub struct Reading {
 /// What was read.
 #[derive(Debug)]
 pub struct Read {
-    /// Frames.
+    /// Frames that came to the queue.
     pub packets: u64,
     /// Bytes on the link.
     pub bytes: u64,
@@ -49,24 +52,27 @@ pub struct Read {
     pub damage: Option<ReadError>,
 }
 
-/// Sends a capture through a queue, to its end or to where it is damaged.
+/// Sends a capture through a queue, to its end or to where it is damaged: all of it, or the frames that are chosen.
 ///
 /// # Errors
 /// Those of the listener.
 pub fn replay(
     reader: &mut CaptureReader,
     reading: Reading,
+    chosen: Option<Chosen<Frames>>,
     mut queue: Replay<TailDrop>,
     listener: &mut impl Listener<Key = MaskedKey>,
     progress: &Progress,
 ) -> Result<Read> {
     let mut feed = Feed {
         reading,
+        chosen,
         parser: Parser::new(reading.tunnel),
         clock: Clock::new(reading.speedup),
         next_id: 0,
         sent: 0,
-        packets: 0,
+        gaps: VecDeque::new(),
+        frames: 0,
         bytes: 0,
         super_packets: 0,
         implausible: 0,
@@ -75,8 +81,8 @@ pub fn replay(
         split: VecDeque::new(),
     };
     let damage = loop {
-        if feed.packets.is_multiple_of(65_536) {
-            progress.update(reader.input_read(), feed.packets);
+        if feed.frames.is_multiple_of(65_536) {
+            progress.update(reader.input_read(), feed.frames);
         }
         match reader.next_record() {
             Ok(Some(record)) => {
@@ -93,7 +99,7 @@ pub fn replay(
     queue.finish(listener);
     let skipped = feed.skipped(reader);
     Ok(Read {
-        packets: feed.packets,
+        packets: feed.frames - feed.chosen.as_ref().map_or(0, Chosen::left_out),
         bytes: feed.bytes,
         first: feed.clock.span().0,
         span: feed.clock.span(),
@@ -105,12 +111,15 @@ pub fn replay(
 
 struct Feed {
     reading: Reading,
+    chosen: Option<Chosen<Frames>>,
     parser: Parser,
     clock: Clock,
     /// The id of the next packet that is read, and of the next that is sent.
     next_id: u64,
     sent: u64,
-    packets: u64,
+    /// Ids from `sent` on that no packet has.
+    gaps: VecDeque<Range<u64>>,
+    frames: u64,
     bytes: u64,
     super_packets: u64,
     /// Frames longer than any.
@@ -150,10 +159,18 @@ impl Feed {
     #[inline]
     fn frame(&mut self, record: &Record<'_>, listener: &mut impl Listener) -> Result<()> {
         let link = LinkType::from_dlt(record.link);
-        let now = self.clock.arrival(record.time);
+        let time = self.chosen.as_mut().map_or(record.time, |chosen| chosen.time(record));
         let frame = self.parser.parse(link, record.original_len, record.data);
+        let id = self.next_id;
+        self.frames += 1;
+        if let Some(chosen) = &mut self.chosen
+            && !chosen.holds(record, time, frame)
+        {
+            self.pass_over();
+            return listener.read(record, time.unwrap_or_default(), id..id);
+        }
+        let now = self.clock.arrival(time);
         let (link_header, has_ethernet_header) = (frame.link_header, link == LinkType::Ethernet);
-        self.packets += 1;
         self.implausible += u64::from(record.original_len > LONGEST);
         let (size, count) = match self.segments(&frame) {
             Some(segments) => {
@@ -165,7 +182,17 @@ impl Feed {
         self.next_id += u64::from(count);
         let key = self.reading.mask.mask(&frame.key);
         self.batch.push(Arrival { key, now, size, is_split: count > 1, ecn: frame.ecn });
-        listener.read(record, record.time.unwrap_or(now), self.next_id - 1, count)
+        listener.read(record, time.unwrap_or(now), id..self.next_id)
+    }
+
+    /// A frame is left out: no packet has its number, so that those of others are what they are in the file.
+    fn pass_over(&mut self) {
+        let id = self.next_id;
+        self.next_id += 1;
+        match self.gaps.back_mut().filter(|gap| gap.end == id) {
+            Some(gap) => gap.end = self.next_id,
+            None => self.gaps.push_back(id..self.next_id),
+        }
     }
 
     /// The packets that a super-packet is split into, if it is one and that is wanted.
@@ -186,6 +213,11 @@ impl Feed {
             self.flows.push(listener.intern(&arrival.key, arrival.now));
         }
         for (Arrival { now, ecn, size, is_split, .. }, flow) in self.batch.iter().zip(&self.flows) {
+            if self.gaps.front().is_some_and(|gap| gap.start == self.sent)
+                && let Some(gap) = self.gaps.pop_front()
+            {
+                self.sent = gap.end;
+            }
             let mut send = |size: u32| {
                 let (id, size, class) = (PacketId(self.sent), ByteCount(u64::from(size)), Class(0));
                 self.sent += 1;
@@ -221,7 +253,8 @@ impl Feed {
             "packets of more than 1 MiB, say their records; no link has such: is the file damaged?",
         );
         let (read, parsed) = (file_notes(reader), parser_notes(&self.parser));
-        back.into_iter().chain(read).chain(split).chain(implausible).chain(parsed).collect()
+        let left_out = self.chosen.as_ref().and_then(Chosen::note);
+        left_out.into_iter().chain(back).chain(read).chain(split).chain(implausible).chain(parsed).collect()
     }
 }
 

@@ -1,18 +1,21 @@
 //! From a table of departures to whoever listens, without a replay.
 
+use crate::capture::noted;
+use crate::chosen::Chosen;
 use crate::progress::Progress;
+use crate::records::Rows;
 use crate::source::Listener;
 use anyhow::Result;
 use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
-use queuescope_table::{DepartureReader, TableError};
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, Nanos, Packet, PacketId, QueueId};
+use queuescope_table::{DepartureReader, Row, TableError, TableStats};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
 /// What was read.
 #[derive(Debug)]
 pub struct Read {
-    /// Rows that were departures.
+    /// Rows that were departures, and told.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -20,110 +23,137 @@ pub struct Read {
     pub span: (Nanos, Nanos),
     /// What was remarkable.
     pub skipped: Vec<Skipped>,
-    /// What ended the table early.
-    pub damage: Option<TableError>,
-    /// Whether rows could not be read.
-    pub malformed: bool,
+    /// What ended the table early, or could not be read of it.
+    pub damage: Option<String>,
 }
 
 /// Rows that may stand before others that left earlier: they are put in order.
 const REORDER: usize = 1 << 16;
 
-/// Tells the departures of a table, in the order of their departure.
+/// Tells the departures of a table, in the order of their departure: all of them, or those that are chosen.
 ///
 /// # Errors
 /// Those of the listener.
 pub fn read(
     reader: &mut DepartureReader,
+    mut chosen: Option<Chosen<Rows>>,
     listener: &mut impl Listener<Key = str>,
     progress: &Progress,
 ) -> Result<Read> {
     let mut order = InOrder::default();
-    let (mut packets, mut bytes, mut oversized) = (0u64, 0, 0);
+    let (mut rows, mut packets, mut bytes, mut oversized) = (0u64, 0, 0, 0);
     let mut span = (Nanos::MAX, Nanos::ZERO);
-    let damage = loop {
-        if packets.is_multiple_of(65_536) {
-            progress.update(reader.input_read(), packets);
+    let ended = loop {
+        if rows.is_multiple_of(65_536) {
+            progress.update(reader.input_read(), rows);
         }
         let row = match reader.next_row() {
             Ok(Some(row)) => row,
             Ok(None) => break None,
             Err(error) => break Some(error),
         };
-        let size = u32::try_from(row.size).unwrap_or_else(|_| {
-            oversized += 1;
-            u32::MAX
-        });
+        let number = rows;
+        rows += 1;
+        if let Some(chosen) = &mut chosen
+            && !chosen.holds(&row, number)
+        {
+            listener.row(number..number)?;
+            continue;
+        }
+        let flow = listener.intern(row.flow, row.dequeued);
+        let (departure, is_oversized) = departure(&row, number, flow);
+        oversized += u64::from(is_oversized);
         span = (span.0.min(row.enqueued), span.1.max(row.dequeued));
-        let packet = Packet {
-            id: PacketId(packets),
-            flow: listener.intern(row.flow, row.dequeued),
-            size: ByteCount(u64::from(size)),
-            class: Class(row.class),
-            ecn: Ecn::NotEct,
-        };
         packets += 1;
-        bytes += u64::from(size);
-        order.push(packet, row.enqueued, row.dequeued);
+        bytes += departure.packet.size.0;
+        order.push(departure);
         if order.waiting.len() > REORDER {
             order.pop(listener);
         }
-        listener.check()?;
+        listener.row(number..rows)?;
     };
     while !order.waiting.is_empty() {
         order.pop(listener);
     }
     let stats = reader.stats();
+    let left_out = chosen.iter().flat_map(Chosen::notes);
+    let late = "rows too far out of order to be put right; taken to leave with the row before them";
+    let order = [
+        noted("out_of_order", stats.out_of_order, "rows whose packet left before an earlier row's; put in order"),
+        noted("too_late", order.late, late),
+    ];
+    let skipped = left_out.chain(malformed(stats)).chain(order.into_iter().flatten()).chain(odd(stats, oversized));
+    let (skipped, damage) = (skipped.collect(), damage(ended.as_ref(), stats));
+    Ok(Read { packets, bytes, span: (span.0.min(span.1), span.1), skipped, damage })
+}
+
+/// The departure that a row tells of, as far as it does, and whether its size is more than any.
+pub(crate) fn departure(row: &Row<'_>, number: u64, flow: FlowId) -> (Departure, bool) {
+    let size = u32::try_from(row.size);
+    let packet = Packet {
+        id: PacketId(number),
+        flow,
+        size: ByteCount(u64::from(size.unwrap_or(u32::MAX))),
+        class: Class(row.class),
+        ecn: Ecn::NotEct,
+    };
+    let departure = Departure {
+        packet,
+        queue: QueueId(0),
+        enqueued: row.enqueued,
+        dequeued: row.dequeued,
+        backlog_in: Backlog::default(),
+        backlog_out: Backlog::default(),
+    };
+    (departure, size.is_err())
+}
+
+/// Rows that could not be read, for the report.
+pub(crate) fn malformed(stats: &TableStats) -> Option<Skipped> {
     let mut examples = stats.first_malformed.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if stats.malformed > 3 {
         examples.push_str("; ...");
     }
-    let malformed = format!("rows that could not be read and were skipped: {examples}");
+    let meaning = format!("rows that could not be read and were skipped: {examples}");
+    noted("malformed_rows", stats.malformed, &meaning)
+}
+
+/// Rows that are not quite what was read of them, for the report.
+pub(crate) fn odd(stats: &TableStats, oversized: u64) -> impl Iterator<Item = Skipped> + use<> {
+    let rounded =
+        "rows with times finer than a nanosecond; rounded to the nearest (--time-unit says what numbers count)";
     let notes = [
-        ("malformed_rows", stats.malformed, malformed.as_str()),
-        ("out_of_order", stats.out_of_order, "rows whose packet left before an earlier row's; put in order"),
-        ("too_late", order.late, "rows too far out of order to be put right; taken to leave with the row before them"),
-        (
-            "rounded_times",
-            stats.rounded,
-            "rows with times finer than a nanosecond; rounded to the nearest (--time-unit says what numbers count)",
-        ),
-        ("oversized", oversized, "packets of 4 GiB or more; taken as one byte less"),
+        noted("rounded_times", stats.rounded, rounded),
+        noted("oversized", oversized, "packets of 4 GiB or more; taken as one byte less"),
     ];
-    let skipped = notes.into_iter().filter(|(_, count, _)| *count > 0).map(|(reason, count, meaning)| Skipped {
-        reason: reason.to_owned(),
-        count,
-        meaning: meaning.to_owned(),
-    });
-    let (skipped, malformed) = (skipped.collect(), stats.malformed > 0);
-    Ok(Read { packets, bytes, span: (span.0.min(span.1), span.1), skipped, damage, malformed })
+    notes.into_iter().flatten()
+}
+
+/// What ended a table early, or could not be read of it.
+pub(crate) fn damage(error: Option<&TableError>, stats: &TableStats) -> Option<String> {
+    let malformed = || format!("rows that could not be read were skipped; the first is {}", stats.first_malformed[0]);
+    error.map(ToString::to_string).or_else(|| (stats.malformed > 0).then(malformed))
 }
 
 /// Puts departures in order, over a stretch of bounded length.
 #[derive(Debug, Default)]
 struct InOrder {
     /// By departure, then by place in the table.
-    waiting: BTreeMap<(Nanos, u64), (Packet, Nanos)>,
+    waiting: BTreeMap<(Nanos, u64), Departure>,
     now: Nanos,
     late: u64,
 }
 
 impl InOrder {
-    fn push(&mut self, packet: Packet, enqueued: Nanos, dequeued: Nanos) {
-        self.late += u64::from(dequeued < self.now);
-        self.waiting.insert((dequeued.max(self.now), packet.id.0), (packet, enqueued));
+    fn push(&mut self, departure: Departure) {
+        self.late += u64::from(departure.dequeued < self.now);
+        let dequeued = departure.dequeued.max(self.now);
+        self.waiting.insert((dequeued, departure.packet.id.0), Departure { dequeued, ..departure });
     }
 
     fn pop(&mut self, output: &mut impl Output) {
-        let Some(((dequeued, _), (packet, enqueued))) = self.waiting.pop_first() else { return };
-        self.now = dequeued;
-        output.departed(&Departure {
-            packet,
-            queue: QueueId(0),
-            enqueued,
-            dequeued,
-            backlog_in: Backlog::default(),
-            backlog_out: Backlog::default(),
-        });
+        let Some((_, departure)) = self.waiting.pop_first() else { return };
+        self.now = departure.dequeued;
+        output.departed(&departure);
     }
 }

@@ -3,6 +3,7 @@
 //! - [`analysis::Analysis`] learns from departures and drops; [`findings::Findings`] makes a report of that.
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
+//! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet.
 //! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
@@ -12,6 +13,7 @@ pub mod analyze;
 mod annotate;
 pub mod args;
 pub mod capture;
+pub mod chosen;
 mod clock;
 pub mod departures;
 pub mod door;
@@ -26,6 +28,7 @@ pub mod outputs;
 pub mod p4;
 pub mod progress;
 pub mod query;
+pub mod records;
 mod setup;
 pub mod sim;
 pub mod source;

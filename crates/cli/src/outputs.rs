@@ -10,6 +10,7 @@ use queuescope_table::{DepartureRow, DepartureWriter};
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 use std::fs::File;
 use std::io::BufWriter;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The per-packet outputs that were asked for. An error is kept, and ends the run at the next packet.
@@ -40,13 +41,13 @@ impl Outputs {
         Ok(Self { annotator: annotator.transpose()?, table: table.transpose()?, ..Self::default() })
     }
 
-    /// A frame was read, which becomes the packets up to `last_id`, `count` of them.
+    /// A frame was read, which becomes these packets: none if it is left out.
     ///
     /// # Errors
     /// What went wrong since the last frame.
-    pub fn read(&mut self, record: &Record<'_>, time: Nanos, last_id: u64, count: u32) -> Result<()> {
+    pub fn read(&mut self, record: &Record<'_>, time: Nanos, packets: Range<u64>) -> Result<()> {
         if let Some((path, annotator)) = &mut self.annotator {
-            annotator.read(record, time, last_id, count).with_context(|| cannot_write(path))?;
+            annotator.read(record, time, packets).with_context(|| cannot_write(path))?;
         }
         self.check()
     }

@@ -1,32 +1,32 @@
-//! `queuescope query`: which packets of a capture, by an expression, and what is worked out of them.
+//! `queuescope query`: which packets of a capture, or of a table of departures, by an expression, and what is worked out of
+//! them.
 
 mod ask;
 mod load;
 mod show;
 
 use crate::args::Query;
+use crate::chosen::expression;
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::{cannot_write, create};
-use crate::source::open_capture;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::source::{open_capture, open_table};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
 use load::Loaded;
-use queuescope_log::{AttributeId, Dnf, Schema, Scope, TextError, arrow};
-use queuescope_table::BatchWriter;
+use queuescope_log::{AttributeId, Dnf, Schema, arrow};
+use queuescope_pcap::{CaptureReader, OpenError};
+use queuescope_table::{BatchWriter, DepartureReader};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
-
-/// Columns that an error may take.
-const COLUMNS: usize = 100;
 
 /// Runs `query`.
 ///
 /// # Errors
 /// If nothing could be done: no input, an expression that means nothing, or an answer that cannot be written.
 pub fn run(args: &Query) -> Result<Outcome> {
-    let schema = Schema::packet();
+    let schema = if args.table.departures { Schema::departure() } else { Schema::packet() };
     if args.attributes {
         print(false, |_| Ok(()), |out| show::attributes(schema, out))?;
         return Ok(Outcome::Whole);
@@ -43,9 +43,9 @@ pub fn run(args: &Query) -> Result<Outcome> {
     let indexes = ask::attributes("--index", args.index.as_deref(), schema)?;
     check_outputs([file], [&args.parquet])?;
     // What cannot be read must not cost an older file.
-    let reader = open_capture(file)?;
+    let opened = Opened::open(file, args)?;
     let parquet = Parquet::create(args, &asked, schema)?;
-    let loaded = load::capture(reader, file, args)?;
+    let loaded = opened.load(file, args)?;
     for index in indexes {
         loaded.log.add_index(index);
     }
@@ -53,19 +53,30 @@ pub fn run(args: &Query) -> Result<Outcome> {
     Ok(Outcome::of(loaded.damage))
 }
 
-/// An expression in its normal form.
-///
-/// # Errors
-/// What is wrong with it, in its text.
-pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
-    let scope = Scope::new(schema);
-    let expr = scope.parse(text).map_err(|error| told(&error))?;
-    Ok(expr.dnf(&scope)?)
+/// An input that could be opened.
+enum Opened {
+    Capture(CaptureReader),
+    Table(DepartureReader),
 }
 
-fn told(error: &TextError) -> anyhow::Error {
-    let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-    anyhow!("{}", error.render(COLUMNS, colour))
+impl Opened {
+    fn open(file: &Path, args: &Query) -> Result<Self> {
+        if args.table.departures {
+            return open_table(file, &args.table).map(Self::Table);
+        }
+        let hint = |error: Error| match error.downcast_ref() {
+            Some(OpenError::NotCapture { .. }) => anyhow!("{error}; a table of departures is read with --departures"),
+            _ => error,
+        };
+        open_capture(file).map(Self::Capture).map_err(hint)
+    }
+
+    fn load(self, file: &Path, args: &Query) -> Result<Loaded> {
+        match self {
+            Self::Capture(reader) => load::capture(reader, file, args),
+            Self::Table(reader) => load::table(reader, file, args),
+        }
+    }
 }
 
 /// A Parquet file of packets, and which of their attributes it has.

@@ -7,10 +7,12 @@ mod telemetry;
 pub(crate) mod tell;
 
 use crate::args::Sim;
+use crate::chosen::Chosen;
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::progress::Progress;
+use crate::records::Departures;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Context, Result, anyhow, bail};
@@ -32,6 +34,10 @@ const STEPS: u64 = 200;
 /// # Errors
 /// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
+    let chosen = Chosen::of(args.only.as_deref())?;
+    if chosen.is_some() && args.meter.as_deref() == Some(NO_METER) {
+        bail!("--where says which packets of a queue are analysed, and with --meter {NO_METER} none is: leave one out");
+    }
     let output = &args.output;
     check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
     let file = ScenarioFile::read(args)?;
@@ -55,7 +61,7 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let built = build(&scenario, &files)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref())?;
-    let (report, outputs) = simulate(args, &scenario, (built, skipped), outputs)?;
+    let (report, outputs) = simulate(args, &scenario, (built, skipped), chosen.as_ref(), outputs)?;
     outputs.finish()?;
     views.write(report)
 }
@@ -64,10 +70,11 @@ fn simulate(
     args: &Sim,
     scenario: &Scenario,
     (built, skipped): (Built, Vec<Skipped>),
+    chosen: Option<&Chosen<Departures>>,
     outputs: Outputs,
 ) -> Result<(Report, Outputs)> {
     let Built { mut simulation, groups, meters } = built;
-    let mut meters = metered(args, scenario, &simulation, &meters, outputs)?;
+    let mut meters = metered(args, scenario, (&simulation, &meters), chosen, outputs)?;
     match &args.telemetry {
         None => step_through(scenario.duration, &mut simulation, &mut meters, Meters::check)?,
         Some(path) => {
@@ -103,16 +110,19 @@ fn simulate(
 fn metered(
     args: &Sim,
     scenario: &Scenario,
-    simulation: &Simulation,
-    links: &[LinkId],
+    (simulation, links): (&Simulation, &[LinkId]),
+    chosen: Option<&Chosen<Departures>>,
     outputs: Outputs,
 ) -> Result<Meters> {
     let wanted = args.meter.as_deref();
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
     let own = links.iter().zip(&scenario.meters).find_map(|(watched, own)| (*watched == link).then_some(own));
-    let first = Metered::new(args, simulation, (link, wanted != Some(NO_METER)), own, outputs)?;
+    let analyses = wanted != Some(NO_METER);
+    let first = Metered::new(args, simulation, (link, analyses), own, chosen.cloned(), outputs)?;
     let others = links.iter().zip(&scenario.meters).skip(1).filter(|_| wanted.is_none());
-    let others = others.map(|(link, own)| Metered::new(args, simulation, (*link, true), Some(own), Outputs::default()));
+    let others = others.map(|(link, own)| {
+        Metered::new(args, simulation, (*link, true), Some(own), chosen.cloned(), Outputs::default())
+    });
     Ok(Meters { first, others: others.collect::<Result<_>>()? })
 }
 

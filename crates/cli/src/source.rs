@@ -1,9 +1,11 @@
 //! Where departures come from: a capture that is replayed, or a table; and what is told of them.
 
-use crate::args::{Input, Keys};
+use crate::args::{Input, Keys, Table};
 use crate::capture::{self, Reading};
+use crate::chosen::Chosen;
 use crate::departures;
 use crate::progress::Progress;
+use crate::records::{Frames, Rows};
 use anyhow::{Result, anyhow};
 use queuescope_pcap::{CaptureReader, OpenError, Record};
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
@@ -13,6 +15,7 @@ use queuescope_table::{DepartureReader, TableOptions};
 use queuescope_wire::parse::Tunnel;
 use queuescope_wire::{FlowId, Granularity, KeyMask, MaskedKey, Nanos, QueueId, Rate};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 /// Told of everything that leaves a queue or is dropped there, under flow ids that it hands out.
@@ -23,20 +26,20 @@ pub trait Listener: Output {
     /// The id of a packet's flow.
     fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
 
-    /// A frame of a capture was read, which becomes the packets up to `last_id`, `count` of them.
+    /// A frame of a capture was read, which becomes these packets: none if it is left out.
     ///
     /// # Errors
     /// What went wrong since the last frame, which ends the run.
     #[inline]
-    fn read(&mut self, _record: &Record<'_>, _time: Nanos, _last_id: u64, _count: u32) -> Result<()> {
+    fn read(&mut self, _record: &Record<'_>, _time: Nanos, _packets: Range<u64>) -> Result<()> {
         Ok(())
     }
 
-    /// A row of a table was read.
+    /// A row of a table was read, which is this packet: none if it is left out.
     ///
     /// # Errors
     /// What went wrong since the last row, which ends the run.
-    fn check(&mut self) -> Result<()> {
+    fn row(&mut self, _packets: Range<u64>) -> Result<()> {
         Ok(())
     }
 }
@@ -46,7 +49,7 @@ pub trait Listener: Output {
 pub struct Source {
     /// What was read.
     pub input: model::Input,
-    /// Packets read.
+    /// Packets that came to it, or left it.
     pub packets: u64,
     /// Their bytes on the link.
     pub bytes: u64,
@@ -70,35 +73,59 @@ pub struct Source {
     pub skipped: Vec<model::Skipped>,
 }
 
-/// An input that could be opened.
+/// An input that could be opened, with what is chosen of it.
 pub enum Opened {
-    /// A capture, and the rate of the link that it is sent through.
-    Capture(CaptureReader, Rate),
+    /// A capture.
+    Capture(OpenedCapture),
     /// A table of departures.
-    Table(DepartureReader),
+    Table(OpenedTable),
+}
+
+/// A capture that could be opened.
+pub struct OpenedCapture {
+    reader: CaptureReader,
+    chosen: Option<Chosen<Frames>>,
+    /// Of the link that it is sent through.
+    pub rate: Rate,
+}
+
+/// A table that could be opened.
+pub struct OpenedTable {
+    reader: DepartureReader,
+    chosen: Option<Chosen<Rows>>,
 }
 
 /// Opens the input.
 ///
 /// # Errors
-/// If it cannot be read, or is not what it is said to be.
+/// If the expression means nothing; if the input cannot be read, or is not what it is said to be.
 pub fn open(input: &Input) -> Result<Opened> {
+    let only = input.only.as_deref();
     if let Some(rate) = input.rate.filter(|_| !input.table.departures) {
+        let chosen = Chosen::of(only)?;
         let reader = open_capture(&input.file).map_err(|error| match error.downcast_ref() {
             Some(OpenError::NotCapture { .. }) => {
                 anyhow!("{error}; a table of departures is read with --departures in place of --rate")
             }
             _ => error,
         });
-        return Ok(Opened::Capture(reader?, rate));
+        return Ok(Opened::Capture(OpenedCapture { reader: reader?, chosen, rate }));
     }
-    let options =
-        TableOptions { columns: input.table.map.clone().unwrap_or_default(), time_unit: input.table.time_unit };
-    Ok(Opened::Table(if is_standard_input(&input.file) {
-        DepartureReader::from_csv(io::stdin(), "standard input", options)?
+    let chosen = Chosen::of(only)?;
+    Ok(Opened::Table(OpenedTable { reader: open_table(&input.file, &input.table)?, chosen }))
+}
+
+/// Opens a table of departures, or standard input as one.
+///
+/// # Errors
+/// If it cannot be read, or is no such table.
+pub fn open_table(path: &Path, table: &Table) -> Result<DepartureReader> {
+    let options = TableOptions { columns: table.map.clone().unwrap_or_default(), time_unit: table.time_unit };
+    Ok(if is_standard_input(path) {
+        DepartureReader::from_csv(io::stdin(), "standard input", options)
     } else {
-        DepartureReader::open(&input.file, options)?
-    }))
+        DepartureReader::open(path, options)
+    }?)
 }
 
 /// The granularities that were asked for, each once.
@@ -117,12 +144,12 @@ pub fn granularities(keys: &Keys) -> Vec<Granularity> {
 /// # Errors
 /// If the listener fails. Damage is told by the source's `input`.
 pub fn replay(
-    mut reader: CaptureReader,
-    rate: Rate,
+    opened: OpenedCapture,
     input: &Input,
     keys: &Keys,
     listener: &mut impl Listener<Key = MaskedKey>,
 ) -> Result<Source> {
+    let OpenedCapture { mut reader, chosen, rate } = opened;
     let limit = input.queue.limit;
     let queue = TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(0), seed: 0 });
     let reading = Reading {
@@ -134,7 +161,7 @@ pub fn replay(
         split: input.queue.split_gso,
     };
     let progress = Progress::new(length(&input.file));
-    let read = capture::replay(&mut reader, reading, Replay::new(queue, rate), listener, &progress)?;
+    let read = capture::replay(&mut reader, reading, chosen, Replay::new(queue, rate), listener, &progress)?;
     progress.finish();
     Ok(Source {
         input: model::Input {
@@ -161,18 +188,17 @@ pub fn replay(
 ///
 /// # Errors
 /// If the listener fails. Damage is told by the source's `input`.
-pub fn table(mut reader: DepartureReader, input: &Input, listener: &mut impl Listener<Key = str>) -> Result<Source> {
+pub fn table(opened: OpenedTable, input: &Input, listener: &mut impl Listener<Key = str>) -> Result<Source> {
+    let OpenedTable { mut reader, chosen } = opened;
     let progress = Progress::new(length(&input.file));
-    let read = departures::read(&mut reader, listener, &progress)?;
+    let read = departures::read(&mut reader, chosen, listener, &progress)?;
     progress.finish();
-    let malformed =
-        || format!("rows that could not be read were skipped; the first is {}", reader.stats().first_malformed[0]);
     Ok(Source {
         input: model::Input {
             name: input.file.display().to_string(),
             format: reader.format().to_string(),
             first_ns: read.span.0.0,
-            damage: read.damage.as_ref().map(ToString::to_string).or_else(|| read.malformed.then(malformed)),
+            damage: read.damage,
         },
         packets: read.packets,
         bytes: read.bytes,

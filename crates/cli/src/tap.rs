@@ -9,6 +9,7 @@ mod tell;
 
 use crate::analysis::Analysis;
 use crate::args::{Stamps, Tap};
+use crate::chosen::Chosen;
 use crate::files::{Place, check_outputs};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
@@ -104,6 +105,7 @@ struct Tapped<'a> {
 impl Captures {
     fn of(args: &Tap) -> Result<Self> {
         let router = &args.router;
+        let chosen = Chosen::of(args.only.as_deref())?;
         let tunnel = if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer };
         let rates = &router.ingress_rate;
         if !rates.is_empty() && router.stamps == Stamps::Last {
@@ -118,10 +120,12 @@ impl Captures {
         }
         let ingress = args.ingress.iter().enumerate().map(|(link, path)| {
             let rate = rates.get(link).or(rates.first());
-            Capture { path: path.clone(), tunnel, shift: rate.map_or(Shift::None, |rate| Shift::ToEnd(*rate)) }
+            let shift = rate.map_or(Shift::None, |rate| Shift::ToEnd(*rate));
+            Capture { path: path.clone(), tunnel, shift, chosen: chosen.clone() }
         });
         let shift = router.rate.filter(|_| router.stamps == Stamps::Last).map_or(Shift::None, Shift::ToStart);
-        let (ingress, egress) = (ingress.collect::<Vec<_>>(), Capture { path: args.egress.clone(), tunnel, shift });
+        let ingress: Vec<_> = ingress.collect();
+        let egress = Capture { path: args.egress.clone(), tunnel, shift, chosen: chosen.clone() };
         let mut places = Vec::new();
         for capture in ingress.iter().chain([&egress]) {
             capture.check()?;

@@ -46,7 +46,7 @@ pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
     let reading = Reading { mask, tunnel, overhead, speedup, mtu: MTU, split: false };
     let mut recorder = Recorder::new(None);
     let progress = Progress::hidden();
-    let read = capture::replay(&mut reader, reading, Replay::new(queue, rate), &mut recorder, &progress)?;
+    let read = capture::replay(&mut reader, reading, None, Replay::new(queue, rate), &mut recorder, &progress)?;
     let Read { damage, span: (first, last), .. } = read;
     if let Some(damage) = damage {
         return Err(anyhow!(damage).context(format!("{} is damaged", file.display())));

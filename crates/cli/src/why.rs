@@ -21,14 +21,14 @@ use std::ops::Range;
 pub fn run(args: &Why) -> Result<Outcome> {
     let frame = args.packet.map(NonZeroU64::get);
     let answer = match source::open(&args.input)? {
-        Opened::Capture(reader, rate) => {
+        Opened::Capture(opened) => {
             let mut log = Recorder::new(Flows::new(&source::granularities(&args.keys), usize::MAX), frame);
-            let source = source::replay(reader, rate, &args.input, &args.keys, &mut log)?;
+            let source = source::replay(opened, &args.input, &args.keys, &mut log)?;
             log.answer(args, source)?
         }
-        Opened::Table(reader) => {
+        Opened::Table(opened) => {
             let mut log = Recorder::new(FlowTable::with_limit(usize::MAX), frame);
-            let source = source::table(reader, &args.input, &mut log)?;
+            let source = source::table(opened, &args.input, &mut log)?;
             log.answer(args, source)?
         }
     };
@@ -43,6 +43,7 @@ struct Recorder<D> {
     /// The frame that is asked about, counted from 1, and the packets that it became.
     frame: Option<u64>,
     packets: Option<Range<u64>>,
+    /// Frames that were read, also those that are left out: each of these has a number that no packet has.
     frames: u64,
     /// Frames that became several packets: the first packet, how many, and how many more than frames came before it.
     splits: Vec<(u64, u64, u64)>,
@@ -54,7 +55,7 @@ impl<D> Recorder<D> {
         Self { door, log: QueueLog::new(), frame, packets: None, frames: 0, splits: Vec::new(), failure: None }
     }
 
-    /// A frame, or row, became these packets.
+    /// A frame, or row, became these packets: none if it is left out.
     fn frame(&mut self, packets: Range<u64>) -> Result<()> {
         self.frames += 1;
         let count = packets.end - packets.start;
@@ -93,8 +94,8 @@ impl Listener for Recorder<Flows> {
         self.door.intern(key, now, |_, _| {})
     }
 
-    fn read(&mut self, _record: &Record<'_>, _time: Nanos, last_id: u64, count: u32) -> Result<()> {
-        self.frame(last_id + 1 - u64::from(count)..last_id + 1)
+    fn read(&mut self, _record: &Record<'_>, _time: Nanos, packets: Range<u64>) -> Result<()> {
+        self.frame(packets)
     }
 }
 
@@ -105,8 +106,8 @@ impl Listener for Recorder<FlowTable<Box<str>>> {
         self.door.intern(name, crate::door::name_digest(name), now).0
     }
 
-    fn check(&mut self) -> Result<()> {
-        self.frame(self.frames..self.frames + 1)
+    fn row(&mut self, packets: Range<u64>) -> Result<()> {
+        self.frame(packets)
     }
 }
 
@@ -129,8 +130,11 @@ impl<D: Door> Recorder<D> {
         }
         if self.log.is_empty() {
             let dropped = self.drops(|_| true, Nanos::ZERO..Nanos::MAX);
-            let why =
-                if dropped > 0 { "every packet was dropped: is --limit too small?" } else { "it holds no packet" };
+            let why = match dropped {
+                0 if self.frames > 0 => "--where leaves every packet out",
+                0 => "it holds no packet",
+                _ => "every packet was dropped: is --limit too small?",
+            };
             bail!("{}: nothing left the queue, so nothing waited; {why}", source.input.name);
         }
         let origin = source.span.0;
@@ -164,6 +168,9 @@ impl<D: Door> Recorder<D> {
         let Some(packets) = self.packets.clone() else {
             bail!("{}: there is no {what} {frame}; it has {}", input.file.display(), self.frames);
         };
+        if packets.is_empty() {
+            bail!("{what} {frame} is left out by --where: ask about one of which that holds, or without it");
+        }
         // Of a frame that was split, the packet that waited longest.
         let departed = packets.clone().filter_map(|id| self.log.find(PacketId(id))).max_by_key(Departed::sojourn);
         let question = format!("why {what} {frame} waited");

@@ -12,6 +12,7 @@ use pair::{Making, Pair};
 use queuescope_meter::tap::Clock;
 use queuescope_pcap::PcapWriter;
 use queuescope_queue::Limit;
+use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use serde_json::Value;
 use std::fs::File;
@@ -304,4 +305,42 @@ fn a_link_of_which_nothing_comes_out_is_left_out() {
     assert_eq!(number(&tap, "/ingress/1/matched"), 0);
     assert!(number(&tap, "/ingress/2/matched") > 0);
     assert_eq!(report.total("/skipped/unused_ingress"), number(&tap, "/ingress/1/packets"));
+}
+
+#[test]
+fn an_expression_chooses_of_all_captures_in_every_pass() {
+    let made = Made::new(Limit::None, usize::MAX);
+    let words = "--json --stamps first --rate 20mbps --tau 10ms";
+    let (chosen_tap, chosen) = tapped(&printed(run(&format!("tap --where tcp {words}"), &made.paths(0..2)), 0));
+    // The same captures without the others.
+    let (mut all, mut kept) = (0, 0);
+    let other = Made { directory: tempfile::tempdir().unwrap(), ingress: Vec::new(), egress: PathBuf::new() };
+    let mut paths = Vec::new();
+    for path in made.ingress[..2].iter().chain([&made.egress]) {
+        let out = other.directory.path().join(path.file_name().unwrap());
+        let packets = common::packets(path);
+        let mut writer = PcapWriter::new(File::create(&out).unwrap(), packets[0].1, 65_535).unwrap();
+        let mut parser = Parser::new(Tunnel::Outer);
+        for (_, link, time, length, data) in &packets {
+            all += 1;
+            if parser.parse(LinkType::from_dlt(*link), *length, data).key.protocol == 6 {
+                writer.packet(Nanos(time.unwrap()), *length, data).unwrap();
+                kept += 1;
+            }
+        }
+        writer.finish().unwrap();
+        paths.push(out);
+    }
+    let egress = paths.pop().unwrap();
+    let (before_tap, before) =
+        tapped(&printed(run(&format!("tap {words}"), &Made { ingress: paths, egress, ..other }.paths(0..2)), 0));
+    assert!(kept > 1_000 && kept < all);
+    assert_eq!(chosen.total("/skipped/left_out_by_where"), all - kept, "each capture's are counted once");
+    assert_eq!(chosen_tap["counts"], before_tap["counts"]);
+    for (one, other) in list(&chosen_tap, "/ingress").iter().zip(list(&before_tap, "/ingress")) {
+        for what in ["packets", "matched", "lost", "clock"] {
+            assert_eq!(one[what], other[what], "{what}");
+        }
+    }
+    assert_eq!((&chosen.bursts, &chosen.summary["totals"]), (&before.bursts, &before.summary["totals"]));
 }

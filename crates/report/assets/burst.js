@@ -204,6 +204,8 @@ function whyCommand(report, burst) {
     const by = setup.granularities.join(',');
     if (by !== '5tuple,dst') words.push('--by', quoted(by));
   }
+  // The report does not have the expression: the user fills it in, as a name that cannot be shown.
+  if (report.skipped.some((note) => note.reason === 'left_out_by_where')) words.push('--where', 'EXPRESSION');
   words.push('--at', timeArgument(burst.peak_at_ns));
   return words.join(' ');
 }

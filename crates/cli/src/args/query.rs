@@ -1,5 +1,6 @@
 //! Arguments of `query`.
 
+use super::Table;
 use clap::{Args, ValueHint};
 use queuescope_wire::{ByteCount, Nanos};
 use std::path::PathBuf;
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 #[command(after_help = "Exit status: as of analyze.\n\n\
                         Examples: queuescope query trace.pcap 'tcp port 443 and length > 1000B'\n          \
                         queuescope query trace.pcap 'tcp_flags & RST' --select ts,src_ip,dst_ip\n          \
-                        queuescope query trace.pcap --group dst_ip,ts/100ms --select 'sum(length),count' --top 10")]
+                        queuescope query trace.pcap --group dst_ip,ts/100ms --select 'sum(length),count' --top 10\n          \
+                        queuescope query departures.parquet --departures 'delay > 1ms' --group flow --top 10")]
 pub struct Query {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "attributes")]
@@ -27,7 +29,8 @@ pub struct Query {
     pub to: Option<Nanos>,
 
     /// What is told of each packet: attributes; or of all, and with --group of each group: count, sum(length), min(ttl),
-    /// max(length), mean(length) [default: when, from where, to where, protocol and length; of groups count]
+    /// max(length), mean(length) [default: when, from where, to where, protocol and length; of departures when, flow, length and
+    /// delay; of groups count]
     #[arg(long, value_name = "LIST", help_heading = "Question")]
     pub select: Option<String>,
 
@@ -44,7 +47,7 @@ pub struct Query {
     pub limit: Option<u64>,
 
     /// Look into tunnels: addresses and ports are those of the inner packet
-    #[arg(long, help_heading = "Question")]
+    #[arg(long, conflicts_with = "departures", help_heading = "Question")]
     pub inner: bool,
 
     /// Make indexes of these attributes first, for --explain
@@ -60,7 +63,7 @@ pub struct Query {
           help_heading = "Output")]
     pub parquet: Option<PathBuf>,
 
-    /// List the attributes that can be asked for
+    /// List the attributes that can be asked for; with --departures those of a table
     #[arg(long, conflicts_with_all = ["json", "csv", "parquet", "explain"], help_heading = "Output")]
     pub attributes: bool,
 
@@ -75,4 +78,8 @@ pub struct Query {
     /// Print CSV in place of text
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub csv: bool,
+
+    /// A table in place of a capture.
+    #[command(flatten)]
+    pub table: Table,
 }

@@ -1,7 +1,8 @@
 //! What is told: attributes of packets, or functions of all or of groups.
 
-use super::told;
+use super::load::Loaded;
 use crate::args::Query;
+use crate::chosen::told;
 use anyhow::Result;
 use queuescope_log::{AttributeId, Function, GroupKey, Kind, Schema};
 use queuescope_text::{Problem, TextError, did_you_mean};
@@ -31,10 +32,12 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// What packets have in common, with stretches of time that count from `first`.
-    pub fn keys_from(&self, first: Nanos) -> Vec<GroupKey> {
+    /// What packets have in common, with stretches of time that count from the first packet.
+    pub fn keys_of(&self, loaded: &Loaded) -> Vec<GroupKey> {
         let from = |(_, key): &(String, GroupKey)| match *key {
-            GroupKey::Time { attribute, width, .. } => GroupKey::Time { attribute, width, origin: first.0 },
+            GroupKey::Time { attribute, width, .. } => {
+                GroupKey::Time { attribute, width, origin: loaded.origin(attribute).0 }
+            }
             key @ GroupKey::Attribute(_) => key,
         };
         self.keys.iter().map(from).collect()
@@ -42,7 +45,9 @@ impl Groups {
 }
 
 /// What is told of packets if nothing else is asked for.
-const PACKET: [&str; 7] = ["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
+const PACKET: &[&str] = &["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
+/// The same of departures.
+const DEPARTURE: &[&str] = &["dequeued", "flow", "length", "delay"];
 
 /// Something that can be selected.
 enum Item {
@@ -81,7 +86,8 @@ impl Asked {
                 return Ok(Self::All(functions));
             }
             let chosen = if attributes.is_empty() {
-                PACKET.iter().filter_map(|name| schema.find(name)).collect()
+                let usual = if args.table.departures { DEPARTURE } else { PACKET };
+                usual.iter().filter_map(|name| schema.find(name)).collect()
             } else {
                 attributes.into_iter().map(|(id, _)| id).collect()
             };
@@ -193,7 +199,8 @@ fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<Attrib
 fn attribute(word: &str, span: &Range<usize>, schema: &Schema, others: &[&str]) -> Result<AttributeId, Problem> {
     schema.find(word).ok_or_else(|| {
         let near = did_you_mean(word, schema.names().chain(others.iter().copied()));
-        let help = near.unwrap_or_else(|| "queuescope query --attributes lists them".to_owned());
+        let departures = if schema.name() == Schema::departure().name() { " --departures" } else { "" };
+        let help = near.unwrap_or_else(|| format!("queuescope query --attributes{departures} lists them"));
         let what = if word.is_empty() {
             "an attribute is missing".to_owned()
         } else {

@@ -1,36 +1,64 @@
-//! A capture as a log.
+//! A capture, or a table of departures, as a log.
 
 use crate::args::Query;
 use crate::capture::{file_notes, noted, parser_notes};
+use crate::chosen::unnamed;
+use crate::departures::{damage, malformed, odd};
+use crate::door::name_digest;
 use crate::progress::Progress;
+use crate::records::{Frames, Records, Rows};
 use crate::source::length;
 use anyhow::Result;
-use queuescope_log::packet::{self, Captured, SIZE};
-use queuescope_log::{Log, Memory, Options, Schema};
+use queuescope_log::{AttributeId, Log, Memory, Options, Schema};
 use queuescope_pcap::CaptureReader;
 use queuescope_report::model::Skipped;
-use queuescope_wire::Nanos;
+use queuescope_table::DepartureReader;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+use queuescope_wire::{FlowId, FlowTable, Nanos};
 use std::path::Path;
 
-/// Frames that are appended at once.
+/// Records that are appended at once.
 const BATCH: usize = 64;
+/// Records between updates of the progress.
+const UPDATE: u64 = 65_536;
 
-/// A capture in memory.
+/// Packets in memory.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What it is called, and its format.
+    /// What they are of is called, and its format.
     pub name: String,
     /// See `name`.
     pub format: String,
-    /// Its frames.
+    /// Their records.
     pub log: Log,
-    /// When the first was captured.
+    /// When the first came.
     pub first: Nanos,
     /// What was remarkable.
     pub skipped: Vec<Skipped>,
     /// What ended it early.
     pub damage: Option<String>,
+    /// Which attributes are moments, which count from the first; other times are durations.
+    moments: Vec<AttributeId>,
+    /// Which attribute is the number of a flow, and their names.
+    flows: Option<(AttributeId, FlowTable<Box<str>>)>,
+}
+
+impl Loaded {
+    /// What values of an attribute count from as people read them.
+    pub fn origin(&self, attribute: AttributeId) -> Nanos {
+        if self.is_moment(attribute) { self.first } else { Nanos::ZERO }
+    }
+
+    /// Whether an attribute is a moment.
+    pub fn is_moment(&self, attribute: AttributeId) -> bool {
+        self.moments.contains(&attribute)
+    }
+
+    /// What the flow with this number is called, if the attribute is one.
+    pub fn flow(&self, attribute: AttributeId, number: u128) -> Option<&str> {
+        let (_, names) = self.flows.as_ref().filter(|(id, _)| *id == attribute)?;
+        Some(names.key(FlowId(u32::try_from(number).ok()?)))
+    }
 }
 
 /// Reads a capture into a log.
@@ -38,18 +66,14 @@ pub struct Loaded {
 /// # Errors
 /// If there is no memory.
 pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<Loaded> {
-    let log = Log::new(
-        Schema::packet().clone(),
-        Options { records: (args.memory.0 / SIZE as u64).max(1), memory: Memory::Lazy },
-    )?;
+    let schema = Frames::schema();
+    let mut filling = Filling::new(schema, args)?;
     let mut parser = Parser::new(if args.inner { Tunnel::Inner } else { Tunnel::Outer });
     let progress = Progress::new(length(path));
-    let mut batch = Vec::with_capacity(BATCH * SIZE);
-    let mut record = [0; SIZE];
-    let (mut frames, mut refused) = (0u64, 0);
-    let (mut first, mut now) = (None, Nanos::ZERO);
+    let mut records = Frames::default();
+    let (mut frames, mut first) = (0u64, None);
     let damage = loop {
-        if frames.is_multiple_of(65_536) {
+        if frames.is_multiple_of(UPDATE) {
             progress.update(reader.input_read(), frames);
         }
         let frame = match reader.next_record() {
@@ -58,29 +82,102 @@ pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<L
             Err(error) => break Some(error.to_string()),
         };
         frames += 1;
-        // One without a time came with the one before.
-        now = frame.time.unwrap_or(now);
-        first.get_or_insert(now);
-        let link = LinkType::from_dlt(frame.link);
-        let parsed = parser.parse(link, frame.original_len, frame.data);
-        let captured = Captured { at: now, link, original_len: frame.original_len, data: frame.data };
-        packet::fill(&mut record, &captured, &parsed, None);
-        batch.extend_from_slice(&record);
-        if batch.len() == BATCH * SIZE {
-            refused += log.append(&batch).refused;
-            batch.clear();
-        }
+        let time = records.time(&frame);
+        first.get_or_insert(time.unwrap_or_default());
+        let parsed = parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
+        filling.push(records.fill(&frame, time, &parsed));
     };
-    refused += log.append(&batch).refused;
+    let (log, over) = filling.finish();
     progress.finish();
-    let over = noted("over_memory", refused, "packets for which --memory is too little; left out");
-    let skipped = over.into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect();
     Ok(Loaded {
         name: path.display().to_string(),
         format: reader.format().to_string(),
         first: first.unwrap_or_default(),
-        skipped,
+        skipped: over.into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect(),
         damage,
         log,
+        moments: schema.time().into_iter().collect(),
+        flows: None,
     })
+}
+
+/// Reads a table of departures into a log, in the order of its rows.
+///
+/// # Errors
+/// If there is no memory.
+pub fn table(mut reader: DepartureReader, path: &Path, args: &Query) -> Result<Loaded> {
+    let schema = Rows::schema();
+    let mut filling = Filling::new(schema, args)?;
+    let mut names = FlowTable::with_limit(usize::MAX);
+    let progress = Progress::new(length(path));
+    let mut records = Rows::default();
+    let (mut rows, mut oversized, mut first) = (0u64, 0, None::<Nanos>);
+    let ended = loop {
+        if rows.is_multiple_of(UPDATE) {
+            progress.update(reader.input_read(), rows);
+        }
+        let row = match reader.next_row() {
+            Ok(Some(row)) => row,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        };
+        oversized += u64::from(u32::try_from(row.size).is_err());
+        first = Some(first.map_or(row.enqueued, |first| first.min(row.enqueued)));
+        let (flow, _) = names.intern(row.flow, name_digest(row.flow), row.dequeued);
+        filling.push(records.fill(&row, rows, flow));
+        rows += 1;
+    };
+    let (log, over) = filling.finish();
+    progress.finish();
+    let stats = reader.stats();
+    let stay = "rows whose packet left before an earlier row's; they stay where they are";
+    let notes = [over, unnamed(records.unnamed()), malformed(stats), noted("out_of_order", stats.out_of_order, stay)];
+    let moments = ["enqueued", "dequeued"].into_iter().filter_map(|name| schema.find(name));
+    Ok(Loaded {
+        name: path.display().to_string(),
+        format: reader.format().to_string(),
+        first: first.unwrap_or_default(),
+        skipped: notes.into_iter().flatten().chain(odd(stats, oversized)).collect(),
+        damage: damage(ended.as_ref(), stats),
+        log,
+        moments: moments.collect(),
+        flows: schema.find("flow").map(|id| (id, names)),
+    })
+}
+
+/// A log that is being filled.
+struct Filling {
+    log: Log,
+    batch: Vec<u8>,
+    full: usize,
+    refused: u64,
+}
+
+impl Filling {
+    fn new(schema: &Schema, args: &Query) -> Result<Self> {
+        let size = schema.record_size();
+        let options = Options { records: (args.memory.0 / size as u64).max(1), memory: Memory::Lazy };
+        let full = BATCH * size;
+        Ok(Self { log: Log::new(schema.clone(), options)?, batch: Vec::with_capacity(full), full, refused: 0 })
+    }
+
+    #[inline]
+    fn push<const SIZE: usize>(&mut self, record: &[u8; SIZE]) {
+        self.batch.extend_from_slice(record);
+        if self.batch.len() == self.full {
+            self.append();
+        }
+    }
+
+    fn append(&mut self) {
+        self.refused += self.log.append(&self.batch).refused;
+        self.batch.clear();
+    }
+
+    /// The log, and what it had no room for.
+    fn finish(mut self) -> (Log, Option<Skipped>) {
+        self.append();
+        let over = noted("over_memory", self.refused, "packets for which --memory is too little; left out");
+        (self.log, over)
+    }
 }

@@ -43,8 +43,10 @@ impl Form {
 enum Cell<'a> {
     Key(&'a Attribute, u128),
     Number(Number),
-    /// A time of the schema, and that of the first packet.
+    /// A moment, and that of the first packet.
     Time(u64, u64),
+    /// A flow.
+    Name(&'a str),
     /// Bytes that cannot be compared.
     Bytes(&'a [u8]),
 }
@@ -53,7 +55,7 @@ enum Cell<'a> {
 pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
     let schema = loaded.log.schema();
     let mut table = Table::new(names(asked, schema), form, out);
-    let (mut found, first) = (0, loaded.first.0);
+    let mut found = 0;
     match asked {
         Asked::Packets(attributes, limit) => {
             let most = limit.unwrap_or(u64::MAX);
@@ -62,7 +64,7 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
                     break;
                 }
                 found += 1;
-                let cells: Vec<_> = attributes.iter().map(|id| of_record(*id, record, schema, first)).collect();
+                let cells: Vec<_> = attributes.iter().map(|id| of_record(*id, record, loaded)).collect();
                 table.row(&cells)?;
             }
         }
@@ -71,12 +73,12 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
             let values = query.matched().fold(&functions).concat();
             found = query.matched().count();
             let values = values.into_iter().zip(&functions);
-            let cells: Vec<_> = values.map(|(value, function)| of_function(value, function, schema, first)).collect();
+            let cells: Vec<_> = values.map(|(value, function)| of_function(value, function, loaded)).collect();
             table.row(&cells)?;
         }
         Asked::Groups(groups) => {
             let Groups { functions, top, .. } = groups;
-            let by = groups.keys_from(loaded.first);
+            let by = groups.keys_of(loaded);
             let functions: Vec<_> = functions.iter().map(|(_, function)| function.clone()).collect();
             let mut grouped = query.matched().group(&by, &functions);
             found = query.matched().count();
@@ -84,9 +86,9 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
                 grouped.top(*top, 0);
             }
             for (key, values) in &grouped.groups {
-                let keys = key.iter().zip(&by).map(|(key, by)| of_key(by.attribute(), *key, schema, first));
+                let keys = key.iter().zip(&by).map(|(key, by)| of_key(by.attribute(), *key, loaded));
                 let values =
-                    values.iter().zip(&functions).map(|(value, function)| of_function(*value, function, schema, first));
+                    values.iter().zip(&functions).map(|(value, function)| of_function(*value, function, loaded));
                 table.row(&keys.chain(values).collect::<Vec<_>>())?;
             }
         }
@@ -135,26 +137,30 @@ fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
     }
 }
 
-fn of_record<'a>(id: AttributeId, record: &'a [u8], schema: &'a Schema, first: u64) -> Cell<'a> {
+fn of_record<'a>(id: AttributeId, record: &'a [u8], loaded: &'a Loaded) -> Cell<'a> {
+    let schema = loaded.log.schema();
     let attribute = schema.attribute(id);
     if attribute.is_comparable() {
-        of_key(id, schema.key(id, record), schema, first)
+        of_key(id, schema.key(id, record), loaded)
     } else {
         Cell::Bytes(&record[attribute.place.offset as usize..attribute.place.end() as usize])
     }
 }
 
-fn of_key(id: AttributeId, key: u128, schema: &Schema, first: u64) -> Cell<'_> {
+fn of_key(id: AttributeId, key: u128, loaded: &Loaded) -> Cell<'_> {
+    if let Some(name) = loaded.flow(id, key) {
+        return Cell::Name(name);
+    }
     match u64::try_from(key) {
-        Ok(at) if schema.time() == Some(id) => Cell::Time(at, first),
-        _ => Cell::Key(schema.attribute(id), key),
+        Ok(at) if loaded.is_moment(id) => Cell::Time(at, loaded.first.0),
+        _ => Cell::Key(loaded.log.schema().attribute(id), key),
     }
 }
 
 /// A minimum or a maximum is a value of its attribute.
-fn of_function<'a>(value: Number, function: &Function, schema: &'a Schema, first: u64) -> Cell<'a> {
+fn of_function<'a>(value: Number, function: &Function, loaded: &'a Loaded) -> Cell<'a> {
     match (function, value) {
-        (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => of_key(*id, key, schema, first),
+        (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => of_key(*id, key, loaded),
         _ => Cell::Number(value),
     }
 }
@@ -164,6 +170,7 @@ impl Cell<'_> {
         match self {
             Self::Key(attribute, key) => attribute.text_of(*key),
             Self::Time(at, first) => since(*at, *first),
+            Self::Name(name) => (*name).to_owned(),
             Self::Number(Number::Unsigned(number)) => number.to_string(),
             Self::Number(Number::Signed(number)) => number.to_string(),
             Self::Number(Number::Float(number)) => format!("{number:.3}"),
@@ -175,7 +182,7 @@ impl Cell<'_> {
         match self {
             Self::Key(attribute, _) => is_number(attribute.kind),
             Self::Number(_) | Self::Time(..) => true,
-            Self::Bytes(_) => false,
+            Self::Bytes(_) | Self::Name(_) => false,
         }
     }
 
@@ -185,6 +192,7 @@ impl Cell<'_> {
             Self::Key(attribute, key) => attribute.text_of(*key).into(),
             Self::Number(value) => number(*value),
             Self::Time(at, _) => (*at).into(),
+            Self::Name(name) => (*name).into(),
             Self::Bytes(bytes) => hex(bytes).into(),
         }
     }

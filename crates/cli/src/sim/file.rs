@@ -2,8 +2,9 @@
 
 use super::captured;
 use crate::args::Sim;
+use crate::chosen::told;
 use crate::source;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use queuescope_report::model::Skipped;
 use queuescope_scenario::{Override, Scenario, TextError};
 use queuescope_sim::{Files, RateTrace};
@@ -104,11 +105,3 @@ impl ScenarioFile {
 
 /// A scenario with this sweeps nothing.
 const NO_SWEEP: &str = "sweep={}";
-
-fn told(error: &TextError) -> anyhow::Error {
-    let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-    anyhow!("{}", error.render(COLUMNS, colour))
-}
-
-/// Columns that an error may take.
-const COLUMNS: usize = 100;

@@ -2,7 +2,9 @@
 
 use crate::analysis::Analysis;
 use crate::args::{DEFAULT_ALPHA, Keys, Question, Sim};
+use crate::chosen::Chosen;
 use crate::outputs::Outputs;
+use crate::records::Departures;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
 use anyhow::Result;
@@ -11,7 +13,9 @@ use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_scenario::Meter;
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation, number};
-use queuescope_wire::{Departure, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, Rate};
+use queuescope_wire::{
+    Backlog, Departure, FlowId, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
+};
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
@@ -36,6 +40,7 @@ pub struct Metered {
     /// What happens before does not count.
     from: Nanos,
     question: Question,
+    chosen: Option<Chosen<Departures>>,
     mask: KeyMask,
     analysis: Analysis<Flows, Outputs>,
     packets: u64,
@@ -59,7 +64,8 @@ impl Meters {
 }
 
 impl Metered {
-    /// Of a link, or of nothing. What the command line leaves as it is by default, the scenario's `own` meter says.
+    /// Of a link, or of nothing: of all packets, or of those that are chosen. What the command line leaves as it is by
+    /// default, the scenario's `own` meter says.
     ///
     /// # Errors
     /// If no sketch can be as asked for.
@@ -68,11 +74,14 @@ impl Metered {
         simulation: &Simulation,
         (link, analyses): (LinkId, bool),
         own: Option<&Meter>,
+        chosen: Option<Chosen<Departures>>,
         outputs: Outputs,
     ) -> Result<Self> {
         let here = simulation.topology().link(link);
         let rate = here.rate.mean();
-        let history = if simulation.is_fifo(link) { History::Fifo } else { History::Departures(DEPARTURES) };
+        // What a packet met in the queue is not what was chosen of it.
+        let is_whole = simulation.is_fifo(link) && chosen.is_none();
+        let history = if is_whole { History::Fifo } else { History::Departures(DEPARTURES) };
         let (question, keys) = asked(args, own);
         let granularities = source::granularities(&keys);
         let scale = Scale::of(Some(rate));
@@ -88,6 +97,7 @@ impl Metered {
             analyses,
             from: simulation.warmup(),
             question,
+            chosen,
             mask: KeyMask::covering(&granularities),
             analysis: Analysis::new(Flows::new(&granularities, FLOWS), params, outputs)?,
             packets: 0,
@@ -102,7 +112,8 @@ impl Metered {
     }
 
     /// What was found, with what was `skipped` on the way here.
-    pub fn report(self, args: &Sim, simulation: &Simulation, skipped: Vec<Skipped>) -> (Report, Outputs) {
+    pub fn report(self, args: &Sim, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, Outputs) {
+        skipped.extend(self.chosen.as_ref().and_then(Chosen::note));
         let (discipline, _) = simulation.discipline(self.link);
         let source = Source {
             input: Input {
@@ -132,6 +143,21 @@ impl Metered {
         link == self.link && self.analyses && at >= self.from
     }
 
+    /// Whether a departure is one of those that are chosen.
+    #[inline]
+    fn means(&mut self, departure: &Departure, packet: &OnItsWay) -> bool {
+        self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&as_told(departure), &packet.key()))
+    }
+
+    /// Whether a mark is of a packet that is chosen, as far as that is known when it is marked.
+    #[inline]
+    fn means_mark(&mut self, marked: &Packet, packet: &OnItsWay, now: Nanos) -> bool {
+        self.chosen.as_mut().is_none_or(|chosen| {
+            let left = departure(*marked, QueueId::default(), (now, now));
+            chosen.holds_uncounted(&as_told(&left), &packet.key())
+        })
+    }
+
     /// The packet as the analysis knows it.
     fn packet(&mut self, packet: Packet, on_its_way: &OnItsWay, from: Nanos, now: Nanos) -> Packet {
         self.packets += 1;
@@ -147,7 +173,7 @@ impl Observer for Meters {
     #[inline]
     fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
         for meter in self.each() {
-            if meter.watches(link, departure.enqueued) {
+            if meter.watches(link, departure.enqueued) && meter.means(departure, packet) {
                 let known = meter.packet(departure.packet, packet, departure.enqueued, departure.dequeued);
                 meter.analysis.departed(&Departure { packet: known, ..*departure });
             }
@@ -156,20 +182,34 @@ impl Observer for Meters {
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
         for meter in self.each() {
-            if meter.watches(link, dropped.at) {
-                let known = meter.packet(dropped.packet, packet, dropped.enqueued.unwrap_or(dropped.at), dropped.at);
+            let enqueued = dropped.enqueued.unwrap_or(dropped.at);
+            let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+            if meter.watches(link, dropped.at) && meter.means(&left, packet) {
+                let known = meter.packet(dropped.packet, packet, enqueued, dropped.at);
                 meter.analysis.dropped(&Dropped { packet: known, ..*dropped });
             }
         }
     }
 
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _packet: &OnItsWay) {
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
         for meter in self.each() {
-            if meter.watches(link, now) {
+            if meter.watches(link, now) && meter.means_mark(marked, packet, now) {
                 meter.analysis.marked(marked, reason, now);
             }
         }
     }
+}
+
+/// What is known of a packet that did not leave the queue, as if it had.
+fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
+    let none = Backlog::default();
+    Departure { packet, queue, enqueued, dequeued, backlog_in: none, backlog_out: none }
+}
+
+/// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
+fn as_told(departure: &Departure) -> Departure {
+    let packet = departure.packet;
+    Departure { packet: Packet { id: PacketId(number(packet.id)), flow: FlowId(0), ..packet }, ..*departure }
 }
 
 /// What is asked of the queue: what the command line leaves as it is by default, the scenario's meter says.

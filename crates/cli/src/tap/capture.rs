@@ -1,7 +1,9 @@
 //! A capture, read anew for each pass over it.
 
 use crate::capture::{file_notes, noted, parser_notes};
+use crate::chosen::Chosen;
 use crate::progress::Progress;
+use crate::records::Frames;
 use crate::source::{is_standard_input, length, open_capture};
 use anyhow::{Result, bail};
 use queuescope_meter::tap::{Feed, Seen};
@@ -22,6 +24,8 @@ pub struct Capture {
     pub tunnel: Tunnel,
     /// What is done to its stamps.
     pub shift: Shift,
+    /// Which of its packets are meant; none: all.
+    pub chosen: Option<Chosen<Frames>>,
 }
 
 /// From when a packet was stamped to when it came to the queue, or left it.
@@ -40,7 +44,7 @@ pub enum Shift {
 pub struct Content {
     /// Its format.
     pub format: String,
-    /// Its packets.
+    /// Its packets, of those that are meant.
     pub packets: u64,
     /// When the first of them was stamped.
     pub first: Nanos,
@@ -66,8 +70,10 @@ pub struct Reading<'a> {
     reader: CaptureReader,
     parser: Parser,
     capture: &'a Capture,
+    chosen: Option<Chosen<Frames>>,
     invariant: InvariantParams,
     work: &'a Work,
+    frames: u64,
     packets: u64,
     told: u64,
     last: Nanos,
@@ -116,8 +122,10 @@ impl Capture {
             reader: open_capture(&self.path)?,
             parser: Parser::new(self.tunnel),
             capture: self,
+            chosen: self.chosen.clone(),
             invariant,
             work,
+            frames: 0,
             packets: 0,
             told: 0,
             last: Nanos::ZERO,
@@ -140,7 +148,8 @@ impl Capture {
         };
         while reading.next_frame(&mut see).is_some() {}
         let back = "packets with a time before that of the packet before them";
-        let notes = noted("time_ran_back", reading.backwards, back).into_iter();
+        let left_out = reading.chosen.as_ref().and_then(Chosen::note);
+        let notes = left_out.into_iter().chain(noted("time_ran_back", reading.backwards, back));
         let notes = notes.chain(file_notes(&reading.reader)).chain(parser_notes(&reading.parser)).collect();
         Ok(Content {
             format: reading.reader.format().to_string(),
@@ -155,29 +164,37 @@ impl Capture {
 }
 
 impl Reading<'_> {
-    /// What `see` makes of the next frame, by its time, itself and its bytes; none at the end, or where it is damaged.
+    /// What `see` makes of the next frame that is meant, by its time, itself and its bytes; none at the end, or where it is
+    /// damaged.
     fn next_frame<T>(&mut self, see: impl FnOnce(Nanos, &Frame, &[u8]) -> T) -> Option<T> {
-        if self.packets.is_multiple_of(UPDATE) {
-            self.update();
-        }
-        match self.reader.next_record() {
-            Ok(Some(record)) => {
-                self.packets += 1;
-                let time = record.time.unwrap_or(self.last);
-                self.backwards += u64::from(time < self.last);
-                self.last = self.last.max(time);
-                let link = LinkType::from_dlt(record.link);
-                let frame = self.parser.parse(link, record.original_len, record.data);
-                Some(see(time, &frame, record.data))
-            }
-            Ok(None) => {
+        loop {
+            if self.frames.is_multiple_of(UPDATE) {
                 self.update();
-                None
             }
-            Err(error) => {
-                self.damage = Some(error);
-                None
+            let record = match self.reader.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => {
+                    self.update();
+                    return None;
+                }
+                Err(error) => {
+                    self.damage = Some(error);
+                    return None;
+                }
+            };
+            self.frames += 1;
+            let time = self.chosen.as_mut().map_or(record.time, |chosen| chosen.time(&record));
+            let frame = self.parser.parse(LinkType::from_dlt(record.link), record.original_len, record.data);
+            if let Some(chosen) = &mut self.chosen
+                && !chosen.holds(&record, time, frame)
+            {
+                continue;
             }
+            self.packets += 1;
+            let time = time.unwrap_or(self.last);
+            self.backwards += u64::from(time < self.last);
+            self.last = self.last.max(time);
+            return Some(see(time, &frame, record.data));
         }
     }
 

@@ -1,0 +1,120 @@
+//! `--where`: which packets are meant, by an expression.
+
+use crate::capture::noted;
+use crate::records::{Departures, Frames, Records, Rows};
+use anyhow::{Result, anyhow};
+use queuescope_log::{Dnf, Filter, NoAggregates, Schema, Scope, TextError};
+use queuescope_pcap::Record;
+use queuescope_report::model::Skipped;
+use queuescope_table::Row;
+use queuescope_text::quoted;
+use queuescope_wire::parse::Frame;
+use queuescope_wire::{Departure, FlowId, FlowKey, Nanos};
+use std::io;
+
+/// Decides which packets are meant, and counts the others.
+#[derive(Debug, Clone)]
+pub struct Chosen<R> {
+    filter: Filter,
+    records: R,
+    left_out: u64,
+    /// The beginning of the expression, for the report.
+    text: String,
+}
+
+impl<R: Records> Chosen<R> {
+    /// What the expression means, if there is one; without, no record has to be made.
+    ///
+    /// # Errors
+    /// What is wrong with it, in its text.
+    pub fn of(text: Option<&str>) -> Result<Option<Self>> {
+        let Some(text) = text else { return Ok(None) };
+        let filter = Filter::new(&expression(R::schema(), text)?, R::schema());
+        Ok(Some(Self { filter, records: R::default(), left_out: 0, text: quoted(text) }))
+    }
+
+    /// How many packets were not meant.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// The same for the report.
+    pub fn note(&self) -> Option<Skipped> {
+        let meaning = format!("packets of which --where '{}' does not hold; left out", self.text);
+        noted("left_out_by_where", self.left_out, &meaning)
+    }
+}
+
+impl Chosen<Frames> {
+    /// When a frame was captured, as [`Frames::time`] has it; to be asked of each.
+    #[inline]
+    pub fn time(&mut self, record: &Record<'_>) -> Option<Nanos> {
+        self.records.time(record)
+    }
+
+    /// Whether a frame that was captured then is meant. It is taken as a copy, so that where nothing is chosen it can stay in
+    /// registers.
+    #[inline(never)]
+    pub fn holds(&mut self, record: &Record<'_>, time: Option<Nanos>, frame: Frame) -> bool {
+        let holds = self.filter.matches(self.records.fill(record, time, &frame), &NoAggregates);
+        self.left_out += u64::from(!holds);
+        holds
+    }
+}
+
+impl Chosen<Departures> {
+    /// Whether a departure of the flow `key` is meant.
+    pub fn holds(&mut self, departure: &Departure, key: &FlowKey) -> bool {
+        let holds = self.holds_uncounted(departure, key);
+        self.left_out += u64::from(!holds);
+        holds
+    }
+
+    /// The same of what is no packet more: a mark.
+    pub fn holds_uncounted(&mut self, departure: &Departure, key: &FlowKey) -> bool {
+        self.filter.matches(self.records.fill(departure, key), &NoAggregates)
+    }
+}
+
+impl Chosen<Rows> {
+    /// Whether the row with this number, from 0, is meant. Flows have no numbers here: who gives them would have to
+    /// remember every name.
+    pub fn holds(&mut self, row: &Row<'_>, number: u64) -> bool {
+        let holds = self.filter.matches(self.records.fill(row, number, FlowId(0)), &NoAggregates);
+        self.left_out += u64::from(!holds);
+        holds
+    }
+
+    /// How many rows were not meant, and of how many the expression could not see who they belong to.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
+        self.note().into_iter().chain(unnamed(self.records.unnamed()))
+    }
+}
+
+/// Rows whose flow's name does not say who it is, for the report.
+pub fn unnamed(rows: u64) -> Option<Skipped> {
+    noted(
+        "unnamed_flows",
+        rows,
+        "rows whose flow is not named as queuescope does; its addresses, ports and protocol are not known, and 0",
+    )
+}
+
+/// An expression in its normal form.
+///
+/// # Errors
+/// What is wrong with it, in its text.
+pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
+    let scope = Scope::new(schema);
+    let expr = scope.parse(text).map_err(|error| told(&error))?;
+    Ok(expr.dnf(&scope)?)
+}
+
+/// An error that shows the text that the user wrote.
+pub fn told(error: &TextError) -> anyhow::Error {
+    let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+    anyhow!("{}", error.render(COLUMNS, colour))
+}
+
+/// Columns that an error may take.
+const COLUMNS: usize = 100;

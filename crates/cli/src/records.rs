@@ -1,0 +1,104 @@
+//! Packets as records, which expressions are about.
+
+use crate::departures::departure;
+use queuescope_log::{Schema, departure, packet};
+use queuescope_pcap::Record;
+use queuescope_table::Row;
+use queuescope_wire::parse::{Frame, LinkType};
+use queuescope_wire::{Departure, FlowId, FlowKey, Nanos};
+
+/// Makes records of a schema.
+pub trait Records: Default {
+    /// The schema.
+    fn schema() -> &'static Schema;
+}
+
+/// Frames of a capture as records of the schema `packet`.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    record: Box<[u8; packet::SIZE]>,
+    /// When the last of them was captured that has a time.
+    last: Option<Nanos>,
+}
+
+/// Departures as records of the schema `departure`.
+#[derive(Debug, Clone)]
+pub struct Departures {
+    record: Box<[u8; departure::SIZE]>,
+}
+
+/// Rows of a table of departures as records of the schema `departure`. What a table does not have is zero.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    departures: Departures,
+    unnamed: u64,
+}
+
+impl Frames {
+    /// When a frame was captured: one without a time, with the frame before it. It has to be asked of each.
+    pub fn time(&mut self, record: &Record<'_>) -> Option<Nanos> {
+        self.last = record.time.or(self.last);
+        self.last
+    }
+
+    /// The record of a frame that was captured then.
+    pub fn fill(&mut self, record: &Record<'_>, time: Option<Nanos>, frame: &Frame) -> &[u8; packet::SIZE] {
+        let (at, link) = (time.unwrap_or_default(), LinkType::from_dlt(record.link));
+        let captured = packet::Captured { at, link, original_len: record.original_len, data: record.data };
+        packet::fill(&mut self.record, &captured, frame, None);
+        &self.record
+    }
+}
+
+impl Departures {
+    /// The record of a departure of the flow `key`.
+    pub fn fill(&mut self, departure: &Departure, key: &FlowKey) -> &[u8; departure::SIZE] {
+        departure::fill(&mut self.record, departure, key);
+        &self.record
+    }
+}
+
+impl Rows {
+    /// The record of the row with this number, from 0. The flow is what its name says.
+    pub fn fill(&mut self, row: &Row<'_>, number: u64, flow: FlowId) -> &[u8; departure::SIZE] {
+        let key = FlowKey::named(row.flow).map(|(_, key)| key);
+        self.unnamed += u64::from(key.is_none());
+        let (departure, _) = departure(row, number, flow);
+        self.departures.fill(&departure, &key.unwrap_or_default())
+    }
+
+    /// Rows whose flow's name does not say who it is.
+    pub fn unnamed(&self) -> u64 {
+        self.unnamed
+    }
+}
+
+impl Records for Frames {
+    fn schema() -> &'static Schema {
+        packet::schema()
+    }
+}
+
+impl Records for Departures {
+    fn schema() -> &'static Schema {
+        departure::schema()
+    }
+}
+
+impl Records for Rows {
+    fn schema() -> &'static Schema {
+        departure::schema()
+    }
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self { record: Box::new([0; packet::SIZE]), last: None }
+    }
+}
+
+impl Default for Departures {
+    fn default() -> Self {
+        Self { record: Box::new([0; departure::SIZE]) }
+    }
+}
