@@ -13,6 +13,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-table", 1),
     ("queuescope-log", 1),
     ("queuescope-tcp", 1),
+    ("queuescope-archive", 2),
     ("queuescope-queue", 2),
     ("queuescope-meter", 2),
     ("queuescope-p4", 3),

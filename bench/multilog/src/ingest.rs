@@ -29,8 +29,10 @@ struct Row {
 pub fn measure(records: u64, runs: usize) {
     for (name, flows) in [("a /24, ten ports", Flows::Few), ("a million flows", Flows::Million)] {
         let pool = pool(flows);
-        let limit = median(runs, || limit(&pool, records));
-        println!("{name}: reserve and copy, batches of {BATCH}: {limit:.1} million/s\n");
+        let [limit, two] = [1, 2].map(|writers| median(runs, || limit(&pool, records, writers)));
+        println!(
+            "{name}: reserve and copy, batches of {BATCH}: {limit:.1} million/s, two writers {two:.1} by the clock\n"
+        );
         println!(
             "{:38} {:>9} {:>6} {:>9} {:>6} {:>8} {:>9} {:>9}",
             "", "one", "ratio", "batches", "ratio", "B/record", "1 writer", "2 writers"
@@ -137,26 +139,45 @@ fn triggered(log: &Log, filters: &[queuescope_log::FilterId], pool: &[u8], recor
     });
 }
 
-fn limit(pool: &[u8], records: u64) -> f64 {
+/// The limit, by CPU time; of two writers by the clock, each with memory of its own and one counter.
+fn limit(pool: &[u8], records: u64, writers: usize) -> f64 {
     let mut memory = MmapOptions::new().len(records as usize * SIZE).map_anon().expect("there is memory");
     // Without large pages it is the system's way.
     let _ = memory.advise(Advice::HugePage);
     memory.fill(1);
     let next = AtomicU64::new(0);
-    let rate = timed(records, || {
-        let mut left = records;
-        while left > 0 {
-            for batch in pool.chunks_exact(BATCH * SIZE) {
-                let count = (BATCH as u64).min(left);
-                if count == 0 {
-                    return;
-                }
-                left -= count;
-                let at = next.fetch_add(count, Ordering::Relaxed) as usize * SIZE;
-                memory[at..at + count as usize * SIZE].copy_from_slice(&batch[..count as usize * SIZE]);
-            }
+    let each = records as usize / writers;
+    let (before, start) = (cpu(), Instant::now());
+    thread::scope(|scope| {
+        for memory in memory.chunks_exact_mut(each * SIZE).take(writers) {
+            scope.spawn(|| reserve_and_copy(memory, &next, pool));
         }
     });
+    let took = if writers == 1 { cpu() - before } else { start.elapsed().as_secs_f64() };
     black_box(&memory);
-    rate
+    (each * writers) as f64 / took / 1e6
+}
+
+fn reserve_and_copy(memory: &mut [u8], next: &AtomicU64, pool: &[u8]) {
+    let batches = pool.chunks_exact(BATCH * SIZE).cycle();
+    for (target, batch) in memory.chunks_mut(BATCH * SIZE).zip(batches) {
+        black_box(next.fetch_add((target.len() / SIZE) as u64, Ordering::Relaxed));
+        target.copy_from_slice(&batch[..target.len()]);
+    }
+}
+
+/// Two writers without indexes and filters, for a profiler.
+pub fn two(records: u64, runs: usize) {
+    let pool = pool(Flows::Few);
+    for _ in 0..runs {
+        let (log, _) = traffic::log(records, 0, 0);
+        let one = by_clock(&log, &pool, records, 1);
+        let (log, _) = traffic::log(records, 0, 0);
+        println!(
+            "{one:.1} {:.1} limit {:.1} {:.1}",
+            by_clock(&log, &pool, records, 2),
+            limit(&pool, records, 1),
+            limit(&pool, records, 2)
+        );
+    }
 }

@@ -3,12 +3,14 @@
 mod experiment;
 mod p4;
 mod query;
+mod record;
 mod sim;
 mod tap;
 
 pub use experiment::{Experiment, Paper};
 pub use p4::{Fit, P4};
 pub use query::Query;
+pub use record::{DurabilityName, Folder, FolderArgs, Record};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
@@ -60,6 +62,14 @@ pub enum Command {
     /// Every header of the capture is put into a log in memory. The expression is about the attributes of packets (--attributes
     /// lists them), or in the words of tcpdump. Packets are told one by one, or put in groups, of which the highest are told.
     Query(Box<Query>),
+    /// Put the headers of a capture into a folder, where they are found again.
+    ///
+    /// A folder is gone on with when it is recorded to again, by one process at a time; queuescope query DIR asks it, also
+    /// meanwhile.
+    Record(Box<Record>),
+    /// Look at a folder that was recorded to.
+    #[command(subcommand)]
+    Log(Folder),
     /// Simulate a network as a scenario file describes it, and report on its queues and flows.
     ///
     /// A scenario (TOML) says which links there are, what manages their queues, and who sends what to whom. Hosts have real

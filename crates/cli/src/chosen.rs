@@ -29,7 +29,9 @@ impl<R: Records> Chosen<R> {
     /// What is wrong with it, in its text.
     pub fn of(text: Option<&str>) -> Result<Option<Self>> {
         let Some(text) = text else { return Ok(None) };
-        let filter = Filter::new(&expression(R::schema(), text)?, R::schema());
+        let expression = expression(R::schema(), text)?;
+        R::askable(&expression)?;
+        let filter = Filter::new(&expression, R::schema());
         Ok(Some(Self { filter, records: R::default(), left_out: 0, text: quoted(text) }))
     }
 

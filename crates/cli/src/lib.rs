@@ -6,7 +6,7 @@
 //! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
 
 pub mod analysis;
 pub mod analyze;
@@ -20,6 +20,7 @@ pub mod door;
 pub mod experiment;
 mod files;
 pub mod findings;
+pub mod folder;
 pub mod generate;
 mod lasting;
 pub mod merge;
@@ -28,6 +29,7 @@ pub mod outputs;
 pub mod p4;
 pub mod progress;
 pub mod query;
+pub mod record;
 pub mod records;
 mod setup;
 pub mod sim;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use queuescope::args::{Cli, Command};
 use queuescope::outcome::Outcome;
-use queuescope::{analyze, experiment, generate, merge, p4, query, sim, tap, why};
+use queuescope::{analyze, experiment, folder, generate, merge, p4, query, record, sim, tap, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -34,6 +34,8 @@ fn run(cli: &Cli) -> Result<Outcome> {
         Command::Why(args) => why::run(args),
         Command::Tap(args) => tap::run(args),
         Command::Query(args) => query::run(args),
+        Command::Record(args) => record::run(args),
+        Command::Log(what) => folder::run(what),
         Command::Sim(args) => sim::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Experiment(args) => experiment::run(args),

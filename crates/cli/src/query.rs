@@ -1,5 +1,5 @@
-//! `queuescope query`: which packets of a capture, or of a table of departures, by an expression, and what is worked out of
-//! them.
+//! `queuescope query`: which packets of a capture, of a table of departures, or of what was recorded to a folder, by an
+//! expression, and what is worked out of them.
 
 mod ask;
 mod load;
@@ -10,10 +10,12 @@ use crate::chosen::expression;
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::{cannot_write, create};
+use crate::records::Rows;
 use crate::source::{open_capture, open_table};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
 use load::Loaded;
+pub(crate) use load::over_memory;
 use queuescope_log::{AttributeId, Dnf, Schema, arrow};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_table::{BatchWriter, DepartureReader};
@@ -26,7 +28,13 @@ use std::path::Path;
 /// # Errors
 /// If nothing could be done: no input, an expression that means nothing, or an answer that cannot be written.
 pub fn run(args: &Query) -> Result<Outcome> {
-    let schema = if args.table.departures { Schema::departure() } else { Schema::packet() };
+    let folder = args.file.as_deref().filter(|path| path.is_dir()).map(queuescope_archive::schema).transpose()?;
+    let schema = match &folder {
+        Some(_) if args.table.departures => bail!("--departures is of tables; a folder knows what its records are"),
+        Some(schema) => schema,
+        None if args.table.departures => Schema::departure(),
+        None => Schema::packet(),
+    };
     if args.attributes {
         print(false, |_| Ok(()), |out| show::attributes(schema, out))?;
         return Ok(Outcome::Whole);
@@ -41,9 +49,12 @@ pub fn run(args: &Query) -> Result<Outcome> {
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let asked = Asked::of(args, schema)?;
     let indexes = ask::attributes("--index", args.index.as_deref(), schema)?;
+    if args.table.departures {
+        Rows::check(expression.attributes().into_iter().chain(asked.attributes()).chain(indexes.iter().copied()))?;
+    }
     check_outputs([file], [&args.parquet])?;
     // What cannot be read must not cost an older file.
-    let opened = Opened::open(file, args)?;
+    let opened = Opened::open(file, args, folder.as_ref())?;
     let parquet = Parquet::create(args, &asked, schema)?;
     let loaded = opened.load(file, args)?;
     for index in indexes {
@@ -54,13 +65,17 @@ pub fn run(args: &Query) -> Result<Outcome> {
 }
 
 /// An input that could be opened.
-enum Opened {
+enum Opened<'a> {
+    Folder(&'a Schema),
     Capture(CaptureReader),
     Table(DepartureReader),
 }
 
-impl Opened {
-    fn open(file: &Path, args: &Query) -> Result<Self> {
+impl<'a> Opened<'a> {
+    fn open(file: &Path, args: &Query, folder: Option<&'a Schema>) -> Result<Self> {
+        if let Some(schema) = folder {
+            return Ok(Self::Folder(schema));
+        }
         if args.table.departures {
             return open_table(file, &args.table).map(Self::Table);
         }
@@ -73,6 +88,7 @@ impl Opened {
 
     fn load(self, file: &Path, args: &Query) -> Result<Loaded> {
         match self {
+            Self::Folder(schema) => load::folder(file, args, schema),
             Self::Capture(reader) => load::capture(reader, file, args),
             Self::Table(reader) => load::table(reader, file, args),
         }
@@ -136,11 +152,13 @@ fn answer(args: &Query, loaded: &Loaded, asked: &Asked, expression: &Dnf, parque
     }
     let form = show::Form::of(args);
     if let Some(parquet) = parquet {
+        let limit = parquet.limit;
         let found = parquet.write(&query, loaded.log.schema())?;
+        let stopped = found == limit && query.matched().count() > found;
         return print(
             args.json,
-            |out| show::foot(found, loaded, form, out),
-            |out| show::foot(found, loaded, form, out),
+            |out| show::foot((found, stopped), loaded, form, out),
+            |out| show::foot((found, stopped), loaded, form, out),
         );
     }
     print(

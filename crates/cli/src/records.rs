@@ -1,7 +1,8 @@
 //! Packets as records, which expressions are about.
 
 use crate::departures::departure;
-use queuescope_log::{Schema, departure, packet};
+use anyhow::{Result, bail};
+use queuescope_log::{AttributeId, Dnf, Schema, departure, packet};
 use queuescope_pcap::Record;
 use queuescope_table::Row;
 use queuescope_wire::parse::{Frame, LinkType};
@@ -11,6 +12,14 @@ use queuescope_wire::{Departure, FlowId, FlowKey, Nanos};
 pub trait Records: Default {
     /// The schema.
     fn schema() -> &'static Schema;
+
+    /// Refuses an expression about what the records do not have.
+    ///
+    /// # Errors
+    /// If it is.
+    fn askable(_expression: &Dnf) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Frames of a capture as records of the schema `packet`.
@@ -58,12 +67,29 @@ impl Departures {
     }
 }
 
+/// What departures have and tables do not tell.
+const UNTOLD: [&str; 6] = ["backlog_in", "backlog_out", "packets_in", "packets_out", "ecn", "queue"];
+
 impl Rows {
+    /// Refuses attributes that a table does not tell: they would be zero, and answers wrong.
+    ///
+    /// # Errors
+    /// If one of them is.
+    pub fn check(attributes: impl IntoIterator<Item = AttributeId>) -> Result<()> {
+        let schema = Self::schema();
+        let name = |id| schema.attribute(id).name.as_str();
+        match attributes.into_iter().map(name).find(|name| UNTOLD.contains(name)) {
+            Some(name) => bail!("`{name}` cannot be asked of a table of departures: it is not read from one"),
+            None => Ok(()),
+        }
+    }
+
     /// The record of the row with this number, from 0. The flow is what its name says.
     pub fn fill(&mut self, row: &Row<'_>, number: u64, flow: FlowId) -> &[u8; departure::SIZE] {
         let key = FlowKey::named(row.flow).map(|(_, key)| key);
         self.unnamed += u64::from(key.is_none());
-        let (departure, _) = departure(row, number, flow);
+        // Packets are counted from 1, as `why --packet` and tables of ours do.
+        let (departure, _) = departure(row, number + 1, flow);
         self.departures.fill(&departure, &key.unwrap_or_default())
     }
 
@@ -88,6 +114,10 @@ impl Records for Departures {
 impl Records for Rows {
     fn schema() -> &'static Schema {
         departure::schema()
+    }
+
+    fn askable(expression: &Dnf) -> Result<()> {
+        Self::check(expression.attributes())
     }
 }
 

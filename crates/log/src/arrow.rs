@@ -2,7 +2,7 @@
 //!
 //! | kind of an attribute | type of its column |
 //! | --- | --- |
-//! | the time of the schema | `Timestamp(Nanosecond)`, of no zone |
+//! | the time of the schema | `Timestamp(Nanosecond)`, UTC |
 //! | one bit | `Boolean` |
 //! | whole numbers, sizes, other times, up to 64 bits | the narrowest `UInt` or `Int` that holds them |
 //! | longer whole numbers | `Utf8`, in decimal |
@@ -152,7 +152,9 @@ impl Values {
         let attribute = schema.attribute(id);
         let (bits, bytes) = (attribute.place.bits, attribute.place.bytes());
         match (attribute.kind, bits) {
-            (Kind::Time, _) if schema.time() == Some(id) => Self::Time(TimestampNanosecondBuilder::new()),
+            (Kind::Time, _) if schema.time() == Some(id) => {
+                Self::Time(TimestampNanosecondBuilder::new().with_timezone("UTC"))
+            }
             (Kind::Unsigned, 1) => Self::Bool(BooleanBuilder::new()),
             (Kind::Unsigned | Kind::Size | Kind::Time, 0..=8) => Self::U8(UInt8Builder::new()),
             (Kind::Unsigned | Kind::Size | Kind::Time, 9..=16) => Self::U16(UInt16Builder::new()),
@@ -182,7 +184,7 @@ impl Values {
             Self::I64(_) => DataType::Int64,
             Self::F32(_) => DataType::Float32,
             Self::F64(_) => DataType::Float64,
-            Self::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            Self::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
             Self::Text(_) => DataType::Utf8,
             Self::Bytes(_) => DataType::FixedSizeBinary(attribute.place.bytes() as i32),
         }

@@ -21,7 +21,7 @@ pub use aggregate::{Commutative, Function, State};
 pub(crate) use filter::FilterState;
 pub(crate) use index::Sorted;
 pub(crate) use matches::{Bits, WORDS, clear_from, count, ones};
-pub(crate) use reading::{Reading, Tail, Tally};
+pub(crate) use reading::{Reading, Tail, Tallies};
 pub(crate) use scan::Scan;
 pub use stages::Usage;
 pub(crate) use stages::{Derived, IndexState};

@@ -1,6 +1,6 @@
 //! The log: records in one order, and what is asked of them.
 
-use crate::derive::{AggregateState, CHUNK, Derived, Function, Reading, State, Tail, Tally, Usage};
+use crate::derive::{AggregateState, CHUNK, Derived, Function, Reading, State, Tail, Tallies, Usage};
 use crate::expr::{AggregateId, Dnf, NameError, Number, Scope};
 use crate::query::Query;
 use crate::schema::{AttributeId, Schema};
@@ -177,6 +177,14 @@ impl<'a> Snapshot<'a> {
         self.reading.view.record(position)
     }
 
+    /// Records one behind the other.
+    ///
+    /// # Panics
+    /// If not all of them are there.
+    pub fn records(&self, positions: Range<u64>) -> &'a [u8] {
+        self.reading.view.rows(positions)
+    }
+
     /// Asks for all records, to begin with.
     pub fn query(&self) -> Query<'a> {
         Query::new(self.reading.clone(), self.schema)
@@ -203,13 +211,15 @@ impl<'a> Snapshot<'a> {
         self.reading.stages.aggregate(id)
     }
 
-    /// How much an aggregate counts since `before` was taken, and this, to be such the next time; if it is a count.
-    pub(crate) fn tally(&self, aggregate: &AggregateState, before: Option<Tally>) -> (Option<u64>, Option<Tally>) {
-        // Whose tally is known is not looked at: it may be far away.
-        match before.and_then(|before| Some((before, self.reading.tally_again(before)?))) {
-            Some((before, now)) => (Some(now.since(before)), Some(now)),
-            None => (None, aggregate.counted().and_then(|filter| self.reading.tally(filter))),
-        }
+    /// How much filters matched since who has the tail came first.
+    pub(crate) fn tallies(&self, into: &mut Tallies) {
+        self.reading.tallies(into);
+    }
+
+    /// Which of the tallies is an aggregate's, if it is a count of a filter that is there.
+    pub(crate) fn tallied(&self, aggregate: &AggregateState) -> Option<usize> {
+        let filter = aggregate.counted().filter(|filter| !filter.is_ordered())?;
+        self.reading.stages.place(filter.id)
     }
 
     /// What an aggregate is of some records.

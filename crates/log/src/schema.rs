@@ -25,6 +25,7 @@ const LONGEST_NAME: usize = 64;
 /// What a record is made of: its size and its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
+    text: String,
     name: String,
     doc: String,
     record_size: usize,
@@ -59,6 +60,11 @@ pub struct Attribute {
 pub struct AttributeId(pub u16);
 
 impl Schema {
+    /// The TOML that it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.name

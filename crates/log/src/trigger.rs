@@ -4,7 +4,7 @@
 //! one snapshot. It works out each aggregate that a trigger of the pass is about once, from where the pass before ended
 //! on; a window slides by whole passes.
 
-use crate::derive::{AggregateState, State, Tail, Tally};
+use crate::derive::{AggregateState, State, Tail, Tallies};
 use crate::expr::{AggregateId, Number, Orderings, Relation};
 use crate::log::{Log, Snapshot};
 use std::collections::VecDeque;
@@ -68,6 +68,7 @@ pub struct Monitor<'a> {
     log: &'a Log,
     /// What the pass before worked out of the last chunk.
     tail: Arc<Mutex<Tail>>,
+    tallies: Tallies,
     last: u64,
     /// Triggers of the same aggregate, period and window.
     watches: Vec<Watch>,
@@ -91,6 +92,15 @@ struct Watch {
     looked: bool,
     firing: bool,
     triggers: Vec<Watched>,
+}
+
+/// What one of the tallies was.
+#[derive(Debug, Clone, Copy)]
+struct Tally {
+    /// Of which tail.
+    begun: u64,
+    place: usize,
+    count: u64,
 }
 
 #[derive(Debug)]
@@ -118,7 +128,7 @@ struct Window {
 impl<'a> Monitor<'a> {
     /// A monitor without triggers.
     pub fn new(log: &'a Log) -> Self {
-        Self { log, tail: Arc::default(), last: 0, watches: Vec::new() }
+        Self { log, tail: Arc::default(), tallies: Tallies::default(), last: 0, watches: Vec::new() }
     }
 
     /// Adds a trigger, which is looked at first in the next pass. A window begins now.
@@ -210,19 +220,20 @@ impl<'a> Monitor<'a> {
             return;
         }
         let snapshot = self.log.snapshot_with(Arc::clone(&self.tail));
+        snapshot.tallies(&mut self.tallies);
         for watch in self.watches.iter_mut().filter(|watch| watch.due <= now) {
             // In step with what was due, unless that is long over.
             let next = watch.due + watch.period;
             watch.due = if next > now { next } else { now + watch.period };
-            watch.look(now, &snapshot, &mut tell);
+            watch.look(now, &snapshot, &self.tallies, &mut tell);
         }
     }
 }
 
 impl Watch {
-    fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tell: &mut impl FnMut(Alert)) {
+    fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tallies: &Tallies, tell: &mut impl FnMut(Alert)) {
         let position = snapshot.len();
-        let value = self.value(snapshot);
+        let value = self.value(snapshot, tallies);
         let same = self.known.replace((position, value)).is_some_and(|(_, before)| before == value);
         if same && self.looked && !self.firing {
             return;
@@ -239,7 +250,7 @@ impl Watch {
     }
 
     /// What the aggregate is now.
-    fn value(&mut self, snapshot: &Snapshot<'_>) -> Number {
+    fn value(&mut self, snapshot: &Snapshot<'_>, tallies: &Tallies) -> Number {
         let end = snapshot.len();
         if self.window.is_none()
             && let Some((position, value)) = self.known
@@ -247,8 +258,7 @@ impl Watch {
         {
             return value;
         }
-        let (more, tally) = snapshot.tally(&self.aggregate, self.tally);
-        self.tally = tally;
+        let more = self.counted(snapshot, tallies);
         let function = &self.aggregate.function;
         match (&mut self.window, self.known, more) {
             (None, Some((_, Number::Unsigned(value))), Some(more)) => Number::Unsigned(value + u128::from(more)),
@@ -262,6 +272,15 @@ impl Watch {
                 function.value(&window.slide(state, &self.aggregate), self.value)
             }
         }
+    }
+
+    /// For a count: how much was counted since it was looked at before, if that is known.
+    fn counted(&mut self, snapshot: &Snapshot<'_>, tallies: &Tallies) -> Option<u64> {
+        // The aggregate is not looked at if that is not needed: it may be far away.
+        let before = self.tally.filter(|tally| tally.begun == tallies.begun);
+        let place = before.map(|tally| tally.place).or_else(|| snapshot.tallied(&self.aggregate));
+        self.tally = place.map(|place| Tally { begun: tallies.begun, place, count: tallies.counts[place] });
+        self.tally.zip(before).map(|(now, before)| now.count - before.count)
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
                         queuescope query trace.pcap --group dst_ip,ts/100ms --select 'sum(length),count' --top 10\n          \
                         queuescope query departures.parquet --departures 'delay > 1ms' --group flow --top 10")]
 pub struct Query {
-    /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
+    /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input. Or a folder that was recorded to
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "attributes")]
     pub file: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub struct Query {
     #[arg(long, conflicts_with_all = ["json", "csv", "parquet", "explain"], help_heading = "Output")]
     pub attributes: bool,
 
-    /// Memory for packets' headers at most; what does not fit is left out, and counted
+    /// Memory for packets' headers at most; what does not fit is left out, and counted (exit status 1)
     #[arg(long, value_name = "BYTES", default_value = "4GB", help_heading = "Output")]
     pub memory: ByteCount,
 

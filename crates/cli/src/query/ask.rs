@@ -55,6 +55,15 @@ enum Item {
     Function(String, Function),
 }
 
+impl Item {
+    fn name<'a>(&'a self, schema: &'a Schema) -> &'a str {
+        match self {
+            Self::Attribute(id) => &schema.attribute(*id).name,
+            Self::Function(name, _) => name,
+        }
+    }
+}
+
 impl Asked {
     /// What the arguments ask for.
     ///
@@ -65,6 +74,8 @@ impl Asked {
         let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
         let items: Vec<_> =
             items.collect::<Result<_, Problem>>().map_err(|problem| wrong("--select", text, problem))?;
+        let names = items.iter().map(|(item, span)| (item.name(schema), span));
+        once(names).map_err(|problem| wrong("--select", text, problem))?;
         let (mut attributes, mut functions) = (Vec::new(), Vec::new());
         for (item, span) in items {
             match item {
@@ -93,12 +104,37 @@ impl Asked {
             };
             return Ok(Self::Packets(chosen, args.limit));
         };
+        let spans: Vec<_> = list(keys).map(|(_, span)| span).collect();
         let keys = list(keys).map(|(word, span)| key(word, &span, schema)).collect::<Result<Vec<_>, _>>();
+        let keys = keys.and_then(|keys| {
+            once(keys.iter().map(|(name, _)| name.as_str()).zip(&spans))?;
+            Ok(keys)
+        });
         let keys = keys.map_err(|problem| wrong("--group", grouped.unwrap_or_default(), problem))?;
         if functions.is_empty() {
             functions.push(("count".to_owned(), Function::Count));
         }
         Ok(Self::Groups(Groups { keys, functions, top: args.top }))
+    }
+}
+
+impl Asked {
+    /// All attributes that it is about.
+    pub fn attributes(&self) -> Vec<AttributeId> {
+        let of = |functions: &[(String, Function)]| -> Vec<AttributeId> {
+            let attribute = |(_, function): &(String, Function)| match function {
+                Function::Sum(id) | Function::Min(id) | Function::Max(id) | Function::Mean(id) => Some(*id),
+                _ => None,
+            };
+            functions.iter().filter_map(attribute).collect()
+        };
+        match self {
+            Self::Packets(attributes, _) => attributes.clone(),
+            Self::All(functions) => of(functions),
+            Self::Groups(Groups { keys, functions, .. }) => {
+                keys.iter().map(|(_, key)| key.attribute()).chain(of(functions)).collect()
+            }
+        }
     }
 }
 
@@ -128,6 +164,18 @@ fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     words.filter(|(word, span)| !(word.is_empty() && span.start == 0))
 }
 
+/// Refuses what is asked for twice: columns have names of their own.
+fn once<'a>(names: impl Iterator<Item = (&'a str, &'a Range<usize>)>) -> Result<(), Problem> {
+    let mut known = Vec::new();
+    for (name, span) in names {
+        if known.contains(&name) {
+            return Err(Problem::new(format!("`{name}` is asked for twice")).at(span, "again"));
+        }
+        known.push(name);
+    }
+    Ok(())
+}
+
 fn item(word: &str, span: &Range<usize>, schema: &Schema) -> Result<Item, Problem> {
     if word == "count" || word == "count()" {
         return Ok(Item::Function("count".to_owned(), Function::Count));
@@ -138,6 +186,10 @@ fn item(word: &str, span: &Range<usize>, schema: &Schema) -> Result<Item, Proble
     let Some(inside) = rest.strip_suffix(')') else {
         return Err(Problem::new(format!("`{word}` is not closed")).at(span, "here").help("write sum(length)"));
     };
+    if function.trim() == "count" {
+        let problem = Problem::new("`count` is of packets, not of an attribute").at(span, "here");
+        return Err(problem.help("count"));
+    }
     let at = span.start + function.len() + 1;
     let id = comparable(inside.trim(), &(at..at + inside.len()), schema)?;
     let name = &schema.attribute(id).name;

@@ -35,8 +35,10 @@ pub struct Loaded {
     pub first: Nanos,
     /// What was remarkable.
     pub skipped: Vec<Skipped>,
-    /// What ended it early.
+    /// What ended it early, or that it is not all there.
     pub damage: Option<String>,
+    /// Packets for which there was no memory.
+    pub refused: u64,
     /// Which attributes are moments, which count from the first; other times are durations.
     moments: Vec<AttributeId>,
     /// Which attribute is the number of a flow, and their names.
@@ -87,15 +89,40 @@ pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<L
         let parsed = parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
         filling.push(records.fill(&frame, time, &parsed));
     };
-    let (log, over) = filling.finish();
+    let (log, refused) = filling.finish();
     progress.finish();
     Ok(Loaded {
         name: path.display().to_string(),
         format: reader.format().to_string(),
         first: first.unwrap_or_default(),
-        skipped: over.into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect(),
-        damage,
+        skipped: over_memory(refused).into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect(),
+        damage: damage.or_else(|| too_much(refused)),
+        refused,
         log,
+        moments: schema.time().into_iter().collect(),
+        flows: None,
+    })
+}
+
+/// Reads what was recorded to a folder into a log.
+///
+/// # Errors
+/// If it is damaged, or there is no memory.
+pub fn folder(path: &Path, args: &Query, schema: &Schema) -> Result<Loaded> {
+    let found = queuescope_archive::read(path, room(args, schema))?;
+    let snapshot = found.log.snapshot();
+    let first = schema.time().filter(|_| !snapshot.is_empty());
+    let first = first.map(|time| Nanos(schema.reader(time).key(snapshot.record(0)) as u64));
+    let torn = found.torn.as_ref().map_or(0, |part| part.bytes);
+    let unfinished = "bytes at the end that are not whole: a record is being written, or who did was stopped; left out";
+    Ok(Loaded {
+        name: path.display().to_string(),
+        format: "log".to_owned(),
+        first: first.unwrap_or_default(),
+        skipped: over_memory(found.refused).into_iter().chain(noted("torn", torn, unfinished)).collect(),
+        damage: too_much(found.refused),
+        refused: found.refused,
+        log: found.log,
         moments: schema.time().into_iter().collect(),
         flows: None,
     })
@@ -127,22 +154,33 @@ pub fn table(mut reader: DepartureReader, path: &Path, args: &Query) -> Result<L
         filling.push(records.fill(&row, rows, flow));
         rows += 1;
     };
-    let (log, over) = filling.finish();
+    let (log, refused) = filling.finish();
     progress.finish();
     let stats = reader.stats();
     let stay = "rows whose packet left before an earlier row's; they stay where they are";
-    let notes = [over, unnamed(records.unnamed()), malformed(stats), noted("out_of_order", stats.out_of_order, stay)];
+    let notes = [
+        over_memory(refused),
+        unnamed(records.unnamed()),
+        malformed(stats),
+        noted("out_of_order", stats.out_of_order, stay),
+    ];
     let moments = ["enqueued", "dequeued"].into_iter().filter_map(|name| schema.find(name));
     Ok(Loaded {
         name: path.display().to_string(),
         format: reader.format().to_string(),
         first: first.unwrap_or_default(),
         skipped: notes.into_iter().flatten().chain(odd(stats, oversized)).collect(),
-        damage: damage(ended.as_ref(), stats),
+        damage: damage(ended.as_ref(), stats).or_else(|| too_much(refused)),
+        refused,
         log,
         moments: moments.collect(),
         flows: schema.find("flow").map(|id| (id, names)),
     })
+}
+
+/// Records that there is memory for.
+fn room(args: &Query, schema: &Schema) -> u64 {
+    (args.memory.0 / schema.record_size() as u64).max(1)
 }
 
 /// A log that is being filled.
@@ -156,7 +194,7 @@ struct Filling {
 impl Filling {
     fn new(schema: &Schema, args: &Query) -> Result<Self> {
         let size = schema.record_size();
-        let options = Options { records: (args.memory.0 / size as u64).max(1), memory: Memory::Lazy };
+        let options = Options { records: room(args, schema), memory: Memory::Lazy };
         let full = BATCH * size;
         Ok(Self { log: Log::new(schema.clone(), options)?, batch: Vec::with_capacity(full), full, refused: 0 })
     }
@@ -174,10 +212,20 @@ impl Filling {
         self.batch.clear();
     }
 
-    /// The log, and what it had no room for.
-    fn finish(mut self) -> (Log, Option<Skipped>) {
+    /// The log, and how many records it had no room for.
+    fn finish(mut self) -> (Log, u64) {
         self.append();
-        let over = noted("over_memory", self.refused, "packets for which --memory is too little; left out");
-        (self.log, over)
+        (self.log, self.refused)
     }
+}
+
+/// Answers about a part are not those about all.
+fn too_much(refused: u64) -> Option<String> {
+    (refused > 0)
+        .then(|| format!("--memory is too little for {refused} packets; the answer is about those before them"))
+}
+
+/// Packets for which there was no room, for the report.
+pub fn over_memory(packets: u64) -> Option<Skipped> {
+    noted("over_memory", packets, "packets for which --memory is too little; left out")
 }

@@ -49,18 +49,21 @@ enum Cell<'a> {
     Name(&'a str),
     /// Bytes that cannot be compared.
     Bytes(&'a [u8]),
+    /// What is worked out of no packet, in a column of numbers or not.
+    Nothing(bool),
 }
 
 /// Writes what was asked for.
 pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
     let schema = loaded.log.schema();
     let mut table = Table::new(names(asked, schema), form, out);
-    let mut found = 0;
+    let (mut found, mut stopped) = (0, false);
     match asked {
         Asked::Packets(attributes, limit) => {
             let most = limit.unwrap_or(u64::MAX);
             for (_, record) in query.matched() {
                 if found == most {
+                    stopped = true;
                     break;
                 }
                 found += 1;
@@ -73,8 +76,13 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
             let values = query.matched().fold(&functions).concat();
             found = query.matched().count();
             let values = values.into_iter().zip(&functions);
-            let cells: Vec<_> = values.map(|(value, function)| of_function(value, function, loaded)).collect();
-            table.row(&cells)?;
+            let cell = |(value, function): (Number, &Function)| match (of_function(value, function, loaded), function) {
+                (cell, Function::Min(_) | Function::Max(_) | Function::Mean(_)) if found == 0 => {
+                    Cell::Nothing(cell.is_number())
+                }
+                (cell, _) => cell,
+            };
+            table.row(&values.map(cell).collect::<Vec<_>>())?;
         }
         Asked::Groups(groups) => {
             let Groups { functions, top, .. } = groups;
@@ -93,12 +101,12 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
             }
         }
     }
-    foot(found, loaded, form, table.finish()?)
+    foot((found, stopped), loaded, form, table.finish()?)
 }
 
-/// How many packets were found of how many, and what was remarkable.
-pub fn foot(found: u64, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
-    let records = loaded.log.snapshot().len();
+/// How many packets were found of how many, whether there are more that were not asked for, and what was remarkable.
+pub fn foot((found, stopped): (u64, bool), loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
+    let records = loaded.log.snapshot().len() + loaded.refused;
     match form {
         Form::Json => line(
             &Line::Answer(Answer {
@@ -113,7 +121,8 @@ pub fn foot(found: u64, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io:
             out,
         ),
         Form::Text => {
-            writeln!(out, "{DIM}{} of {} packets of {}{DIM:#}", count(found), count(records), loaded.name)?;
+            let first = if stopped { "the first " } else { "" };
+            writeln!(out, "{DIM}{first}{} of {} packets of {}{DIM:#}", count(found), count(records), loaded.name)?;
             notes(loaded, |note| writeln!(out, "{DIM}note: {note}{DIM:#}"))
         }
         Form::Csv => notes(loaded, |note| {
@@ -170,11 +179,12 @@ impl Cell<'_> {
         match self {
             Self::Key(attribute, key) => attribute.text_of(*key),
             Self::Time(at, first) => since(*at, *first),
-            Self::Name(name) => (*name).to_owned(),
+            Self::Name(name) => printable(name),
             Self::Number(Number::Unsigned(number)) => number.to_string(),
             Self::Number(Number::Signed(number)) => number.to_string(),
             Self::Number(Number::Float(number)) => format!("{number:.3}"),
             Self::Bytes(bytes) => hex(bytes),
+            Self::Nothing(_) => "-".to_owned(),
         }
     }
 
@@ -182,6 +192,7 @@ impl Cell<'_> {
         match self {
             Self::Key(attribute, _) => is_number(attribute.kind),
             Self::Number(_) | Self::Time(..) => true,
+            Self::Nothing(is_number) => *is_number,
             Self::Bytes(_) | Self::Name(_) => false,
         }
     }
@@ -194,6 +205,7 @@ impl Cell<'_> {
             Self::Time(at, _) => (*at).into(),
             Self::Name(name) => (*name).into(),
             Self::Bytes(bytes) => hex(bytes).into(),
+            Self::Nothing(_) => Value::Null,
         }
     }
 
@@ -201,6 +213,7 @@ impl Cell<'_> {
     fn plain(&self) -> String {
         match self.json() {
             Value::String(text) => text,
+            Value::Null => String::new(),
             other => other.to_string(),
         }
     }
@@ -217,6 +230,12 @@ fn number(number: Number) -> Value {
         Number::Signed(number) => i64::try_from(number).map_or_else(|_| number.to_string().into(), Value::from),
         Number::Float(number) => Value::from(number),
     }
+}
+
+/// A name from a file, which must not speak to the terminal.
+fn printable(name: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(escaped).collect()
 }
 
 /// Seconds since the first packet.

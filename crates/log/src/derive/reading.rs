@@ -1,7 +1,7 @@
 //! A snapshot as readers use it: the records, the stages, and what was worked out of the last chunk.
 
 use super::stages::Stages;
-use super::{Bits, CHUNK, FilterState, WORDS, with_scratch};
+use super::{Bits, CHUNK, WORDS, with_scratch};
 use crate::schema::Reader;
 use crate::store::View;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,25 +23,20 @@ pub(crate) struct Tail {
     begun: u64,
     /// How many records each filter matched in whole chunks since then, by its place.
     sums: Vec<u64>,
+    /// The same, and what of this chunk was looked at.
+    counts: Vec<u64>,
     chunk: u64,
     /// How many of its records were looked at.
     count: usize,
     filters: Vec<Bits>,
 }
 
-/// How much a filter matched since a [`Tail`] was begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tally {
-    begun: u64,
-    place: usize,
-    count: u64,
-}
-
-impl Tally {
-    /// How much was matched between one that was taken before, of the same tail, and this.
-    pub fn since(&self, before: Self) -> u64 {
-        self.count - before.count
-    }
+/// How many records each filter matched since a [`Tail`] was begun, by its place.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies {
+    /// How often it was begun anew: others cannot be compared.
+    pub begun: u64,
+    pub counts: Vec<u64>,
 }
 
 impl<'a> Reading<'a> {
@@ -59,16 +54,11 @@ impl<'a> Reading<'a> {
         self.tail().filters.get(filter).map(of)
     }
 
-    /// How much a filter matched since the tail was begun; `None` if it is not of the stages, or sees records in order.
-    pub fn tally(&self, filter: &FilterState) -> Option<Tally> {
-        let place = (!filter.is_ordered()).then(|| self.stages.place(filter.id))??;
-        Some(self.tail().tally(place))
-    }
-
-    /// What a tally of some time ago is now; `None` if the tail was begun anew.
-    pub fn tally_again(&self, before: Tally) -> Option<Tally> {
+    /// How much each filter matched since the tail was begun: of one that sees records in order, nothing.
+    pub fn tallies(&self, into: &mut Tallies) {
         let tail = self.tail();
-        (tail.begun == before.begun).then(|| tail.tally(before.place))
+        into.begun = tail.begun;
+        into.counts.clone_from(&tail.counts);
     }
 
     /// What is known of the chunk that the tail is in, up to the tail.
@@ -79,19 +69,24 @@ impl<'a> Reading<'a> {
         if !known || (tail.chunk, tail.count) > (chunk, count) {
             let filters = self.stages.filters.len();
             let (sums, filters) = (vec![0; filters], vec![[0; WORDS]; filters]);
-            let begun = tail.begun + 1;
-            *tail = Tail { stages: Some(Arc::clone(&self.stages)), begun, sums, chunk, count: 0, filters };
+            let (stages, begun) = (Some(Arc::clone(&self.stages)), tail.begun + 1);
+            *tail = Tail { stages, begun, counts: sums.clone(), sums, chunk, count: 0, filters };
         }
+        let whole = tail.chunk < chunk;
         while tail.chunk < chunk {
             if let Some(counts) = self.stages.counts.get(tail.chunk as usize) {
                 tail.sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(*count));
             } else {
                 tail.go_on(CHUNK as usize, self);
-                let Tail { sums, filters, .. } = &mut *tail;
-                sums.iter_mut().zip(filters).for_each(|(sum, bits)| *sum += u64::from(super::count(bits)));
+                let Tail { sums, counts, .. } = &mut *tail;
+                sums.copy_from_slice(counts);
             }
-            tail.filters.fill([0; WORDS]);
             (tail.chunk, tail.count) = (tail.chunk + 1, 0);
+        }
+        if whole {
+            let Tail { sums, counts, filters, .. } = &mut *tail;
+            counts.copy_from_slice(sums);
+            filters.fill([0; WORDS]);
         }
         tail.go_on(count, self);
         tail
@@ -112,11 +107,6 @@ impl<'a> Reading<'a> {
 }
 
 impl Tail {
-    fn tally(&self, place: usize) -> Tally {
-        let count = self.sums[place] + u64::from(super::count(&self.filters[place]));
-        Tally { begun: self.begun, place, count }
-    }
-
     /// Looks at more records of the chunk, up to so many.
     fn go_on(&mut self, count: usize, reading: &Reading<'_>) {
         if self.count >= count {
@@ -128,6 +118,7 @@ impl Tail {
         with_scratch(|scratch| {
             reading.stages.evaluate(new, size, &mut scratch.set, |filter, bits| {
                 self.filters[filter][word..].copy_from_slice(&bits[..WORDS - word]);
+                self.counts[filter] = self.sums[filter] + u64::from(super::count(&self.filters[filter]));
             });
         });
         self.count = count;

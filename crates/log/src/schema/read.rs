@@ -92,6 +92,7 @@ impl Schema {
         let attributes: Vec<_> = reading.attributes.into_iter().map(|(attribute, _)| attribute).collect();
         let readers = attributes.iter().map(|attribute| Reader::new(attribute.kind, attribute.place, record_size));
         Ok(Self {
+            text: text.to_owned(),
             name: file.name.into_inner(),
             doc: file.doc,
             record_size,

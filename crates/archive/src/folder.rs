@@ -1,0 +1,138 @@
+//! What is in a folder, and who may write to it.
+//!
+//! `log.toml` says that it is a log and of which format; it is written last when a folder is made. `schema.toml` is the
+//! schema, as it was read. `lock` is locked by who records. `*.journal` are the records.
+
+use crate::error::FolderError;
+use queuescope_log::Schema;
+use serde::Deserialize;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+const MANIFEST: &str = "log.toml";
+const SCHEMA: &str = "schema.toml";
+const LOCK: &str = "lock";
+/// How names of files of records end.
+const JOURNAL: &str = "journal";
+/// The format that this program reads and writes.
+const FORMAT: u32 = 1;
+
+/// What `log.toml` says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    /// The format of the folder.
+    format: u32,
+}
+
+/// A folder with a log.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub path: PathBuf,
+    pub schema: Schema,
+}
+
+/// The right to record to a folder, as long as it is held.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Folder {
+    /// Makes a folder for a log, which [`may_become`](Self::may_become) one.
+    pub fn create(path: &Path, schema: &Schema) -> Result<Self, FolderError> {
+        whole(&path.join(SCHEMA), schema.text().as_bytes())?;
+        whole(&path.join(MANIFEST), format!("format = {FORMAT}\n").as_bytes())?;
+        Ok(Self { path: path.to_owned(), schema: schema.clone() })
+    }
+
+    /// Whether a folder is one of a log, is not there, or is empty but for what is left of one that was never finished.
+    pub fn may_become(path: &Path) -> Result<(), FolderError> {
+        let listed = match fs::read_dir(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            listed => listed.map_err(|error| FolderError::io("list", path, error))?,
+        };
+        let mut others = Vec::new();
+        for entry in listed {
+            let name = entry.map_err(|error| FolderError::io("list", path, error))?.file_name();
+            others.extend((![LOCK, SCHEMA].iter().any(|own| *own == name)).then_some(name));
+        }
+        if Self::is_there(path) || others.is_empty() {
+            return Ok(());
+        }
+        others.sort_unstable();
+        let why = format!("it holds {} and no {MANIFEST}; give an empty folder", others[0].display());
+        Err(FolderError::NotALog { path: path.to_owned(), why })
+    }
+
+    /// Whether there is a log.
+    pub fn is_there(path: &Path) -> bool {
+        path.join(MANIFEST).exists()
+    }
+
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let not = |why: String| FolderError::NotALog { path: path.to_owned(), why };
+        let read = |name: &str| {
+            let file = path.join(name);
+            match fs::read_to_string(&file) {
+                Ok(text) => Ok(text),
+                Err(error) if error.kind() == ErrorKind::NotFound => Err(not(format!("there is no {name} in it"))),
+                Err(error) => Err(FolderError::io("read", &file, error)),
+            }
+        };
+        let manifest: Manifest = toml::from_str(&read(MANIFEST)?)
+            .map_err(|error| not(format!("its {MANIFEST} cannot be read: {}", error.message())))?;
+        if manifest.format != FORMAT {
+            return Err(not(format!("its format is {}, and this program knows {FORMAT}", manifest.format)));
+        }
+        let name = path.join(SCHEMA);
+        let schema = Schema::parse(&name.display().to_string(), &read(SCHEMA)?).map_err(FolderError::Schema)?;
+        Ok(Self { path: path.to_owned(), schema })
+    }
+
+    /// The right to record, unless somebody has it.
+    pub fn lock(path: &Path) -> Result<Lock, FolderError> {
+        fs::create_dir_all(path).map_err(|error| FolderError::io("make the folder", path, error))?;
+        let name = path.join(LOCK);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
+        let file = file.map_err(|error| FolderError::io("open", &name, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(FolderError::Busy(path.to_owned())),
+            Err(TryLockError::Error(error)) => Err(FolderError::io("lock", &name, error)),
+        }
+    }
+
+    /// The files of records, in the order of their records.
+    pub fn journals(&self) -> Result<Vec<PathBuf>, FolderError> {
+        let error = |error| FolderError::io("list", &self.path, error);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(error)? {
+            let path = entry.map_err(error)?.path();
+            if path.extension().is_some_and(|end| end == JOURNAL) {
+                found.push(path);
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// The checksum of the schema's text, which each file of records has.
+    pub fn checksum(&self) -> u32 {
+        crc32fast::hash(self.schema.text().as_bytes())
+    }
+}
+
+/// Writes a file that is there whole or not at all, also after a loss of power.
+fn whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+    let beside = path.with_extension("new");
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    };
+    write().map_err(|error| FolderError::io("write", path, error))
+}

@@ -1,0 +1,118 @@
+//! Headers of files and frames.
+
+/// Bytes of a file's header.
+pub(crate) const FILE_HEADER: usize = 32;
+/// Bytes of a frame's.
+pub(crate) const FRAME_HEADER: usize = 24;
+
+const FILE_MAGIC: [u8; 8] = *b"QSJOURN1";
+/// What every frame begins with.
+pub(crate) const FRAME_MAGIC: [u8; 4] = *b"QSFR";
+
+/// What a file of records begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    /// The position of its first record.
+    pub first: u64,
+    /// Bytes of each.
+    pub record_size: u32,
+    /// Of the text of their schema.
+    pub schema: u32,
+}
+
+/// What stands before records that were written at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameHeader {
+    /// How many there are; none: the file was closed here.
+    pub records: u32,
+    /// The position of the first.
+    pub position: u64,
+    /// Their checksum.
+    pub checksum: u32,
+}
+
+impl FileHeader {
+    pub fn write(&self) -> [u8; FILE_HEADER] {
+        let mut bytes = [0; FILE_HEADER];
+        bytes[..8].copy_from_slice(&FILE_MAGIC);
+        bytes[8..16].copy_from_slice(&self.first.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.record_size.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.schema.to_le_bytes());
+        seal(&mut bytes[..28]);
+        bytes
+    }
+
+    /// The header, if these are one's bytes.
+    pub fn read(bytes: &[u8; FILE_HEADER]) -> Option<Self> {
+        let whole = bytes[..8] == FILE_MAGIC && is_sealed(&bytes[..28]) && bytes[28..] == [0; 4];
+        whole.then(|| Self { first: u64_at(bytes, 8), record_size: u32_at(bytes, 16), schema: u32_at(bytes, 20) })
+    }
+}
+
+impl FrameHeader {
+    /// Of these records.
+    pub fn of(position: u64, records: u32, bytes: &[u8]) -> Self {
+        Self { records, position, checksum: crc32fast::hash(bytes) }
+    }
+
+    pub fn write(&self) -> [u8; FRAME_HEADER] {
+        let mut bytes = [0; FRAME_HEADER];
+        bytes[..4].copy_from_slice(&FRAME_MAGIC);
+        bytes[4..8].copy_from_slice(&self.records.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.position.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.checksum.to_le_bytes());
+        seal(&mut bytes);
+        bytes
+    }
+
+    /// The header, if these are one's bytes.
+    pub fn read(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
+        (bytes[..4] == FRAME_MAGIC && is_sealed(bytes)).then(|| Self {
+            records: u32_at(bytes, 4),
+            position: u64_at(bytes, 8),
+            checksum: u32_at(bytes, 16),
+        })
+    }
+}
+
+/// Writes a checksum of what is before them into the last four bytes.
+fn seal(bytes: &mut [u8]) {
+    let end = bytes.len() - 4;
+    let checksum = crc32fast::hash(&bytes[..end]);
+    bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn is_sealed(bytes: &[u8]) -> bool {
+    let end = bytes.len() - 4;
+    crc32fast::hash(&bytes[..end]) == u32_at(bytes, end)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().copied().map_or(0, u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().copied().map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_with_any_bit_flipped_is_none() {
+        let file = FileHeader { first: 7 << 40, record_size: 185, schema: 0xdead_beef };
+        let frame = FrameHeader::of(3 << 33, 2, b"some records");
+        assert_eq!((FileHeader::read(&file.write()), FrameHeader::read(&frame.write())), (Some(file), Some(frame)));
+        for bit in 0..FILE_HEADER * 8 {
+            let mut bytes = file.write();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(FileHeader::read(&bytes), None, "{bit}");
+        }
+        for bit in 0..FRAME_HEADER * 8 {
+            let mut bytes = frame.write();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(FrameHeader::read(&bytes), None, "{bit}");
+        }
+    }
+}

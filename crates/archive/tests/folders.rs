@@ -1,0 +1,238 @@
+//! Records that are read from a folder are those that were recorded, whatever happened between.
+
+#![allow(clippy::disallowed_methods, reason = "a test looks at files")]
+
+use proptest::prelude::*;
+use queuescope_archive::{Durability, FolderError, Recorder, RecorderOptions, State, read, verify};
+use queuescope_log::{Log, Schema};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+const SCHEMA: &str = "name = \"numbered\"\n[[attribute]]\nname = \"number\"\nkind = \"u32\"\n[[attribute]]\nname = \"rest\"\nkind = \"bytes3\"\n";
+const SIZE: usize = 7;
+
+fn schema() -> Schema {
+    Schema::parse("numbered.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
+    numbers.flat_map(|number| number.to_be_bytes().into_iter().chain([number as u8 ^ 0x5a; 3])).collect()
+}
+
+fn options(durability: Durability, file_bytes: u64) -> RecorderOptions {
+    RecorderOptions { records: 1 << 20, durability, file_bytes }
+}
+
+/// Records so many, in batches of changing size, some of them empty.
+fn record(path: &Path, numbers: std::ops::Range<u32>, options: RecorderOptions) {
+    let (recorder, recovery) = Recorder::open(path, &schema(), options).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((recovery.records, recovery.cut), (u64::from(numbers.start), None));
+    let mut next = numbers.start;
+    while next < numbers.end {
+        let end = numbers.end.min(next + 1 + next % 900);
+        assert_eq!(recorder.append(&records(next..end)).unwrap_or_else(|error| panic!("{error}")).refused, 0);
+        next = end;
+    }
+    assert_eq!(recorder.finish().ok(), Some(numbers.end.into()));
+}
+
+fn all(log: &Log) -> Vec<u8> {
+    let snapshot = log.snapshot();
+    snapshot.records(0..snapshot.len()).to_vec()
+}
+
+fn files(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(path)
+        .expect("it is there")
+        .map(|entry| entry.expect("it is there").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "journal"))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn what_was_recorded_is_read() {
+    for durability in [Durability::Relaxed, Durability::Written, Durability::Synced] {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join("log");
+        // Files of some thousand records; recorded to three times.
+        record(&path, 0..40_000, options(durability, 30_000));
+        record(&path, 40_000..40_000, options(durability, 30_000));
+        record(&path, 40_000..50_000, options(durability, 1 << 30));
+        let found = read(&path, 1 << 20).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((all(&found.log) == records(0..50_000), found.refused, found.torn), (true, 0, None));
+        let verified = verify(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert!(verified.files.len() > 5 && verified.files.iter().all(|file| file.state == State::Closed));
+        assert_eq!(verified.files.iter().map(|file| file.records).sum::<u64>(), 50_000);
+        // With less memory the first are there, and the others counted.
+        let found = read(&path, 1234).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((all(&found.log) == records(0..1234), found.refused), (true, 48_766));
+    }
+}
+
+#[test]
+fn many_record_and_one_reads_meanwhile() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    let (recorder, _) = Recorder::open(path, &schema(), options(Durability::Written, 100_000))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let each = 30_000u32;
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..4u32)
+            .map(|writer| {
+                let recorder = &recorder;
+                scope.spawn(move || {
+                    for start in (0..each).step_by(100) {
+                        let start = writer * each + start;
+                        let appended = recorder.append(&records(start..start + 100)).expect("the disk has room");
+                        assert_eq!(appended.refused, 0);
+                    }
+                })
+            })
+            .collect();
+        let mut before = 0;
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            let kept = recorder.log().snapshot().len();
+            let found = read(path, 1 << 20).unwrap_or_else(|error| panic!("{error}"));
+            let now = all(&found.log);
+            assert!(now.len() >= before && now.len() % SIZE == 0);
+            before = now.len();
+            // What the folder has, the log has in the same order.
+            let log = all(recorder.log());
+            assert!(log.starts_with(&now) || kept == 0);
+        }
+    });
+    let log = all(recorder.log());
+    assert_eq!(recorder.finish().ok(), Some(u64::from(4 * each)));
+    assert_eq!(all(&read(path, 1 << 20).expect("it is whole").log), log);
+}
+
+#[test]
+fn one_process_records_at_a_time() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let options = options(Durability::Relaxed, 1 << 20);
+    let (recorder, _) = Recorder::open(folder.path(), &schema(), options).expect("it is empty");
+    let second = Recorder::open(folder.path(), &schema(), options);
+    assert!(matches!(second, Err(FolderError::Busy(_))), "{second:?}");
+    // Readers may.
+    assert!(read(folder.path(), 10).is_ok());
+    drop(recorder);
+    assert!(Recorder::open(folder.path(), &schema(), options).is_ok());
+}
+
+#[test]
+fn what_is_no_log_is_refused() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let options = options(Durability::Relaxed, 1 << 20);
+    let error = |result: Result<_, FolderError>| result.map(|_: ()| ()).unwrap_err().to_string();
+    let reading = |path: &Path| error(read(path, 10).map(|_| ()));
+    let recording = |schema: &Schema| error(Recorder::open(folder.path(), schema, options).map(|_| ()));
+    assert!(reading(&folder.path().join("nowhere")).contains("no log: there is no log.toml"));
+    fs::write(folder.path().join("letter.txt"), "dear").expect("there is room");
+    assert!(recording(&schema()).contains("it holds letter.txt"));
+    assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1, "a refused folder is left as it was");
+    fs::remove_file(folder.path().join("letter.txt")).expect("it is there");
+    record(folder.path(), 0..10, options);
+    assert!(recording(Schema::ethernet_tcp()).contains("'numbered', not of 'ethernet-tcp'"));
+    let tight = Recorder::open(folder.path(), &schema(), RecorderOptions { records: 5, ..options });
+    assert!(tight.unwrap_err().to_string().contains("10 records, and there is memory for 5"));
+    fs::write(folder.path().join("log.toml"), "format = 7").expect("there is room");
+    assert!(reading(folder.path()).contains("its format is 7"));
+    fs::write(folder.path().join("log.toml"), "format = ").expect("there is room");
+    assert!(reading(folder.path()).contains("log.toml cannot be read"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("there is room");
+    let error = Recorder::open(&file, &schema(), options(Durability::Relaxed, 1)).map(|_| ()).unwrap_err();
+    assert!(matches!(error, FolderError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("file"), "{error}");
+}
+
+/// A folder with some files, of which the last was not closed.
+fn left(path: &Path, count: u32) -> Vec<u8> {
+    record(path, 0..count, options(Durability::Relaxed, 2000));
+    let files = files(path);
+    let last = files.last().expect("there is one");
+    let bytes = fs::read(last).expect("it is there");
+    // Without what closed it.
+    fs::write(last, &bytes[..bytes.len() - 24]).expect("there is room");
+    fs::read(last).expect("it is there")
+}
+
+#[test]
+fn a_torn_end_is_cut_off_wherever_it_is_torn() {
+    let whole = tempfile::tempdir().expect("there is room");
+    let bytes = left(whole.path(), 1500);
+    let last = files(whole.path()).pop().expect("there is one");
+    let before =
+        verify(whole.path()).expect("it is whole").files.iter().rev().skip(1).map(|file| file.records).sum::<u64>();
+    for length in 0..bytes.len() {
+        fs::write(&last, &bytes[..length]).expect("there is room");
+        let found = read(whole.path(), 1 << 20).unwrap_or_else(|error| panic!("{length}: {error}"));
+        let now = all(&found.log);
+        assert!(now.len() / SIZE >= before as usize && records(0..1500).starts_with(&now), "{length}");
+        // A file without a whole frame goes whole.
+        let kept = found.torn.as_ref().map_or(length as u64, |torn| torn.offset);
+        assert_eq!(found.torn.map_or(0, |torn| torn.bytes), length as u64 - kept);
+        if length % 97 == 0 {
+            let (recorder, recovery) =
+                Recorder::open(whole.path(), &schema(), options(Durability::Written, 2000)).expect("torn ends are cut");
+            assert_eq!(recovery.records as usize, now.len() / SIZE);
+            assert_eq!(recovery.cut.map(|cut| cut.bytes).unwrap_or(0), length as u64 - kept);
+            let next = recovery.records as u32;
+            let appended = recorder.append(&records(next..next + 50)).expect("there is room");
+            assert_eq!(appended.refused, 0);
+            assert_eq!(recorder.finish().ok(), Some(u64::from(next) + 50));
+            assert_eq!(all(&read(whole.path(), 1 << 20).expect("it is whole").log), records(0..next + 50));
+            for path in files(whole.path()) {
+                if path > last {
+                    fs::remove_file(path).expect("it is there");
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_flipped_bit_is_found(file in any::<prop::sample::Index>(), bit in any::<prop::sample::Index>()) {
+        let folder = tempfile::tempdir().expect("there is room");
+        record(folder.path(), 0..1200, options(Durability::Relaxed, 2000));
+        let files = files(folder.path());
+        let path = file.get(&files);
+        let mut bytes = fs::read(path).expect("it is there");
+        let bit = bit.index(bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(path, bytes).expect("there is room");
+        let verified = verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        prop_assert!(verified.files.iter().any(|file| file.state != State::Closed), "bit {} of {}", bit, path.display());
+        // What is read is the beginning, or nothing; never something else.
+        match read(folder.path(), 1 << 20) {
+            Ok(found) => prop_assert!(found.torn.is_some() && records(0..1200).starts_with(&all(&found.log))),
+            Err(FolderError::Damaged(damage)) => prop_assert_eq!(&damage.path, path),
+            Err(error) => prop_assert!(false, "{}", error),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_is_missed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    record(folder.path(), 0..40_000, options(Durability::Written, 20_000));
+    let files = files(folder.path());
+    assert!(files.len() > 3);
+    fs::remove_file(&files[1]).expect("it is there");
+    let Err(FolderError::Damaged(damage)) = read(folder.path(), 1 << 20) else { panic!("a file is missing") };
+    assert_eq!((&damage.path, damage.why), (&files[2], "its first record is not the one that comes next"));
+    // Also the first.
+    fs::remove_file(&files[0]).expect("it is there");
+    assert!(read(folder.path(), 1 << 20).is_err());
+}

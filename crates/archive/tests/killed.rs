@@ -1,0 +1,87 @@
+//! A process that records is killed at some moment, again and again: no record that it acknowledged is lost, none is
+//! invented, and they are in order. `QUEUESCOPE_KILLS` is how often (20 if it is not set).
+
+#![allow(clippy::disallowed_methods, reason = "a test starts processes, and is told by its environment how often")]
+
+use queuescope_archive::{Durability, Recorder, RecorderOptions, read};
+use queuescope_log::Schema;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The folder that a child records to.
+const FOLDER: &str = "QUEUESCOPE_TEST_FOLDER";
+const ROOM: u64 = 1 << 25;
+
+fn schema() -> Schema {
+    let text = "name = \"numbers\"\n[[attribute]]\nname = \"number\"\nkind = \"u64\"\n";
+    Schema::parse("numbers.toml", text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is run in a process of its own: records numbers, and says of each batch when it is kept.
+#[test]
+fn child() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let options = RecorderOptions { records: ROOM, durability: Durability::Written, file_bytes: 1 << 20 };
+    let (recorder, recovery) =
+        Recorder::open(Path::new(&folder), &schema(), options).unwrap_or_else(|error| panic!("{error}"));
+    let mut out = std::io::stdout().lock();
+    let mut next = recovery.records;
+    writeln!(out, "kept {next}").expect("somebody listens");
+    while next < ROOM {
+        let end = next + 1 + next % 1000;
+        let records: Vec<u8> = (next..end).flat_map(u64::to_be_bytes).collect();
+        let appended = recorder.append(&records).unwrap_or_else(|error| panic!("{error}"));
+        next = appended.positions.end;
+        writeln!(out, "kept {next}").expect("somebody listens");
+    }
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost() {
+    if std::env::var(FOLDER).is_ok() {
+        return;
+    }
+    let rounds = std::env::var("QUEUESCOPE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let folder = tempfile::tempdir().expect("there is room");
+    let (mut before, mut seed) = (0u64, 88_172_645_463_325_252u64);
+    for round in 0..rounds {
+        let mut child = Command::new(std::env::current_exe().expect("it runs"))
+            .args(["--exact", "child", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
+        // It is recording when it has said something.
+        let mut line = String::new();
+        while !line.contains("kept ") {
+            line.clear();
+            assert!(lines.read_line(&mut line).expect("it is text") > 0, "the child ended");
+        }
+        // Xorshift (Marsaglia 2003).
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        std::thread::sleep(Duration::from_micros(seed % 30_000));
+        child.kill().expect("it is there");
+        child.wait().expect("it is there");
+        let mut kept = 0;
+        let mut see = |line: &str| {
+            // The last line may be cut short: then its number is lower, or none.
+            let number = line.trim_end().rsplit_once("kept ").and_then(|(_, number)| number.parse().ok());
+            kept = number.unwrap_or(kept).max(kept);
+        };
+        see(&line);
+        for line in lines.lines() {
+            see(&line.expect("it is text"));
+        }
+        let found = read(folder.path(), ROOM).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let snapshot = found.log.snapshot();
+        assert!(snapshot.len() >= kept && kept >= before, "round {round}: {kept} kept, {} there", snapshot.len());
+        let whole = (0..snapshot.len()).all(|number| snapshot.record(number) == number.to_be_bytes());
+        assert!(whole, "round {round}: records are not those that were recorded");
+        before = snapshot.len();
+    }
+}

@@ -1,0 +1,78 @@
+//! Arguments of `record` and `log`.
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use queuescope_archive::Durability;
+use queuescope_wire::ByteCount;
+use std::path::PathBuf;
+
+/// Arguments of `record`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if all went well, 1 if the capture is damaged (what came before the damage is \
+                        recorded), 2 if nothing could be done, or not all that was acknowledged could be kept.\n\n\
+                        Examples: queuescope record trace.pcap --log traffic\n          \
+                        tcpdump -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced")]
+pub struct Record {
+    /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The folder; it is made, or gone on with if it has a log of packets
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub log: PathBuf,
+
+    /// Only packets of which this holds: `tcp and dst_port == 443`, or in pcap's words `tcp port 443`
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub chosen: Option<String>,
+
+    /// Look into tunnels: addresses and ports are those of the inner packet
+    #[arg(long)]
+    pub inner: bool,
+
+    /// When a packet counts as kept, and the next is read
+    #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed)]
+    pub durability: DurabilityName,
+
+    /// Memory for packets' headers at most, those in the folder among them; what does not fit is left out, and counted
+    #[arg(long, value_name = "BYTES", default_value = "4GB")]
+    pub memory: ByteCount,
+}
+
+/// When a packet counts as kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DurabilityName {
+    /// At once; written a moment later
+    Relaxed,
+    /// When the system has it: it survives kill -9
+    Written,
+    /// When the disk has it: it survives a loss of power
+    Synced,
+}
+
+impl From<DurabilityName> for Durability {
+    fn from(name: DurabilityName) -> Self {
+        match name {
+            DurabilityName::Relaxed => Self::Relaxed,
+            DurabilityName::Written => Self::Written,
+            DurabilityName::Synced => Self::Synced,
+        }
+    }
+}
+
+/// What `log` does.
+#[derive(Debug, Subcommand)]
+pub enum Folder {
+    /// Tell what a folder has.
+    Info(FolderArgs),
+    /// Look at every byte of a folder, and tell what is not as it was written.
+    ///
+    /// Exit status: 0 if all is whole, 1 if something is not, 2 if it could not be read.
+    Verify(FolderArgs),
+}
+
+/// Arguments of `log info` and `log verify`.
+#[derive(Debug, Args)]
+pub struct FolderArgs {
+    /// The folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+}

@@ -1,0 +1,38 @@
+//! What `record` puts into a folder, `query` finds there.
+
+mod common;
+
+use common::{file, printed, run};
+
+#[test]
+fn a_folder_is_asked_as_the_capture_is() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    let recorded = printed(run("record --durability synced --log", &[&log, &demo]), 0);
+    assert!(recorded.starts_with("18,949 packets of "), "{recorded}");
+    for question in ["--select count,sum(length),max(ts)", "--group dst_ip --top 3 --json", "--csv --limit 50"] {
+        let of = |path| {
+            let text = printed(run(&format!("query {question}"), &[path]), 0);
+            // The last line says what was asked.
+            text.lines()
+                .filter(|line| !line.contains("of 18,949") && !line.contains("answer"))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        assert_eq!(of(&log), of(&demo), "{question}");
+    }
+    // It is gone on with, and with a choice.
+    let recorded = printed(run("record --where tcp --log", &[&log, &demo]), 0);
+    assert!(recorded.contains("14,074 packets of ") && recorded.contains("behind 18,949"), "{recorded}");
+    let count = printed(run("query --select count --csv", &[&log]), 0);
+    assert_eq!(count, "count\n33023\n");
+    let verified = printed(run("log verify", &[&log]), 0);
+    assert_eq!(verified.matches("whole").count(), 2, "{verified}");
+    assert!(printed(run("log info", &[&log]), 0).contains("33,023 records of packet"));
+    // A wrong expression and a wrong capture leave it as it is.
+    for words in ["record --where nonsense --log", "record --log"] {
+        let input = if words.contains("nonsense") { demo.clone() } else { file("README.md") };
+        assert_eq!(run(words, &[&log, &input]).status.code(), Some(2));
+    }
+    assert_eq!(printed(run("log verify", &[&log]), 0), verified);
+}
