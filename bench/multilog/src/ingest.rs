@@ -165,19 +165,3 @@ fn reserve_and_copy(memory: &mut [u8], next: &AtomicU64, pool: &[u8]) {
         target.copy_from_slice(&batch[..target.len()]);
     }
 }
-
-/// Two writers without indexes and filters, for a profiler.
-pub fn two(records: u64, runs: usize) {
-    let pool = pool(Flows::Few);
-    for _ in 0..runs {
-        let (log, _) = traffic::log(records, 0, 0);
-        let one = by_clock(&log, &pool, records, 1);
-        let (log, _) = traffic::log(records, 0, 0);
-        println!(
-            "{one:.1} {:.1} limit {:.1} {:.1}",
-            by_clock(&log, &pool, records, 2),
-            limit(&pool, records, 1),
-            limit(&pool, records, 2)
-        );
-    }
-}

@@ -19,7 +19,6 @@ fn main() {
     let measure: fn(u64, usize) = match what {
         "ingest" => ingest::measure,
         "line" => line::measure,
-        "two" => ingest::two,
         "latency" => latency::measure,
         "triggers" => triggers::measure,
         "queries" => queries::measure,

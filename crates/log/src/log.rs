@@ -79,7 +79,7 @@ impl Log {
     /// writers write on.
     ///
     /// # Panics
-    /// If it is about another schema's attributes.
+    /// If it is about attributes that the schema does not have, or an aggregate that is not there.
     pub fn add_filter(&self, dnf: Dnf) -> FilterId {
         FilterId(self.derived.add_filter(dnf, &self.schema, || self.store.view()))
     }
@@ -134,6 +134,9 @@ impl Log {
     }
 
     /// Holds what readers see, until the answer is dropped.
+    ///
+    /// # Panics
+    /// If 65 535 answers are there.
     pub fn freeze_tail(&self) -> FrozenTail<'_> {
         self.store.freeze()
     }

@@ -131,7 +131,8 @@ impl<'a> Monitor<'a> {
         Self { log, tail: Arc::default(), tallies: Tallies::default(), last: 0, watches: Vec::new() }
     }
 
-    /// Adds a trigger, which is looked at first in the next pass. A window begins now.
+    /// Adds a trigger, which is looked at first in the next pass. A window begins now, unless another trigger of the
+    /// aggregate has the same, which it shares.
     ///
     /// # Errors
     /// If it cannot be.
@@ -152,10 +153,7 @@ impl<'a> Monitor<'a> {
         let joins = |watch: &&mut Watch| {
             let same_window = match (&watch.window, periods) {
                 (None, None) => true,
-                // One whose window began before is another.
-                (Some(window), Some(periods)) => {
-                    window.periods == periods && window.position == snapshot.len() && watch.known.is_none()
-                }
+                (Some(window), Some(periods)) => window.periods == periods,
                 _ => false,
             };
             watch.id == id && watch.period == period && same_window
@@ -223,14 +221,23 @@ impl<'a> Monitor<'a> {
         snapshot.tallies(&mut self.tallies);
         for watch in self.watches.iter_mut().filter(|watch| watch.due <= now) {
             // In step with what was due, unless that is long over.
-            let next = watch.due + watch.period;
-            watch.due = if next > now { next } else { now + watch.period };
+            let next = watch.due.saturating_add(watch.period);
+            if watch.looked_at() {
+                let missed = (now - watch.due) / watch.period;
+                watch.window.iter_mut().for_each(|window| window.miss(missed, &watch.aggregate));
+            }
+            watch.due = if next > now { next } else { now.saturating_add(watch.period) };
             watch.look(now, &snapshot, &self.tallies, &mut tell);
         }
     }
 }
 
 impl Watch {
+    /// Whether it was looked at before.
+    fn looked_at(&self) -> bool {
+        self.known.is_some()
+    }
+
     fn look(&mut self, now: u64, snapshot: &Snapshot<'_>, tallies: &Tallies, tell: &mut impl FnMut(Alert)) {
         let position = snapshot.len();
         let value = self.value(snapshot, tallies);
@@ -288,6 +295,13 @@ impl Window {
     fn new(periods: usize, aggregate: &AggregateState, position: u64) -> Self {
         let (earlier, later) = (Vec::new(), VecDeque::new());
         Self { periods, earlier, later, sum: aggregate.function.empty(), position }
+    }
+
+    /// So many periods were over without being looked at. What came meanwhile is counted to the last of them.
+    fn miss(&mut self, periods: u64, aggregate: &AggregateState) {
+        for _ in 0..periods.min(self.periods as u64) {
+            self.slide(aggregate.function.empty(), aggregate);
+        }
     }
 
     /// Takes in what a period brought, lets go of the one that is too long ago, and tells what is left.

@@ -368,6 +368,32 @@ fn what_has_no_room_is_refused() {
 }
 
 #[test]
+#[should_panic(expected = "65535 hold the tail frozen")]
+fn a_tail_is_frozen_by_so_many_at_most() {
+    let log = log(Schema::ethernet_tcp(), 10);
+    (0..=65_535).for_each(|_| std::mem::forget(log.freeze_tail()));
+}
+
+#[test]
+fn room_for_much_costs_little() {
+    let schema = Schema::ethernet_tcp();
+    let log = log(schema, 1 << 40);
+    let scope = log.scope();
+    let filter = log.add_filter(scope.parse("src_port == 80").unwrap().dnf(&scope).unwrap());
+    log.add_index(schema.find("dst_ip").unwrap());
+    for name in 0..1000 {
+        let count = log.add_aggregate(&[&format!("N{name}")], Some(filter), &Function::Count).unwrap();
+        assert!(name == 0 || log.remove_aggregate(count));
+    }
+    let _ = log.append(&vec![0; schema.record_size() * 70_000]);
+    assert!(log.snapshot().usage().total() < 70_000 * 60 + (4 << 20), "{:?}", log.snapshot().usage());
+    // What an aggregate needs is counted also when it was taken away.
+    let before = log.snapshot().usage().filters;
+    assert!(log.remove_filter(filter));
+    assert!(log.snapshot().usage().filters > before / 2);
+}
+
+#[test]
 fn a_frozen_tail_stays() {
     let schema = Schema::ethernet_tcp();
     let log = log(schema, 100_000);

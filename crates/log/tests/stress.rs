@@ -122,12 +122,23 @@ fn round(prefault: bool) {
                 let sum = log.add_aggregate(&["SUM"], Some(filter), &Function::Sum(attribute("random")));
                 let sum = sum.expect("the name is free");
                 log.add_index(attribute("writer"));
+                // One that sees records in order, and comes late.
+                let rise = log.add_filter(dnf(&log, "number > HIGHEST"));
                 let snapshot = log.snapshot();
                 let records = check_records(&snapshot);
                 let of_two_places = places(&records, |(writer, _, random)| *writer == 2 && *random >= 500);
                 check_query(&snapshot, &of_two, Some(filter), &of_two_places);
                 let expected = of_two_places.iter().map(|place| u128::from(records[*place as usize].2)).sum();
                 assert_eq!(snapshot.value(sum), Some(Number::Unsigned(expected)));
+                let mut highest = 0;
+                let rises = records.iter().enumerate().filter(|(_, (_, number, _))| {
+                    let rises = *number > highest;
+                    highest = highest.max(*number);
+                    rises
+                });
+                let found = snapshot.filter(rise).expect("it is there").matched().map(|(position, _)| position);
+                assert_eq!(found.collect::<Vec<_>>(), rises.map(|(place, _)| place as u64).collect::<Vec<_>>());
+                assert!(log.remove_filter(rise));
                 assert!(log.remove_filter(filter) && log.remove_index(attribute("random")));
                 assert!(log.remove_aggregate(sum) && log.remove_index(attribute("writer")));
                 // What the snapshot has, it keeps.
@@ -221,10 +232,9 @@ fn round(prefault: bool) {
                 }
             }
         });
-        for writer in writers {
-            writer.join().expect("a writer failed");
-        }
+        let written: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         over.store(true, Ordering::Relaxed);
+        assert!(written.iter().all(Result::is_ok), "a writer failed");
     });
     let snapshot = log.snapshot();
     assert_eq!(snapshot.len(), records);

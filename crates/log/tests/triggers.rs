@@ -139,6 +139,48 @@ fn what_was_missed_is_not_made_up_for() {
 }
 
 #[test]
+fn a_window_forgets_what_is_too_long_ago_whenever_it_is_looked_at() {
+    let log = log();
+    let value = log.schema().find("value").unwrap();
+    let all = aggregate(&log, "ALL", None, &Function::Count);
+    let max = aggregate(&log, "MAX", None, &Function::Max(value));
+    let mut monitor = Monitor::new(&log);
+    monitor.add(above(all, 0, Some(3 * MS))).unwrap();
+    monitor.add(above(max, 0, Some(3 * MS))).unwrap();
+    let mut counts = |now| {
+        let alerts = pass(&mut monitor, now);
+        alerts.iter().map(|alert| alert.value).collect::<Vec<_>>()
+    };
+    let numbers = |count: u128, max: u128| vec![Number::Unsigned(count), Number::Unsigned(max)];
+    // The first pass may be at any time.
+    append(&log, [7]);
+    assert_eq!(counts(1000 * MS), numbers(1, 7));
+    append(&log, [5]);
+    // Two periods are missed: the first record is three ago.
+    assert_eq!(counts(1003 * MS), numbers(1, 5));
+    assert_eq!(counts(1004 * MS), numbers(1, 5));
+    append(&log, [3]);
+    assert_eq!(counts(9000 * MS), numbers(1, 3));
+    assert_eq!(counts(u64::MAX), []);
+}
+
+#[test]
+fn a_trigger_shares_the_window_that_is_there() {
+    let log = log();
+    let all = aggregate(&log, "ALL", None, &Function::Count);
+    let mut monitor = Monitor::new(&log);
+    monitor.add(above(all, 0, Some(2 * MS))).unwrap();
+    append(&log, [1, 2]);
+    assert_eq!(pass(&mut monitor, 0).len(), 1);
+    let late = monitor.add(above(all, 1, Some(2 * MS))).unwrap();
+    let alerts = pass(&mut monitor, MS);
+    assert_eq!(
+        alerts.iter().map(|alert| (alert.trigger == late, alert.value)).collect::<Vec<_>>(),
+        [(false, Number::Unsigned(2)), (true, Number::Unsigned(2))]
+    );
+}
+
+#[test]
 fn many_triggers_of_one_aggregate_and_many_aggregates_of_one_filter() {
     let log = log();
     let value = log.schema().find("value").unwrap();

@@ -72,36 +72,48 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
             }
         }
         Asked::All(functions) => {
-            let functions: Vec<_> = functions.iter().map(|(_, function)| function.clone()).collect();
-            let values = query.matched().fold(&functions).concat();
-            found = query.matched().count();
-            let values = values.into_iter().zip(&functions);
-            let cell = |(value, function): (Number, &Function)| match (of_function(value, function, loaded), function) {
-                (cell, Function::Min(_) | Function::Max(_) | Function::Mean(_)) if found == 0 => {
-                    Cell::Nothing(cell.is_number())
+            let functions = counted(functions);
+            let mut values = query.matched().fold(&functions).concat();
+            found = values.pop().map_or(0, whole);
+            let cell = |(value, function): (Number, &Function)| match function {
+                Function::Min(id) | Function::Max(id) if found == 0 => {
+                    Cell::Nothing(loaded.flow(*id, 0).is_none() && is_number(schema.attribute(*id).kind))
                 }
-                (cell, _) => cell,
+                Function::Mean(_) if found == 0 => Cell::Nothing(true),
+                _ => of_function(value, function, loaded),
             };
-            table.row(&values.map(cell).collect::<Vec<_>>())?;
+            table.row(&values.into_iter().zip(&functions).map(cell).collect::<Vec<_>>())?;
         }
         Asked::Groups(groups) => {
             let Groups { functions, top, .. } = groups;
             let by = groups.keys_of(loaded);
-            let functions: Vec<_> = functions.iter().map(|(_, function)| function.clone()).collect();
+            let functions = counted(functions);
             let mut grouped = query.matched().group(&by, &functions);
-            found = query.matched().count();
+            found = grouped.groups.iter().filter_map(|(_, values)| values.last()).map(|count| whole(*count)).sum();
             if let Some(top) = top {
                 grouped.top(*top, 0);
             }
             for (key, values) in &grouped.groups {
                 let keys = key.iter().zip(&by).map(|(key, by)| of_key(by.attribute(), *key, loaded));
-                let values =
-                    values.iter().zip(&functions).map(|(value, function)| of_function(*value, function, loaded));
+                let values = values.iter().zip(&functions[..functions.len() - 1]);
+                let values = values.map(|(value, function)| of_function(*value, function, loaded));
                 table.row(&keys.chain(values).collect::<Vec<_>>())?;
             }
         }
     }
     foot((found, stopped), loaded, form, table.finish()?)
+}
+
+/// Functions, and behind them how many packets there are.
+fn counted(functions: &[(String, Function)]) -> Vec<Function> {
+    functions.iter().map(|(_, function)| function.clone()).chain([Function::Count]).collect()
+}
+
+fn whole(count: Number) -> u64 {
+    match count {
+        Number::Unsigned(count) => u64::try_from(count).unwrap_or(u64::MAX),
+        _ => 0,
+    }
 }
 
 /// How many packets were found of how many, whether there are more that were not asked for, and what was remarkable.

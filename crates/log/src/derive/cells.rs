@@ -3,22 +3,29 @@
 use super::CHUNKS;
 use std::sync::OnceLock;
 
-/// One thing for each block.
+/// One thing for each block. Room is made when it is needed: a log may be made for many more records than come.
 #[derive(Debug)]
 pub(crate) struct PerBlock<T> {
-    cells: Box<[OnceLock<T>]>,
+    blocks: usize,
+    parts: Cells<Cells<T>>,
 }
+
+/// Things that are each made once.
+type Cells<T> = Box<[OnceLock<T>]>;
+
+/// Blocks for which room is made at once.
+const PART: usize = 1024;
 
 impl<T> PerBlock<T> {
     /// For so many blocks.
     pub fn new(blocks: usize) -> Self {
-        Self { cells: (0..blocks).map(|_| OnceLock::new()).collect() }
+        Self { blocks, parts: cells(blocks.div_ceil(PART)) }
     }
 
     /// A block's, if it is made.
     #[inline]
     pub fn get(&self, block: usize) -> Option<&T> {
-        self.cells.get(block)?.get()
+        self.parts.get(block / PART)?.get()?.get(block % PART)?.get()
     }
 
     /// A block's, made now if it is not.
@@ -26,19 +33,23 @@ impl<T> PerBlock<T> {
     /// # Panics
     /// If there is no such block.
     pub fn get_or_make(&self, block: usize, make: impl FnOnce() -> T) -> &T {
-        self.cells[block].get_or_init(make)
+        let part = self.parts[block / PART].get_or_init(|| cells(PART.min(self.blocks - block / PART * PART)));
+        part[block % PART].get_or_init(make)
     }
 
     /// Bytes that all take, of which each takes what `of` says beside its own.
     pub fn heap(&self, of: impl Fn(&T) -> usize) -> usize {
-        size_of_val(&*self.cells) + self.cells.iter().filter_map(OnceLock::get).map(of).sum::<usize>()
+        let parts = self.parts.iter().filter_map(OnceLock::get);
+        let of_part =
+            |part: &Cells<T>| size_of_val(&**part) + part.iter().filter_map(OnceLock::get).map(&of).sum::<usize>();
+        size_of_val(&*self.parts) + parts.map(of_part).sum::<usize>()
     }
 }
 
 /// One thing for each chunk. Room for a block's chunks is made with the first of them.
 #[derive(Debug)]
 pub(crate) struct PerChunk<T> {
-    blocks: PerBlock<Box<[OnceLock<T>]>>,
+    blocks: PerBlock<Cells<T>>,
 }
 
 impl<T> PerChunk<T> {
@@ -58,7 +69,7 @@ impl<T> PerChunk<T> {
     /// # Panics
     /// If there is no such chunk.
     pub fn set(&self, chunk: usize, value: T) {
-        let block = self.blocks.get_or_make(chunk / CHUNKS, || (0..CHUNKS).map(|_| OnceLock::new()).collect());
+        let block = self.blocks.get_or_make(chunk / CHUNKS, || cells(CHUNKS));
         // Who was first said the same.
         let _ = block[chunk % CHUNKS].set(value);
     }
@@ -67,4 +78,8 @@ impl<T> PerChunk<T> {
     pub fn heap(&self, of: impl Fn(&T) -> usize) -> usize {
         self.blocks.heap(|block| size_of_val(&**block) + block.iter().filter_map(OnceLock::get).map(&of).sum::<usize>())
     }
+}
+
+fn cells<T>(count: usize) -> Cells<T> {
+    (0..count).map(|_| OnceLock::new()).collect()
 }

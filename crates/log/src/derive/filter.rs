@@ -12,6 +12,9 @@ use crate::store::View;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
+/// Chunks that a writer goes over at once, of those that others have left.
+const AT_ONCE: u64 = 4;
+
 /// A filter, and what it matches in each chunk.
 #[derive(Debug)]
 pub(crate) struct FilterState {
@@ -46,6 +49,11 @@ impl FilterState {
     /// Whether it has to see the records in the order of the log.
     pub fn is_ordered(&self) -> bool {
         matches!(self.decides, Decides::Ordered(_))
+    }
+
+    /// Whether it is looked at without a table.
+    pub fn is_simple(&self) -> bool {
+        matches!(self.decides, Decides::Alone(Scan::Sieve(_)))
     }
 
     /// Which of some records it matches, which it can tell by themselves.
@@ -99,7 +107,7 @@ impl FilterState {
             Decides::Alone(scan) => scan.bits(rows, view.size()),
             Decides::Ordered(pass) => {
                 let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
-                self.go_on(&mut pass, view);
+                self.go_on(&mut pass, view, u64::MAX);
                 match self.known(chunk) {
                     Some(matches) => part(matches, rows.len() / view.size()),
                     None => pass.behind(rows, view.size()),
@@ -116,18 +124,33 @@ impl FilterState {
         }
     }
 
-    /// For one that has to see records in order: goes on to the view's last whole chunk, unless somebody else does.
+    /// For one that has to see records in order: goes on towards the view's last whole chunk, unless somebody else does.
+    /// It is a writer that does, which must not work off what many have left.
     pub fn try_go_on(&self, view: View<'_>) {
         let Decides::Ordered(pass) = &self.decides else { return };
         match pass.try_lock() {
-            Ok(mut pass) => self.go_on(&mut pass, view),
-            Err(TryLockError::Poisoned(pass)) => self.go_on(&mut pass.into_inner(), view),
+            Ok(mut pass) => self.go_on(&mut pass, view, AT_ONCE),
+            Err(TryLockError::Poisoned(pass)) => self.go_on(&mut pass.into_inner(), view, AT_ONCE),
             Err(TryLockError::WouldBlock) => {}
         }
     }
 
-    fn go_on(&self, pass: &mut Pass, view: View<'_>) {
-        while (pass.next() + 1) * CHUNK <= view.tail() {
+    /// For one that has to see records in order: goes on until writers can keep up with it.
+    pub fn catch_up<'a>(&self, view: impl Fn() -> View<'a>) {
+        let Decides::Ordered(pass) = &self.decides else { return };
+        loop {
+            let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            let view = view();
+            if view.tail() / CHUNK <= pass.next() + AT_ONCE {
+                return;
+            }
+            self.go_on(&mut pass, view, u64::MAX);
+        }
+    }
+
+    fn go_on(&self, pass: &mut Pass, view: View<'_>, most: u64) {
+        let end = pass.next().saturating_add(most);
+        while pass.next() < end && (pass.next() + 1) * CHUNK <= view.tail() {
             let chunk = pass.next();
             let bits = pass.chunk(view.chunk(chunk), view.size());
             self.set(chunk, &bits);

@@ -8,6 +8,7 @@ use super::{BLOCK, Bits, CHUNK, FilterState, Group, Scratch, Sorted, set, with_s
 use crate::expr::{AggregateId, Dnf, NameError, Scope};
 use crate::schema::{AttributeId, Reader, Schema};
 use crate::store::View;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -53,8 +54,10 @@ pub(crate) struct Stages {
     /// In the order of their ids.
     pub filters: Vec<Arc<FilterState>>,
     pub indexes: Vec<Arc<IndexState>>,
-    /// By the number of an [`AggregateId`]: the name, and what it names, unless that was taken away.
-    pub operands: Vec<(String, Option<ValueOf>)>,
+    /// The name of each aggregate's values, and what it names.
+    operands: BTreeMap<AggregateId, (String, ValueOf)>,
+    /// The number of the next id.
+    next: u32,
     /// The first and the last time of each chunk.
     pub times: Arc<PerChunk<(u64, u64)>>,
     /// How many records of each chunk each filter matches, by its place; of chunks that came since these filters are.
@@ -105,35 +108,43 @@ impl Stages {
 
     /// The aggregate of this id, and which of its values is meant.
     pub fn aggregate(&self, id: AggregateId) -> Option<(&Arc<AggregateState>, usize)> {
-        let (_, there) = self.operands.get(id.0 as usize)?;
-        there.as_ref().map(|(aggregate, value)| (aggregate, *value))
+        let (_, (aggregate, value)) = self.operands.get(&id)?;
+        Some((aggregate, *value))
     }
 
     /// All aggregates, each once.
     fn aggregates(&self) -> impl Iterator<Item = &Arc<AggregateState>> {
-        self.operands.iter().filter_map(|(_, there)| there.as_ref().filter(|(_, value)| *value == 0).map(|(it, _)| it))
+        self.operands.values().filter(|(_, (_, value))| *value == 0).map(|(_, (aggregate, _))| aggregate)
     }
 
     /// The aggregates that an expression names.
     fn named(&self, dnf: &Dnf) -> Vec<Operand> {
-        let operand = |id| {
-            let (aggregate, component) = self.aggregate(id)?;
-            Some(Operand { id, aggregate: Arc::clone(aggregate), component })
+        let operand = |id: AggregateId| {
+            let (aggregate, component) = self
+                .aggregate(id)
+                .unwrap_or_else(|| panic!("there is no aggregate {}; it may have been removed", id.0));
+            Operand { id, aggregate: Arc::clone(aggregate), component }
         };
-        dnf.aggregates().into_iter().filter_map(operand).collect()
+        dnf.aggregates().into_iter().map(operand).collect()
     }
 
     /// What expressions can speak of.
     pub fn scope<'a>(&self, schema: &'a Schema) -> Scope<'a> {
-        Scope::with_aggregates(schema, self.operands.iter().map(|(name, _)| name.clone()))
+        Scope::with_aggregates(schema, self.operands.iter().map(|(id, (name, _))| (*id, name.clone())))
     }
 
     /// Bytes that all take.
     pub fn usage(&self) -> Usage {
+        // What was taken away and aggregates still need is still there.
+        let there = |filter: &&Arc<FilterState>| self.place(filter.id).is_some();
+        let needed = self.aggregates().filter_map(|aggregate| aggregate.filter.as_ref());
+        let taken_away: BTreeMap<u64, _> =
+            needed.filter(|filter| !there(filter)).map(|filter| (filter.id, filter)).collect();
+        let taken_away = taken_away.into_values();
         let of_index = |index: &Arc<IndexState>| index.blocks.heap(Sorted::heap) as u64;
         Usage {
             records: 0,
-            filters: self.filters.iter().map(|filter| filter.heap() as u64).sum::<u64>()
+            filters: self.filters.iter().chain(taken_away).map(|filter| filter.heap() as u64).sum::<u64>()
                 + self.counts.heap(|counts| size_of_val(&**counts)) as u64,
             indexes: self.indexes.iter().map(of_index).sum(),
             aggregates: self.aggregates().map(|aggregate| aggregate.heap() as u64).sum(),
@@ -174,7 +185,8 @@ impl Stages {
     /// The same with other filters.
     fn with_filters(&self, filters: Vec<Arc<FilterState>>, blocks: usize, schema: &Schema) -> Self {
         let plain = || filters.iter().enumerate().filter(|(_, state)| !state.is_ordered());
-        let (groups, alone) = if plain().count() > ALONE {
+        let together = plain().count() > ALONE || plain().any(|(_, state)| !state.is_simple());
+        let (groups, alone) = if together {
             Group::all(plain().map(|(place, state)| (place, &state.dnf)), schema)
         } else {
             (Vec::new(), plain().map(|(place, _)| place).collect())
@@ -200,7 +212,8 @@ impl Derived {
             stages: RwLock::new(Arc::new(Stages {
                 filters: Vec::new(),
                 indexes: Vec::new(),
-                operands: Vec::new(),
+                operands: BTreeMap::new(),
+                next: 0,
                 times: Arc::new(PerChunk::new(capacity.div_ceil(BLOCK) as usize)),
                 counts: Arc::new(PerChunk::new(0)),
                 groups: Arc::default(),
@@ -240,7 +253,7 @@ impl Derived {
 
     /// Adds a filter; then, while writers write on, finds what it matches in the chunks that they are done with. `view`
     /// takes a new view of the records.
-    pub fn add_filter<'a>(&self, dnf: Dnf, schema: &Schema, view: impl Fn() -> View<'a>) -> u64 {
+    pub fn add_filter<'a>(&self, dnf: Dnf, schema: &Schema, new_view: impl Fn() -> View<'a>) -> u64 {
         let mut state = None;
         let id = self.swap(|stages, id| {
             let operands = stages.named(&dnf);
@@ -249,10 +262,11 @@ impl Derived {
             filters.push(Arc::clone(new));
             stages.with_filters(filters, self.most, schema)
         });
-        let taken = self.take_over(&self.chunks, CHUNK, &view);
+        let taken = self.take_over(&self.chunks, CHUNK, &new_view);
         if let Some(state) = state {
-            let view = view();
+            let view = new_view();
             (0..taken).for_each(|chunk| state.fill(chunk, view));
+            state.catch_up(&new_view);
         }
         id
     }
@@ -279,9 +293,11 @@ impl Derived {
                 filter.map(|id| stages.filter(id).cloned().unwrap_or_else(|| panic!("there is no filter {id}")));
             let new = state.insert(Arc::new(AggregateState::new(working, filter, self.most)));
             let mut stages = stages.clone();
-            first = stages.operands.len() as u32;
-            let named = names.iter().enumerate();
-            stages.operands.extend(named.map(|(value, name)| ((*name).to_owned(), Some((Arc::clone(new), value)))));
+            first = stages.next;
+            for (value, name) in names.iter().enumerate() {
+                stages.operands.insert(AggregateId(stages.next), ((*name).to_owned(), (Arc::clone(new), value)));
+                stages.next += 1;
+            }
             Ok(stages)
         })?;
         let taken = self.take_over(&self.chunks, CHUNK, &view);
@@ -331,11 +347,7 @@ impl Derived {
             let mut new = stages.clone();
             if let Some((gone, _)) = stages.aggregate(id) {
                 there = true;
-                for (name, operand) in &mut new.operands {
-                    if operand.as_ref().is_some_and(|(other, _)| Arc::ptr_eq(other, gone)) {
-                        (*name, *operand) = (String::new(), None);
-                    }
-                }
+                new.operands.retain(|_, (_, (other, _))| !Arc::ptr_eq(other, gone));
             }
             new
         });

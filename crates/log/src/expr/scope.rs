@@ -9,7 +9,7 @@ use crate::{Schema, TextError};
 #[derive(Debug, Clone)]
 pub struct Scope<'a> {
     schema: &'a Schema,
-    aggregates: Vec<String>,
+    aggregates: Vec<(AggregateId, String)>,
     limits: Limits,
 }
 
@@ -56,9 +56,9 @@ impl<'a> Scope<'a> {
         Self { schema, aggregates: Vec::new(), limits: Limits::default() }
     }
 
-    /// The attributes of a schema, and aggregates by their ids; one without a name cannot be called.
-    pub(crate) fn with_aggregates(schema: &'a Schema, names: impl Iterator<Item = String>) -> Self {
-        Self { aggregates: names.collect(), ..Self::new(schema) }
+    /// The attributes of a schema, and aggregates in the order of their ids.
+    pub(crate) fn with_aggregates(schema: &'a Schema, aggregates: impl Iterator<Item = (AggregateId, String)>) -> Self {
+        Self { aggregates: aggregates.collect(), ..Self::new(schema) }
     }
 
     /// The same with other limits.
@@ -84,8 +84,9 @@ impl<'a> Scope<'a> {
         if let Some(why) = taken {
             return Err(NameError { name: name.to_owned(), why });
         }
-        self.aggregates.push(name.to_owned());
-        Ok(AggregateId(self.aggregates.len() as u32 - 1))
+        let id = AggregateId(self.aggregates.last().map_or(0, |(last, _)| last.0 + 1));
+        self.aggregates.push((id, name.to_owned()));
+        Ok(id)
     }
 
     /// The schema.
@@ -100,17 +101,18 @@ impl<'a> Scope<'a> {
 
     /// The aggregate of this name.
     pub fn aggregate(&self, name: &str) -> Option<AggregateId> {
-        self.aggregates.iter().position(|other| other == name).map(|index| AggregateId(index as u32))
+        self.aggregates.iter().find(|(_, other)| other == name).map(|(id, _)| *id)
     }
 
-    /// The name of an aggregate, unless it cannot be called.
+    /// The name of an aggregate.
     pub fn name(&self, aggregate: AggregateId) -> Option<&str> {
-        self.aggregates.get(aggregate.0 as usize).map(String::as_str).filter(|name| !name.is_empty())
+        let found = self.aggregates.binary_search_by_key(&aggregate, |(id, _)| *id).ok()?;
+        Some(&self.aggregates[found].1)
     }
 
-    /// The names of all aggregates that can be called, in the order of their ids.
+    /// The names of all aggregates, in the order of their ids.
     pub fn aggregates(&self) -> impl Iterator<Item = &str> {
-        self.aggregates.iter().map(String::as_str).filter(|name| !name.is_empty())
+        self.aggregates.iter().map(|(_, name)| name.as_str())
     }
 
     /// Reads an expression; `docs/expressions.md` says what can be written. No text at all means every record.

@@ -127,6 +127,7 @@ impl<'a> Plan<'a> {
             known.number = number;
             known.indexed = (number + 1) * BLOCK <= view.tail() && {
                 known.found.fill(0);
+                known.left = MANY;
                 terms.iter().all(|term| term.find(number as usize, view, self.schema, &mut known).is_some())
             };
             *block = Some(known);
@@ -141,6 +142,8 @@ pub(super) struct Block {
     number: u64,
     indexed: bool,
     found: Box<[u64]>,
+    /// Places that may still be gone through, for all terms.
+    left: usize,
     /// Of one term, and of one index.
     term: Box<[u64]>,
     index: Box<[u64]>,
@@ -149,7 +152,7 @@ pub(super) struct Block {
 impl Default for Block {
     fn default() -> Self {
         let bits = || vec![0; BLOCK as usize / 64].into_boxed_slice();
-        Self { number: u64::MAX, indexed: false, found: bits(), term: bits(), index: bits() }
+        Self { number: u64::MAX, indexed: false, left: 0, found: bits(), term: bits(), index: bits() }
     }
 }
 
@@ -187,9 +190,7 @@ impl ByIndex<'_> {
         }
         asked.sort_by_key(|(about, ..)| *about);
         let best = asked.first()?.0;
-        if best > MANY {
-            return None;
-        }
+        block.left = block.left.checked_sub(best)?;
         asked.retain(|(about, ..)| *about <= best.saturating_mul(MORE).max(MORE));
         let decided = |predicate: &Predicate<'_>| match predicate {
             Predicate::Within(attribute, _) => asked.iter().any(|(_, other, ..)| other == attribute),

@@ -129,11 +129,20 @@ impl Sequence {
     }
 
     /// Moves the tail, then holds it there until the answer is dropped (paper section 4).
+    ///
+    /// # Panics
+    /// If 65 535 hold it.
     pub fn freeze(&self) -> FrozenTail<'_> {
         self.tail();
-        // No more than some thousand can hold it: each has a guard.
-        let word = self.tail.fetch_add(1, Ordering::AcqRel);
-        FrozenTail { sequence: self, position: word >> FROZEN_BITS }
+        let mut word = self.tail.load(Ordering::Acquire);
+        loop {
+            // One more would be a position more. Who forgets guards may come so far.
+            assert!(word & FROZEN != FROZEN, "{FROZEN} hold the tail frozen, and no more can");
+            match self.tail.compare_exchange(word, word + 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return FrozenTail { sequence: self, position: word >> FROZEN_BITS },
+                Err(now) => word = now,
+            }
+        }
     }
 
     /// Follows the completed stretches from a position.

@@ -30,6 +30,8 @@ enum Find {
 const LEAF: u32 = 1 << 31;
 /// Bits of keys that a trie is made for: for longer ones it would be large.
 const TRIE_BITS: u32 = 32;
+/// Nodes of a trie, at most, a kibibyte each: a larger one would not be in the cache.
+const NODES: usize = 256;
 
 impl Table {
     /// A table of so many terms' ranges, of keys of `bits` bits; a term without ranges has all.
@@ -89,22 +91,25 @@ impl Table {
         }
         let top = (bits - 1) / 8 * 8;
         let mut nodes = Vec::new();
-        self.node(0, top, &mut nodes);
-        Find::Trie { top, nodes }
+        if self.node(0, top, &mut nodes).is_some() { Find::Trie { top, nodes } } else { Find::Search }
     }
 
-    /// Makes the node of the keys from `base` on whose bytes differ from the one at `shift` on.
-    fn node(&self, base: u128, shift: u32, nodes: &mut Vec<[u32; 256]>) -> u32 {
+    /// Makes the node of the keys from `base` on whose bytes differ from the one at `shift` on; `None` if there are too
+    /// many.
+    fn node(&self, base: u128, shift: u32, nodes: &mut Vec<[u32; 256]>) -> Option<u32> {
         let index = nodes.len();
+        if index == NODES {
+            return None;
+        }
         nodes.push([0; 256]);
         for byte in 0..256u128 {
             let low = base | byte << shift;
             let high = low | ((1 << shift) - 1);
             let (class, last) = (self.class(low), self.class(high));
             nodes[index][byte as usize] =
-                if class == last { LEAF | class as u32 } else { self.node(low, shift - 8, nodes) };
+                if class == last { LEAF | class as u32 } else { self.node(low, shift - 8, nodes)? };
         }
-        index as u32
+        Some(index as u32)
     }
 
     fn class(&self, key: u128) -> usize {
