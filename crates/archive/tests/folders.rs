@@ -97,7 +97,7 @@ fn many_record_and_one_reads_meanwhile() {
             let kept = recorder.log().snapshot().len();
             let found = read(path, 1 << 20).unwrap_or_else(|error| panic!("{error}"));
             let now = all(&found.log);
-            assert!(now.len() >= before && now.len() % SIZE == 0);
+            assert!(now.len() >= before && now.len().is_multiple_of(SIZE));
             before = now.len();
             // What the folder has, the log has in the same order.
             let log = all(recorder.log());

@@ -1,4 +1,4 @@
-//! Atomics and what waits, which loom and shuttle replace: `--cfg loom`, `--cfg shuttle`.
+//! Atomics and what waits, which loom and shuttle replace: `--cfg loom`, `--cfg shuttle`. And what only makes faster.
 
 #[cfg(not(any(loom, shuttle)))]
 mod with {
@@ -44,3 +44,17 @@ mod with {
 }
 
 pub use with::{AtomicU64, Backoff, Ordering};
+
+/// Has the processor fetch what will be read soon: a hint, which changes nothing.
+#[inline]
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "the processor's own instruction"))]
+pub fn prefetch<T>(what: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: what is fetched ahead need not even be memory, and nothing is read.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(what.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = what;
+}

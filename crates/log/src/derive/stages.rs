@@ -10,7 +10,7 @@ use crate::schema::{AttributeId, Reader, Schema};
 use crate::store::View;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// As many filters are each faster alone than together.
@@ -73,6 +73,8 @@ pub(crate) struct Derived {
     stages: RwLock<Arc<Stages>>,
     /// Who changes the stages, and the last number that was given.
     changing: Mutex<u64>,
+    /// Whether the stages are empty: a look at them costs writers more.
+    idle: AtomicBool,
     /// The next chunk and the next block that no writer took.
     chunks: AtomicU64,
     blocks: AtomicU64,
@@ -220,6 +222,7 @@ impl Derived {
                 alone: Arc::default(),
             })),
             changing: Mutex::default(),
+            idle: AtomicBool::new(true),
             chunks: AtomicU64::new(0),
             blocks: AtomicU64::new(0),
             most: capacity.div_ceil(BLOCK) as usize,
@@ -233,7 +236,7 @@ impl Derived {
 
     /// Makes what follows from the view's chunks and blocks that no writer took yet.
     pub fn advance(&self, view: View<'_>, schema: &Schema) {
-        if self.stages().is_empty() {
+        if self.idle.load(Ordering::Relaxed) {
             return;
         }
         while let Some(chunk) = take(&self.chunks, view.tail() / CHUNK) {
@@ -376,6 +379,8 @@ impl Derived {
         let mut last = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         *last += 1;
         let stages = Arc::new(with(&self.stages(), *last)?);
+        // Who adds something goes over what writers do not know of it yet.
+        self.idle.store(stages.is_empty(), Ordering::Relaxed);
         *self.stages.write().unwrap_or_else(PoisonError::into_inner) = stages;
         Ok(*last)
     }

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "writers and readers of one stretch of memory, kept apart by positions")]
 
+use crate::primitive::prefetch;
 use memmap2::{MmapOptions, MmapRaw};
 use std::ops::Range;
 
@@ -96,17 +97,9 @@ impl Rows {
     /// Has the processor fetch a record that will be read soon: a hint, which changes nothing.
     #[inline]
     pub fn prefetch(&self, position: u64) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let start = self.memory.as_ptr().wrapping_add(position as usize * self.size);
-            let last = start.wrapping_add(self.size.saturating_sub(1));
-            // SAFETY: what is fetched ahead need not even be memory, and nothing is read.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(start.cast());
-                _mm_prefetch::<_MM_HINT_T0>(last.cast());
-            }
-        }
+        let start = self.memory.as_ptr().wrapping_add(position as usize * self.size);
+        prefetch(start);
+        prefetch(start.wrapping_add(self.size.saturating_sub(1)));
     }
 
     /// The bytes of records.

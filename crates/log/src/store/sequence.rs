@@ -29,7 +29,7 @@
 //! - *The tail never moves back, and not while it is frozen.* It moves by compare-and-swap from the word that was read,
 //!   and the word holds the number of those who hold it frozen.
 
-use crate::primitive::{AtomicU64, Backoff, Ordering};
+use crate::primitive::{AtomicU64, Backoff, Ordering, prefetch};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
 
@@ -39,6 +39,9 @@ pub(crate) const WINDOW: u64 = 1 << 17;
 /// Few enough for all of a model's slots to be used several times.
 #[cfg(any(loom, shuttle))]
 pub(crate) const WINDOW: u64 = 4;
+
+/// Stretches whose slots are fetched ahead of the one that is followed.
+const AHEAD: u64 = 8;
 
 /// Bits of the tail's word that count who holds it frozen; the others are the position.
 const FROZEN_BITS: u32 = 16;
@@ -134,13 +137,13 @@ impl Sequence {
     /// If 65 535 hold it.
     pub fn freeze(&self) -> FrozenTail<'_> {
         self.tail();
-        let mut word = self.tail.load(Ordering::Acquire);
+        let mut held = self.tail.load(Ordering::Acquire);
         loop {
             // One more would be a position more. Who forgets guards may come so far.
-            assert!(word & FROZEN != FROZEN, "{FROZEN} hold the tail frozen, and no more can");
-            match self.tail.compare_exchange(word, word + 1, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return FrozenTail { sequence: self, position: word >> FROZEN_BITS },
-                Err(now) => word = now,
+            assert!(held & FROZEN != FROZEN, "{FROZEN} hold the tail frozen, and no more can");
+            match self.tail.compare_exchange(held, held + 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return FrozenTail { sequence: self, position: held >> FROZEN_BITS },
+                Err(now) => held = now,
             }
         }
     }
@@ -148,6 +151,8 @@ impl Sequence {
     /// Follows the completed stretches from a position.
     fn completed(&self, mut from: u64) -> u64 {
         while let Some(end) = self.stretch(from) {
+            // Stretches are often of one length, and their slots written by another core.
+            prefetch(self.slot(end + AHEAD * (end - from)));
             from = end;
         }
         from
