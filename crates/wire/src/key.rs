@@ -315,7 +315,7 @@ pub enum GranularityError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    fn granularity() -> impl Strategy<Value = Granularity> {
+    pub(crate) fn granularity() -> impl Strategy<Value = Granularity> {
         let prefixes = (0..=32u8, 0..=128u8).prop_map(|(v4, v6)| Prefixes { v4, v6 });
         prop_oneof![
             Just(Granularity::FiveTuple),

@@ -273,6 +273,7 @@ fn dscp_of(text: &str) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::tests::granularity;
     use proptest::prelude::*;
 
     #[test]
@@ -329,19 +330,6 @@ mod tests {
         ] {
             assert_eq!(FlowKey::named(text), None, "{text}");
         }
-    }
-
-    fn granularity() -> impl Strategy<Value = Granularity> {
-        let prefixes = (0..=32u8, 0..=128u8).prop_map(|(v4, v6)| Prefixes { v4, v6 });
-        prop_oneof![
-            Just(Granularity::FiveTuple),
-            Just(Granularity::Connection),
-            Just(Granularity::Pair),
-            Just(Granularity::Dscp),
-            Just(Granularity::Vlan),
-            prefixes.clone().prop_map(Granularity::Source),
-            prefixes.prop_map(Granularity::Destination),
-        ]
     }
 
     fn key() -> impl Strategy<Value = FlowKey> {
