@@ -37,6 +37,8 @@ pub struct Verified {
     pub schema: Schema,
     /// Its files, in the order of their records.
     pub files: Vec<FileReport>,
+    /// The earliest and the latest time of whole records, in nanoseconds, if they have one.
+    pub times: Option<(u64, u64)>,
 }
 
 /// A file of records.
@@ -95,13 +97,22 @@ pub fn read(path: &Path, records: u64) -> Result<Found, FolderError> {
 /// If it is no log or cannot be read. What is damaged is told of the file.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
-    let (paths, mut files, mut next) = (folder.journals()?, Vec::new(), 0);
+    let (paths, mut files, mut next, mut times) = (folder.journals()?, Vec::new(), 0, None);
+    let time = folder.schema.time().map(|time| folder.schema.reader(time));
+    let mut see = |records: &[u8]| {
+        for record in records.chunks_exact(folder.schema.record_size()) {
+            if let Some(at) = time.map(|time| time.key(record) as u64) {
+                let (first, last) = times.unwrap_or((at, at));
+                times = Some((first.min(at), last.max(at)));
+            }
+        }
+    };
     for (index, path) in paths.iter().enumerate() {
-        let file = look(&folder, path, next, index + 1 == paths.len(), &mut |_| {})?;
+        let file = look(&folder, path, next, index + 1 == paths.len(), &mut see)?;
         next = file.first + file.records;
         files.push(file);
     }
-    Ok(Verified { schema: folder.schema, files })
+    Ok(Verified { schema: folder.schema, files, times })
 }
 
 /// Where a folder's records end.

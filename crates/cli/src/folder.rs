@@ -4,9 +4,8 @@ use crate::args::{Folder, FolderArgs};
 use crate::outcome::{Outcome, print};
 use anstyle::Style;
 use anyhow::Result;
-use queuescope_archive::{State, Verified, read, verify};
+use queuescope_archive::{State, Verified, verify};
 use queuescope_report::format::{count, duration};
-use queuescope_wire::Nanos;
 use std::io::{self, Write};
 
 const BOLD: Style = Style::new().bold();
@@ -27,7 +26,6 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
     let verified = verify(&args.folder)?;
     let records = verified.files.iter().map(|file| file.records).sum();
     let damage = damage(&verified);
-    let times = if damage.is_none() { times(args, records)? } else { None };
     print(
         false,
         |_| Ok(()),
@@ -39,27 +37,14 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
                 count(records),
                 verified.schema.name()
             )?;
-            if let Some((first, last)) = times {
-                writeln!(out, "times    {} from the first to the last", duration(last.saturating_sub(first).0))?;
+            if let Some((first, last)) = verified.times {
+                writeln!(out, "times    {} from the first to the last", duration(last - first))?;
             }
             let bytes: u64 = verified.files.iter().map(|file| file.bytes).sum();
             writeln!(out, "files    {}, {} bytes", verified.files.len(), count(bytes))
         },
     )?;
     Ok(Outcome::of(damage))
-}
-
-/// The earliest and the latest time of its records, if they have one.
-fn times(args: &FolderArgs, records: u64) -> Result<Option<(Nanos, Nanos)>> {
-    let found = read(&args.folder, records.max(1))?;
-    let Some(time) = found.log.schema().time() else { return Ok(None) };
-    let (reader, snapshot) = (found.log.schema().reader(time), found.log.snapshot());
-    let times = (0..snapshot.len()).map(|position| reader.key(snapshot.record(position)) as u64);
-    let span = times.fold(None, |span: Option<(u64, u64)>, time| {
-        let (first, last) = span.unwrap_or((time, time));
-        Some((first.min(time), last.max(time)))
-    });
-    Ok(span.map(|(first, last)| (Nanos(first), Nanos(last))))
 }
 
 /// Every file, and how it ends.

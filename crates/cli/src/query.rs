@@ -15,7 +15,7 @@ use crate::source::{open_capture, open_table};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
 use load::Loaded;
-pub(crate) use load::over_memory;
+pub(crate) use load::{over_memory, too_much};
 use queuescope_log::{AttributeId, Dnf, Schema, arrow};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_table::{BatchWriter, DepartureReader};

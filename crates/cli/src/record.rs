@@ -5,7 +5,7 @@ use crate::capture::{file_notes, parser_notes};
 use crate::chosen::Chosen;
 use crate::outcome::{Outcome, print};
 use crate::progress::Progress;
-use crate::query::over_memory;
+use crate::query::{over_memory, too_much};
 use crate::records::{Frames, Records};
 use crate::source::{length, open_capture};
 use anyhow::Result;
@@ -66,7 +66,7 @@ pub fn run(args: &Record) -> Result<Outcome> {
         left_out.into_iter().chain(over_memory(refused)).chain(file_notes(&reader)).chain(parser_notes(&parser));
     let notes: Vec<_> = notes.collect();
     print(false, |_| Ok(()), |out| tell(args, kept, &recovery, &notes, out))?;
-    Ok(Outcome::of(damage))
+    Ok(Outcome::of(damage.or_else(|| too_much(refused))))
 }
 
 fn tell(args: &Record, kept: u64, recovery: &Recovery, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {

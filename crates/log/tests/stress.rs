@@ -190,12 +190,6 @@ fn round(prefault: bool) {
                 period: 1,
                 window: None,
             };
-            for threshold in 1..200 {
-                monitor.add(Trigger { threshold: Number::Unsigned(threshold * 20), ..trigger }).expect("it can be");
-                monitor
-                    .add(Trigger { threshold: Number::Unsigned(threshold), window: Some(3), ..trigger })
-                    .expect("it can be");
-            }
             let small = |positions: Range<u64>| {
                 let snapshot = log.snapshot();
                 let random = |at| u16::from_be_bytes([snapshot.record(at)[5], snapshot.record(at)[6]]);
@@ -207,6 +201,13 @@ fn round(prefault: bool) {
             let window = monitor.add(Trigger { window: Some(3), ..trigger }).expect("it can be");
             let mut last = frozen.position();
             drop(frozen);
+            // These share the window.
+            for threshold in 1..200 {
+                monitor.add(Trigger { threshold: Number::Unsigned(threshold * 20), ..trigger }).expect("it can be");
+                monitor
+                    .add(Trigger { threshold: Number::Unsigned(threshold), window: Some(3), ..trigger })
+                    .expect("it can be");
+            }
             let mut count = small(0..last);
             let (mut now, mut recent) = (0, VecDeque::from([0; 3]));
             while !over.load(Ordering::Relaxed) {

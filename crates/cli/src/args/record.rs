@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 if all went well, 1 if the capture is damaged (what came before the damage is \
-                        recorded), 2 if nothing could be done, or not all that was acknowledged could be kept.\n\n\
+#[command(
+    after_help = "Exit status: 0 if all went well, 1 if the capture is damaged or more than --memory (what came \
+                        before that is recorded), 2 if nothing could be done, or not all that was acknowledged could be kept.\n\n\
                         Examples: queuescope record trace.pcap --log traffic\n          \
-                        tcpdump -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced")]
+                        tcpdump -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced"
+)]
 pub struct Record {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
     #[arg(value_hint = ValueHint::FilePath)]

@@ -219,10 +219,9 @@ impl Filling {
     }
 }
 
-/// Answers about a part are not those about all.
-fn too_much(refused: u64) -> Option<String> {
-    (refused > 0)
-        .then(|| format!("--memory is too little for {refused} packets; the answer is about those before them"))
+/// A part is not all.
+pub fn too_much(refused: u64) -> Option<String> {
+    (refused > 0).then(|| format!("--memory is too little for {refused} packets; only those before them are there"))
 }
 
 /// Packets for which there was no room, for the report.
