@@ -115,6 +115,11 @@ impl Reader {
         self.key_of_bits((word >> self.shift) & self.mask)
     }
 
+    /// One whose keys are the bits as they are in the record: minus zero, too, comes back as it was.
+    pub(crate) fn of_bits(self) -> Self {
+        Self { sign: Sign::None, ..self }
+    }
+
     /// The keys of records of `size` bytes that lie one behind the other, for an attribute of 64 bits at most.
     pub(crate) fn fill(&self, records: &[u8], size: usize, keys: &mut [u64]) {
         let records = records.chunks_exact(size);
@@ -173,7 +178,7 @@ impl Reader {
 
     /// The key of a value whose bits are these.
     #[inline]
-    pub(super) fn key_of_bits(&self, bits: u128) -> u128 {
+    pub(crate) fn key_of_bits(&self, bits: u128) -> u128 {
         match self.sign {
             Sign::None => bits,
             Sign::Signed => bits ^ self.top,

@@ -1,0 +1,282 @@
+//! One attribute as a column.
+
+use crate::schema::{Attribute, AttributeId, Kind, Reader, Schema};
+use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, PrimitiveArray, StringArray};
+use arrow_schema::{DataType, Field, TimeUnit};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// An attribute, and how a column has its values.
+#[derive(Debug)]
+pub struct Column {
+    attribute: Attribute,
+    reader: Reader,
+    /// Reads and writes its bits as they are: minus zero stays what it is.
+    bits: Reader,
+    form: Form,
+}
+
+/// A column is not what an attribute's would be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the column `{name}` {why}")]
+pub struct ColumnError {
+    /// What it is called.
+    pub name: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Bool,
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    F32,
+    F64,
+    Time,
+    Text,
+    Bytes,
+}
+
+/// Calls a macro with a form's Arrow type and the type of bits that it is made of; the rest as it says.
+macro_rules! primitive {
+    ($form:expr, $call:ident, $others:expr) => {
+        match $form {
+            Form::U8 => $call!(UInt8Type, u8),
+            Form::U16 => $call!(UInt16Type, u16),
+            Form::U32 => $call!(UInt32Type, u32),
+            Form::U64 => $call!(UInt64Type, u64),
+            Form::I8 => $call!(Int8Type, u8),
+            Form::I16 => $call!(Int16Type, u16),
+            Form::I32 => $call!(Int32Type, u32),
+            Form::I64 => $call!(Int64Type, u64),
+            Form::F32 => $call!(Float32Type, u32),
+            Form::F64 => $call!(Float64Type, u64),
+            Form::Time => $call!(TimestampNanosecondType, u64),
+            Form::Bool | Form::Text | Form::Bytes => $others,
+        }
+    };
+}
+
+impl Column {
+    /// The column of an attribute.
+    ///
+    /// # Panics
+    /// If it is another schema's.
+    pub fn new(id: AttributeId, schema: &Schema) -> Self {
+        let attribute = schema.attribute(id).clone();
+        let form = Form::of(&attribute, schema.time() == Some(id));
+        let reader = schema.reader(id);
+        Self { reader, bits: reader.of_bits(), form, attribute }
+    }
+
+    /// Its name and type.
+    pub fn field(&self) -> Field {
+        Field::new(&self.attribute.name, self.form.data_type(&self.attribute), false)
+    }
+
+    /// The values of records of `size` bytes that lie one behind the other.
+    pub fn array(&self, rows: &[u8], size: usize) -> ArrayRef {
+        let count = rows.len() / size;
+        macro_rules! array {
+            ($kind:ty, $bits:ty) => {{
+                let values = self.words(rows, size, count).into_iter().map(|bits| self.value::<$kind>(bits));
+                let array = PrimitiveArray::<$kind>::from_iter_values(values);
+                if self.form == Form::Time {
+                    Arc::new(array.with_data_type(time()))
+                } else {
+                    Arc::new(array) as ArrayRef
+                }
+            }};
+        }
+        primitive!(
+            self.form,
+            array,
+            match self.form {
+                Form::Bool => {
+                    let words = self.words(rows, size, count);
+                    Arc::new(BooleanArray::from_iter(words.into_iter().map(|bit| Some(bit != 0))))
+                }
+                Form::Text => Arc::new(self.texts(rows, size, count)),
+                _ => {
+                    let place = self.attribute.place;
+                    let mut values = FixedSizeBinaryBuilder::with_capacity(count, place.bytes() as i32);
+                    for record in rows.chunks_exact(size) {
+                        let bytes = &record[place.offset as usize..place.end() as usize];
+                        values.append_value(bytes).unwrap_or_else(|error| unreachable!("as long as it says: {error}"));
+                    }
+                    Arc::new(values.finish())
+                }
+            }
+        )
+    }
+
+    /// Writes the values of a column into records of `size` bytes that lie one behind the other, as many as there are.
+    ///
+    /// # Errors
+    /// If it is another column, or has values that the attribute cannot have.
+    pub fn write(&self, array: &dyn Array, rows: &mut [u8], size: usize) -> Result<(), ColumnError> {
+        let expected = self.form.data_type(&self.attribute);
+        if *array.data_type() != expected {
+            return Err(self.wrong(format!("is {} and should be {expected}", array.data_type())));
+        }
+        if array.null_count() > 0 || array.len() != rows.len() / size {
+            return Err(self.wrong("does not have one value for each record".to_owned()));
+        }
+        let records = rows.chunks_exact_mut(size);
+        macro_rules! write {
+            ($kind:ty, $bits:ty) => {{
+                for (value, record) in array.as_primitive::<$kind>().values().iter().zip(records) {
+                    let bits = u128::from(<$bits>::from_ne_bytes(value.to_ne_bytes()));
+                    self.bits.write(record, bits);
+                }
+            }};
+        }
+        primitive!(
+            self.form,
+            write,
+            match self.form {
+                Form::Bool => {
+                    for (value, record) in array.as_boolean().values().iter().zip(records) {
+                        self.bits.write(record, value.into());
+                    }
+                }
+                Form::Text => {
+                    let texts = array.as_dictionary::<Int32Type>();
+                    let bits = |text: Option<&str>| {
+                        let text = text.ok_or_else(|| self.wrong("lacks a value".to_owned()))?;
+                        let key = self.attribute.key_of(text).map_err(|why| self.wrong(format!("is wrong: {why}")))?;
+                        Ok(self.reader.bits_of_key(key))
+                    };
+                    let known = texts.values().as_string::<i32>().iter().map(bits).collect::<Result<Vec<_>, _>>()?;
+                    for (at, record) in texts.keys().values().iter().zip(records) {
+                        self.bits.write(record, known[*at as usize]);
+                    }
+                }
+                _ => {
+                    let place = self.attribute.place;
+                    for (value, record) in array.as_fixed_size_binary().iter().zip(records) {
+                        record[place.offset as usize..place.end() as usize].copy_from_slice(value.unwrap_or_default());
+                    }
+                }
+            }
+        );
+        Ok(())
+    }
+
+    /// The bits of each record's value.
+    fn words(&self, rows: &[u8], size: usize, count: usize) -> Vec<u64> {
+        let mut words = vec![0; count];
+        self.bits.fill(rows, size, &mut words);
+        words
+    }
+
+    /// A value of these bits: of a signed number that is narrower than its column, the sign is spread.
+    fn value<T: ArrowPrimitiveType>(&self, bits: u64) -> T::Native
+    where
+        T::Native: FromBits,
+    {
+        if self.attribute.kind == Kind::Signed {
+            let shift = 64 - self.attribute.place.bits;
+            return T::Native::from_bits(((bits << shift) as i64 >> shift) as u64);
+        }
+        T::Native::from_bits(bits)
+    }
+
+    /// Texts, each once, and which of them each record has.
+    fn texts(&self, rows: &[u8], size: usize, count: usize) -> DictionaryArray<Int32Type> {
+        let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
+        let (mut texts, mut places) = (Vec::new(), Vec::with_capacity(count));
+        for record in rows.chunks_exact(size) {
+            let bits = self.bits.key(record);
+            places.push(*known.entry(bits).or_insert_with(|| {
+                texts.push(self.attribute.literal_of(self.reader.key_of_bits(bits)));
+                texts.len() as i32 - 1
+            }));
+        }
+        DictionaryArray::new(Int32Array::from(places), Arc::new(StringArray::from(texts)))
+    }
+
+    fn wrong(&self, why: String) -> ColumnError {
+        ColumnError { name: self.attribute.name.clone(), why }
+    }
+}
+
+impl Form {
+    fn of(attribute: &Attribute, is_time: bool) -> Self {
+        match (attribute.kind, attribute.place.bits) {
+            (Kind::Time, _) if is_time => Self::Time,
+            (Kind::Unsigned, 1) => Self::Bool,
+            (Kind::Unsigned | Kind::Size | Kind::Time, 0..=8) => Self::U8,
+            (Kind::Unsigned | Kind::Size | Kind::Time, 9..=16) => Self::U16,
+            (Kind::Unsigned | Kind::Size | Kind::Time, 17..=32) => Self::U32,
+            (Kind::Unsigned | Kind::Size | Kind::Time, 33..=64) => Self::U64,
+            (Kind::Signed, 0..=8) => Self::I8,
+            (Kind::Signed, 9..=16) => Self::I16,
+            (Kind::Signed, 17..=32) => Self::I32,
+            (Kind::Signed, 33..=64) => Self::I64,
+            (Kind::Float, 32) => Self::F32,
+            (Kind::Float, _) => Self::F64,
+            (Kind::Bytes, _) => Self::Bytes,
+            _ => Self::Text,
+        }
+    }
+
+    fn data_type(self, attribute: &Attribute) -> DataType {
+        macro_rules! data_type {
+            ($kind:ty, $bits:ty) => {
+                <$kind as ArrowPrimitiveType>::DATA_TYPE
+            };
+        }
+        match self {
+            Self::Time => time(),
+            Self::Bool => DataType::Boolean,
+            Self::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            Self::Bytes => DataType::FixedSizeBinary(attribute.place.bytes() as i32),
+            form => primitive!(form, data_type, unreachable!("those are above")),
+        }
+    }
+}
+
+fn time() -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))
+}
+
+/// Numbers that are made of the low bits of a word.
+trait FromBits {
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! from_bits {
+    ($($number:ty),*) => { $(impl FromBits for $number {
+        fn from_bits(bits: u64) -> Self {
+            bits as Self
+        }
+    })* };
+}
+
+from_bits!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+impl FromBits for f32 {
+    fn from_bits(bits: u64) -> Self {
+        Self::from_bits(bits as u32)
+    }
+}
+
+impl FromBits for f64 {
+    fn from_bits(bits: u64) -> Self {
+        Self::from_bits(bits)
+    }
+}
