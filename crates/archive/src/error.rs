@@ -1,6 +1,8 @@
 //! What goes wrong with a folder.
 
+use parquet::errors::ParquetError;
 use queuescope_log::{MemoryError, TextError};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -59,26 +61,69 @@ pub enum FolderError {
     Memory(#[from] MemoryError),
 }
 
-/// Bytes that are not as they were written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{} is damaged at byte {offset}: {why}; the records before number {position} are whole, and what comes after is not \
-     taken for a log's end, since more was written behind it",
-    path.display()
-)]
+/// Something that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// In which file.
     pub path: PathBuf,
-    /// Where in it.
-    pub offset: u64,
-    /// The position of the first record that is not whole.
-    pub position: u64,
     /// What is wrong.
-    pub why: &'static str,
+    pub why: String,
+    /// In a journal: where, and the position of the first record that is not whole.
+    pub at: Option<(u64, u64)>,
+}
+
+impl std::error::Error for Damage {}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, why, at } = self;
+        match at {
+            Some((offset, position)) => write!(
+                f,
+                "{} is damaged at byte {offset}: {why}; the records before number {position} are whole, and what comes \
+                 after is not taken for a log's end, since more was written behind it",
+                path.display()
+            ),
+            None => write!(
+                f,
+                "{} is damaged: {why}; put a copy in its place, or leave it out of what is asked",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl Damage {
+    pub(crate) fn of(path: &Path, why: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), why: why.into(), at: None }
+    }
 }
 
 impl FolderError {
     pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { what, path: path.to_owned(), source }
+    }
+
+    /// Of a file in Parquet.
+    pub(crate) fn volume(path: &Path, error: &ParquetError) -> Self {
+        match error {
+            ParquetError::External(source) => {
+                let why = source.downcast_ref::<io::Error>().map_or_else(
+                    || io::Error::other(source.to_string()),
+                    |error| {
+                        error
+                            .raw_os_error()
+                            .map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error)
+                    },
+                );
+                Self::io("read or write", path, why)
+            }
+            error => Self::Damaged(Damage::of(path, error.to_string())),
+        }
+    }
+
+    /// Whether a file is not there.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }

@@ -1,11 +1,12 @@
 //! What becomes of records when the disk fails, or the power does.
 
 use crate::journal::Medium;
-use crate::{Durability, RecordError, Recorder, RecorderOptions, read};
+use crate::{Ask, Durability, FinishError, History, RecordError, Recorder, RecorderOptions};
 use proptest::prelude::*;
-use queuescope_log::Schema;
+use queuescope_log::{Dnf, Schema};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +22,7 @@ fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 fn options(durability: Durability) -> RecorderOptions {
-    RecorderOptions { records: 1 << 16, durability, file_bytes: 3000 }
+    RecorderOptions { records: 1 << 16, durability, journal_records: 750, archive: false, indexes: Vec::new() }
 }
 
 /// What goes wrong with a write.
@@ -120,14 +121,22 @@ fn record(path: &Path, faulty: Faulty, durability: Durability, batches: &[u32]) 
     }
     match recorder.finish() {
         Ok(kept) => (kept as u32, None),
-        Err(error) => (acknowledged, Some(error)),
+        Err(FinishError::Record(error)) => (acknowledged, Some(error)),
+        Err(error) => panic!("{error}"),
     }
 }
 
 fn found(path: &Path) -> Vec<u8> {
-    let found = read(path, 1 << 16).unwrap_or_else(|error| panic!("{error}"));
-    let snapshot = found.log.snapshot();
-    snapshot.records(0..snapshot.len()).to_vec()
+    let history = History::open(path).unwrap_or_else(|error| panic!("{error}"));
+    let needed = [history.schema().find("number").expect("it is there")];
+    let mut records = Vec::new();
+    let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
+    let told = history.each(ask, &mut |_, record| {
+        records.extend_from_slice(record);
+        ControlFlow::Continue(())
+    });
+    told.unwrap_or_else(|error| panic!("{error}"));
+    records
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
@@ -265,7 +274,7 @@ fn what_was_acknowledged_survives_a_loss_of_power_at_any_moment() {
     let done = noted.0.lock().expect("nobody panics").clone();
     for moment in 0..=done.len() {
         for (kept, zeroed) in
-            [(0, false), (1, false), (31, false), (40, true), (57, false), (1000, true), (1 << 20, false)]
+            [(0, false), (1, false), (39, false), (48, true), (65, false), (1000, true), (1 << 20, false)]
         {
             let (files, acknowledged) = lost(&done[..moment], kept, zeroed);
             for (path, bytes) in &files {

@@ -104,8 +104,15 @@ impl Folder {
         }
     }
 
-    /// The files of records, in the order of their records.
-    pub fn journals(&self) -> Result<Vec<PathBuf>, FolderError> {
+    /// The journals whose records begin at a position or behind it, in the order of their records. Those before were
+    /// made volumes of.
+    pub fn journals(&self, from: u64) -> Result<Vec<PathBuf>, FolderError> {
+        let (later, _) = self.all_journals(from)?;
+        Ok(later)
+    }
+
+    /// All journals: those from a position on, and those before it.
+    pub fn all_journals(&self, from: u64) -> Result<(Vec<PathBuf>, Vec<PathBuf>), FolderError> {
         let error = |error| FolderError::io("list", &self.path, error);
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(error)? {
@@ -115,7 +122,9 @@ impl Folder {
             }
         }
         found.sort_unstable();
-        Ok(found)
+        let first = |path: &PathBuf| path.file_stem()?.to_str()?.parse::<u64>().ok();
+        // What has another name is none that was written so: it is looked at, and found to be wrong.
+        Ok(found.into_iter().partition(|path| first(path).is_none_or(|first| first >= from)))
     }
 
     /// The checksum of the schema's text, which each file of records has.
@@ -125,7 +134,7 @@ impl Folder {
 }
 
 /// Writes a file that is there whole or not at all, also after a loss of power.
-fn whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
     let beside = path.with_extension("new");
     let write = || -> io::Result<()> {
         let mut file = File::create(&beside)?;

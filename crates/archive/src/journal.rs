@@ -8,9 +8,10 @@
 //! |---|---|---|---|---|
 //! | `QSJOURN1` | 8 | | `QSFR` | 4 |
 //! | position of the first record | 8 | | records | 4 |
-//! | bytes of a record | 4 | | position of the first | 8 |
-//! | checksum of the schema's text | 4 | | checksum of the records | 4 |
-//! | checksum of these 24 | 4 | | checksum of these 20 | 4 |
+//! | records before it that were lost | 8 | | position of the first | 8 |
+//! | bytes of a record | 4 | | checksum of the records | 4 |
+//! | checksum of the schema's text | 4 | | checksum of these 20 | 4 |
+//! | checksum of these 32 | 4 | | | |
 //! | zero | 4 | | | |
 
 mod frame;
@@ -18,7 +19,7 @@ mod scan;
 mod write;
 
 pub(crate) use scan::{End, Scan};
-pub(crate) use write::{Disk, Journal, Medium, end};
+pub(crate) use write::{Closed, Disk, Journal, Medium, end};
 
 /// Bytes of records in a frame, at most: what is read at once.
 pub(crate) const FRAME: usize = 1 << 20;

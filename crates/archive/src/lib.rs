@@ -9,14 +9,19 @@
 
 #![allow(clippy::disallowed_methods, reason = "this crate is a door: it reads and writes folders")]
 
+mod archive;
+mod catalogue;
 mod error;
 #[cfg(test)]
 mod faults;
 mod folder;
+mod history;
 mod journal;
 mod reader;
 mod recorder;
+mod volume;
 
 pub use error::{Damage, FolderError};
-pub use reader::{FileReport, Found, Part, State, Verified, read, schema, verify};
-pub use recorder::{Durability, RecordError, Recorder, RecorderOptions, Recovery};
+pub use history::{Ask, History, Sources};
+pub use reader::{FileReport, Part, State, Verified, schema, verify};
+pub use recorder::{Durability, FinishError, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};

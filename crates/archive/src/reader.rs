@@ -1,23 +1,13 @@
-//! What a folder holds.
+//! Reading journals, and looking at every byte of a folder.
 
+use crate::catalogue::Catalogue;
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{End, Scan};
-use queuescope_log::{Log, Memory, Options, Schema};
+use queuescope_log::Schema;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-
-/// A folder's records in memory.
-#[derive(Debug)]
-pub struct Found {
-    /// The records, with as much room as was asked for.
-    pub log: Log,
-    /// Records for which there was no room.
-    pub refused: u64,
-    /// What is not whole at its end.
-    pub torn: Option<Part>,
-}
 
 /// Bytes of a file that are the beginning of something that was not written to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,13 +25,15 @@ pub struct Part {
 pub struct Verified {
     /// The kind of records.
     pub schema: Schema,
-    /// Its files, in the order of their records.
+    /// Its volumes and journals, in the order of their records.
     pub files: Vec<FileReport>,
     /// The earliest and the latest time of whole records, in nanoseconds, if they have one.
     pub times: Option<(u64, u64)>,
+    /// Records that were taken away, since they were old or too many.
+    pub removed: u64,
 }
 
-/// A file of records.
+/// A volume, or a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
     /// Which.
@@ -50,9 +42,9 @@ pub struct FileReport {
     pub first: u64,
     /// Whole records.
     pub records: u64,
-    /// How often something was written to it.
-    pub frames: u64,
-    /// Bytes that are whole.
+    /// How many records before it were lost, since the disk could not keep up.
+    pub lost: u64,
+    /// Bytes that are whole; of a volume with its indexes.
     pub bytes: u64,
     /// How it ends.
     pub state: State,
@@ -79,114 +71,117 @@ pub fn schema(path: &Path) -> Result<Schema, FolderError> {
     Folder::open(path).map(|folder| folder.schema)
 }
 
-/// Reads a folder into a log with room for so many records, also while somebody records to it.
-///
-/// # Errors
-/// If it is no log, is damaged, or cannot be read.
-pub fn read(path: &Path, records: u64) -> Result<Found, FolderError> {
-    let folder = Folder::open(path)?;
-    let log = Log::new(folder.schema.clone(), Options { records, memory: Memory::Lazy })?;
-    let mut refused = 0;
-    let torn = walk(&folder, |bytes| refused += log.append(bytes).refused)?.torn;
-    Ok(Found { log, refused, torn })
-}
-
 /// Looks at every byte of a folder's records.
 ///
 /// # Errors
 /// If it is no log or cannot be read. What is damaged is told of the file.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
-    let (paths, mut files, mut next, mut times) = (folder.journals()?, Vec::new(), 0, None);
-    let time = folder.schema.time().map(|time| folder.schema.reader(time));
-    let mut see = |records: &[u8]| {
-        for record in records.chunks_exact(folder.schema.record_size()) {
-            if let Some(at) = time.map(|time| time.key(record) as u64) {
-                let (first, last) = times.unwrap_or((at, at));
-                times = Some((first.min(at), last.max(at)));
+    loop {
+        let catalogue = Catalogue::read(path)?;
+        match verified(&folder, &catalogue) {
+            // Somebody made volumes of journals meanwhile.
+            Err(error) if error.is_not_found() && Catalogue::read(path)? != catalogue => {}
+            Err(error) => return Err(error),
+            Ok((files, times)) => {
+                return Ok(Verified { schema: folder.schema, files, times, removed: catalogue.removed.records });
             }
         }
+    }
+}
+
+type Times = Option<(u64, u64)>;
+
+fn verified(folder: &Folder, catalogue: &Catalogue) -> Result<(Vec<FileReport>, Times), FolderError> {
+    let (mut files, mut times) = (Vec::new(), None);
+    let mut see = |(first, last): (u64, u64)| {
+        let (earliest, latest) = times.unwrap_or((first, last));
+        times = Some((earliest.min(first), latest.max(last)));
     };
-    for (index, path) in paths.iter().enumerate() {
-        let file = look(&folder, path, next, index + 1 == paths.len(), &mut see)?;
+    let mut next = catalogue.removed.before;
+    for entry in &catalogue.volumes {
+        let (first, end) = (entry.first(), entry.end());
+        let lost = entry.groups.first().map_or(0, |group| group.lost);
+        // Several days of the same records are volumes of their own.
+        let follows = first == next + lost || files.last().is_some_and(|file: &FileReport| file.first == first);
+        let state = match entry.verify(&folder.path) {
+            Err(FolderError::Damaged(damage)) => State::Damaged(damage),
+            Err(error) => return Err(error),
+            Ok(()) if !follows => {
+                let path = entry.path(&folder.path, crate::catalogue::PARQUET);
+                State::Damaged(Damage::of(&path, missing(first, next)))
+            }
+            Ok(()) => State::Closed,
+        };
+        entry.groups.iter().filter_map(|group| group.times).for_each(&mut see);
+        let path = entry.path(&folder.path, crate::catalogue::PARQUET);
+        let lost = if files.last().is_some_and(|file: &FileReport| file.first == first) { 0 } else { entry.lost() };
+        files.push(FileReport { path, first, records: entry.records(), lost, bytes: entry.bytes, state });
+        next = next.max(end);
+    }
+    let (paths, size) = (folder.journals(catalogue.end())?, folder.schema.record_size());
+    let time = folder.schema.time().map(|time| folder.schema.reader(time));
+    for (number, path) in paths.iter().enumerate() {
+        let file = look(folder, path, next, number + 1 == paths.len(), &mut |_, records| {
+            for record in records.chunks_exact(size) {
+                time.map(|time| time.key(record) as u64).into_iter().for_each(|at| see((at, at)));
+            }
+            Ok(())
+        })?;
         next = file.first + file.records;
         files.push(file);
     }
-    Ok(Verified { schema: folder.schema, files, times })
+    Ok((files, times))
 }
 
-/// Where a folder's records end.
-#[derive(Debug, Default)]
-pub(crate) struct Walked {
-    /// The position behind the last.
-    pub end: u64,
-    /// What is not whole.
-    pub torn: Option<Part>,
-    /// The last file, if it was not closed and has records, and where they end in it.
-    pub open: Option<(PathBuf, u64)>,
+fn missing(first: u64, next: u64) -> String {
+    format!("its first record is number {first}, and the one before it ends before {next}: something is missing")
 }
 
-/// Tells the records of a folder, frame by frame.
-pub(crate) fn walk(folder: &Folder, mut tell: impl FnMut(&[u8])) -> Result<Walked, FolderError> {
-    let (paths, mut walked, mut next) = (folder.journals()?, Walked::default(), 0);
-    for (index, path) in paths.iter().enumerate() {
-        let file = look(folder, path, next, index + 1 == paths.len(), &mut tell)?;
-        walked.end = file.first + file.records;
-        next = walked.end;
-        match file.state {
-            State::Damaged(damage) => return Err(damage.into()),
-            State::Torn(bytes) => walked.torn = Some(Part { path: path.clone(), offset: file.bytes, bytes }),
-            State::Open => {}
-            State::Closed => continue,
-        }
-        walked.open = (file.records > 0).then(|| (path.clone(), file.bytes));
-    }
-    Ok(walked)
-}
+/// Whom the records of a frame are told to, with the position of the first.
+type Tell<'t> = dyn FnMut(u64, &[u8]) -> Result<(), FolderError> + 't;
 
-/// One file. Only the last may end in the middle of something.
-fn look(
+/// A journal, of which the records before `next` are elsewhere. Only the last may end in the middle of something.
+///
+/// # Errors
+/// Those of the system, and of whom it is told.
+pub(crate) fn look(
     folder: &Folder,
     path: &Path,
     next: u64,
     last: bool,
-    tell: &mut impl FnMut(&[u8]),
+    tell: &mut Tell<'_>,
 ) -> Result<FileReport, FolderError> {
     let io = |error| FolderError::io("read", path, error);
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
-    let report = |first, records, frames, bytes, state| FileReport {
-        path: path.to_owned(),
-        first,
-        records,
-        frames,
-        bytes,
-        state,
+    let report =
+        |(first, lost), records, bytes, state| FileReport { path: path.to_owned(), first, records, lost, bytes, state };
+    let damaged = |position, offset, why: &str| {
+        State::Damaged(Damage { path: path.to_owned(), why: why.to_owned(), at: Some((offset, position)) })
     };
-    let damaged = |position, offset, why| State::Damaged(Damage { path: path.to_owned(), offset, position, why });
     let mut scan = match Scan::new(BufReader::new(file)).map_err(io)? {
         Ok(Some(scan)) => scan,
-        Ok(None) if last => return Ok(report(next, 0, 0, 0, State::Torn(length))),
-        Ok(None) => return Ok(report(next, 0, 0, 0, damaged(next, 0, "it ends within its first bytes"))),
-        Err(why) => return Ok(report(next, 0, 0, 0, damaged(next, 0, why))),
+        Ok(None) if last => return Ok(report((next, 0), 0, 0, State::Torn(length))),
+        Ok(None) => return Ok(report((next, 0), 0, 0, damaged(next, 0, "it ends within its first bytes"))),
+        Err(why) => return Ok(report((next, 0), 0, 0, damaged(next, 0, why))),
     };
     let header = scan.header();
-    let wrong = if header.record_size as usize != folder.schema.record_size() || header.schema != folder.checksum() {
-        Some("its records are not of the folder's schema")
-    } else if header.first != next {
-        Some("its first record is not the one that comes next")
-    } else {
-        None
-    };
-    if let Some(why) = wrong {
-        return Ok(report(next, 0, 0, 0, damaged(next, 0, why)));
+    if header.record_size as usize != folder.schema.record_size() || header.schema != folder.checksum() {
+        return Ok(report((next, 0), 0, 0, damaged(next, 0, "its records are not of the folder's schema")));
     }
-    while let Some(records) = scan.next_frame().map_err(io)? {
-        tell(records);
+    if header.first != next.saturating_add(header.lost) {
+        return Ok(report((next, 0), 0, 0, damaged(next, 0, &missing(header.first, next))));
     }
-    let (first, offset, end) = (header.first, scan.offset(), scan.next_position());
+    let place = (header.first, header.lost);
+    loop {
+        let first = scan.next_position();
+        let Some(records) = scan.next_frame().map_err(io)? else { break };
+        tell(first, records)?;
+    }
+    let (offset, end) = (scan.offset(), scan.next_position());
     if last && scan.frames() == 0 && matches!(scan.end(), Some(End::Open | End::Torn(_))) {
-        return Ok(report(first, 0, 0, 0, State::Torn(length)));
+        return Ok(report((next, 0), 0, 0, State::Torn(length)));
     }
     let state = match scan.end() {
         Some(End::Closed) => State::Closed,
@@ -195,5 +190,5 @@ fn look(
         Some(End::Damaged(why)) => damaged(end, offset, why),
         _ => damaged(end, offset, "it ends too early, and another file follows"),
     };
-    Ok(report(first, end - first, scan.frames(), offset, state))
+    Ok(report(place, end - header.first, offset, state))
 }

@@ -1,21 +1,22 @@
 //! A log whose records are written to a folder as they come.
 //!
-//! A thread follows the log's tail and writes what is before it: records are in the log already, one behind the other,
-//! so nothing is copied, writers do not wait for the disk unless they want to, and what many of them appended meanwhile is
-//! written at once.
+//! A thread follows the log's tail and writes what is before it to journals: records are in the log already, one behind
+//! the other, so writers do not wait for the disk unless they want to, and what many of them appended meanwhile is written
+//! at once. Another makes volumes of journals that are full ([`archive`](crate::archive)).
+
+mod follow;
+mod recover;
 
 use crate::error::FolderError;
 use crate::folder::{Folder, Lock};
-use crate::journal::{self, Disk, Journal, Medium};
-use crate::reader::{Part, walk};
-use queuescope_log::{Appended, Log, Memory, Options, Schema};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::journal::{Disk, Journal, Medium};
+use crate::reader::Part;
+use crate::volume::GROUP;
+use follow::{Shared, Threads};
+use queuescope_log::{Appended, AttributeId, Log, Memory, Options, Schema};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// When a record counts as kept: [`Recorder::append`] returns then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,15 +31,22 @@ pub enum Durability {
 }
 
 /// How is recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecorderOptions {
-    /// Records that there is room for in memory, those that are in the folder already among them.
+    /// Records that there is room for in memory.
     pub records: u64,
     /// When a record counts as kept.
     pub durability: Durability,
-    /// Bytes of records after which another file is begun.
-    pub file_bytes: u64,
+    /// Records of a journal, at most, up to [`VOLUME_RECORDS`].
+    pub journal_records: u64,
+    /// Whether volumes are made of journals that are full, and of all when recording ends.
+    pub archive: bool,
+    /// Attributes that volumes have indexes of.
+    pub indexes: Vec<AttributeId>,
 }
+
+/// Records of a journal at most: a volume of them is read as a whole.
+pub const VOLUME_RECORDS: u64 = GROUP as u64;
 
 /// What was found in a folder that was recorded to before.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,38 +69,31 @@ pub struct RecordError {
     pub written: u64,
 }
 
+/// Why recording did not end as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum FinishError {
+    /// Records could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// All records were written, but not all became volumes.
+    #[error(
+        "all {written} records are kept, but some are still in journals, since no volume could be made of them: {why}"
+    )]
+    Archive {
+        /// Records that were written.
+        written: u64,
+        /// What went wrong.
+        why: FolderError,
+    },
+}
+
 /// A log that is recorded to a folder.
 #[derive(Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    threads: Threads,
     _lock: Lock,
 }
-
-#[derive(Debug)]
-struct Shared {
-    log: Log,
-    durability: Durability,
-    state: Mutex<Following>,
-    /// There is something to write, or to stop for.
-    wanted: Condvar,
-    /// More is kept.
-    kept: Condvar,
-}
-
-/// How far the thread is.
-#[derive(Debug, Default)]
-struct Following {
-    /// Records that are kept as the durability says.
-    kept: u64,
-    /// Somebody waits for these.
-    wanted: u64,
-    stop: bool,
-    failed: Option<RecordError>,
-}
-
-/// How long the thread sleeps if nobody waits for it.
-const PAUSE: Duration = Duration::from_millis(1);
 
 impl Recorder {
     /// Goes on with a folder, or makes it.
@@ -122,50 +123,33 @@ impl Recorder {
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
         let log = Log::new(schema.clone(), Options { records: options.records, memory: Memory::Lazy })?;
-        let mut refused = 0;
-        let walked = walk(&folder, |records| refused += log.append(records).refused)?;
-        if refused > 0 {
-            return Err(FolderError::NoRoom { path: path.to_owned(), records: walked.end, room: options.records });
-        }
-        match (&walked.open, &walked.torn) {
-            (Some((last, offset)), _) => end(last, *offset, walked.end)?,
-            (None, Some(torn)) => {
-                fs::remove_file(&torn.path).map_err(|error| FolderError::io("remove", &torn.path, error))?;
-            }
-            (None, None) => {}
-        }
-        let recovery = Recovery { records: walked.end, cut: walked.torn };
+        let recovered = recover::recover(&folder)?;
         let size = (schema.record_size(), folder.checksum());
-        let journal = Journal::new(medium, path, size, options.file_bytes, walked.end);
-        let state = Following { kept: walked.end, ..Following::default() };
-        let shared = Arc::new(Shared {
-            log,
-            durability: options.durability,
-            state: Mutex::new(state),
-            wanted: Condvar::new(),
-            kept: Condvar::new(),
-        });
-        let follower = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("recorder".to_owned()).spawn(move || follower.run(journal));
-        let thread = thread.map_err(|error| FolderError::io("start a thread for", path, error))?;
-        Ok((Self { shared, thread: Some(thread), _lock: lock }, recovery))
+        let most = options.journal_records.clamp(1, VOLUME_RECORDS);
+        let journal = Journal::new(medium, path, size, most, recovered.end, recovered.lost);
+        let shared = Arc::new(Shared::new(log, folder, options.durability, &recovered));
+        let indexes = options.archive.then_some(options.indexes);
+        let threads = Threads::start(&shared, journal, indexes)?;
+        Ok((Self { shared, threads, _lock: lock }, Recovery { records: recovered.records, cut: recovered.cut }))
     }
 
-    /// The records that came since it was opened, and those that were in the folder.
+    /// The records that came since it was opened.
     pub fn log(&self) -> &Log {
         &self.shared.log
     }
 
-    /// Appends records to the log, and returns when they are kept.
+    /// Appends records to the log, and returns when they are kept. Their positions are those of the folder.
     ///
     /// # Errors
     /// If something could not be written, now or before. The records are in the log all the same.
     pub fn append(&self, records: &[u8]) -> Result<Appended, RecordError> {
-        let appended = self.shared.log.append(records);
+        let Appended { positions, refused } = self.shared.log.append(records);
         match self.shared.durability {
-            Durability::Relaxed => self.shared.lock().failed.clone().map_or(Ok(appended), Err),
-            Durability::Written | Durability::Synced => self.shared.wait(appended.positions.end).map(|()| appended),
+            Durability::Relaxed => self.shared.failed().map_or(Ok(()), Err)?,
+            Durability::Written | Durability::Synced => self.shared.wait(positions.end)?,
         }
+        let from = self.shared.from;
+        Ok(Appended { positions: from + positions.start..from + positions.end, refused })
     }
 
     /// Returns when all records that were appended are kept.
@@ -176,106 +160,18 @@ impl Recorder {
         self.shared.wait(self.shared.log.snapshot().len())
     }
 
-    /// Writes what is left, closes the file, and tells how many records are kept.
+    /// Writes what is left, makes volumes of it, and tells how many records the folder has.
     ///
     /// # Errors
     /// If something could not be written.
-    pub fn finish(mut self) -> Result<u64, RecordError> {
-        self.stop();
-        let state = self.shared.lock();
-        state.failed.clone().map_or(Ok(state.kept), Err)
-    }
-
-    fn stop(&mut self) {
-        self.shared.lock().stop = true;
-        self.shared.wanted.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // It panics only if a bug of ours makes it, and has said so then.
-            let _ = thread.join();
-        }
+    pub fn finish(mut self) -> Result<u64, FinishError> {
+        self.threads.stop(&self.shared);
+        self.shared.finished()
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.stop();
+        self.threads.stop(&self.shared);
     }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Following> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait(&self, position: u64) -> Result<(), RecordError> {
-        let mut state = self.lock();
-        while state.kept < position {
-            if let Some(error) = &state.failed {
-                return Err(error.clone());
-            }
-            state.wanted = state.wanted.max(position);
-            self.wanted.notify_one();
-            state = self.kept.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        Ok(())
-    }
-
-    /// What the thread does.
-    fn run<M: Medium>(&self, journal: Journal<M>) {
-        let followed = catch_unwind(AssertUnwindSafe(|| self.follow(journal)));
-        // Who waits must not wait for ever.
-        let failure = match followed {
-            Ok(Ok(())) => return,
-            Ok(Err(failure)) => failure,
-            Err(_) => (PathBuf::from("the records"), io::Error::other("the thread that writes has stopped")),
-        };
-        let mut state = self.lock();
-        let (path, why) = failure;
-        state.failed = Some(RecordError { path, why: Arc::new(why), written: state.kept });
-        self.kept.notify_all();
-    }
-
-    fn follow<M: Medium>(&self, mut journal: Journal<M>) -> Result<(), (PathBuf, io::Error)> {
-        let mut kept = self.lock().kept;
-        loop {
-            let mut state = self.lock();
-            if !state.stop && state.wanted <= kept {
-                state = self.wanted.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
-            }
-            let stop = state.stop;
-            drop(state);
-            let snapshot = self.log.snapshot();
-            self.write(&mut journal, snapshot.records(kept..snapshot.len()))?;
-            if stop {
-                // Nobody appends any more.
-                journal.close()?;
-            }
-            kept = snapshot.len();
-            self.lock().kept = kept;
-            self.kept.notify_all();
-            if stop {
-                return Ok(());
-            }
-        }
-    }
-
-    fn write<M: Medium>(&self, journal: &mut Journal<M>, records: &[u8]) -> Result<(), (PathBuf, io::Error)> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        journal.write(records)?;
-        if self.durability == Durability::Synced { journal.sync() } else { Ok(()) }
-    }
-}
-
-/// Cuts off what is not whole, and ends the file as if it had been closed.
-fn end(path: &Path, offset: u64, position: u64) -> Result<(), FolderError> {
-    let end = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).open(path)?;
-        file.set_len(offset)?;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(&journal::end(position))?;
-        file.sync_all()
-    };
-    end().map_err(|error| FolderError::io("end", path, error))
 }

@@ -2,8 +2,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
+mod common;
+
+use common::read;
 use proptest::prelude::*;
-use queuescope_archive::{Durability, FolderError, Recorder, RecorderOptions, State, read, verify};
+use queuescope_archive::{Durability, FolderError, Recorder, RecorderOptions, Sources, State, verify};
 use queuescope_log::{Log, Schema};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +23,8 @@ fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
     numbers.flat_map(|number| number.to_be_bytes().into_iter().chain([number as u8 ^ 0x5a; 3])).collect()
 }
 
-fn options(durability: Durability, file_bytes: u64) -> RecorderOptions {
-    RecorderOptions { records: 1 << 20, durability, file_bytes }
+fn options(durability: Durability, journal_records: u64) -> RecorderOptions {
+    RecorderOptions { records: 1 << 20, durability, journal_records, archive: false, indexes: Vec::new() }
 }
 
 /// Records so many, in batches of changing size, some of them empty.
@@ -58,17 +61,15 @@ fn what_was_recorded_is_read() {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path().join("log");
         // Files of some thousand records; recorded to three times.
-        record(&path, 0..40_000, options(durability, 30_000));
-        record(&path, 40_000..40_000, options(durability, 30_000));
+        record(&path, 0..40_000, options(durability, 4000));
+        record(&path, 40_000..40_000, options(durability, 4000));
         record(&path, 40_000..50_000, options(durability, 1 << 30));
-        let found = read(&path, 1 << 20).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((all(&found.log) == records(0..50_000), found.refused, found.torn), (true, 0, None));
+        let (found, sources) = read(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert!(found == records(0..50_000));
+        assert_eq!(sources, Sources { from_journals: 50_000, ..Sources::default() });
         let verified = verify(&path).unwrap_or_else(|error| panic!("{error}"));
         assert!(verified.files.len() > 5 && verified.files.iter().all(|file| file.state == State::Closed));
         assert_eq!(verified.files.iter().map(|file| file.records).sum::<u64>(), 50_000);
-        // With less memory the first are there, and the others counted.
-        let found = read(&path, 1234).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((all(&found.log) == records(0..1234), found.refused), (true, 48_766));
     }
 }
 
@@ -76,8 +77,8 @@ fn what_was_recorded_is_read() {
 fn many_record_and_one_reads_meanwhile() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();
-    let (recorder, _) = Recorder::open(path, &schema(), options(Durability::Written, 100_000))
-        .unwrap_or_else(|error| panic!("{error}"));
+    let (recorder, _) =
+        Recorder::open(path, &schema(), options(Durability::Written, 15_000)).unwrap_or_else(|error| panic!("{error}"));
     let each = 30_000u32;
     thread::scope(|scope| {
         let writers: Vec<_> = (0..4u32)
@@ -94,8 +95,7 @@ fn many_record_and_one_reads_meanwhile() {
             .collect();
         let mut before = 0;
         while writers.iter().any(|writer| !writer.is_finished()) {
-            let found = read(path, 1 << 20).unwrap_or_else(|error| panic!("{error}"));
-            let now = all(&found.log);
+            let (now, _) = read(path).unwrap_or_else(|error| panic!("{error}"));
             assert!(now.len() >= before && now.len().is_multiple_of(SIZE));
             before = now.len();
             // What the folder has, the log has in the same order.
@@ -104,18 +104,18 @@ fn many_record_and_one_reads_meanwhile() {
     });
     let log = all(recorder.log());
     assert_eq!(recorder.finish().ok(), Some(u64::from(4 * each)));
-    assert_eq!(all(&read(path, 1 << 20).expect("it is whole").log), log);
+    assert_eq!(read(path).expect("it is whole").0, log);
 }
 
 #[test]
 fn one_process_records_at_a_time() {
     let folder = tempfile::tempdir().expect("there is room");
     let options = options(Durability::Relaxed, 1 << 20);
-    let (recorder, _) = Recorder::open(folder.path(), &schema(), options).expect("it is empty");
-    let second = Recorder::open(folder.path(), &schema(), options);
+    let (recorder, _) = Recorder::open(folder.path(), &schema(), options.clone()).expect("it is empty");
+    let second = Recorder::open(folder.path(), &schema(), options.clone());
     assert!(matches!(second, Err(FolderError::Busy(_))), "{second:?}");
     // Readers may.
-    assert!(read(folder.path(), 10).is_ok());
+    assert!(read(folder.path()).is_ok());
     drop(recorder);
     assert!(Recorder::open(folder.path(), &schema(), options).is_ok());
 }
@@ -125,17 +125,15 @@ fn what_is_no_log_is_refused() {
     let folder = tempfile::tempdir().expect("there is room");
     let options = options(Durability::Relaxed, 1 << 20);
     let error = |result: Result<_, FolderError>| result.map(|_: ()| ()).unwrap_err().to_string();
-    let reading = |path: &Path| error(read(path, 10).map(|_| ()));
-    let recording = |schema: &Schema| error(Recorder::open(folder.path(), schema, options).map(|_| ()));
+    let reading = |path: &Path| error(read(path).map(|_| ()));
+    let recording = |schema: &Schema| error(Recorder::open(folder.path(), schema, options.clone()).map(|_| ()));
     assert!(reading(&folder.path().join("nowhere")).contains("no log: there is no log.toml"));
     fs::write(folder.path().join("letter.txt"), "dear").expect("there is room");
     assert!(recording(&schema()).contains("it holds letter.txt"));
     assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1, "a refused folder is left as it was");
     fs::remove_file(folder.path().join("letter.txt")).expect("it is there");
-    record(folder.path(), 0..10, options);
+    record(folder.path(), 0..10, options.clone());
     assert!(recording(Schema::ethernet_tcp()).contains("'numbered', not of 'ethernet-tcp'"));
-    let tight = Recorder::open(folder.path(), &schema(), RecorderOptions { records: 5, ..options });
-    assert!(tight.unwrap_err().to_string().contains("10 records, and there is memory for 5"));
     fs::write(folder.path().join("log.toml"), "format = 7").expect("there is room");
     assert!(reading(folder.path()).contains("its format is 7"));
     fs::write(folder.path().join("log.toml"), "format = ").expect("there is room");
@@ -154,7 +152,7 @@ fn a_folder_that_cannot_be_written_is_told() {
 
 /// A folder with some files, of which the last was not closed.
 fn left(path: &Path, count: u32) -> Vec<u8> {
-    record(path, 0..count, options(Durability::Relaxed, 2000));
+    record(path, 0..count, options(Durability::Relaxed, 280));
     let files = files(path);
     let last = files.last().expect("there is one");
     let bytes = fs::read(last).expect("it is there");
@@ -172,22 +170,21 @@ fn a_torn_end_is_cut_off_wherever_it_is_torn() {
         verify(whole.path()).expect("it is whole").files.iter().rev().skip(1).map(|file| file.records).sum::<u64>();
     for length in 0..bytes.len() {
         fs::write(&last, &bytes[..length]).expect("there is room");
-        let found = read(whole.path(), 1 << 20).unwrap_or_else(|error| panic!("{length}: {error}"));
-        let now = all(&found.log);
+        let (now, sources) = read(whole.path()).unwrap_or_else(|error| panic!("{length}: {error}"));
         assert!(now.len() / SIZE >= before as usize && records(0..1500).starts_with(&now), "{length}");
         // A file without a whole frame goes whole.
-        let kept = found.torn.as_ref().map_or(length as u64, |torn| torn.offset);
-        assert_eq!(found.torn.map_or(0, |torn| torn.bytes), length as u64 - kept);
+        let kept = sources.torn.as_ref().map_or(length as u64, |torn| torn.offset);
+        assert_eq!(sources.torn.map_or(0, |torn| torn.bytes), length as u64 - kept);
         if length % 97 == 0 {
             let (recorder, recovery) =
-                Recorder::open(whole.path(), &schema(), options(Durability::Written, 2000)).expect("torn ends are cut");
+                Recorder::open(whole.path(), &schema(), options(Durability::Written, 280)).expect("torn ends are cut");
             assert_eq!(recovery.records as usize, now.len() / SIZE);
             assert_eq!(recovery.cut.map(|cut| cut.bytes).unwrap_or(0), length as u64 - kept);
             let next = recovery.records as u32;
             let appended = recorder.append(&records(next..next + 50)).expect("there is room");
             assert_eq!(appended.refused, 0);
             assert_eq!(recorder.finish().ok(), Some(u64::from(next) + 50));
-            assert_eq!(all(&read(whole.path(), 1 << 20).expect("it is whole").log), records(0..next + 50));
+            assert_eq!(read(whole.path()).expect("it is whole").0, records(0..next + 50));
             for path in files(whole.path()) {
                 if path > last {
                     fs::remove_file(path).expect("it is there");
@@ -203,7 +200,7 @@ proptest! {
     #[test]
     fn any_flipped_bit_is_found(file in any::<prop::sample::Index>(), bit in any::<prop::sample::Index>()) {
         let folder = tempfile::tempdir().expect("there is room");
-        record(folder.path(), 0..1200, options(Durability::Relaxed, 2000));
+        record(folder.path(), 0..1200, options(Durability::Relaxed, 280));
         let files = files(folder.path());
         let path = file.get(&files);
         let mut bytes = fs::read(path).expect("it is there");
@@ -213,8 +210,8 @@ proptest! {
         let verified = verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
         prop_assert!(verified.files.iter().any(|file| file.state != State::Closed), "bit {} of {}", bit, path.display());
         // What is read is the beginning, or nothing; never something else.
-        match read(folder.path(), 1 << 20) {
-            Ok(found) => prop_assert!(found.torn.is_some() && records(0..1200).starts_with(&all(&found.log))),
+        match read(folder.path()) {
+            Ok((found, sources)) => prop_assert!(sources.torn.is_some() && records(0..1200).starts_with(&found)),
             Err(FolderError::Damaged(damage)) => prop_assert_eq!(&damage.path, path),
             Err(error) => prop_assert!(false, "{}", error),
         }
@@ -224,13 +221,14 @@ proptest! {
 #[test]
 fn a_file_that_is_missing_is_missed() {
     let folder = tempfile::tempdir().expect("there is room");
-    record(folder.path(), 0..40_000, options(Durability::Written, 20_000));
+    record(folder.path(), 0..40_000, options(Durability::Written, 2800));
     let files = files(folder.path());
     assert!(files.len() > 3);
     fs::remove_file(&files[1]).expect("it is there");
-    let Err(FolderError::Damaged(damage)) = read(folder.path(), 1 << 20) else { panic!("a file is missing") };
-    assert_eq!((&damage.path, damage.why), (&files[2], "its first record is not the one that comes next"));
+    let Err(FolderError::Damaged(damage)) = read(folder.path()) else { panic!("a file is missing") };
+    assert_eq!(damage.path, files[2]);
+    assert!(damage.why.contains("something is missing"), "{damage}");
     // Also the first.
     fs::remove_file(&files[0]).expect("it is there");
-    assert!(read(folder.path(), 1 << 20).is_err());
+    assert!(read(folder.path()).is_err());
 }

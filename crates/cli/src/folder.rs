@@ -62,7 +62,10 @@ fn files(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
             State::Closed => "whole".to_owned(),
             State::Open => "whole, not closed: it is recorded to, or who did was stopped".to_owned(),
             State::Torn(bytes) => format!("{} bytes at its end are not whole", count(*bytes)),
-            State::Damaged(damage) => format!("damaged at byte {}: {}", count(damage.offset), damage.why),
+            State::Damaged(damage) => match damage.at {
+                Some((offset, _)) => format!("damaged at byte {}: {}", count(offset), damage.why),
+                None => format!("damaged: {}", damage.why),
+            },
         };
         writeln!(out, "{name:<30}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
     }

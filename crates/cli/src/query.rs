@@ -2,6 +2,7 @@
 //! expression, and what is worked out of them.
 
 mod ask;
+mod held;
 mod load;
 mod show;
 
@@ -14,13 +15,16 @@ use crate::records::Rows;
 use crate::source::{open_capture, open_table};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
+use held::{Held, Question, Seen};
 use load::Loaded;
 pub(crate) use load::{over_memory, too_much};
+use queuescope_archive::History;
 use queuescope_log::{AttributeId, Dnf, Schema, arrow};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_table::{BatchWriter, DepartureReader};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Runs `query`.
@@ -28,12 +32,15 @@ use std::path::Path;
 /// # Errors
 /// If nothing could be done: no input, an expression that means nothing, or an answer that cannot be written.
 pub fn run(args: &Query) -> Result<Outcome> {
-    let folder = args.file.as_deref().filter(|path| path.is_dir()).map(queuescope_archive::schema).transpose()?;
-    let schema = match &folder {
+    let folder = args.file.as_deref().filter(|path| path.is_dir()).map(History::open).transpose()?;
+    let schema = &match &folder {
         Some(_) if args.table.departures => bail!("--departures is of tables; a folder knows what its records are"),
-        Some(schema) => schema,
-        None if args.table.departures => Schema::departure(),
-        None => Schema::packet(),
+        Some(_) if args.index.is_some() => {
+            bail!("--index is of what is read into memory; a folder has the indexes that it was recorded with")
+        }
+        Some(history) => history.schema().clone(),
+        None if args.table.departures => Schema::departure().clone(),
+        None => Schema::packet().clone(),
     };
     if args.attributes {
         print(false, |_| Ok(()), |out| show::attributes(schema, out))?;
@@ -54,27 +61,26 @@ pub fn run(args: &Query) -> Result<Outcome> {
     }
     check_outputs([file], [&args.parquet])?;
     // What cannot be read must not cost an older file.
-    let opened = Opened::open(file, args, folder.as_ref())?;
+    let opened = Opened::open(file, args, folder)?;
     let parquet = Parquet::create(args, &asked, schema)?;
     let loaded = opened.load(file, args)?;
-    for index in indexes {
-        loaded.log.add_index(index);
+    if let Held::Memory(log) = &loaded.held {
+        indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, &asked, &expression, parquet)?;
-    Ok(Outcome::of(loaded.damage))
+    answer(args, &loaded, &asked, &expression, parquet).map(Outcome::of)
 }
 
 /// An input that could be opened.
-enum Opened<'a> {
-    Folder(&'a Schema),
+enum Opened {
+    Folder(Box<History>),
     Capture(CaptureReader),
     Table(DepartureReader),
 }
 
-impl<'a> Opened<'a> {
-    fn open(file: &Path, args: &Query, folder: Option<&'a Schema>) -> Result<Self> {
-        if let Some(schema) = folder {
-            return Ok(Self::Folder(schema));
+impl Opened {
+    fn open(file: &Path, args: &Query, folder: Option<History>) -> Result<Self> {
+        if let Some(history) = folder {
+            return Ok(Self::Folder(Box::new(history)));
         }
         if args.table.departures {
             return open_table(file, &args.table).map(Self::Table);
@@ -88,7 +94,7 @@ impl<'a> Opened<'a> {
 
     fn load(self, file: &Path, args: &Query) -> Result<Loaded> {
         match self {
-            Self::Folder(schema) => load::folder(file, args, schema),
+            Self::Folder(history) => load::folder(*history, file),
             Self::Capture(reader) => load::capture(reader, file, args),
             Self::Table(reader) => load::table(reader, file, args),
         }
@@ -118,52 +124,66 @@ impl<'a> Parquet<'a> {
         Ok(Some(Self { path, attributes, limit: limit.unwrap_or(u64::MAX), writer }))
     }
 
-    /// Writes what a query finds; how many packets.
-    fn write(mut self, query: &queuescope_log::Query<'_>, schema: &Schema) -> Result<u64> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let mut found = 0;
-        for batch in arrow::Batches::new(query.matched().take(limit), schema, self.attributes, ROWS) {
-            let batch = batch?;
-            found += batch.num_rows() as u64;
+    /// Writes what is found: how many packets, whether there are more than were asked for, and what was seen.
+    fn write(mut self, held: &Held, question: Question<'_>) -> Result<((u64, bool), Seen)> {
+        let mut batches = arrow::Batches::new(held.schema(), self.attributes, ROWS);
+        let (mut found, mut stopped) = (0, false);
+        let writer = &mut self.writer;
+        let seen = held.each(question, &mut |record| {
+            stopped = found == self.limit;
+            if stopped {
+                return Ok(ControlFlow::Break(()));
+            }
+            found += 1;
+            if let Some(batch) = batches.push(record).map_err(io::Error::other)? {
+                writer.write(&batch).map_err(io::Error::other)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        let seen = seen.with_context(|| cannot_write(self.path))?;
+        if let Some(batch) = batches.rest()? {
             self.writer.write(&batch).with_context(|| cannot_write(self.path))?;
         }
         let mut out = self.writer.finish().with_context(|| cannot_write(self.path))?;
         out.flush().with_context(|| cannot_write(self.path))?;
-        Ok(found)
+        Ok(((found, stopped), seen))
     }
 }
 
-fn answer(args: &Query, loaded: &Loaded, asked: &Asked, expression: &Dnf, parquet: Option<Parquet<'_>>) -> Result<()> {
-    let snapshot = loaded.log.snapshot();
-    let mut query = snapshot.query().matching(expression);
-    if let Some(from) = args.from {
-        query = query.from(loaded.first.saturating_add(from).0);
-    }
-    if let Some(to) = args.to {
-        query = query.to(loaded.first.saturating_add(to).0);
-    }
-    if args.explain {
-        let found = query.matched().count();
-        return print(
-            args.json,
-            |out| show::explained_json(&query.explain(), found, out),
-            |out| show::explained(&query.explain(), found, out),
-        );
-    }
+/// Answers; what could not be read is the answer of this.
+fn answer(
+    args: &Query,
+    loaded: &Loaded,
+    asked: &Asked,
+    expression: &Dnf,
+    parquet: Option<Parquet<'_>>,
+) -> Result<Option<String>> {
+    let needed = if args.explain { Vec::new() } else { asked.attributes() };
+    let at = |time: Option<queuescope_wire::Nanos>, none| time.map_or(none, |time| loaded.first.saturating_add(time).0);
+    let question = Question { expression, from: at(args.from, 0), to: at(args.to, u64::MAX), needed: &needed };
     let form = show::Form::of(args);
+    let mut damage = loaded.damage.clone();
+    let mut tell = |out: &mut dyn Write| -> io::Result<()> {
+        let seen = if args.explain {
+            show::explained(&loaded.held, question, args.json, out)?
+        } else {
+            show::rows(asked, question, loaded, form, out)?
+        };
+        damage = damage.take().or(seen.damage);
+        Ok(())
+    };
     if let Some(parquet) = parquet {
-        let limit = parquet.limit;
-        let found = parquet.write(&query, loaded.log.schema())?;
-        let stopped = found == limit && query.matched().count() > found;
-        return print(
+        let (found, seen) = parquet.write(&loaded.held, question)?;
+        print(
             args.json,
-            |out| show::foot((found, stopped), loaded, form, out),
-            |out| show::foot((found, stopped), loaded, form, out),
-        );
+            |out| show::foot(found, loaded, &seen, form, out),
+            |out| show::foot(found, loaded, &seen, form, out),
+        )?;
+        return Ok(loaded.damage.clone().or(seen.damage));
     }
-    print(
-        args.json || args.csv,
-        |out| show::rows(asked, &query, loaded, form, out),
-        |out| show::rows(asked, &query, loaded, form, out),
-    )
+    // Only one of the two is called.
+    let tell = std::cell::RefCell::new(&mut tell);
+    let once = |out: &mut dyn Write| (tell.borrow_mut())(out);
+    print(args.json || args.csv, once, once)?;
+    Ok(damage)
 }

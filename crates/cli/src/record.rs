@@ -9,7 +9,7 @@ use crate::query::{over_memory, too_much};
 use crate::records::{Frames, Records};
 use crate::source::{length, open_capture};
 use anyhow::Result;
-use queuescope_archive::{Recorder, RecorderOptions, Recovery};
+use queuescope_archive::{Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
@@ -19,8 +19,6 @@ use std::io::{self, Write};
 const BATCH: usize = 256;
 /// Packets between updates of the progress.
 const UPDATE: u64 = 65_536;
-/// Bytes of records of one file.
-const FILE_BYTES: u64 = 1 << 30;
 
 /// Runs `record`.
 ///
@@ -32,7 +30,13 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let schema = Frames::schema();
     let size = schema.record_size();
     let records = (args.memory.0 / size as u64).max(1);
-    let options = RecorderOptions { records, durability: args.durability.into(), file_bytes: FILE_BYTES };
+    let options = RecorderOptions {
+        records,
+        durability: args.durability.into(),
+        journal_records: VOLUME_RECORDS,
+        archive: true,
+        indexes: Vec::new(),
+    };
     let (recorder, recovery) = Recorder::open(&args.log, schema, options)?;
     let mut parser = Parser::new(if args.inner { Tunnel::Inner } else { Tunnel::Outer });
     let progress = Progress::new(length(&args.file));

@@ -15,14 +15,13 @@ mod column;
 pub use column::{Column, ColumnError};
 
 use crate::schema::{AttributeId, Schema};
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, SchemaRef};
 use std::sync::Arc;
 
-/// Records as batches of columns.
+/// Records that are made batches of columns.
 #[derive(Debug)]
-pub struct Batches<I> {
-    records: I,
+pub struct Batches {
     columns: Vec<Column>,
     schema: SchemaRef,
     rows: usize,
@@ -40,36 +39,43 @@ pub fn columns(schema: &Schema, attributes: &[AttributeId]) -> SchemaRef {
     Arc::new(arrow_schema::Schema::new(fields.collect::<Vec<_>>()))
 }
 
-impl<'a, I: Iterator<Item = (u64, &'a [u8])>> Batches<I> {
-    /// Some attributes of records, which come with their positions; so many records a batch, at least one.
+impl Batches {
+    /// Some attributes of records; so many records a batch, at least one.
     ///
     /// # Panics
     /// If an attribute is another schema's.
-    pub fn new(records: I, schema: &Schema, attributes: &[AttributeId], rows: usize) -> Self {
+    pub fn new(schema: &Schema, attributes: &[AttributeId], rows: usize) -> Self {
         let (size, rows) = (schema.record_size(), rows.max(1));
         let (columns, schema) =
             (attributes.iter().map(|id| Column::new(*id, schema)).collect(), columns(schema, attributes));
-        Self { records, columns, schema, rows, size, bytes: Vec::new() }
+        Self { columns, schema, rows, size, bytes: Vec::with_capacity(rows * size) }
     }
 
     /// What the columns are.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
-}
 
-impl<'a, I: Iterator<Item = (u64, &'a [u8])>> Iterator for Batches<I> {
-    type Item = Result<RecordBatch, ArrowError>;
+    /// Adds a record; a batch, if that is full now.
+    ///
+    /// # Errors
+    /// What Arrow says, which has no reason to.
+    pub fn push(&mut self, record: &[u8]) -> Result<Option<RecordBatch>, ArrowError> {
+        self.bytes.extend_from_slice(record);
+        if self.bytes.len() >= self.rows * self.size { self.rest() } else { Ok(None) }
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
-        self.bytes.clear();
-        for (_, record) in self.records.by_ref().take(self.rows) {
-            self.bytes.extend_from_slice(record);
-        }
+    /// A batch of the records that are in none yet, if there are any.
+    ///
+    /// # Errors
+    /// As of [`push`](Self::push).
+    pub fn rest(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let count = self.bytes.len() / self.size;
         // A batch without columns has rows all the same.
-        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(count));
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
         let arrays = || self.columns.iter().map(|column| column.array(&self.bytes, self.size)).collect();
-        (count > 0).then(|| RecordBatch::try_new_with_options(self.schema(), arrays(), &options))
+        let batch = (count > 0).then(|| RecordBatch::try_new_with_options(self.schema(), arrays(), &options));
+        self.bytes.clear();
+        batch.transpose()
     }
 }

@@ -32,7 +32,7 @@ pub use expr::{
 };
 pub use intake::{Counts, Intake, RatioError};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
-pub use query::{Explained, GroupKey, Grouped, Matched, Query, Step};
+pub use query::{Explained, Folding, GroupKey, Grouped, Grouping, Matched, Query, Step};
 pub use queuescope_text::TextError;
 pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet};
 pub use store::{FrozenTail, Memory, MemoryError};

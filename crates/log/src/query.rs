@@ -6,7 +6,7 @@ mod matched;
 mod plan;
 
 pub use explain::{Explained, Step};
-pub use group::{GroupKey, Grouped};
+pub use group::{Folding, GroupKey, Grouped, Grouping};
 pub use matched::Matched;
 
 use crate::derive::{FilterState, Reading};

@@ -32,6 +32,7 @@ pub struct Schema {
     attributes: Vec<Attribute>,
     readers: Vec<Reader>,
     time: Option<AttributeId>,
+    sort: Vec<AttributeId>,
     /// Names and aliases.
     names: BTreeMap<String, AttributeId>,
 }
@@ -111,6 +112,11 @@ impl Schema {
     /// The time of a record, if it has one.
     pub fn time(&self) -> Option<AttributeId> {
         self.time
+    }
+
+    /// What archives sort records by, so that alike ones lie together.
+    pub fn sort(&self) -> &[AttributeId] {
+        &self.sort
     }
 
     /// What reads an attribute's keys.

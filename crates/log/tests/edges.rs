@@ -109,8 +109,7 @@ fn aggregates_are_of_what_a_query_finds() {
         });
         let sum = u128::from(by_hand.iter().sum::<u64>());
         let [first, .., last] = by_hand[..] else { panic!("there are some") };
-        let expected =
-            [by_hand.len() as u128, sum, first.into(), last.into()].map(|value| vec![Number::Unsigned(value)]);
+        let expected = [by_hand.len() as u128, sum, first.into(), last.into()].map(Number::Unsigned);
         assert_eq!(snapshot.query().matching(&dnf).matched().fold(&functions), expected);
     }
 }

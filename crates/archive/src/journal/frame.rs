@@ -1,7 +1,7 @@
 //! Headers of files and frames.
 
 /// Bytes of a file's header.
-pub(crate) const FILE_HEADER: usize = 32;
+pub(crate) const FILE_HEADER: usize = 40;
 /// Bytes of a frame's.
 pub(crate) const FRAME_HEADER: usize = 24;
 
@@ -14,6 +14,8 @@ pub(crate) const FRAME_MAGIC: [u8; 4] = *b"QSFR";
 pub(crate) struct FileHeader {
     /// The position of its first record.
     pub first: u64,
+    /// How many records before it were lost, since the disk could not keep up.
+    pub lost: u64,
     /// Bytes of each.
     pub record_size: u32,
     /// Of the text of their schema.
@@ -36,16 +38,22 @@ impl FileHeader {
         let mut bytes = [0; FILE_HEADER];
         bytes[..8].copy_from_slice(&FILE_MAGIC);
         bytes[8..16].copy_from_slice(&self.first.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.record_size.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.schema.to_le_bytes());
-        seal(&mut bytes[..28]);
+        bytes[16..24].copy_from_slice(&self.lost.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.record_size.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.schema.to_le_bytes());
+        seal(&mut bytes[..36]);
         bytes
     }
 
     /// The header, if these are one's bytes.
     pub fn read(bytes: &[u8; FILE_HEADER]) -> Option<Self> {
-        let whole = bytes[..8] == FILE_MAGIC && is_sealed(&bytes[..28]) && bytes[28..] == [0; 4];
-        whole.then(|| Self { first: u64_at(bytes, 8), record_size: u32_at(bytes, 16), schema: u32_at(bytes, 20) })
+        let whole = bytes[..8] == FILE_MAGIC && is_sealed(&bytes[..36]) && bytes[36..] == [0; 4];
+        whole.then(|| Self {
+            first: u64_at(bytes, 8),
+            lost: u64_at(bytes, 16),
+            record_size: u32_at(bytes, 24),
+            schema: u32_at(bytes, 28),
+        })
     }
 }
 
@@ -101,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_header_with_any_bit_flipped_is_none() {
-        let file = FileHeader { first: 7 << 40, record_size: 185, schema: 0xdead_beef };
+        let file = FileHeader { first: 7 << 40, lost: 5 << 33, record_size: 185, schema: 0xdead_beef };
         let frame = FrameHeader::of(3 << 33, 2, b"some records");
         assert_eq!((FileHeader::read(&file.write()), FrameHeader::read(&frame.write())), (Some(file), Some(frame)));
         for bit in 0..FILE_HEADER * 8 {

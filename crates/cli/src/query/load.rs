@@ -1,5 +1,6 @@
 //! A capture, or a table of departures, as a log.
 
+use super::held::Held;
 use crate::args::Query;
 use crate::capture::{file_notes, noted, parser_notes};
 use crate::chosen::unnamed;
@@ -9,6 +10,7 @@ use crate::progress::Progress;
 use crate::records::{Frames, Records, Rows};
 use crate::source::length;
 use anyhow::Result;
+use queuescope_archive::History;
 use queuescope_log::{AttributeId, Log, Memory, Options, Schema};
 use queuescope_pcap::CaptureReader;
 use queuescope_report::model::Skipped;
@@ -30,12 +32,12 @@ pub struct Loaded {
     /// See `name`.
     pub format: String,
     /// Their records.
-    pub log: Log,
+    pub held: Held,
     /// When the first came.
     pub first: Nanos,
     /// What was remarkable.
     pub skipped: Vec<Skipped>,
-    /// What ended it early, or that it is not all there.
+    /// What ended it early, or that it is not all there, as far as that is known before it is asked.
     pub damage: Option<String>,
     /// Packets for which there was no memory.
     pub refused: u64,
@@ -98,32 +100,27 @@ pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<L
         skipped: over_memory(refused).into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect(),
         damage: damage.or_else(|| too_much(refused)),
         refused,
-        log,
+        held: Held::Memory(log),
         moments: schema.time().into_iter().collect(),
         flows: None,
     })
 }
 
-/// Reads what was recorded to a folder into a log.
+/// A folder that was recorded to.
 ///
 /// # Errors
-/// If it is damaged, or there is no memory.
-pub fn folder(path: &Path, args: &Query, schema: &Schema) -> Result<Loaded> {
-    let found = queuescope_archive::read(path, room(args, schema))?;
-    let snapshot = found.log.snapshot();
-    let first = schema.time().filter(|_| !snapshot.is_empty());
-    let first = first.map(|time| Nanos(schema.reader(time).key(snapshot.record(0)) as u64));
-    let torn = found.torn.as_ref().map_or(0, |part| part.bytes);
-    let unfinished = "bytes at the end that are not whole: a record is being written, or who did was stopped; left out";
+/// If it cannot be read.
+pub fn folder(history: History, path: &Path) -> Result<Loaded> {
+    let moments = history.schema().time().into_iter().collect();
     Ok(Loaded {
         name: path.display().to_string(),
         format: "log".to_owned(),
-        first: first.unwrap_or_default(),
-        skipped: over_memory(found.refused).into_iter().chain(noted("torn", torn, unfinished)).collect(),
-        damage: too_much(found.refused),
-        refused: found.refused,
-        log: found.log,
-        moments: schema.time().into_iter().collect(),
+        first: Nanos(history.first()?.unwrap_or_default()),
+        held: Held::Folder(history),
+        skipped: Vec::new(),
+        damage: None,
+        refused: 0,
+        moments,
         flows: None,
     })
 }
@@ -172,7 +169,7 @@ pub fn table(mut reader: DepartureReader, path: &Path, args: &Query) -> Result<L
         skipped: notes.into_iter().flatten().chain(odd(stats, oversized)).collect(),
         damage: damage(ended.as_ref(), stats).or_else(|| too_much(refused)),
         refused,
-        log,
+        held: Held::Memory(log),
         moments: moments.collect(),
         flows: schema.find("flow").map(|id| (id, names)),
     })

@@ -1,15 +1,17 @@
 //! The answer as text, CSV or JSON.
 
 use super::ask::{Asked, Groups};
+use super::held::{Held, Question, Seen};
 use super::load::Loaded;
 use crate::args;
 use anstyle::Style;
-use queuescope_log::{Attribute, AttributeId, Explained, Function, Kind, Number, Query, Schema};
+use queuescope_log::{Attribute, AttributeId, Folding, Function, Grouping, Kind, Number, Schema};
 use queuescope_report::format::count;
 use queuescope_report::json::Line;
 use queuescope_report::model::{Answer, Plan};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -54,26 +56,37 @@ enum Cell<'a> {
 }
 
 /// Writes what was asked for.
-pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
-    let schema = loaded.log.schema();
+pub fn rows(
+    asked: &Asked,
+    question: Question<'_>,
+    loaded: &Loaded,
+    form: Form,
+    out: &mut dyn Write,
+) -> io::Result<Seen> {
+    let schema = loaded.held.schema();
     let mut table = Table::new(names(asked, schema), form, out);
     let (mut found, mut stopped) = (0, false);
-    match asked {
+    let seen = match asked {
         Asked::Packets(attributes, limit) => {
             let most = limit.unwrap_or(u64::MAX);
-            for (_, record) in query.matched() {
-                if found == most {
-                    stopped = true;
-                    break;
+            loaded.held.each(question, &mut |record| {
+                stopped = found == most;
+                if stopped {
+                    return Ok(ControlFlow::Break(()));
                 }
                 found += 1;
                 let cells: Vec<_> = attributes.iter().map(|id| of_record(*id, record, loaded)).collect();
-                table.row(&cells)?;
-            }
+                table.row(&cells).map(ControlFlow::Continue)
+            })?
         }
         Asked::All(functions) => {
             let functions = counted(functions);
-            let mut values = query.matched().fold(&functions).concat();
+            let mut folding = Folding::new(schema, &functions);
+            let seen = loaded.held.each(question, &mut |record| {
+                folding.add(record);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            let mut values = folding.finish();
             found = values.pop().map_or(0, whole);
             let cell = |(value, function): (Number, &Function)| match function {
                 Function::Min(id) | Function::Max(id) if found == 0 => {
@@ -83,12 +96,18 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
                 _ => of_function(value, function, loaded),
             };
             table.row(&values.into_iter().zip(&functions).map(cell).collect::<Vec<_>>())?;
+            seen
         }
         Asked::Groups(groups) => {
             let Groups { functions, top, .. } = groups;
             let by = groups.keys_of(loaded);
             let functions = counted(functions);
-            let mut grouped = query.matched().group(&by, &functions);
+            let mut grouping = Grouping::new(schema, &by, &functions);
+            let seen = loaded.held.each(question, &mut |record| {
+                grouping.add(record);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            let mut grouped = grouping.finish();
             found = grouped.groups.iter().filter_map(|(_, values)| values.last()).map(|count| whole(*count)).sum();
             if let Some(top) = top {
                 grouped.top(*top, 0);
@@ -99,9 +118,11 @@ pub fn rows(asked: &Asked, query: &Query<'_>, loaded: &Loaded, form: Form, out: 
                 let values = values.map(|(value, function)| of_function(*value, function, loaded));
                 table.row(&keys.chain(values).collect::<Vec<_>>())?;
             }
+            seen
         }
-    }
-    foot((found, stopped), loaded, form, table.finish()?)
+    };
+    foot((found, stopped), loaded, &seen, form, table.finish()?)?;
+    Ok(seen)
 }
 
 /// Functions, and behind them how many packets there are.
@@ -117,8 +138,16 @@ fn whole(count: Number) -> u64 {
 }
 
 /// How many packets were found of how many, whether there are more that were not asked for, and what was remarkable.
-pub fn foot((found, stopped): (u64, bool), loaded: &Loaded, form: Form, out: &mut dyn Write) -> io::Result<()> {
-    let records = loaded.log.snapshot().len() + loaded.refused;
+pub fn foot(
+    (found, stopped): (u64, bool),
+    loaded: &Loaded,
+    seen: &Seen,
+    form: Form,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let records = seen.records + loaded.refused;
+    let skipped = || loaded.skipped.iter().chain(&seen.skipped);
+    let mut notes = skipped().map(|note| format!("{} {}", count(note.count), note.meaning));
     match form {
         Form::Json => line(
             &Line::Answer(Answer {
@@ -127,25 +156,21 @@ pub fn foot((found, stopped): (u64, bool), loaded: &Loaded, form: Form, out: &mu
                 first_ns: loaded.first.0,
                 records,
                 found,
-                skipped: loaded.skipped.iter().map(|note| (note.reason.clone(), note.count)).collect(),
-                damage: loaded.damage.clone(),
+                skipped: skipped().map(|note| (note.reason.clone(), note.count)).collect(),
+                damage: loaded.damage.clone().or_else(|| seen.damage.clone()),
             }),
             out,
         ),
         Form::Text => {
             let first = if stopped { "the first " } else { "" };
             writeln!(out, "{DIM}{first}{} of {} packets of {}{DIM:#}", count(found), count(records), loaded.name)?;
-            notes(loaded, |note| writeln!(out, "{DIM}note: {note}{DIM:#}"))
+            notes.try_for_each(|note| writeln!(out, "{DIM}note: {note}{DIM:#}"))
         }
-        Form::Csv => notes(loaded, |note| {
-            anstream::eprintln!("note: {note}");
+        Form::Csv => {
+            notes.for_each(|note| anstream::eprintln!("note: {note}"));
             Ok(())
-        }),
+        }
     }
-}
-
-fn notes(loaded: &Loaded, mut tell: impl FnMut(String) -> io::Result<()>) -> io::Result<()> {
-    loaded.skipped.iter().try_for_each(|note| tell(format!("{} {}", count(note.count), note.meaning)))
 }
 
 fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
@@ -159,7 +184,7 @@ fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
 }
 
 fn of_record<'a>(id: AttributeId, record: &'a [u8], loaded: &'a Loaded) -> Cell<'a> {
-    let schema = loaded.log.schema();
+    let schema = loaded.held.schema();
     let attribute = schema.attribute(id);
     if attribute.is_comparable() {
         of_key(id, schema.key(id, record), loaded)
@@ -174,7 +199,7 @@ fn of_key(id: AttributeId, key: u128, loaded: &Loaded) -> Cell<'_> {
     }
     match u64::try_from(key) {
         Ok(at) if loaded.is_moment(id) => Cell::Time(at, loaded.first.0),
-        _ => Cell::Key(loaded.log.schema().attribute(id), key),
+        _ => Cell::Key(loaded.held.schema().attribute(id), key),
     }
 }
 
@@ -352,18 +377,21 @@ fn line(line: &Line, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// How packets are found, for people.
-pub fn explained(plan: &Explained, found: u64, out: &mut dyn Write) -> io::Result<()> {
-    for step in &plan.steps {
-        writeln!(out, "{step}")?;
+/// How packets are found, and how many.
+pub fn explained(held: &Held, question: Question<'_>, as_json: bool, out: &mut dyn Write) -> io::Result<Seen> {
+    let mut found = 0;
+    let seen = held.each(question, &mut |_| {
+        found += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if as_json {
+        let Seen { steps, records, .. } = &seen;
+        line(&Line::Plan(Plan { steps: steps.clone(), records: *records, found }), out)?;
+    } else {
+        seen.steps.iter().try_for_each(|step| writeln!(out, "{step}"))?;
+        writeln!(out, "{BOLD}{} of {} packets{BOLD:#}", count(found), count(seen.records))?;
     }
-    writeln!(out, "{BOLD}{} of {} packets{BOLD:#}", count(found), count(plan.records))
-}
-
-/// The same as JSON.
-pub fn explained_json(plan: &Explained, found: u64, out: &mut dyn Write) -> io::Result<()> {
-    let steps = plan.steps.iter().map(ToString::to_string).collect();
-    line(&Line::Plan(Plan { steps, records: plan.records, found }), out)
+    Ok(seen)
 }
 
 /// What can be asked for.

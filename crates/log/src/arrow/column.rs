@@ -82,6 +82,11 @@ impl Column {
         Self { reader, bits: reader.of_bits(), form, attribute }
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.attribute.name
+    }
+
     /// Its name and type.
     pub fn field(&self) -> Field {
         Field::new(&self.attribute.name, self.form.data_type(&self.attribute), false)
@@ -132,7 +137,7 @@ impl Column {
         if *array.data_type() != expected {
             return Err(self.wrong(format!("is {} and should be {expected}", array.data_type())));
         }
-        if array.null_count() > 0 || array.len() != rows.len() / size {
+        if array.logical_null_count() > 0 || array.len() != rows.len() / size {
             return Err(self.wrong("does not have one value for each record".to_owned()));
         }
         let records = rows.chunks_exact_mut(size);
@@ -155,14 +160,19 @@ impl Column {
                 }
                 Form::Text => {
                     let texts = array.as_dictionary::<Int32Type>();
-                    let bits = |text: Option<&str>| {
-                        let text = text.ok_or_else(|| self.wrong("lacks a value".to_owned()))?;
-                        let key = self.attribute.key_of(text).map_err(|why| self.wrong(format!("is wrong: {why}")))?;
-                        Ok(self.reader.bits_of_key(key))
-                    };
-                    let known = texts.values().as_string::<i32>().iter().map(bits).collect::<Result<Vec<_>, _>>()?;
+                    let values = texts.values().as_string::<i32>();
+                    // There may be many more texts than records: only those are read that are asked for.
+                    let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
                     for (at, record) in texts.keys().values().iter().zip(records) {
-                        self.bits.write(record, known[*at as usize]);
+                        let bits = match known.get(at) {
+                            Some(bits) => *bits,
+                            None => {
+                                let bits = self.bits_of(values.value(*at as usize))?;
+                                known.insert(*at, bits);
+                                bits
+                            }
+                        };
+                        self.bits.write(record, bits);
                     }
                 }
                 _ => {
@@ -207,6 +217,12 @@ impl Column {
             }));
         }
         DictionaryArray::new(Int32Array::from(places), Arc::new(StringArray::from(texts)))
+    }
+
+    /// The bits of a value that is written so.
+    fn bits_of(&self, text: &str) -> Result<u128, ColumnError> {
+        let key = self.attribute.key_of(text).map_err(|why| self.wrong(format!("is wrong: {why}")))?;
+        Ok(self.reader.bits_of_key(key))
     }
 
     fn wrong(&self, why: String) -> ColumnError {

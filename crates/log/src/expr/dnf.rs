@@ -42,6 +42,11 @@ impl Expr {
 }
 
 impl Dnf {
+    /// What is always true.
+    pub fn all() -> Self {
+        Self { terms: vec![Term::default()] }
+    }
+
     /// The terms. None: it is never true.
     pub fn terms(&self) -> &[Term] {
         &self.terms

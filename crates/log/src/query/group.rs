@@ -74,34 +74,107 @@ impl Grouped {
     }
 }
 
+/// Functions that are being worked out for each group of records, which come one by one.
+#[derive(Debug)]
+pub struct Grouping<'a> {
+    schema: &'a Schema,
+    keys: &'a [GroupKey],
+    working: Vec<Working>,
+    empty: Vec<State>,
+    groups: HashMap<Vec<u128>, Vec<State>, foldhash::fast::FixedState>,
+    /// Of the record that came last.
+    key: Vec<u128>,
+}
+
+impl<'a> Grouping<'a> {
+    /// No groups yet.
+    ///
+    /// # Panics
+    /// If an attribute is another schema's, or has no order.
+    pub fn new(schema: &'a Schema, keys: &'a [GroupKey], functions: &[Function]) -> Self {
+        let working: Vec<_> = functions.iter().map(|function| Working::new(function, schema)).collect();
+        let empty = working.iter().map(Working::empty).collect();
+        Self { schema, keys, working, empty, groups: HashMap::default(), key: Vec::with_capacity(keys.len()) }
+    }
+
+    /// Takes a record in.
+    #[inline]
+    pub fn add(&mut self, record: &[u8]) {
+        let Self { schema, keys, working, empty, groups, key } = self;
+        key.clear();
+        key.extend(keys.iter().map(|key| key.of(schema, record)));
+        let states = match groups.get_mut(key) {
+            Some(states) => states,
+            None => groups.entry(key.clone()).or_insert(empty.clone()),
+        };
+        for (working, state) in working.iter().zip(states) {
+            working.add(state, record);
+        }
+    }
+
+    /// The groups, and the values of each.
+    pub fn finish(self) -> Grouped {
+        let Self { working, groups, .. } = self;
+        let mut groups: Vec<_> = groups.into_iter().map(|(key, states)| (key, values(&working, &states))).collect();
+        groups.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Grouped { groups }
+    }
+}
+
+/// Functions that are being worked out of records, which come one by one.
+#[derive(Debug)]
+pub struct Folding {
+    working: Vec<Working>,
+    states: Vec<State>,
+}
+
+impl Folding {
+    /// Of no records yet.
+    ///
+    /// # Panics
+    /// If an attribute is another schema's, or has no order.
+    pub fn new(schema: &Schema, functions: &[Function]) -> Self {
+        let working: Vec<_> = functions.iter().map(|function| Working::new(function, schema)).collect();
+        Self { states: working.iter().map(Working::empty).collect(), working }
+    }
+
+    /// Takes a record in.
+    #[inline]
+    pub fn add(&mut self, record: &[u8]) {
+        for (working, state) in self.working.iter().zip(&mut self.states) {
+            working.add(state, record);
+        }
+    }
+
+    /// Of each function all its values, one behind the other.
+    pub fn finish(self) -> Vec<Number> {
+        values(&self.working, &self.states)
+    }
+}
+
+fn values(working: &[Working], states: &[State]) -> Vec<Number> {
+    let each = working.iter().zip(states);
+    each.flat_map(|(working, state)| (0..working.values()).map(|value| working.value(state, value))).collect()
+}
+
 impl Matched<'_> {
     /// Works functions out for each group of records.
     ///
     /// # Panics
     /// If an attribute is another schema's, or has no order.
     pub fn group(self, keys: &[GroupKey], functions: &[Function]) -> Grouped {
-        let schema = self.schema();
-        let working: Vec<_> = functions.iter().map(|function| Working::new(function, schema)).collect();
-        let empty: Vec<State> = working.iter().map(Working::empty).collect();
-        let mut groups: HashMap<Vec<u128>, Vec<State>, foldhash::fast::FixedState> = HashMap::default();
-        let mut key = Vec::with_capacity(keys.len());
-        for (_, record) in self {
-            key.clear();
-            key.extend(keys.iter().map(|key| key.of(schema, record)));
-            let states = match groups.get_mut(&key) {
-                Some(states) => states,
-                None => groups.entry(key.clone()).or_insert(empty.clone()),
-            };
-            for (working, state) in working.iter().zip(states) {
-                working.add(state, record);
-            }
-        }
-        let value = |states: Vec<State>| {
-            let each = working.iter().zip(&states);
-            each.flat_map(|(working, state)| (0..working.values()).map(|value| working.value(state, value))).collect()
-        };
-        let mut groups: Vec<_> = groups.into_iter().map(|(key, states)| (key, value(states))).collect();
-        groups.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        Grouped { groups }
+        let mut grouping = Grouping::new(self.schema(), keys, functions);
+        self.for_each(|_, record| grouping.add(record));
+        grouping.finish()
+    }
+
+    /// Folds records into functions' values: of each function all its values, one behind the other.
+    ///
+    /// # Panics
+    /// If an attribute is another schema's, or has no order.
+    pub fn fold(self, functions: &[Function]) -> Vec<Number> {
+        let mut folding = Folding::new(self.schema(), functions);
+        self.for_each(|_, record| folding.add(record));
+        folding.finish()
     }
 }

@@ -1,8 +1,7 @@
 //! The records that are meant, one by one.
 
 use super::plan::{Block, Plan};
-use crate::derive::{Bits, CHUNK, Function, WORDS, Working, count, ones};
-use crate::expr::Number;
+use crate::derive::{Bits, CHUNK, WORDS, count, ones};
 use crate::schema::Schema;
 
 /// Records of a chunk that are fetched at once while those before are read.
@@ -66,25 +65,6 @@ impl<'a> Matched<'a> {
             sum += u64::from(count(&self.bits));
         }
         sum
-    }
-
-    /// Folds them into aggregates' values: of each function all its values.
-    ///
-    /// # Panics
-    /// If an attribute is another schema's, or has no order.
-    pub fn fold(self, functions: &[Function]) -> Vec<Vec<Number>> {
-        let schema = self.plan.schema;
-        let working: Vec<_> = functions.iter().map(|function| Working::new(function, schema)).collect();
-        let mut states: Vec<_> = working.iter().map(Working::empty).collect();
-        self.for_each(|_, record| {
-            for (working, state) in working.iter().zip(&mut states) {
-                working.add(state, record);
-            }
-        });
-        let values = working.iter().zip(&states);
-        values
-            .map(|(working, state)| (0..working.values()).map(|value| working.value(state, value)).collect())
-            .collect()
     }
 
     /// Calls `with` for each.

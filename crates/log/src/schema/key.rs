@@ -116,6 +116,7 @@ impl Reader {
     }
 
     /// One whose keys are the bits as they are in the record: minus zero, too, comes back as it was.
+    #[cfg(feature = "arrow")]
     pub(crate) fn of_bits(self) -> Self {
         Self { sign: Sign::None, ..self }
     }

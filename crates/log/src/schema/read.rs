@@ -23,6 +23,8 @@ struct File {
     record_size: Option<Spanned<u64>>,
     time: Option<Spanned<String>>,
     #[serde(default)]
+    sort: Vec<Spanned<String>>,
+    #[serde(default)]
     order: Order,
     #[serde(default)]
     attribute: Vec<Spanned<Written>>,
@@ -80,6 +82,7 @@ impl Schema {
         reading.check_overlaps();
         let record_size = reading.record_size(file.record_size.as_ref());
         let time = file.time.as_ref().and_then(|time| reading.time(time));
+        let sort = file.sort.iter().filter_map(|name| reading.sort(name)).collect();
         if reading.attributes.is_empty() && reading.problems.is_empty() {
             let help = "[[attribute]]\nname = \"length\"\nkind = \"u32\"";
             reading
@@ -99,6 +102,7 @@ impl Schema {
             readers: readers.collect(),
             attributes,
             time,
+            sort,
             names: reading.names.into_iter().map(|(name, (id, _))| (name, id)).collect(),
         })
     }
@@ -331,23 +335,37 @@ impl Reading {
     }
 
     fn time(&mut self, written: &Spanned<String>) -> Option<AttributeId> {
-        let name = written.get_ref();
-        match (self.names.get(name), self.read(name)) {
-            (Some((id, _)), Some((attribute, _))) if attribute.kind == Kind::Time => return Some(*id),
-            (Some(_), Some((attribute, span))) => {
-                let message = format!("`{name}` is {}, and a record's time is a time", attribute.kind.describe());
-                let problem = Problem::new(message).at(written.span(), "not a time").at(span, "kind = \"time\"?");
-                self.problems.push(problem);
-            }
-            // An attribute that could not be read has been told of.
-            (Some(_), None) => {}
-            (None, _) => {
-                let help = did_you_mean(name, self.names.keys().map(String::as_str));
-                let message = format!("no attribute is named '{}'", quoted(name));
-                self.problems.push(Problem::new(message).at(written.span(), "unknown name").help_if(help));
-            }
+        let (id, kind, span) = self.named(written)?;
+        if kind == Kind::Time {
+            return Some(id);
         }
+        let message = format!("`{}` is {}, and a record's time is a time", written.get_ref(), kind.describe());
+        self.problems.push(Problem::new(message).at(written.span(), "not a time").at(span, "kind = \"time\"?"));
         None
+    }
+
+    /// What archives sort by.
+    fn sort(&mut self, written: &Spanned<String>) -> Option<AttributeId> {
+        let (id, _, span) = self.named(written)?;
+        if self.read(written.get_ref()).is_some_and(|(attribute, _)| attribute.is_comparable()) {
+            return Some(id);
+        }
+        let message = format!("`{}` has more than 16 bytes, which have no order", written.get_ref());
+        self.problems.push(Problem::new(message).at(written.span(), "cannot be sorted by").at(span, "too long"));
+        None
+    }
+
+    /// The attribute of a name, its kind, and where it is written; of one that could not be read there is none.
+    fn named(&mut self, written: &Spanned<String>) -> Option<(AttributeId, Kind, Range<usize>)> {
+        let name = written.get_ref();
+        let Some((id, _)) = self.names.get(name) else {
+            let help = did_you_mean(name, self.names.keys().map(String::as_str));
+            let message = format!("no attribute is named '{}'", quoted(name));
+            self.problems.push(Problem::new(message).at(written.span(), "unknown name").help_if(help));
+            return None;
+        };
+        let (attribute, span) = self.read(name)?;
+        Some((*id, attribute.kind, span.clone()))
     }
 }
 

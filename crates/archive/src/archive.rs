@@ -1,0 +1,152 @@
+//! From journals to volumes.
+
+use crate::catalogue::{AllSums, Catalogue, Entry, GroupEntry, PARQUET, SUMS, index_end};
+use crate::error::FolderError;
+use crate::folder::{Folder, whole};
+use crate::volume::order::order;
+use crate::volume::sums::Sums;
+use crate::volume::{Columns, index, write};
+use queuescope_log::{AttributeId, Schema};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The folder of volumes.
+pub(crate) const ARCHIVE: &str = "archive";
+/// Days of records that lie together: of more, all lie where those without a day do.
+const MOST_DAYS: usize = 31;
+/// What the folder of records without a day is called, as other programs do.
+const NO_DAY: &str = "__HIVE_DEFAULT_PARTITION__";
+/// Nanoseconds of a day.
+const DAY: u64 = 86_400_000_000_000;
+
+/// Makes volumes of a folder.
+#[derive(Debug)]
+pub(crate) struct Archiver<'a> {
+    folder: &'a Folder,
+    columns: Columns,
+    indexes: Vec<AttributeId>,
+}
+
+/// Records that become volumes, at one stretch of positions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch<'a> {
+    /// One behind the other.
+    pub rows: &'a [u8],
+    /// The position of the first.
+    pub first: u64,
+    /// How many before it were lost.
+    pub lost: u64,
+}
+
+impl<'a> Archiver<'a> {
+    /// With indexes of these attributes.
+    pub fn new(folder: &'a Folder, indexes: Vec<AttributeId>) -> Self {
+        Self { folder, columns: Columns::of(&folder.schema), indexes }
+    }
+
+    /// Writes records as volumes, one for each day; they count once they are in the catalogue.
+    pub fn volumes(&self, stretch: Stretch<'_>) -> Result<Vec<Entry>, FolderError> {
+        let schema = &self.folder.schema;
+        let order = order(schema, stretch.rows);
+        let days = days(schema, stretch.rows, order);
+        days.into_iter().map(|(day, order)| self.volume(&day, stretch, &order)).collect()
+    }
+
+    fn volume(&self, day: &str, stretch: Stretch<'_>, order: &[u32]) -> Result<Entry, FolderError> {
+        let (schema, Stretch { rows, first, lost }) = (&self.folder.schema, stretch);
+        let size = schema.record_size();
+        let within = [ARCHIVE, day].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("/");
+        let parent = self.folder.path.join(&within);
+        fs::create_dir_all(&parent).map_err(|error| FolderError::io("make the folder", &parent, error))?;
+        let mut entry = Entry {
+            name: format!("{within}/{first:020}"),
+            bytes: 0,
+            groups: vec![GroupEntry {
+                first,
+                end: first + (rows.len() / size) as u64,
+                lost,
+                records: order.len() as u64,
+                times: times(schema, rows, order),
+            }],
+            indexes: self.indexes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
+            sums: 0,
+        };
+        let mut sums = AllSums::new();
+        let group = write::Group { rows, size, first, order };
+        let path = entry.path(&self.folder.path, PARQUET);
+        sums.insert(PARQUET.to_owned(), put(&path, |file| write::write(file, &self.columns, group))?);
+        for id in &self.indexes {
+            let end = index_end(&schema.attribute(*id).name);
+            let entries = index::entries(schema, *id, rows, order);
+            let path = entry.path(&self.folder.path, &end);
+            sums.insert(end, put(&path, |file| index::write(file, &entries))?);
+        }
+        self.seal(&mut entry, &sums)?;
+        Ok(entry)
+    }
+
+    /// Writes the checksums of a volume's files, which are there.
+    fn seal(&self, entry: &mut Entry, sums: &AllSums) -> Result<(), FolderError> {
+        let text = serde_json::to_vec(sums).unwrap_or_else(|error| unreachable!("it has only numbers: {error}"));
+        whole(&entry.path(&self.folder.path, SUMS), &text)?;
+        entry.sums = crc32fast::hash(&text);
+        entry.bytes = sums.values().map(|sums| sums.bytes).sum::<u64>() + text.len() as u64;
+        Ok(())
+    }
+}
+
+/// Adds volumes to the catalogue, and takes the journals away that they were made of.
+pub(crate) fn enter(folder: &Folder, volumes: Vec<Entry>, journals: &[PathBuf]) -> Result<(), FolderError> {
+    let mut catalogue = Catalogue::read(&folder.path)?;
+    catalogue.volumes.extend(volumes);
+    catalogue.write(&folder.path)?;
+    journals.iter().try_for_each(|path| fs::remove_file(path).map_err(|error| FolderError::io("remove", path, error)))
+}
+
+/// Writes a file that is there whole or not at all, also after a loss of power.
+fn put(path: &Path, write: impl FnOnce(File) -> parquet::errors::Result<(File, Sums)>) -> Result<Sums, FolderError> {
+    let beside = path.with_extension("new");
+    let io = |error| FolderError::io("write", path, error);
+    let (file, sums) = write(File::create(&beside).map_err(io)?).map_err(|error| FolderError::volume(path, &error))?;
+    file.sync_all().map_err(io)?;
+    fs::rename(&beside, path).map_err(io)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map_err(io)?;
+    Ok(sums)
+}
+
+/// The folders of records' days, and which records are of each, in their order.
+fn days(schema: &Schema, rows: &[u8], order: Vec<u32>) -> Vec<(String, Vec<u32>)> {
+    let Some(time) = schema.time().map(|id| schema.reader(id)) else { return vec![(String::new(), order)] };
+    let size = schema.record_size();
+    let day = |place: &u32| time.key(&rows[*place as usize * size..]) as u64 / DAY;
+    let first = order.first().map(day);
+    if order.iter().all(|place| Some(day(place)) == first) {
+        return first.map(|first| (name(first), order)).into_iter().collect();
+    }
+    let mut days: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for place in &order {
+        days.entry(day(place)).or_default().push(*place);
+    }
+    if days.len() > MOST_DAYS {
+        return vec![(format!("date={NO_DAY}"), order)];
+    }
+    days.into_iter().map(|(day, order)| (name(day), order)).collect()
+}
+
+/// What the folder of a day since 1970 is called.
+fn name(day: u64) -> String {
+    let time = chrono::DateTime::from_timestamp((day * (DAY / 1_000_000_000)) as i64, 0);
+    let date = time.map_or_else(|| NO_DAY.to_owned(), |time| time.format("%Y-%m-%d").to_string());
+    format!("date={date}")
+}
+
+/// The earliest and the latest time of records.
+fn times(schema: &Schema, rows: &[u8], order: &[u32]) -> Option<(u64, u64)> {
+    let (time, size) = (schema.reader(schema.time()?), schema.record_size());
+    let times = order.iter().map(|place| time.key(&rows[*place as usize * size..]) as u64);
+    times.fold(None, |known, at| {
+        let (first, last) = known.unwrap_or((at, at));
+        Some((first.min(at), last.max(at)))
+    })
+}

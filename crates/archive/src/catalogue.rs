@@ -1,0 +1,211 @@
+//! Which volumes a folder has.
+//!
+//! `catalogue.jsonl` is written anew whenever a volume comes or goes, and put in its place whole: what it does not list
+//! is not there. Its first line has a checksum of the others.
+
+use crate::error::{Damage, FolderError};
+use crate::folder::whole;
+use crate::volume::sums::{Checked, Sums, check};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const NAME: &str = "catalogue.jsonl";
+
+/// The volumes of a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Catalogue {
+    pub removed: Removed,
+    /// In the order of their records.
+    pub volumes: Vec<Entry>,
+}
+
+/// What was taken away, since it was old or too much.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Removed {
+    /// All records before this position.
+    pub before: u64,
+    /// How many records.
+    pub records: u64,
+}
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    removed: Removed,
+    /// Of all that follows.
+    crc32: u32,
+}
+
+/// A volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// Its path in the folder, without what its names end with.
+    pub name: String,
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// What is in it, row group by row group.
+    pub groups: Vec<GroupEntry>,
+    /// The attributes that it has indexes of.
+    pub indexes: Vec<String>,
+    /// The checksum of its checksums.
+    pub sums: u32,
+}
+
+/// A row group. Those of the same positions are parts of the same records, which were not all of one day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GroupEntry {
+    /// The positions of records, here and in other volumes: from this
+    pub first: u64,
+    /// to before this.
+    pub end: u64,
+    /// How many records before these were lost.
+    pub lost: u64,
+    /// How many of them are here.
+    pub records: u64,
+    /// The earliest and the latest time of these, in nanoseconds, if they have one.
+    pub times: Option<(u64, u64)>,
+}
+
+/// The checksums of a volume's files, by what their names end with.
+pub(crate) type AllSums = BTreeMap<String, Sums>;
+
+impl Catalogue {
+    /// A folder's; an empty one if there is none.
+    pub fn read(folder: &Path) -> Result<Self, FolderError> {
+        let path = folder.join(NAME);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(FolderError::io("read", &path, error)),
+        };
+        Self::parse(&bytes).map_err(|why| FolderError::Damaged(Damage::of(&path, why)))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let mut lines = bytes;
+        let mut head = Vec::new();
+        lines.read_until(b'\n', &mut head).map_err(|error| error.to_string())?;
+        let head: Head = serde_json::from_slice(&head).map_err(|error| format!("its first line is wrong: {error}"))?;
+        if crc32fast::hash(lines) != head.crc32 {
+            return Err("it is not as it was written".to_owned());
+        }
+        let volumes = serde_json::Deserializer::from_slice(lines).into_iter().collect::<Result<Vec<Entry>, _>>();
+        let volumes = volumes.map_err(|error| format!("a line is wrong: {error}"))?;
+        Ok(Self { removed: head.removed, volumes })
+    }
+
+    /// Puts it in place of the one before.
+    pub fn write(&self, folder: &Path) -> Result<(), FolderError> {
+        let rest: String = self.volumes.iter().map(line).collect();
+        let head = Head { removed: self.removed, crc32: crc32fast::hash(rest.as_bytes()) };
+        whole(&folder.join(NAME), (line(&head) + &rest).as_bytes())
+    }
+
+    /// The position behind the last record that it has or had.
+    pub fn end(&self) -> u64 {
+        let groups = self.volumes.iter().flat_map(|entry| &entry.groups);
+        groups.map(|group| group.end).max().unwrap_or(self.removed.before)
+    }
+
+    /// How many records its volumes have.
+    pub fn records(&self) -> u64 {
+        self.volumes.iter().map(Entry::records).sum()
+    }
+}
+
+impl Entry {
+    /// How many records it has.
+    pub fn records(&self) -> u64 {
+        self.groups.iter().map(|group| group.records).sum()
+    }
+
+    /// The position of its first record.
+    pub fn first(&self) -> u64 {
+        self.groups.iter().map(|group| group.first).min().unwrap_or(0)
+    }
+
+    /// The position behind its last record.
+    pub fn end(&self) -> u64 {
+        self.groups.iter().map(|group| group.end).max().unwrap_or(0)
+    }
+
+    /// How many records were lost before and between its own.
+    pub fn lost(&self) -> u64 {
+        self.groups.iter().map(|group| group.lost).sum()
+    }
+
+    /// One of its files, by what its name ends with.
+    pub fn path(&self, folder: &Path, end: &str) -> PathBuf {
+        folder.join(format!("{}.{end}", self.name))
+    }
+
+    /// All its files.
+    pub fn paths(&self, folder: &Path) -> Vec<PathBuf> {
+        self.ends().map(|end| self.path(folder, &end)).collect()
+    }
+
+    /// What the names of its files end with.
+    pub fn ends(&self) -> impl Iterator<Item = String> + '_ {
+        let indexes = self.indexes.iter().map(|name| index_end(name));
+        [PARQUET.to_owned(), SUMS.to_owned()].into_iter().chain(indexes)
+    }
+
+    /// The checksums of its files, which are checked themselves.
+    pub fn sums(&self, folder: &Path) -> Result<AllSums, FolderError> {
+        let path = self.path(folder, SUMS);
+        let bytes = fs::read(&path).map_err(|error| FolderError::io("read", &path, error))?;
+        let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
+        if crc32fast::hash(&bytes) != self.sums {
+            return Err(damaged("it is not as it was written".to_owned()));
+        }
+        serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))
+    }
+
+    /// One of its files, checked where it is read.
+    pub fn open(&self, folder: &Path, end: &str, sums: &AllSums) -> Result<Checked, FolderError> {
+        let path = self.path(folder, end);
+        let file = File::open(&path).map_err(|error| FolderError::io("read", &path, error))?;
+        let sums = sums.get(end).cloned();
+        let sums = sums.ok_or_else(|| FolderError::Damaged(Damage::of(&path, "it has no checksums".to_owned())))?;
+        Ok(Checked::new(file, Arc::new(sums)))
+    }
+
+    /// Looks at every byte of it.
+    pub fn verify(&self, folder: &Path) -> Result<(), FolderError> {
+        let sums = self.sums(folder)?;
+        for end in self.ends().filter(|end| end != SUMS) {
+            let path = self.path(folder, &end);
+            let io = |error| FolderError::io("read", &path, error);
+            let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
+            let sums = sums.get(&end).ok_or_else(|| damaged("it has no checksums".to_owned()))?;
+            if let Some(why) = check(File::open(&path).map_err(io)?, sums).map_err(io)? {
+                return Err(damaged(why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the names of a volume's files end with.
+pub(crate) const PARQUET: &str = "parquet";
+/// See [`PARQUET`].
+pub(crate) const SUMS: &str = "sums";
+
+/// The same of the index of an attribute.
+pub(crate) fn index_end(attribute: &str) -> String {
+    format!("{attribute}.index")
+}
+
+/// A line of JSON.
+fn line(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value);
+    text.unwrap_or_else(|error| unreachable!("it has only numbers and texts: {error}")) + "\n"
+}

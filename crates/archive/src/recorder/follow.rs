@@ -1,0 +1,262 @@
+//! The threads of a recorder.
+
+use super::recover::Recovered;
+use super::{Durability, FinishError, RecordError};
+use crate::archive::{Archiver, Stretch, enter};
+use crate::catalogue::Catalogue;
+use crate::error::FolderError;
+use crate::folder::Folder;
+use crate::journal::{Closed, Journal, Medium};
+use crate::reader::{State, look};
+use queuescope_log::{AttributeId, Log};
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// What writers and threads have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub log: Log,
+    pub durability: Durability,
+    folder: Folder,
+    /// The folder's position of the log's first record.
+    pub from: u64,
+    /// Records that were in the folder before.
+    before: u64,
+    state: Mutex<Following>,
+    /// There is something to write, or to stop for.
+    wanted: Condvar,
+    /// More is kept.
+    kept: Condvar,
+    /// A journal was closed, or none will be any more.
+    closed: Condvar,
+}
+
+/// How far the threads are.
+#[derive(Debug, Default)]
+struct Following {
+    /// Records of the log that are kept as the durability says.
+    kept: u64,
+    /// Somebody waits for these.
+    wanted: u64,
+    stop: bool,
+    failed: Option<RecordError>,
+    /// Journals that no volume was made of.
+    journals: VecDeque<Closed>,
+    /// No more will be closed.
+    last: bool,
+    /// Why no more volumes are made.
+    archive_failed: Option<FolderError>,
+}
+
+/// The threads.
+#[derive(Debug)]
+pub(super) struct Threads {
+    follower: Option<JoinHandle<()>>,
+    archiver: Option<JoinHandle<()>>,
+}
+
+/// How long the thread that writes sleeps if nobody waits for it.
+const PAUSE: Duration = Duration::from_millis(1);
+
+impl Threads {
+    /// Starts them; volumes are made only if there are indexes, perhaps of nothing.
+    pub fn start<M>(
+        shared: &Arc<Shared>,
+        journal: Journal<M>,
+        indexes: Option<Vec<AttributeId>>,
+    ) -> Result<Self, FolderError>
+    where
+        M: Medium + Send + 'static,
+        M::File: 'static,
+    {
+        let error = |error| FolderError::io("start a thread for", &shared.folder.path, error);
+        let (follows, archives) = (Arc::clone(shared), Arc::clone(shared));
+        let follower = thread::Builder::new().name("recorder".to_owned()).spawn(move || follows.run(journal));
+        let mut threads = Self { follower: Some(follower.map_err(error)?), archiver: None };
+        let Some(indexes) = indexes else { return Ok(threads) };
+        let archiver = thread::Builder::new().name("archiver".to_owned()).spawn(move || archives.archive(indexes));
+        match archiver {
+            Ok(archiver) => threads.archiver = Some(archiver),
+            Err(why) => {
+                threads.stop(shared);
+                return Err(error(why));
+            }
+        }
+        Ok(threads)
+    }
+
+    /// Has them finish what there is, and waits for it.
+    pub fn stop(&mut self, shared: &Shared) {
+        shared.lock().stop = true;
+        shared.wanted.notify_all();
+        for thread in [self.follower.take(), self.archiver.take()].into_iter().flatten() {
+            // It panics only if a bug of ours makes it, and has said so then.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    pub fn new(log: Log, folder: Folder, durability: Durability, recovered: &Recovered) -> Self {
+        let state = Following { journals: recovered.journals.iter().cloned().collect(), ..Following::default() };
+        Self {
+            log,
+            durability,
+            folder,
+            from: recovered.end,
+            before: recovered.records,
+            state: Mutex::new(state),
+            wanted: Condvar::new(),
+            kept: Condvar::new(),
+            closed: Condvar::new(),
+        }
+    }
+
+    /// Why nothing is written any more.
+    pub fn failed(&self) -> Option<RecordError> {
+        self.lock().failed.clone()
+    }
+
+    /// Waits until the records of the log before a position are kept.
+    pub fn wait(&self, position: u64) -> Result<(), RecordError> {
+        let mut state = self.lock();
+        while state.kept < position {
+            if let Some(error) = &state.failed {
+                return Err(error.clone());
+            }
+            state.wanted = state.wanted.max(position);
+            self.wanted.notify_one();
+            state = self.kept.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    /// What has become of it, when the threads have ended.
+    pub fn finished(&self) -> Result<u64, FinishError> {
+        let mut state = self.lock();
+        let written = self.before + state.kept;
+        match (state.failed.clone(), state.archive_failed.take()) {
+            (Some(error), _) => Err(error.into()),
+            (None, Some(why)) => Err(FinishError::Archive { written, why }),
+            (None, None) => Ok(written),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Following> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the thread that writes does.
+    fn run<M: Medium>(&self, journal: Journal<M>) {
+        let followed = catch_unwind(AssertUnwindSafe(|| self.follow(journal)));
+        // Who waits must not wait for ever.
+        let failure = match followed {
+            Ok(Ok(())) => None,
+            Ok(Err(failure)) => Some(failure),
+            Err(_) => Some((PathBuf::from("the records"), io::Error::other("the thread that writes has stopped"))),
+        };
+        let mut state = self.lock();
+        if let Some((path, why)) = failure {
+            state.failed = Some(RecordError { path, why: Arc::new(why), written: self.before + state.kept });
+        }
+        state.last = true;
+        self.kept.notify_all();
+        self.closed.notify_all();
+    }
+
+    fn follow<M: Medium>(&self, mut journal: Journal<M>) -> Result<(), (PathBuf, io::Error)> {
+        let (mut kept, mut closed) = (0, Vec::new());
+        loop {
+            let mut state = self.lock();
+            if !state.stop && state.wanted <= kept {
+                state = self.wanted.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            let stop = state.stop;
+            drop(state);
+            let snapshot = self.log.snapshot();
+            let written = self.write(&mut journal, snapshot.records(kept..snapshot.len()), &mut closed);
+            let ended = written.and_then(|()| {
+                // Nobody appends any more.
+                closed.extend(if stop { journal.finish()? } else { None });
+                Ok(())
+            });
+            // What was closed before something went wrong is whole.
+            let mut state = self.lock();
+            if !closed.is_empty() {
+                state.journals.extend(closed.drain(..));
+                self.closed.notify_one();
+            }
+            ended?;
+            kept = snapshot.len();
+            state.kept = kept;
+            self.kept.notify_all();
+            if stop {
+                return Ok(());
+            }
+        }
+    }
+
+    fn write<M: Medium>(
+        &self,
+        journal: &mut Journal<M>,
+        records: &[u8],
+        closed: &mut Vec<Closed>,
+    ) -> Result<(), (PathBuf, io::Error)> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        journal.write(records, closed)?;
+        if self.durability == Durability::Synced { journal.sync() } else { Ok(()) }
+    }
+
+    /// What the thread that makes volumes does.
+    fn archive(&self, indexes: Vec<AttributeId>) {
+        let archived = catch_unwind(AssertUnwindSafe(|| self.make_volumes(indexes)));
+        let failure = archived.unwrap_or_else(|_| {
+            let why = io::Error::other("the thread that makes volumes has stopped");
+            Err(FolderError::io("archive", &self.folder.path, why))
+        });
+        self.lock().archive_failed = failure.err();
+    }
+
+    fn make_volumes(&self, indexes: Vec<AttributeId>) -> Result<(), FolderError> {
+        let archiver = Archiver::new(&self.folder, indexes);
+        loop {
+            let mut state = self.lock();
+            let journal = loop {
+                if let Some(journal) = state.journals.pop_front() {
+                    break journal;
+                }
+                if state.last {
+                    return Ok(());
+                }
+                state = self.closed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            };
+            drop(state);
+            // What only says how many were lost stays for who records next.
+            if !journal.positions.is_empty() {
+                self.make_volume(&archiver, &journal)?;
+            }
+        }
+    }
+
+    fn make_volume(&self, archiver: &Archiver<'_>, journal: &Closed) -> Result<(), FolderError> {
+        let (mut rows, size) = (Vec::new(), self.folder.schema.record_size());
+        rows.reserve_exact((journal.positions.end - journal.positions.start) as usize * size);
+        let end = Catalogue::read(&self.folder.path)?.end();
+        let file = look(&self.folder, &journal.path, end, false, &mut |_, records| {
+            rows.extend_from_slice(records);
+            Ok(())
+        })?;
+        if let State::Damaged(damage) = file.state {
+            return Err(damage.into());
+        }
+        let volumes = archiver.volumes(Stretch { rows: &rows, first: file.first, lost: file.lost })?;
+        enter(&self.folder, volumes, std::slice::from_ref(&journal.path))
+    }
+}

@@ -1,0 +1,103 @@
+//! What a folder that is recorded to again is in, and putting it right.
+
+use crate::archive::ARCHIVE;
+use crate::catalogue::Catalogue;
+use crate::error::FolderError;
+use crate::folder::Folder;
+use crate::journal::{self, Closed};
+use crate::reader::{Part, State, look};
+use std::collections::HashSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A folder that is whole.
+#[derive(Debug, Default)]
+pub(super) struct Recovered {
+    /// Records that are there.
+    pub records: u64,
+    /// The position behind the last, and how many were lost behind it.
+    pub end: u64,
+    pub lost: u64,
+    /// What was cut off.
+    pub cut: Option<Part>,
+    /// Journals that no volume was made of.
+    pub journals: Vec<Closed>,
+}
+
+/// Checks the journals of a folder, cuts off what is not whole at their end, and takes away what was made while it was
+/// stopped: volumes that are not in the catalogue, and journals of those that are.
+pub(super) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
+    let catalogue = Catalogue::read(&folder.path)?;
+    remove_strays(folder, &catalogue)?;
+    let (paths, archived) = folder.all_journals(catalogue.end())?;
+    archived.iter().try_for_each(|path| remove(path))?;
+    let mut found = Recovered { records: catalogue.records(), end: catalogue.end(), ..Recovered::default() };
+    for (number, path) in paths.iter().enumerate() {
+        let file = look(folder, path, found.end, number + 1 == paths.len(), &mut |_, _| Ok(()))?;
+        let cut = |bytes| Part { path: path.clone(), offset: file.bytes, bytes };
+        match file.state {
+            State::Damaged(damage) => return Err(damage.into()),
+            State::Torn(bytes) => found.cut = Some(cut(bytes)),
+            State::Open | State::Closed => {}
+        }
+        if file.records == 0 {
+            // Nothing but how many were lost is in it.
+            found.lost = file.lost;
+            found.end += file.lost;
+            remove(path)?;
+            continue;
+        }
+        found.records += file.records;
+        found.end = file.first + file.records;
+        if file.state != State::Closed {
+            close(path, file.bytes, found.end)?;
+        }
+        found.journals.push(Closed { path: path.clone(), positions: file.first..found.end });
+    }
+    Ok(found)
+}
+
+/// Cuts off what is not whole, and ends the file as if it had been closed.
+fn close(path: &Path, offset: u64, position: u64) -> Result<(), FolderError> {
+    let end = || -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(offset)?;
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(&journal::end(position))?;
+        file.sync_all()
+    };
+    end().map_err(|error| FolderError::io("end", path, error))
+}
+
+/// Removes files of volumes that never came to be.
+fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
+    let known: HashSet<PathBuf> = catalogue.volumes.iter().flat_map(|entry| entry.paths(&folder.path)).collect();
+    let archive = folder.path.join(ARCHIVE);
+    let mut folders = vec![archive];
+    while let Some(path) = folders.pop() {
+        let listed = match fs::read_dir(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            listed => listed.map_err(|error| FolderError::io("list", &path, error))?,
+        };
+        for entry in listed {
+            let path = entry.map_err(|error| FolderError::io("list", &path, error))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_ours(&path) && !known.contains(&path) {
+                remove(&path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is named as those of volumes are.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.split_once('.').is_some_and(|(first, _)| first.len() == 20 && first.bytes().all(|c| c.is_ascii_digit()))
+}
+
+fn remove(path: &Path) -> Result<(), FolderError> {
+    fs::remove_file(path).map_err(|error| FolderError::io("remove", path, error))
+}

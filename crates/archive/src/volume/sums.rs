@@ -1,0 +1,160 @@
+//! Checksums of files, piece by piece, so that what is read of them can be checked without reading all.
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, Length};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Bytes of a piece.
+pub(crate) const PIECE: usize = 32 << 10;
+
+/// The CRC-32 of each piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sums {
+    pub bytes: u64,
+    pub crc32: Vec<u32>,
+}
+
+/// A file of which nothing is read that is not as it was written.
+#[derive(Debug, Clone)]
+pub(crate) struct Checked {
+    file: Arc<File>,
+    sums: Arc<Sums>,
+}
+
+/// Reads on from some place.
+#[derive(Debug)]
+pub(crate) struct From {
+    file: Checked,
+    at: u64,
+    /// What was read ahead.
+    bytes: Bytes,
+}
+
+/// Counts and sums what goes through to a file.
+#[derive(Debug)]
+pub(crate) struct Summing<W> {
+    out: W,
+    bytes: u64,
+    crc32: Vec<u32>,
+    piece: crc32fast::Hasher,
+}
+
+impl<W: Write> Summing<W> {
+    pub fn new(out: W) -> Self {
+        Self { out, bytes: 0, crc32: Vec::new(), piece: crc32fast::Hasher::new() }
+    }
+
+    /// The file, and its sums.
+    pub fn finish(mut self) -> (W, Sums) {
+        if !self.bytes.is_multiple_of(PIECE as u64) {
+            self.crc32.push(self.piece.finalize());
+        }
+        (self.out, Sums { bytes: self.bytes, crc32: self.crc32 })
+    }
+}
+
+impl<W: Write> Write for Summing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = PIECE - (self.bytes % PIECE as u64) as usize;
+        let count = self.out.write(&bytes[..bytes.len().min(room)])?;
+        self.piece.update(&bytes[..count]);
+        self.bytes += count as u64;
+        if count == room {
+            self.crc32.push(std::mem::take(&mut self.piece).finalize());
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Checked {
+    pub fn new(file: File, sums: Arc<Sums>) -> Self {
+        Self { file: Arc::new(file), sums }
+    }
+
+    /// Bytes from one place to another, each piece that they touch checked.
+    fn read(&self, start: u64, end: u64) -> Result<Bytes> {
+        let general = |why: String| ParquetError::General(why);
+        if start > end || end > self.sums.bytes {
+            return Err(general(format!("bytes {start} to {end} are asked for, and it has {}", self.sums.bytes)));
+        }
+        let (first, last) = (start / PIECE as u64, end.div_ceil(PIECE as u64));
+        let from = first * PIECE as u64;
+        let mut bytes = vec![0; ((last * PIECE as u64).min(self.sums.bytes).max(from) - from) as usize];
+        self.file.read_exact_at(&mut bytes, from).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => general(format!("it has fewer than its {} bytes", self.sums.bytes)),
+            _ => ParquetError::External(error.into()),
+        })?;
+        for (number, piece) in (first..).zip(bytes.chunks(PIECE)) {
+            if self.sums.crc32.get(number as usize) != Some(&crc32fast::hash(piece)) {
+                let at = number * PIECE as u64;
+                return Err(general(format!(
+                    "bytes {at} to {} are not as they were written",
+                    at + piece.len() as u64 - 1
+                )));
+            }
+        }
+        Ok(Bytes::from(bytes).slice((start - from) as usize..(end - from) as usize))
+    }
+}
+
+impl Length for Checked {
+    fn len(&self) -> u64 {
+        self.sums.bytes
+    }
+}
+
+impl ChunkReader for Checked {
+    type T = From;
+
+    fn get_read(&self, start: u64) -> Result<From> {
+        Ok(From { file: self.clone(), at: start, bytes: Bytes::new() })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.read(start, start.saturating_add(length as u64))
+    }
+}
+
+impl Read for From {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.bytes.is_empty() {
+            let end = self.file.sums.bytes.min((self.at / PIECE as u64 + 1) * PIECE as u64);
+            self.bytes = self.file.read(self.at.min(end), end).map_err(io::Error::other)?;
+            self.at = end;
+        }
+        let part = self.bytes.split_to(into.len().min(self.bytes.len()));
+        into[..part.len()].copy_from_slice(&part);
+        Ok(part.len())
+    }
+}
+
+/// Looks at all of a file: `Some` is what is wrong with it.
+pub(crate) fn check(file: File, sums: &Sums) -> io::Result<Option<String>> {
+    let length = file.metadata()?.len();
+    if length != sums.bytes {
+        return Ok(Some(format!("it has {length} bytes, and should have {}", sums.bytes)));
+    }
+    let mut input = BufReader::with_capacity(PIECE * 8, file);
+    input.seek(SeekFrom::Start(0))?;
+    let mut piece = vec![0; PIECE];
+    for (number, sum) in sums.crc32.iter().enumerate() {
+        let at = number * PIECE;
+        let piece = &mut piece[..PIECE.min((sums.bytes as usize).saturating_sub(at))];
+        input.read_exact(piece)?;
+        if crc32fast::hash(piece) != *sum {
+            return Ok(Some(format!("bytes {at} to {} are not as they were written", at + piece.len() - 1)));
+        }
+    }
+    let whole = sums.crc32.len() as u64 == sums.bytes.div_ceil(PIECE as u64);
+    Ok((!whole).then(|| "it does not have as many checksums as pieces".to_owned()))
+}

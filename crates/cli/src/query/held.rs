@@ -1,0 +1,146 @@
+//! Records that are asked: in memory, or in a folder.
+
+use crate::capture::noted;
+use queuescope_archive::{Ask, FolderError, History, Sources};
+use queuescope_log::{AttributeId, Dnf, Explained, Log, Schema};
+use queuescope_report::format::count;
+use queuescope_report::model::Skipped;
+use std::io;
+use std::ops::ControlFlow;
+
+/// Records that are asked.
+#[derive(Debug)]
+pub enum Held {
+    /// A capture, or a table.
+    Memory(Log),
+    /// What was recorded.
+    Folder(History),
+}
+
+/// Which records are meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    pub expression: &'a Dnf,
+    /// Nanoseconds, as the records have them.
+    pub from: u64,
+    pub to: u64,
+    /// What is told of them.
+    pub needed: &'a [AttributeId],
+}
+
+/// What there was to answer from.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Records in all.
+    pub records: u64,
+    /// What was remarkable.
+    pub skipped: Vec<Skipped>,
+    /// What could not be read; the answer is of what could.
+    pub damage: Option<String>,
+    /// How records were found.
+    pub steps: Vec<String>,
+}
+
+impl Held {
+    /// What the records are made of.
+    pub fn schema(&self) -> &Schema {
+        match self {
+            Self::Memory(log) => log.schema(),
+            Self::Folder(history) => history.schema(),
+        }
+    }
+
+    /// Tells the records that are meant, in their order, until it is told to stop.
+    ///
+    /// # Errors
+    /// Those of whom it is told.
+    pub fn each(
+        &self,
+        question: Question<'_>,
+        tell: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
+    ) -> io::Result<Seen> {
+        match self {
+            Self::Memory(log) => in_memory(log, question, tell),
+            Self::Folder(history) => in_folder(history, question, tell),
+        }
+    }
+}
+
+fn in_memory(
+    log: &Log,
+    question: Question<'_>,
+    tell: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
+) -> io::Result<Seen> {
+    let snapshot = log.snapshot();
+    let query = snapshot.query().matching(question.expression).from(question.from).to(question.to);
+    for (_, record) in query.matched() {
+        if tell(record)?.is_break() {
+            break;
+        }
+    }
+    let Explained { steps, records } = query.explain();
+    Ok(Seen { records, steps: steps.iter().map(ToString::to_string).collect(), ..Seen::default() })
+}
+
+fn in_folder(
+    history: &History,
+    question: Question<'_>,
+    tell: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
+) -> io::Result<Seen> {
+    let Question { expression, from, to, needed } = question;
+    let mut failed = None;
+    let sources = history.each(Ask { expression, from, to, needed }, &mut |_, record| {
+        tell(record).unwrap_or_else(|error| {
+            failed = Some(error);
+            ControlFlow::Break(())
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(seen(sources)),
+    }
+}
+
+fn seen(sources: Result<Sources, FolderError>) -> Seen {
+    let sources = match sources {
+        Ok(sources) => sources,
+        Err(error) => return Seen { damage: Some(error.to_string()), ..Seen::default() },
+    };
+    let torn = sources.torn.as_ref().map_or(0, |part| part.bytes);
+    let unfinished = "bytes at the end that are not whole: a record is being written, or who did was stopped; left out";
+    let notes = [
+        noted("lost", sources.lost, "packets are not there: the disk could not keep up when they came"),
+        noted("removed", sources.removed, "packets before these were taken away, since they were old or too many"),
+        noted("torn", torn, unfinished),
+    ];
+    Seen {
+        records: sources.records,
+        skipped: notes.into_iter().flatten().collect(),
+        damage: None,
+        steps: steps(&sources),
+    }
+}
+
+/// What was read, and from where.
+fn steps(sources: &Sources) -> Vec<String> {
+    let of = |number: u64, one: &str, many: &str| format!("{} {}", count(number), if number == 1 { one } else { many });
+    let mut steps = Vec::new();
+    let groups = |number| of(number, "part of a volume", "parts of volumes");
+    if sources.other_times > 0 {
+        steps.push(format!("{} passed by: they are of other times", groups(sources.other_times)));
+    }
+    if sources.by_index > 0 {
+        let pages = of(sources.pages, "page", "pages");
+        steps.push(format!("{} through indexes: {pages} read", groups(sources.by_index)));
+    }
+    if sources.whole > 0 {
+        steps.push(format!("{} read whole", groups(sources.whole)));
+    }
+    if sources.from_volumes > 0 {
+        steps.push(format!("{} records read from volumes", count(sources.from_volumes)));
+    }
+    if sources.from_journals > 0 {
+        steps.push(format!("{} records read from journals", count(sources.from_journals)));
+    }
+    steps
+}
