@@ -13,7 +13,8 @@ use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const NAME: &str = "catalogue.jsonl";
+/// What it is called.
+pub(crate) const NAME: &str = "catalogue.jsonl";
 
 /// The volumes of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,12 +79,17 @@ pub(crate) struct GroupEntry {
 pub(crate) type AllSums = BTreeMap<String, Sums>;
 
 impl Catalogue {
-    /// A folder's; an empty one if there is none.
+    /// A folder's.
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join(NAME);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(FolderError::Damaged(Damage::of(
+                    &path,
+                    "it is not there, so that nobody knows which volumes are",
+                )));
+            }
             Err(error) => return Err(FolderError::io("read", &path, error)),
         };
         Self::parse(&bytes).map_err(|why| FolderError::Damaged(Damage::of(&path, why)))

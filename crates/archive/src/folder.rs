@@ -3,6 +3,7 @@
 //! `log.toml` says that it is a log and of which format; it is written last when a folder is made. `schema.toml` is the
 //! schema, as it was read. `lock` is locked by who records. `*.journal` are the records.
 
+use crate::catalogue::{self, Catalogue};
 use crate::error::FolderError;
 use queuescope_log::Schema;
 use serde::Deserialize;
@@ -43,6 +44,7 @@ impl Folder {
     /// Makes a folder for a log, which [`may_become`](Self::may_become) one.
     pub fn create(path: &Path, schema: &Schema) -> Result<Self, FolderError> {
         whole(&path.join(SCHEMA), schema.text().as_bytes())?;
+        Catalogue::default().write(path)?;
         whole(&path.join(MANIFEST), format!("format = {FORMAT}\n").as_bytes())?;
         Ok(Self { path: path.to_owned(), schema: schema.clone() })
     }
@@ -56,7 +58,7 @@ impl Folder {
         let mut others = Vec::new();
         for entry in listed {
             let name = entry.map_err(|error| FolderError::io("list", path, error))?.file_name();
-            others.extend((![LOCK, SCHEMA].iter().any(|own| *own == name)).then_some(name));
+            others.extend((![LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name)).then_some(name));
         }
         if Self::is_there(path) || others.is_empty() {
             return Ok(());

@@ -109,15 +109,15 @@ impl History {
     /// If something cannot be read, or is not as it was written; what was told before is right.
     pub fn each(&self, ask: Ask<'_>, tell: &mut Tell<'_>) -> Result<Sources, FolderError> {
         let mut asking = Asking::new(self, ask);
-        let mut before: Option<Catalogue> = None;
+        let mut catalogue = Catalogue::read(&self.folder.path)?;
         loop {
-            let catalogue = Catalogue::read(&self.folder.path)?;
-            match asking.go_on(&catalogue, tell) {
-                // Somebody made volumes, or took some away.
-                Err(error) if error.is_not_found() && before.as_ref() != Some(&catalogue) => before = Some(catalogue),
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(asking.sources),
+            let Err(error) = asking.go_on(&catalogue, tell) else { return Ok(asking.sources) };
+            // Perhaps somebody made volumes of journals, or took some away, since the catalogue was read.
+            let now = Catalogue::read(&self.folder.path)?;
+            if now == catalogue {
+                return Err(error);
             }
+            catalogue = now;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reading journals, and looking at every byte of a folder.
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Entry, PARQUET};
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{End, Scan};
@@ -77,61 +77,102 @@ pub fn schema(path: &Path) -> Result<Schema, FolderError> {
 /// If it is no log or cannot be read. What is damaged is told of the file.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
+    let mut catalogue = Catalogue::read(path)?;
+    let mut verifying = Verifying { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
     loop {
-        let catalogue = Catalogue::read(path)?;
-        match verified(&folder, &catalogue) {
-            // Somebody made volumes of journals meanwhile.
-            Err(error) if error.is_not_found() && Catalogue::read(path)? != catalogue => {}
-            Err(error) => return Err(error),
-            Ok((files, times)) => {
-                return Ok(Verified { schema: folder.schema, files, times, removed: catalogue.removed.records });
+        let looked = verifying.go_on(&catalogue);
+        let stopped = verifying.files.pop_if(FileReport::is_damaged_journal);
+        if looked.is_ok() && stopped.is_none() {
+            break;
+        }
+        // Perhaps somebody made volumes of journals since the catalogue was read.
+        let now = Catalogue::read(path)?;
+        if now == catalogue {
+            looked?;
+            verifying.files.extend(stopped);
+            break;
+        }
+        catalogue = now;
+    }
+    let Verifying { files, times, .. } = verifying;
+    Ok(Verified { files, times, removed: catalogue.removed.records, schema: folder.schema })
+}
+
+/// A look at every byte.
+struct Verifying<'a> {
+    folder: &'a Folder,
+    files: Vec<FileReport>,
+    times: Option<(u64, u64)>,
+    /// All before this position was looked at.
+    next: u64,
+}
+
+impl Verifying<'_> {
+    /// Goes on with what the folder has now.
+    fn go_on(&mut self, catalogue: &Catalogue) -> Result<(), FolderError> {
+        let folder = self.folder;
+        // Several days of the same records are volumes of their own.
+        let mut known = None;
+        for entry in &catalogue.volumes {
+            let is_part = known == Some(entry.first());
+            if entry.end() > self.next || is_part {
+                self.volume(entry, is_part)?;
+                known = Some(entry.first());
             }
         }
+        let (paths, size) = (folder.journals(catalogue.end())?, folder.schema.record_size());
+        let time = folder.schema.time().map(|time| folder.schema.reader(time));
+        for (number, path) in paths.iter().enumerate() {
+            let mut times = None;
+            let file = look(folder, path, self.next, number + 1 == paths.len(), &mut |_, records| {
+                for record in records.chunks_exact(size) {
+                    let at = time.map(|time| time.key(record) as u64);
+                    times = join(times, at.map(|at| (at, at)));
+                }
+                Ok(())
+            })?;
+            self.times = join(self.times, times);
+            self.next = file.first + file.records;
+            let damaged = matches!(file.state, State::Damaged(_));
+            self.files.push(file);
+            if damaged {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn volume(&mut self, entry: &Entry, is_part: bool) -> Result<(), FolderError> {
+        let (path, first) = (entry.path(&self.folder.path, PARQUET), entry.first());
+        let lost = if is_part { 0 } else { entry.lost() };
+        let expected = self.next + entry.groups.first().map_or(0, |group| group.lost);
+        let state = match entry.verify(&self.folder.path) {
+            Err(FolderError::Damaged(damage)) => State::Damaged(damage),
+            Err(error) => return Err(error),
+            Ok(()) if !is_part && first != expected => State::Damaged(Damage::of(&path, missing(first, self.next))),
+            Ok(()) => State::Closed,
+        };
+        for group in &entry.groups {
+            self.times = join(self.times, group.times);
+        }
+        self.next = entry.end();
+        self.files.push(FileReport { path, first, records: entry.records(), lost, bytes: entry.bytes, state });
+        Ok(())
     }
 }
 
-type Times = Option<(u64, u64)>;
+impl FileReport {
+    fn is_damaged_journal(&mut self) -> bool {
+        matches!(self.state, State::Damaged(Damage { at: Some(_), .. }))
+    }
+}
 
-fn verified(folder: &Folder, catalogue: &Catalogue) -> Result<(Vec<FileReport>, Times), FolderError> {
-    let (mut files, mut times) = (Vec::new(), None);
-    let mut see = |(first, last): (u64, u64)| {
-        let (earliest, latest) = times.unwrap_or((first, last));
-        times = Some((earliest.min(first), latest.max(last)));
-    };
-    let mut next = catalogue.removed.before;
-    for entry in &catalogue.volumes {
-        let (first, end) = (entry.first(), entry.end());
-        let lost = entry.groups.first().map_or(0, |group| group.lost);
-        // Several days of the same records are volumes of their own.
-        let follows = first == next + lost || files.last().is_some_and(|file: &FileReport| file.first == first);
-        let state = match entry.verify(&folder.path) {
-            Err(FolderError::Damaged(damage)) => State::Damaged(damage),
-            Err(error) => return Err(error),
-            Ok(()) if !follows => {
-                let path = entry.path(&folder.path, crate::catalogue::PARQUET);
-                State::Damaged(Damage::of(&path, missing(first, next)))
-            }
-            Ok(()) => State::Closed,
-        };
-        entry.groups.iter().filter_map(|group| group.times).for_each(&mut see);
-        let path = entry.path(&folder.path, crate::catalogue::PARQUET);
-        let lost = if files.last().is_some_and(|file: &FileReport| file.first == first) { 0 } else { entry.lost() };
-        files.push(FileReport { path, first, records: entry.records(), lost, bytes: entry.bytes, state });
-        next = next.max(end);
+/// The earliest and the latest of both.
+fn join(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
     }
-    let (paths, size) = (folder.journals(catalogue.end())?, folder.schema.record_size());
-    let time = folder.schema.time().map(|time| folder.schema.reader(time));
-    for (number, path) in paths.iter().enumerate() {
-        let file = look(folder, path, next, number + 1 == paths.len(), &mut |_, records| {
-            for record in records.chunks_exact(size) {
-                time.map(|time| time.key(record) as u64).into_iter().for_each(|at| see((at, at)));
-            }
-            Ok(())
-        })?;
-        next = file.first + file.records;
-        files.push(file);
-    }
-    Ok((files, times))
 }
 
 fn missing(first: u64, next: u64) -> String {

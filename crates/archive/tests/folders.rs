@@ -66,7 +66,7 @@ fn what_was_recorded_is_read() {
         record(&path, 40_000..50_000, options(durability, 1 << 30));
         let (found, sources) = read(&path).unwrap_or_else(|error| panic!("{error}"));
         assert!(found == records(0..50_000));
-        assert_eq!(sources, Sources { from_journals: 50_000, ..Sources::default() });
+        assert_eq!(sources, Sources { records: 50_000, from_journals: 50_000, ..Sources::default() });
         let verified = verify(&path).unwrap_or_else(|error| panic!("{error}"));
         assert!(verified.files.len() > 5 && verified.files.iter().all(|file| file.state == State::Closed));
         assert_eq!(verified.files.iter().map(|file| file.records).sum::<u64>(), 50_000);
