@@ -40,15 +40,13 @@ pub enum FolderError {
         /// The name of the one that was asked for.
         wanted: String,
     },
-    /// There is more in it than fits into memory.
-    #[error("{} has {records} records, and there is memory for {room}: give more", path.display())]
-    NoRoom {
-        /// The folder.
-        path: PathBuf,
-        /// Records in it.
-        records: u64,
-        /// Records that there is room for.
-        room: u64,
+    /// Memory is too little.
+    #[error("{bytes} bytes of memory are too few to record these: give {least} or more")]
+    TooLittle {
+        /// What was given.
+        bytes: u64,
+        /// What it takes.
+        least: u64,
     },
     /// Its schema cannot be read.
     #[error("{0}")]

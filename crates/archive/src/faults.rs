@@ -1,7 +1,7 @@
 //! What becomes of records when the disk fails, or the power does.
 
 use crate::journal::Medium;
-use crate::{Ask, Durability, FinishError, History, RecordError, Recorder, RecorderOptions};
+use crate::{Ask, Durability, FinishError, Full, History, RecordError, Recorder, RecorderOptions};
 use proptest::prelude::*;
 use queuescope_log::{Dnf, Schema};
 use std::fs::{self, File, OpenOptions};
@@ -22,7 +22,14 @@ fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 fn options(durability: Durability) -> RecorderOptions {
-    RecorderOptions { records: 1 << 16, durability, journal_records: 750, archive: false, indexes: Vec::new() }
+    RecorderOptions {
+        memory: 1 << 22,
+        full: Full::Wait,
+        durability,
+        journal_records: 750,
+        archive: false,
+        indexes: Vec::new(),
+    }
 }
 
 /// What goes wrong with a write.
@@ -120,7 +127,7 @@ fn record(path: &Path, faulty: Faulty, durability: Durability, batches: &[u32]) 
         acknowledged = 0;
     }
     match recorder.finish() {
-        Ok(kept) => (kept as u32, None),
+        Ok(finished) => (finished.records as u32, None),
         Err(FinishError::Record(error)) => (acknowledged, Some(error)),
         Err(error) => panic!("{error}"),
     }
@@ -270,7 +277,7 @@ fn what_was_acknowledged_survives_a_loss_of_power_at_any_moment() {
         next += count;
         noted.note(Done::Acknowledged(next));
     }
-    assert_eq!(recorder.finish().ok(), Some(next.into()));
+    assert_eq!(recorder.finish().expect("there is room").records, u64::from(next));
     let done = noted.0.lock().expect("nobody panics").clone();
     for moment in 0..=done.len() {
         for (kept, zeroed) in

@@ -10,7 +10,7 @@ use crate::folder::Folder;
 use crate::reader::{Part, State, look};
 use crate::volume::read::{Rows, Volume};
 use crate::volume::{Columns, PAGES, index};
-use queuescope_log::{AttributeId, Dnf, Log, Memory, Options, Schema};
+use queuescope_log::{AttributeId, Dnf, Log, Memory, Options, Schema, Snapshot};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -52,6 +52,8 @@ pub struct Sources {
     pub from_volumes: u64,
     /// Records that were read from journals.
     pub from_journals: u64,
+    /// Records that were looked at in memory.
+    pub from_memory: u64,
     /// Records that are in neither, since the disk could not keep up when they came.
     pub lost: u64,
     /// Records that are not there any more, since they were old or too many.
@@ -109,9 +111,42 @@ impl History {
     /// If something cannot be read, or is not as it was written; what was told before is right.
     pub fn each(&self, ask: Ask<'_>, tell: &mut Tell<'_>) -> Result<Sources, FolderError> {
         let mut asking = Asking::new(self, ask);
+        self.go_through(&mut asking, tell)?;
+        Ok(asking.sources)
+    }
+
+    /// The same, but from a position on as a snapshot has them: that of its first record, and how far the folder's
+    /// positions are before the snapshot's.
+    pub(crate) fn each_before(
+        &self,
+        ask: Ask<'_>,
+        (snapshot, from): (&Snapshot<'_>, u64),
+        tell: &mut Tell<'_>,
+    ) -> Result<Sources, FolderError> {
+        let mut asking = Asking { until: from + snapshot.first(), ..Asking::new(self, ask) };
+        let until = asking.until;
+        let mut stopped = false;
+        self.go_through(&mut asking, &mut |position, record| {
+            // The rest of what is read at once is in memory, too.
+            let told = if position < until { tell(position, record) } else { ControlFlow::Break(()) };
+            stopped |= told.is_break() && position < until;
+            told
+        })?;
+        let mut sources = asking.sources;
+        sources.lost += until.saturating_sub(asking.at);
+        sources.from_memory = snapshot.len() - snapshot.first();
+        let query = snapshot.query().matching(ask.expression).from(ask.from).to(ask.to);
+        let mut matched = query.matched();
+        while let Some((position, record)) = matched.next().filter(|_| !stopped) {
+            stopped = tell(from + position, record).is_break();
+        }
+        Ok(sources)
+    }
+
+    fn go_through(&self, asking: &mut Asking<'_>, tell: &mut Tell<'_>) -> Result<(), FolderError> {
         let mut catalogue = Catalogue::read(&self.folder.path)?;
         loop {
-            let Err(error) = asking.go_on(&catalogue, tell) else { return Ok(asking.sources) };
+            let Err(error) = asking.go_on(&catalogue, tell) else { return Ok(()) };
             // Perhaps somebody made volumes of journals, or took some away, since the catalogue was read.
             let now = Catalogue::read(&self.folder.path)?;
             if now == catalogue {
@@ -131,6 +166,8 @@ struct Asking<'a> {
     sources: Sources,
     /// All before this position was told.
     at: u64,
+    /// What is from here on is not asked for.
+    until: u64,
     /// Nobody wants to be told more: what is left is only counted.
     stopped: bool,
     /// The volume that was opened last.
@@ -164,7 +201,7 @@ impl<'a> Asking<'a> {
         };
         let stored = history.columns.attributes.iter().map(|(id, _)| *id);
         let needed = stored.filter(|stored| needed.iter().any(|id| overlap(id, *stored))).collect();
-        Self { history, ask, needed, sources: Sources::default(), at: 0, stopped: false, open: None }
+        Self { history, ask, needed, sources: Sources::default(), at: 0, until: u64::MAX, stopped: false, open: None }
     }
 
     /// Goes on behind what was told, with what the folder has now.
@@ -179,7 +216,7 @@ impl<'a> Asking<'a> {
             }
         }
         for ((first, end), parts) in units {
-            if end <= self.at {
+            if end <= self.at || first >= self.until {
                 continue;
             }
             let lost = parts.first().map_or(0, |(entry, number)| entry.groups[*number].lost);
@@ -304,6 +341,9 @@ impl<'a> Asking<'a> {
         let folder = &self.history.folder;
         let (paths, size) = (folder.journals(catalogue.end())?, folder.schema.record_size());
         for (number, path) in paths.iter().enumerate() {
+            if self.at >= self.until {
+                break;
+            }
             let (mut rows, mut from, mut stopped) = (Vec::new(), self.at, self.stopped);
             let file = look(folder, path, self.at, number + 1 == paths.len(), &mut |first, records| {
                 if stopped {

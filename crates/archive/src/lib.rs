@@ -24,4 +24,6 @@ mod volume;
 pub use error::{Damage, FolderError};
 pub use history::{Ask, History, Sources};
 pub use reader::{FileReport, Part, State, Verified, schema, verify};
-pub use recorder::{Durability, FinishError, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
+pub use recorder::{
+    Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
+};

@@ -9,12 +9,14 @@ mod recover;
 
 use crate::error::FolderError;
 use crate::folder::{Folder, Lock};
+use crate::history::{Ask, History, Sources};
 use crate::journal::{Disk, Journal, Medium};
 use crate::reader::Part;
 use crate::volume::GROUP;
 use follow::{Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Log, Memory, Options, Schema};
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,11 +32,26 @@ pub enum Durability {
     Synced,
 }
 
+/// What becomes of records when memory is full, since the disk does not keep up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Full {
+    /// Writers wait.
+    #[default]
+    Wait,
+    /// New records are left out: [`Appended::refused`] says how many.
+    LeaveOut,
+    /// The oldest records that are not written yet are lost: [`Finished::lost`] says how many, and the folder does.
+    LoseOldest,
+}
+
 /// How is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecorderOptions {
-    /// Records that there is room for in memory.
-    pub records: u64,
+    /// Bytes of memory for all: half for records, the other for making volumes. Records that were written leave it when
+    /// others come.
+    pub memory: u64,
+    /// What becomes of records when it is full.
+    pub full: Full,
     /// When a record counts as kept.
     pub durability: Durability,
     /// Records of a journal, at most, up to [`VOLUME_RECORDS`].
@@ -55,6 +72,15 @@ pub struct Recovery {
     pub records: u64,
     /// What was not whole at the end, and was cut off.
     pub cut: Option<Part>,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// Records that the folder has.
+    pub records: u64,
+    /// Records that were lost since it was opened, since the disk could not keep up.
+    pub lost: u64,
 }
 
 /// Why a record is not kept.
@@ -122,34 +148,52 @@ impl Recorder {
             let (found, wanted) = (folder.schema.name().to_owned(), schema.name().to_owned());
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
-        let log = Log::new(schema.clone(), Options { records: options.records, memory: Memory::Lazy })?;
         let recovered = recover::recover(&folder)?;
-        let size = (schema.record_size(), folder.checksum());
-        let most = options.journal_records.clamp(1, VOLUME_RECORDS);
-        let journal = Journal::new(medium, path, size, most, recovered.end, recovered.lost);
-        let shared = Arc::new(Shared::new(log, folder, options.durability, &recovered));
+        let size = schema.record_size();
+        let room = Room::new(&options, size)?;
+        let log = unbounded(schema)?;
+        let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
+        let journal = Journal::new(medium, path, of, most, recovered.end, recovered.lost);
+        let shared = Arc::new(Shared::new(log, folder, (room.records, options.full, options.durability), &recovered));
         let indexes = options.archive.then_some(options.indexes);
         let threads = Threads::start(&shared, journal, indexes)?;
         Ok((Self { shared, threads, _lock: lock }, Recovery { records: recovered.records, cut: recovered.cut }))
     }
 
-    /// The records that came since it was opened.
+    /// The records that came since it was opened, and are still in memory.
     pub fn log(&self) -> &Log {
         &self.shared.log
     }
 
-    /// Appends records to the log, and returns when they are kept. Their positions are those of the folder.
+    /// Appends records to the log, and returns when they are kept. Their positions are those of the folder; of more than
+    /// a quarter of what there is room for, others may be between.
     ///
     /// # Errors
-    /// If something could not be written, now or before. The records are in the log all the same.
+    /// If something could not be written, now or before. The records may be in the log all the same.
+    ///
+    /// # Panics
+    /// If `records` is not a whole number of records.
     pub fn append(&self, records: &[u8]) -> Result<Appended, RecordError> {
-        let Appended { positions, refused } = self.shared.log.append(records);
-        match self.shared.durability {
-            Durability::Relaxed => self.shared.failed().map_or(Ok(()), Err)?,
-            Durability::Written | Durability::Synced => self.shared.wait(positions.end)?,
+        let (shared, size) = (&*self.shared, self.shared.log.schema().record_size());
+        let mut all: Option<Appended> = None;
+        for part in records.chunks((shared.room / 4) as usize * size) {
+            let count = (part.len() / size) as u64;
+            let appended = if shared.take_room(count)? {
+                shared.log.append(part)
+            } else {
+                let end = shared.log.snapshot().len();
+                Appended { positions: end..end, refused: count }
+            };
+            let known = all.get_or_insert_with(|| Appended { positions: appended.positions.clone(), refused: 0 });
+            known.positions.end = appended.positions.end;
+            known.refused += appended.refused;
         }
-        let from = self.shared.from;
-        Ok(Appended { positions: from + positions.start..from + positions.end, refused })
+        let Appended { positions, refused } = all.unwrap_or(Appended { positions: 0..0, refused: 0 });
+        match shared.durability {
+            Durability::Relaxed => shared.failed().map_or(Ok(()), Err)?,
+            Durability::Written | Durability::Synced => shared.wait(positions.end)?,
+        }
+        Ok(Appended { positions: shared.from + positions.start..shared.from + positions.end, refused })
     }
 
     /// Returns when all records that were appended are kept.
@@ -160,11 +204,26 @@ impl Recorder {
         self.shared.wait(self.shared.log.snapshot().len())
     }
 
-    /// Writes what is left, makes volumes of it, and tells how many records the folder has.
+    /// Asks for all records that were appended, also by others before: what is not in memory any more is read from the
+    /// folder.
+    ///
+    /// # Errors
+    /// As of [`History::each`].
+    pub fn each(
+        &self,
+        ask: Ask<'_>,
+        tell: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Sources, FolderError> {
+        // The snapshot first: what left memory before it was written before.
+        let snapshot = self.shared.log.snapshot();
+        History::open(&self.shared.folder.path)?.each_before(ask, (&snapshot, self.shared.from), tell)
+    }
+
+    /// Writes what is left, makes volumes of it, and tells what was recorded.
     ///
     /// # Errors
     /// If something could not be written.
-    pub fn finish(mut self) -> Result<u64, FinishError> {
+    pub fn finish(mut self) -> Result<Finished, FinishError> {
         self.threads.stop(&self.shared);
         self.shared.finished()
     }
@@ -174,4 +233,35 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         self.threads.stop(&self.shared);
     }
+}
+
+/// How memory is shared out.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Records in memory.
+    records: u64,
+    /// Records of a volume that is made.
+    volume: u64,
+}
+
+impl Room {
+    fn new(options: &RecorderOptions, size: usize) -> Result<Self, FolderError> {
+        let records = options.memory / 2 / size as u64;
+        let least = 2 * LEAST * size as u64;
+        if records < LEAST {
+            return Err(FolderError::TooLittle { bytes: options.memory, least });
+        }
+        // Making a volume takes its records, and somewhat more than half as much besides.
+        Ok(Self { records, volume: (records / 2).min(VOLUME_RECORDS) })
+    }
+}
+
+/// Records that have to fit into memory: they are released by the block.
+const LEAST: u64 = 4 * Log::BLOCK;
+
+/// A log with as much room as addresses can be had for: memory is only taken for what is not released.
+fn unbounded(schema: &Schema) -> Result<Log, FolderError> {
+    let size = schema.record_size() as u64;
+    let log = |bits: u32| Log::new(schema.clone(), Options { records: (1 << bits) / size, memory: Memory::Lazy });
+    [46, 44, 42, 40].into_iter().find_map(|bits| log(bits).ok()).map_or_else(|| Ok(log(38)?), Ok)
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::read;
 use proptest::prelude::*;
-use queuescope_archive::{Durability, FolderError, Recorder, RecorderOptions, Sources, State, verify};
+use queuescope_archive::{Durability, FolderError, Full, Recorder, RecorderOptions, Sources, State, verify};
 use queuescope_log::{Log, Schema};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,14 @@ fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 fn options(durability: Durability, journal_records: u64) -> RecorderOptions {
-    RecorderOptions { records: 1 << 20, durability, journal_records, archive: false, indexes: Vec::new() }
+    RecorderOptions {
+        memory: 1 << 23,
+        full: Full::Wait,
+        durability,
+        journal_records,
+        archive: false,
+        indexes: Vec::new(),
+    }
 }
 
 /// Records so many, in batches of changing size, some of them empty.
@@ -37,7 +44,11 @@ fn record(path: &Path, numbers: std::ops::Range<u32>, options: RecorderOptions) 
         assert_eq!(recorder.append(&records(next..end)).unwrap_or_else(|error| panic!("{error}")).refused, 0);
         next = end;
     }
-    assert_eq!(recorder.finish().ok(), Some(numbers.end.into()));
+    assert_eq!(finish(recorder), u64::from(numbers.end));
+}
+
+fn finish(recorder: Recorder) -> u64 {
+    recorder.finish().unwrap_or_else(|error| panic!("{error}")).records
 }
 
 fn all(log: &Log) -> Vec<u8> {
@@ -103,7 +114,7 @@ fn many_record_and_one_reads_meanwhile() {
         }
     });
     let log = all(recorder.log());
-    assert_eq!(recorder.finish().ok(), Some(u64::from(4 * each)));
+    assert_eq!(finish(recorder), u64::from(4 * each));
     assert_eq!(read(path).expect("it is whole").0, log);
 }
 
@@ -183,7 +194,7 @@ fn a_torn_end_is_cut_off_wherever_it_is_torn() {
             let next = recovery.records as u32;
             let appended = recorder.append(&records(next..next + 50)).expect("there is room");
             assert_eq!(appended.refused, 0);
-            assert_eq!(recorder.finish().ok(), Some(u64::from(next) + 50));
+            assert_eq!(finish(recorder), u64::from(next) + 50);
             assert_eq!(read(whole.path()).expect("it is whole").0, records(0..next + 50));
             for path in files(whole.path()) {
                 if path > last {

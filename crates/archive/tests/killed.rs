@@ -6,7 +6,7 @@
 mod common;
 
 use common::read;
-use queuescope_archive::{Durability, Recorder, RecorderOptions};
+use queuescope_archive::{Durability, Full, Recorder, RecorderOptions};
 use queuescope_log::Schema;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -27,7 +27,8 @@ fn schema() -> Schema {
 fn child() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let options = RecorderOptions {
-        records: ROOM,
+        memory: 1 << 25,
+        full: Full::Wait,
         durability: Durability::Written,
         journal_records: 1 << 17,
         archive: true,

@@ -1,7 +1,7 @@
 //! The threads of a recorder.
 
 use super::recover::Recovered;
-use super::{Durability, FinishError, RecordError};
+use super::{Durability, FinishError, Finished, Full, RecordError};
 use crate::archive::{Archiver, Stretch, enter};
 use crate::catalogue::Catalogue;
 use crate::error::FolderError;
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -22,7 +23,13 @@ use std::time::Duration;
 pub(super) struct Shared {
     pub log: Log,
     pub durability: Durability,
-    folder: Folder,
+    pub folder: Folder,
+    /// Records that may be in memory, and what becomes of others.
+    pub room: u64,
+    full: Full,
+    /// Records that were given room, and up to which of the log's positions memory was given back.
+    taken: AtomicU64,
+    left: AtomicU64,
     /// The folder's position of the log's first record.
     pub from: u64,
     /// Records that were in the folder before.
@@ -34,6 +41,8 @@ pub(super) struct Shared {
     kept: Condvar,
     /// A journal was closed, or none will be any more.
     closed: Condvar,
+    /// Memory was given back.
+    freed: Condvar,
 }
 
 /// How far the threads are.
@@ -45,6 +54,8 @@ struct Following {
     wanted: u64,
     stop: bool,
     failed: Option<RecordError>,
+    /// Records that left memory before they were written.
+    lost: u64,
     /// Journals that no volume was made of.
     journals: VecDeque<Closed>,
     /// No more will be closed.
@@ -62,6 +73,8 @@ pub(super) struct Threads {
 
 /// How long the thread that writes sleeps if nobody waits for it.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Bytes of records that are written at once, at most.
+const AT_ONCE: usize = 4 << 20;
 
 impl Threads {
     /// Starts them; volumes are made only if there are indexes, perhaps of nothing.
@@ -102,24 +115,72 @@ impl Threads {
 }
 
 impl Shared {
-    pub fn new(log: Log, folder: Folder, durability: Durability, recovered: &Recovered) -> Self {
+    pub fn new(
+        log: Log,
+        folder: Folder,
+        (room, full, durability): (u64, Full, Durability),
+        recovered: &Recovered,
+    ) -> Self {
         let state = Following { journals: recovered.journals.iter().cloned().collect(), ..Following::default() };
         Self {
             log,
             durability,
             folder,
+            room,
+            full,
+            taken: AtomicU64::new(0),
+            left: AtomicU64::new(0),
             from: recovered.end,
             before: recovered.records,
             state: Mutex::new(state),
             wanted: Condvar::new(),
             kept: Condvar::new(),
             closed: Condvar::new(),
+            freed: Condvar::new(),
         }
     }
 
     /// Why nothing is written any more.
     pub fn failed(&self) -> Option<RecordError> {
         self.lock().failed.clone()
+    }
+
+    /// Takes room for records; whether there is any, perhaps after a while.
+    pub fn take_room(&self, count: u64) -> Result<bool, RecordError> {
+        let taken = self.taken.fetch_add(count, Ordering::Relaxed) + count;
+        let fits = || taken.saturating_sub(self.left.load(Ordering::Acquire)) <= self.room;
+        if fits() {
+            return Ok(true);
+        }
+        match self.full {
+            Full::LeaveOut => {
+                self.taken.fetch_sub(count, Ordering::Relaxed);
+                return Ok(false);
+            }
+            Full::LoseOldest => {
+                let end = self.log.snapshot().len();
+                self.release(end.saturating_sub(self.room / 2));
+            }
+            Full::Wait => {
+                let mut state = self.lock();
+                while !fits() {
+                    if let Some(error) = &state.failed {
+                        self.taken.fetch_sub(count, Ordering::Relaxed);
+                        return Err(error.clone());
+                    }
+                    self.wanted.notify_one();
+                    state = self.freed.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives back memory of records.
+    fn release(&self, before: u64) {
+        let left = self.log.release(before);
+        self.left.fetch_max(left, Ordering::AcqRel);
+        self.freed.notify_all();
     }
 
     /// Waits until the records of the log before a position are kept.
@@ -137,13 +198,13 @@ impl Shared {
     }
 
     /// What has become of it, when the threads have ended.
-    pub fn finished(&self) -> Result<u64, FinishError> {
+    pub fn finished(&self) -> Result<Finished, FinishError> {
         let mut state = self.lock();
-        let written = self.before + state.kept;
+        let written = self.before + state.kept - state.lost;
         match (state.failed.clone(), state.archive_failed.take()) {
             (Some(error), _) => Err(error.into()),
             (None, Some(why)) => Err(FinishError::Archive { written, why }),
-            (None, None) => Ok(written),
+            (None, None) => Ok(Finished { records: written, lost: state.lost }),
         }
     }
 
@@ -162,7 +223,8 @@ impl Shared {
         };
         let mut state = self.lock();
         if let Some((path, why)) = failure {
-            state.failed = Some(RecordError { path, why: Arc::new(why), written: self.before + state.kept });
+            state.failed =
+                Some(RecordError { path, why: Arc::new(why), written: self.before + state.kept - state.lost });
         }
         state.last = true;
         self.kept.notify_all();
@@ -170,35 +232,56 @@ impl Shared {
     }
 
     fn follow<M: Medium>(&self, mut journal: Journal<M>) -> Result<(), (PathBuf, io::Error)> {
-        let (mut kept, mut closed) = (0, Vec::new());
+        let (mut kept, mut closed, mut records) = (0, Vec::new(), Vec::new());
         loop {
             let mut state = self.lock();
-            if !state.stop && state.wanted <= kept {
+            // Who was behind goes on.
+            if !state.stop && state.wanted <= kept && records.len() < AT_ONCE / 2 {
                 state = self.wanted.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
             }
             let stop = state.stop;
             drop(state);
-            let snapshot = self.log.snapshot();
-            let written = self.write(&mut journal, snapshot.records(kept..snapshot.len()), &mut closed);
-            let ended = written.and_then(|()| {
-                // Nobody appends any more.
-                closed.extend(if stop { journal.finish()? } else { None });
-                Ok(())
-            });
+            let (next, end) = self.copy(kept, &mut records);
+            let mut written = journal.pass_by(next - kept, &mut closed);
+            let count = (records.len() / self.log.schema().record_size()) as u64;
+            if written.is_ok() {
+                written = self.write(&mut journal, &records, &mut closed);
+            }
+            // Nobody appends any more.
+            let stop = stop && next + count == end;
+            if stop && written.is_ok() {
+                written = journal.finish().map(|last| closed.extend(last));
+            }
             // What was closed before something went wrong is whole.
             let mut state = self.lock();
             if !closed.is_empty() {
                 state.journals.extend(closed.drain(..));
                 self.closed.notify_one();
             }
-            ended?;
-            kept = snapshot.len();
+            written?;
+            state.lost += next - kept;
+            kept = next + count;
             state.kept = kept;
+            drop(state);
             self.kept.notify_all();
+            if end.saturating_sub(self.left.load(Ordering::Acquire)) > self.room / 2 {
+                self.release(kept.min(end.saturating_sub(self.room / 4)));
+            }
             if stop {
                 return Ok(());
             }
         }
+    }
+
+    /// Copies the records that come next, as many as are written at once, so that they hold no memory while the disk takes
+    /// its time: the position of the first, and that behind the log's last.
+    fn copy(&self, from: u64, records: &mut Vec<u8>) -> (u64, u64) {
+        let snapshot = self.log.snapshot();
+        let next = from.max(snapshot.first());
+        let most = (AT_ONCE / self.log.schema().record_size()).max(1) as u64;
+        records.clear();
+        records.extend_from_slice(snapshot.records(next..snapshot.len().min(next + most)));
+        (next, snapshot.len())
     }
 
     fn write<M: Medium>(
