@@ -3,9 +3,13 @@
 //! All of it is a function of the records before some position, so it can be made late, by whoever comes first, and
 //! thrown away. It is made by *chunk* and by *block*, of whole ones that are complete; what is not made yet, a reader
 //! finds in the records themselves. So there is nothing that could be seen of one record's effects without the others.
+//!
+//! When records leave memory, what was derived of each goes with them. Aggregates have then been worked out of all of
+//! them, and filters that see records in order have seen them.
 
 mod aggregate;
 mod cells;
+mod derived;
 mod filter;
 mod index;
 mod matches;
@@ -18,13 +22,14 @@ mod stages;
 
 pub(crate) use aggregate::{AggregateState, Working};
 pub use aggregate::{Commutative, Function, State};
+pub(crate) use derived::Derived;
 pub(crate) use filter::FilterState;
 pub(crate) use index::Sorted;
 pub(crate) use matches::{Bits, WORDS, clear_from, count, ones};
 pub(crate) use reading::{Reading, Tail, Tallies};
 pub(crate) use scan::Scan;
+pub(crate) use stages::IndexState;
 pub use stages::Usage;
-pub(crate) use stages::{Derived, IndexState};
 
 use set::Group;
 

@@ -1,6 +1,6 @@
 //! The log: records in one order, and what is asked of them.
 
-use crate::derive::{AggregateState, CHUNK, Derived, Function, Reading, State, Tail, Tallies, Usage};
+use crate::derive::{AggregateState, BLOCK, CHUNK, Derived, Function, Reading, State, Tail, Tallies, Usage};
 use crate::expr::{AggregateId, Dnf, NameError, Number, Scope};
 use crate::query::Query;
 use crate::schema::{AttributeId, Schema};
@@ -13,6 +13,9 @@ use std::sync::{Arc, Mutex};
 ///
 /// A reader takes a [`Snapshot`]: all records before some position, and all that follows from them. It has every record
 /// whose append returned before it was taken.
+///
+/// Old records can be [released](Self::release). Later snapshots begin behind them, and their memory is given back when
+/// no earlier one is left; aggregates still count them.
 #[derive(Debug)]
 pub struct Log {
     schema: Schema,
@@ -23,7 +26,8 @@ pub struct Log {
 /// How a log is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// The most records that it can have. Room for them is reserved as addresses; memory is taken as `memory` says.
+    /// The most records that it can have, with those that it releases. Room for them is reserved as addresses; memory is
+    /// taken as `memory` says.
     pub records: u64,
     /// When memory is taken.
     pub memory: Memory,
@@ -44,13 +48,29 @@ pub struct Appended {
 pub struct FilterId(u64);
 
 impl Log {
+    /// Records that are released at once.
+    pub const BLOCK: u64 = BLOCK;
+
     /// An empty log.
     ///
     /// # Errors
     /// If there is no room for it.
     pub fn new(schema: Schema, options: Options) -> Result<Self, MemoryError> {
-        let store = Store::new(schema.record_size(), options.records, options.memory)?;
-        Ok(Self { derived: Derived::new(store.capacity()), store, schema })
+        Self::starting_at(schema, options, 0)
+    }
+
+    /// A log whose first record will have the position `first`, as if all before it had been there and were released.
+    /// What aggregates are of them is told when these are added: [`add_aggregate_from`](Self::add_aggregate_from).
+    ///
+    /// # Errors
+    /// If there is no room for it, also as a number: positions have 48 bits.
+    ///
+    /// # Panics
+    /// If `first` is not a multiple of [`BLOCK`](Self::BLOCK).
+    pub fn starting_at(schema: Schema, options: Options, first: u64) -> Result<Self, MemoryError> {
+        assert!(first.is_multiple_of(BLOCK), "a log begins with a block, and {first} is in the middle of one");
+        let (store, floor) = Store::new(schema.record_size(), first, options.records, options.memory)?;
+        Ok(Self { derived: Derived::new(floor, store.capacity()), store, schema })
     }
 
     /// What its records are made of.
@@ -69,19 +89,19 @@ impl Log {
         assert!(records.len().is_multiple_of(size), "{} bytes are no whole number of records of {size}", records.len());
         let positions = self.store.append(records);
         if positions.start / CHUNK != positions.end / CHUNK {
-            self.derived.advance(self.store.view(), &self.schema);
+            self.derived.advance(&self.store, &self.schema);
         }
         let refused = (records.len() / size) as u64 - (positions.end - positions.start);
         Appended { positions, refused }
     }
 
-    /// Adds a filter. When this returns, what it matches is known of all records; they are gone through here, while
-    /// writers write on.
+    /// Adds a filter. When this returns, what it matches is known of all records that are there; they are gone through
+    /// here, while writers write on.
     ///
     /// # Panics
     /// If it is about attributes that the schema does not have, or an aggregate that is not there.
     pub fn add_filter(&self, dnf: Dnf) -> FilterId {
-        FilterId(self.derived.add_filter(dnf, &self.schema, || self.store.view()))
+        FilterId(self.derived.add_filter(dnf, &self.schema, &self.store))
     }
 
     /// Takes a filter away; whether it was there. Snapshots that were taken before still have it.
@@ -90,8 +110,8 @@ impl Log {
     }
 
     /// Adds an aggregate over all records or over those that a filter matches, as [`add_filter`](Self::add_filter)
-    /// does. Each of its values has a name by which expressions call it; the answer is the id of the first, those of
-    /// the others follow.
+    /// does: what was released before is not in it, what is released later stays in it. Each of its values has a name by
+    /// which expressions call it; the answer is the id of the first, those of the others follow.
     ///
     /// # Errors
     /// If something else has one of the names, or it is none.
@@ -105,7 +125,25 @@ impl Log {
         filter: Option<FilterId>,
         function: &Function,
     ) -> Result<AggregateId, NameError> {
-        self.derived.add_aggregate(names, filter.map(|id| id.0), function, &self.schema, || self.store.view())
+        self.derived.add_aggregate(names, filter.map(|id| id.0), (function, None), &self.schema, &self.store)
+    }
+
+    /// The same, with what the aggregate is of the records before [`Snapshot::first`], which left memory: what
+    /// [`Snapshot::state_before`] told of them. It is for who alone releases records, or before any is released.
+    ///
+    /// # Errors
+    /// As [`add_aggregate`](Self::add_aggregate).
+    ///
+    /// # Panics
+    /// As [`add_aggregate`](Self::add_aggregate).
+    pub fn add_aggregate_from(
+        &self,
+        names: &[&str],
+        filter: Option<FilterId>,
+        function: &Function,
+        before: State,
+    ) -> Result<AggregateId, NameError> {
+        self.derived.add_aggregate(names, filter.map(|id| id.0), (function, Some(before)), &self.schema, &self.store)
     }
 
     /// Takes an aggregate away, with all its values; whether it was there. Snapshots that were taken before, and filters
@@ -125,12 +163,27 @@ impl Log {
     /// If it is another schema's attribute, or not [comparable](crate::Attribute::is_comparable).
     pub fn add_index(&self, attribute: AttributeId) -> bool {
         assert!(self.schema.attribute(attribute).is_comparable(), "what has no order has no index");
-        self.derived.add_index(attribute, &self.schema, || self.store.view())
+        self.derived.add_index(attribute, &self.schema, &self.store)
     }
 
     /// Takes an index away; whether it was there. Snapshots that were taken before still have it.
     pub fn remove_index(&self, attribute: AttributeId) -> bool {
         self.derived.remove_index(attribute)
+    }
+
+    /// Releases the records before a position, rounded down to a whole [`BLOCK`](Self::BLOCK) and at most up to the tail:
+    /// snapshots that are taken from now on begin behind them. Those that were taken before still have them. Positions,
+    /// and what aggregates are, stay as they are.
+    ///
+    /// The memory of the records that no snapshot has any more is given back here, and all that was derived of each; the
+    /// answer is up to which position. So who wants back what snapshots held meanwhile calls again; `release(0)` does only
+    /// that. On Linux the memory of the records themselves goes back to the system in pieces of 2 MiB, elsewhere not
+    /// before the log is dropped. Room in the log does not come back: [`Options::records`] is of all together.
+    ///
+    /// What is not known of the records yet and is needed of them (aggregates, filters that name aggregates) is worked
+    /// out first. Writers and readers go on meanwhile; who adds a filter, an index or an aggregate, or removes one, waits.
+    pub fn release(&self, before: u64) -> u64 {
+        self.derived.release(before, &self.store)
     }
 
     /// Holds what readers see, until the answer is dropped.
@@ -150,63 +203,84 @@ impl Log {
     pub(crate) fn snapshot_with(&self, tail: Arc<Mutex<Tail>>) -> Snapshot<'_> {
         // The stages first: what they have been given is then older than the view.
         let stages = self.derived.stages();
-        Snapshot { schema: &self.schema, reading: Reading::new(self.store.view(), stages, tail) }
+        Snapshot { schema: &self.schema, reading: Reading::new(&self.store, stages, tail) }
     }
 }
 
-/// The records before some position. They, and all that is asked of them here, never change.
+/// The records before some position, without those that were released before it was taken. They, and all that is asked
+/// of them here, never change, and they stay in memory while this lives.
 #[derive(Debug, Clone)]
 pub struct Snapshot<'a> {
     schema: &'a Schema,
-    reading: Reading<'a>,
+    reading: Reading,
 }
 
-impl<'a> Snapshot<'a> {
-    /// How many records it has.
-    pub fn len(&self) -> u64 {
-        self.reading.view.tail()
+impl Snapshot<'_> {
+    /// The position of its first record: those before it were released. It is where the next one will be, if there is
+    /// none.
+    pub fn first(&self) -> u64 {
+        self.reading.view().first()
     }
 
-    /// Whether it has none.
+    /// The position behind its last record: how many there are, with those that were released.
+    pub fn len(&self) -> u64 {
+        self.reading.view().tail()
+    }
+
+    /// Whether it has no record.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.first() == self.len()
     }
 
     /// A record.
     ///
     /// # Panics
-    /// If there is none at this position.
-    pub fn record(&self, position: u64) -> &'a [u8] {
-        self.reading.view.record(position)
+    /// If there is none at this position, or none any more.
+    pub fn record(&self, position: u64) -> &[u8] {
+        self.reading.view().record(position)
     }
 
     /// Records one behind the other.
     ///
     /// # Panics
     /// If not all of them are there.
-    pub fn records(&self, positions: Range<u64>) -> &'a [u8] {
-        self.reading.view.rows(positions)
+    pub fn records(&self, positions: Range<u64>) -> &[u8] {
+        self.reading.view().rows(positions)
     }
 
     /// Asks for all records, to begin with.
-    pub fn query(&self) -> Query<'a> {
-        Query::new(self.reading.clone(), self.schema)
+    pub fn query(&self) -> Query<'_> {
+        Query::new(&self.reading, self.schema)
     }
 
     /// Asks for what a filter matches; `None` if it was not there when the snapshot was taken.
-    pub fn filter(&self, filter: FilterId) -> Option<Query<'a>> {
+    pub fn filter(&self, filter: FilterId) -> Option<Query<'_>> {
         self.reading.stages.filter(filter.0).map(|state| self.query().of_filter(state))
     }
 
-    /// Bytes of memory that the records take, and what is derived from them now.
+    /// Bytes of memory that the records take, with those that were released and not given back, and what is derived from
+    /// them now.
     pub fn usage(&self) -> Usage {
-        Usage { records: self.len() * self.reading.view.size() as u64, ..self.reading.stages.usage() }
+        Usage { records: self.reading.view().bytes(), ..self.reading.stages.usage() }
     }
 
-    /// The value of an aggregate; `None` if it was not there when the snapshot was taken.
+    /// The value of an aggregate; `None` if it was not there when the snapshot was taken. Records that were released since
+    /// it was added are in it.
     pub fn value(&self, aggregate: AggregateId) -> Option<Number> {
         let (state, value) = self.aggregate(aggregate)?;
-        Some(state.function.value(&self.state(state, 0..self.len()), value))
+        Some(state.function.value(&self.state(state), value))
+    }
+
+    /// What is known of an aggregate that [`value`](Self::value) tells one value of, but of the records before a position
+    /// only: what [`Log::add_aggregate_from`] takes. `None` if it was not there when the snapshot was taken.
+    ///
+    /// # Panics
+    /// If the position is not from [`first`](Self::first) to [`len`](Self::len).
+    pub fn state_before(&self, aggregate: AggregateId, position: u64) -> Option<State> {
+        let there = self.first() <= position && position <= self.len();
+        assert!(there, "position {position} is not in the snapshot, which is {}..{}", self.first(), self.len());
+        let (state, _) = self.aggregate(aggregate)?;
+        Some(state.up_to(position, &self.reading))
     }
 
     /// An aggregate, and which of its values this is.
@@ -225,8 +299,13 @@ impl<'a> Snapshot<'a> {
         self.reading.stages.place(filter.id)
     }
 
-    /// What an aggregate is of some records.
-    pub(crate) fn state(&self, aggregate: &AggregateState, positions: Range<u64>) -> State {
-        aggregate.over(positions, &self.reading)
+    /// What an aggregate is of all records, also those that were released.
+    pub(crate) fn state(&self, aggregate: &AggregateState) -> State {
+        aggregate.up_to(self.len(), &self.reading)
+    }
+
+    /// What an aggregate is of the records from a position on that are there.
+    pub(crate) fn state_from(&self, aggregate: &AggregateState, position: u64) -> State {
+        aggregate.over(position.max(self.first())..self.len(), &self.reading)
     }
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Query<'a> {
-    reading: Reading<'a>,
+    reading: &'a Reading,
     schema: &'a Schema,
     what: What<'a>,
     /// What must hold of these besides, in turn.
@@ -47,7 +47,7 @@ enum What<'a> {
 }
 
 impl<'a> Query<'a> {
-    pub(crate) fn new(reading: Reading<'a>, schema: &'a Schema) -> Self {
+    pub(crate) fn new(reading: &'a Reading, schema: &'a Schema) -> Self {
         Self { reading, schema, what: What::All, then: Vec::new(), from: 0, to: u64::MAX }
     }
 
@@ -94,7 +94,7 @@ impl<'a> Query<'a> {
     /// If records have no time.
     pub fn by_time(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let time = self.schema.time().unwrap_or_else(|| panic!("records of `{}` have no time", self.schema.name()));
-        let (time, view) = (self.schema.reader(time), self.reading.view);
+        let (time, view) = (self.schema.reader(time), self.reading.view());
         let mut found: Vec<_> = self.matched().map(|(position, record)| (time.key(record) as u64, position)).collect();
         found.sort_unstable();
         found.into_iter().map(move |(_, position)| (position, view.record(position)))

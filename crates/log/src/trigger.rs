@@ -62,7 +62,8 @@ pub enum TriggerError {
 /// Periods of a window, at most: each has a state of its own.
 const MOST_PERIODS: u64 = 1 << 16;
 
-/// Triggers over the aggregates of a log.
+/// Triggers over the aggregates of a log. It holds no records between its passes. Of those that came and were
+/// [released](Log::release) between two of them, a window knows nothing; what is asked of all records still counts them.
 #[derive(Debug)]
 pub struct Monitor<'a> {
     log: &'a Log,
@@ -269,11 +270,11 @@ impl Watch {
         let function = &self.aggregate.function;
         match (&mut self.window, self.known, more) {
             (None, Some((_, Number::Unsigned(value))), Some(more)) => Number::Unsigned(value + u128::from(more)),
-            (None, ..) => function.value(&snapshot.state(&self.aggregate, 0..end), self.value),
+            (None, ..) => function.value(&snapshot.state(&self.aggregate), self.value),
             (Some(window), _, more) => {
                 let state = match more {
                     Some(more) => [more.into(), 0, 0, 0],
-                    None => snapshot.state(&self.aggregate, window.position..end),
+                    None => snapshot.state_from(&self.aggregate, window.position),
                 };
                 window.position = end;
                 function.value(&window.slide(state, &self.aggregate), self.value)

@@ -3,13 +3,14 @@
 use super::cells::PerChunk;
 use super::matches::{Bits, Matches, WORDS, clear_from, clear_to, ones};
 use super::reading::Reading;
-use super::{CHUNK, FilterState};
+use super::{CHUNK, CHUNKS, FilterState};
 use crate::expr::Number;
 use crate::schema::{AttributeId, Kind, Reader, Schema};
 use crate::store::View;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What an aggregate knows of some records: four words, whose meaning is its function's own.
 pub type State = [u128; 4];
@@ -220,17 +221,32 @@ pub(crate) struct AggregateState {
     /// Whose records are taken in; all, if there is none.
     pub filter: Option<Arc<FilterState>>,
     chunks: PerChunk<State>,
-    /// What it is of all chunks up to one.
-    first: Mutex<(u64, State)>,
+    before: Mutex<Before>,
+}
+
+/// What an aggregate is of all records before some chunks, also of those that left memory.
+#[derive(Debug)]
+struct Before {
+    /// Before each floor that readers may have.
+    floors: BTreeMap<u64, State>,
+    /// As far as any reader was, and where one was last that was not so far.
+    ahead: (u64, State),
+    behind: (u64, State),
 }
 
 impl AggregateState {
-    /// An aggregate, of so many blocks.
-    pub fn new(function: Working, filter: Option<Arc<FilterState>>, blocks: usize) -> Self {
-        let first = Mutex::new((0, function.empty()));
+    /// An aggregate, of some blocks; of all records before the position of a floor it is `state`.
+    pub fn new(
+        function: Working,
+        filter: Option<Arc<FilterState>>,
+        blocks: Range<usize>,
+        (floor, state): (u64, State),
+    ) -> Self {
+        let first = (floor / CHUNK, state);
+        let before = Before { floors: BTreeMap::from([first]), ahead: first, behind: first };
         // A count is that of the filter's matches.
-        let blocks = if matches!(function, Working::Count) { 0 } else { blocks };
-        Self { function, filter, chunks: PerChunk::new(blocks), first }
+        let blocks = if matches!(function, Working::Count) { blocks.start..blocks.start } else { blocks };
+        Self { function, filter, chunks: PerChunk::new(blocks), before: Mutex::new(before) }
     }
 
     /// The filter whose matches it counts, if it does no more.
@@ -243,9 +259,9 @@ impl AggregateState {
         if let Some(filter) = &self.filter {
             filter.fill(chunk, view);
         }
-        if !matches!(self.function, Working::Count) && self.chunks.get(chunk as usize).is_none() {
+        if !matches!(self.function, Working::Count) && self.chunks.look(chunk as usize, |_| ()).is_none() {
             let bits = match &self.filter {
-                Some(filter) => filter.known(chunk).map_or([0; WORDS], Matches::bits),
+                Some(filter) => filter.known(chunk, Matches::bits).unwrap_or([0; WORDS]),
                 None => [u64::MAX; WORDS],
             };
             let state = self.of_bits(chunk, &bits, view);
@@ -254,35 +270,71 @@ impl AggregateState {
     }
 
     /// What it is of some records of the view.
-    pub fn over(&self, positions: Range<u64>, reading: &Reading<'_>) -> State {
-        let Range { start, end } = positions;
-        let (mut at, mut state) = (start, self.function.empty());
-        if start == 0 {
-            (at, state) = self.of_the_first(end, reading.view);
-        }
-        while at < end {
+    pub fn over(&self, positions: Range<u64>, reading: &Reading) -> State {
+        let (mut at, mut state) = (positions.start, self.function.empty());
+        while at < positions.end {
             let chunk = at / CHUNK;
-            let next = ((chunk + 1) * CHUNK).min(end);
+            let next = ((chunk + 1) * CHUNK).min(positions.end);
             let of_chunk =
-                if next - at == CHUNK { self.whole(chunk, reading.view) } else { self.part(at..next, reading) };
+                if next - at == CHUNK { self.whole(chunk, reading.view()) } else { self.part(at..next, reading) };
             self.function.join(&mut state, &of_chunk);
             at = next;
         }
         state
     }
 
-    /// What it is of the first chunks, and where they end: what was worked out before is gone on with.
-    fn of_the_first(&self, end: u64, view: View<'_>) -> (u64, State) {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.0 * CHUNK > end {
-            return (0, self.function.empty());
+    /// What it is of all records before a position of the view, which may be its end, also of those before its floor.
+    pub fn up_to(&self, end: u64, reading: &Reading) -> State {
+        let chunk = end / CHUNK;
+        let mut state = self.before(chunk, reading.view());
+        if chunk * CHUNK < end {
+            let more = self.part(chunk * CHUNK..end, reading);
+            self.function.join(&mut state, &more);
         }
-        while (first.0 + 1) * CHUNK <= end {
-            let state = self.whole(first.0, view);
-            self.function.join(&mut first.1, &state);
-            first.0 += 1;
+        state
+    }
+
+    /// What it is of all records before a chunk: what was worked out before is gone on with.
+    fn before(&self, chunk: u64, view: View<'_>) -> State {
+        let mut before = self.lock();
+        let (mut at, mut state) = before.nearest(chunk).unwrap_or((view.first() / CHUNK, self.function.empty()));
+        while at < chunk {
+            let more = self.whole(at, view);
+            self.function.join(&mut state, &more);
+            at += 1;
         }
-        (first.0 * CHUNK, first.1)
+        if at >= before.ahead.0 {
+            before.ahead = (at, state);
+        } else {
+            before.behind = (at, state);
+        }
+        state
+    }
+
+    /// What it is of all records before a floor, which was settled.
+    pub fn before_floor(&self, floor: u64) -> State {
+        let known = self.lock().nearest(floor / CHUNK);
+        known.map_or_else(|| self.function.empty(), |(_, state)| state)
+    }
+
+    /// Works out what it is of all records before a position that will be a floor.
+    pub fn settle(&self, floor: u64, view: View<'_>) {
+        let state = self.before(floor / CHUNK, view);
+        self.lock().floors.insert(floor / CHUNK, state);
+    }
+
+    /// Throws away what nobody asks for who has no floor before this one.
+    pub fn forget(&self, floor: u64) {
+        let chunk = floor / CHUNK;
+        self.lock().floors.retain(|at, _| *at >= chunk);
+        self.chunks.forget(chunk as usize / CHUNKS);
+        if let Some(filter) = &self.filter {
+            filter.forget(floor);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Before> {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Of a whole chunk.
@@ -290,15 +342,13 @@ impl AggregateState {
         self.fill(chunk, view);
         match (&self.function, &self.filter) {
             (Working::Count, None) => [CHUNK.into(), 0, 0, 0],
-            (Working::Count, Some(filter)) => {
-                [filter.known(chunk).map_or(0, |matches| matches.count().into()), 0, 0, 0]
-            }
-            _ => self.chunks.get(chunk as usize).copied().unwrap_or_else(|| self.function.empty()),
+            (Working::Count, Some(filter)) => [filter.known(chunk, Matches::count).unwrap_or(0).into(), 0, 0, 0],
+            _ => self.chunks.look(chunk as usize, |state| *state).unwrap_or_else(|| self.function.empty()),
         }
     }
 
     /// Of some records of one chunk.
-    fn part(&self, positions: Range<u64>, reading: &Reading<'_>) -> State {
+    fn part(&self, positions: Range<u64>, reading: &Reading) -> State {
         let chunk = positions.start / CHUNK;
         let start = chunk * CHUNK;
         let places = (positions.start - start) as usize..(positions.end - start) as usize;
@@ -309,7 +359,7 @@ impl AggregateState {
         let mut bits = self.filter.as_ref().map_or([u64::MAX; WORDS], |filter| filter.bits(chunk, reading));
         clear_from(&mut bits, places.end);
         clear_to(&mut bits, places.start);
-        self.of_bits(chunk, &bits, reading.view)
+        self.of_bits(chunk, &bits, reading.view())
     }
 
     fn of_bits(&self, chunk: u64, bits: &Bits, view: View<'_>) -> State {
@@ -324,5 +374,14 @@ impl AggregateState {
     /// Bytes that it takes beside its own.
     pub fn heap(&self) -> usize {
         self.chunks.heap(|_| 0)
+    }
+}
+
+impl Before {
+    /// What is known of the records before a chunk, or before the nearest one that is not behind it.
+    fn nearest(&self, chunk: u64) -> Option<(u64, State)> {
+        let floor = self.floors.range(..=chunk).next_back().map(|(at, state)| (*at, *state));
+        let others = [self.ahead, self.behind].into_iter().filter(|(at, _)| *at <= chunk);
+        floor.into_iter().chain(others).max_by_key(|(at, _)| *at)
     }
 }

@@ -1,13 +1,21 @@
-//! One thing for each block or chunk, made once, by whoever comes first.
+//! One thing for each block or chunk, made once, by whoever comes first, until nobody needs it any more.
+//!
+//! Who looks at something or makes it locks its surroundings, for as long as a look takes, with all others that do: only
+//! what gives memory back locks them alone. A chunk is looked at once for its thousand records.
 
 use super::CHUNKS;
-use std::sync::OnceLock;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// One thing for each block. Room is made when it is needed: a log may be made for many more records than come.
 #[derive(Debug)]
 pub(crate) struct PerBlock<T> {
-    blocks: usize,
-    parts: Cells<Cells<T>>,
+    blocks: Range<usize>,
+    /// Empty where no room is made, or none is needed any more.
+    parts: Box<[RwLock<Cells<T>>]>,
+    /// Blocks before this have nothing, and get nothing.
+    first: AtomicUsize,
 }
 
 /// Things that are each made once.
@@ -17,32 +25,80 @@ type Cells<T> = Box<[OnceLock<T>]>;
 const PART: usize = 1024;
 
 impl<T> PerBlock<T> {
-    /// For so many blocks.
-    pub fn new(blocks: usize) -> Self {
-        Self { blocks, parts: cells(blocks.div_ceil(PART)) }
+    /// For these blocks.
+    pub fn new(blocks: Range<usize>) -> Self {
+        let parts = (0..blocks.len().div_ceil(PART)).map(|_| RwLock::default()).collect();
+        Self { first: AtomicUsize::new(blocks.start), blocks, parts }
     }
 
-    /// A block's, if it is made.
+    /// Something of a block's, if it is made and there.
     #[inline]
-    pub fn get(&self, block: usize) -> Option<&T> {
-        self.parts.get(block / PART)?.get()?.get(block % PART)?.get()
+    pub fn look<R>(&self, block: usize, of: impl FnOnce(&T) -> R) -> Option<R> {
+        let place = block.checked_sub(self.blocks.start)?;
+        shared(self.parts.get(place / PART)?).get(place % PART)?.get().map(of)
     }
 
-    /// A block's, made now if it is not.
+    /// Says what a block's is, if nobody did and it is needed.
     ///
     /// # Panics
     /// If there is no such block.
-    pub fn get_or_make(&self, block: usize, make: impl FnOnce() -> T) -> &T {
-        let part = self.parts[block / PART].get_or_init(|| cells(PART.min(self.blocks - block / PART * PART)));
-        part[block % PART].get_or_init(make)
+    pub fn set(&self, block: usize, value: T) {
+        // Who was first said the same.
+        self.cell(block, |cell| drop(cell.set(value)));
+    }
+
+    /// Does something with a block's cell, unless it is not needed any more.
+    fn cell(&self, block: usize, with: impl FnOnce(&OnceLock<T>)) {
+        assert!(self.blocks.contains(&block), "there is no block {block}");
+        let place = block - self.blocks.start;
+        let part = &self.parts[place / PART];
+        let mut cells = shared(part);
+        if cells.is_empty() {
+            drop(cells);
+            let mut alone = alone(part);
+            if alone.is_empty() && block >= self.first.load(Ordering::Relaxed) {
+                *alone = room(PART.min(self.blocks.len() - place / PART * PART));
+            }
+            drop(alone);
+            cells = shared(part);
+        }
+        // Under the lock: what is said before it is locked alone is thrown away then.
+        if block >= self.first.load(Ordering::Relaxed)
+            && let Some(cell) = cells.get(place % PART)
+        {
+            with(cell);
+        }
+    }
+
+    /// Throws away what is of the blocks before one: nobody looks at it any more.
+    pub fn forget(&self, before: usize) {
+        let before = before.clamp(self.blocks.start, self.blocks.end);
+        let from = self.first.fetch_max(before, Ordering::Relaxed);
+        let mut at = from - self.blocks.start;
+        let end = before - self.blocks.start;
+        while at < end {
+            let next = ((at / PART + 1) * PART).min(end);
+            let mut cells = alone(&self.parts[at / PART]);
+            // Dropped when the lock is free again.
+            let gone: (Cells<T>, Vec<_>) = if next.is_multiple_of(PART) || next == self.blocks.len() {
+                (std::mem::take(&mut *cells), Vec::new())
+            } else {
+                let there = cells.iter_mut().take((next - 1) % PART + 1).skip(at % PART);
+                (Cells::default(), there.filter_map(OnceLock::take).collect())
+            };
+            drop(cells);
+            drop(gone);
+            at = next;
+        }
     }
 
     /// Bytes that all take, of which each takes what `of` says beside its own.
     pub fn heap(&self, of: impl Fn(&T) -> usize) -> usize {
-        let parts = self.parts.iter().filter_map(OnceLock::get);
-        let of_part =
-            |part: &Cells<T>| size_of_val(&**part) + part.iter().filter_map(OnceLock::get).map(&of).sum::<usize>();
-        size_of_val(&*self.parts) + parts.map(of_part).sum::<usize>()
+        let of_part = |part: &RwLock<Cells<T>>| {
+            let cells = shared(part);
+            size_of_val(&**cells) + cells.iter().filter_map(OnceLock::get).map(&of).sum::<usize>()
+        };
+        size_of_val(&*self.parts) + self.parts.iter().map(of_part).sum::<usize>()
     }
 }
 
@@ -53,25 +109,31 @@ pub(crate) struct PerChunk<T> {
 }
 
 impl<T> PerChunk<T> {
-    /// For so many blocks' chunks.
-    pub fn new(blocks: usize) -> Self {
+    /// For these blocks' chunks.
+    pub fn new(blocks: Range<usize>) -> Self {
         Self { blocks: PerBlock::new(blocks) }
     }
 
-    /// A chunk's, if it is made.
+    /// Something of a chunk's, if it is made and there.
     #[inline]
-    pub fn get(&self, chunk: usize) -> Option<&T> {
-        self.blocks.get(chunk / CHUNKS)?.get(chunk % CHUNKS)?.get()
+    pub fn look<R>(&self, chunk: usize, of: impl FnOnce(&T) -> R) -> Option<R> {
+        self.blocks.look(chunk / CHUNKS, |block| block[chunk % CHUNKS].get().map(of))?
     }
 
-    /// Says what a chunk's is, if nobody did.
+    /// Says what a chunk's is, if nobody did and it is needed.
     ///
     /// # Panics
     /// If there is no such chunk.
     pub fn set(&self, chunk: usize, value: T) {
-        let block = self.blocks.get_or_make(chunk / CHUNKS, || cells(CHUNKS));
-        // Who was first said the same.
-        let _ = block[chunk % CHUNKS].set(value);
+        self.blocks.cell(chunk / CHUNKS, |block| {
+            // Who was first said the same.
+            let _ = block.get_or_init(|| room(CHUNKS))[chunk % CHUNKS].set(value);
+        });
+    }
+
+    /// Throws away what is of the chunks of the blocks before one: nobody looks at it any more.
+    pub fn forget(&self, before: usize) {
+        self.blocks.forget(before);
     }
 
     /// Bytes that all take, of which each takes what `of` says beside its own.
@@ -80,6 +142,73 @@ impl<T> PerChunk<T> {
     }
 }
 
-fn cells<T>(count: usize) -> Cells<T> {
+fn room<T>(count: usize) -> Cells<T> {
     (0..count).map(|_| OnceLock::new()).collect()
+}
+
+fn shared<T>(part: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    part.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn alone<T>(part: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    part.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Debug, Clone)]
+    enum Event {
+        Set(usize, u8),
+        Forget(usize),
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_said_first_stays_until_it_is_forgotten(
+            start in 0..3000usize,
+            count in 1..2600usize,
+            events in prop::collection::vec(prop_oneof![
+                6 => (0..2600usize, any::<u8>()).prop_map(|(at, value)| Event::Set(at, value)),
+                1 => (0..2600usize).prop_map(Event::Forget),
+            ], 0..60),
+        ) {
+            let cells = PerBlock::new(start..start + count);
+            let chunks = PerChunk::new(start..start + count);
+            let (mut plain, mut first) = (BTreeMap::new(), start);
+            for event in events {
+                match event {
+                    Event::Set(at, value) => {
+                        let block = start + at % count;
+                        cells.set(block, Box::new(value));
+                        chunks.set(block * CHUNKS + 7, value);
+                        if block >= first {
+                            plain.entry(block).or_insert(value);
+                        }
+                    }
+                    Event::Forget(at) => {
+                        first = first.max(start + at.min(count));
+                        cells.forget(start + at);
+                        chunks.forget(start + at);
+                        plain.retain(|block, _| *block >= first);
+                    }
+                }
+                for block in start.saturating_sub(1)..start + count + 1 {
+                    prop_assert_eq!(cells.look(block, |value| **value), plain.get(&block).copied());
+                    prop_assert_eq!(chunks.look(block * CHUNKS + 7, |value| *value), plain.get(&block).copied());
+                    prop_assert_eq!(chunks.look(block * CHUNKS, |value| *value), None);
+                }
+                let (bytes, parts) = (plain.len(), size_of_val(&*cells.parts));
+                let there = cells.heap(|_| 1);
+                prop_assert!(there >= parts + bytes);
+                // All that is behind: not even its room is left.
+                prop_assert!(first < start + count || there == parts);
+            }
+        }
+    }
 }

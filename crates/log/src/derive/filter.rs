@@ -1,14 +1,14 @@
 //! A filter, and what it matches in each chunk.
 
-use super::CHUNK;
 use super::cells::PerChunk;
 use super::matches::{Bits, Matches, WORDS, clear_from, count_within};
 use super::ordered::{Operand, Pass};
 use super::reading::Reading;
 use super::scan::Scan;
+use super::{BLOCK, CHUNK};
 use crate::expr::Dnf;
 use crate::schema::Schema;
-use crate::store::View;
+use crate::store::{Held, View};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
@@ -36,12 +36,12 @@ enum Decides {
 }
 
 impl FilterState {
-    /// A filter on records of a schema, for so many blocks, and the aggregates that it names.
-    pub fn new(id: u64, dnf: Dnf, schema: &Schema, blocks: usize, operands: Vec<Operand>) -> Self {
+    /// A filter on records of a schema, for some blocks, and the aggregates that it names. It begins behind a floor.
+    pub fn new(id: u64, dnf: Dnf, schema: &Schema, blocks: Range<usize>, operands: Vec<Operand>, floor: u64) -> Self {
         let decides = if dnf.aggregates().is_empty() {
             Decides::Alone(Scan::new(&dnf, schema))
         } else {
-            Decides::Ordered(Box::new(Mutex::new(Pass::new(&dnf, schema, &operands))))
+            Decides::Ordered(Box::new(Mutex::new(Pass::new(&dnf, schema, &operands, floor))))
         };
         Self { id, dnf, operands, matches: PerChunk::new(blocks), decides }
     }
@@ -64,10 +64,16 @@ impl FilterState {
         }
     }
 
-    /// What it matches in a chunk, if that is known.
+    /// Something of what it matches in a chunk, if that is known.
     #[inline]
-    pub fn known(&self, chunk: u64) -> Option<&Matches> {
-        self.matches.get(chunk as usize)
+    pub fn known<T>(&self, chunk: u64, of: impl FnOnce(&Matches) -> T) -> Option<T> {
+        self.matches.look(chunk as usize, of)
+    }
+
+    /// Whether it is known what it matches in a chunk.
+    #[inline]
+    pub fn knows(&self, chunk: u64) -> bool {
+        self.known(chunk, |_| ()).is_some()
     }
 
     /// Says what it matches in a whole chunk; how many records that are.
@@ -79,19 +85,19 @@ impl FilterState {
     }
 
     /// What it matches in a chunk, of the records that are in the view.
-    pub fn bits(&self, chunk: u64, reading: &Reading<'_>) -> Bits {
-        self.in_tail(chunk, reading, |bits| *bits).unwrap_or_else(|| self.bits_of(chunk, reading.view))
+    pub fn bits(&self, chunk: u64, reading: &Reading) -> Bits {
+        self.in_tail(chunk, reading, |bits| *bits).unwrap_or_else(|| self.bits_of(chunk, reading.view()))
     }
 
     /// How many records it matches in a chunk, from one place to before another.
-    pub fn count(&self, chunk: u64, places: Range<usize>, reading: &Reading<'_>) -> u32 {
+    pub fn count(&self, chunk: u64, places: Range<usize>, reading: &Reading) -> u32 {
         let count = |bits: &Bits| count_within(bits, places.clone());
-        self.in_tail(chunk, reading, count).unwrap_or_else(|| count(&self.bits_of(chunk, reading.view)))
+        self.in_tail(chunk, reading, count).unwrap_or_else(|| count(&self.bits_of(chunk, reading.view())))
     }
 
     /// Something of what it matches in the chunk that the tail is in.
-    fn in_tail<T>(&self, chunk: u64, reading: &Reading<'_>, of: impl FnOnce(&Bits) -> T) -> Option<T> {
-        if self.known(chunk).is_some() || self.is_ordered() {
+    fn in_tail<T>(&self, chunk: u64, reading: &Reading, of: impl FnOnce(&Bits) -> T) -> Option<T> {
+        if self.is_ordered() || self.knows(chunk) {
             return None;
         }
         reading.in_tail(reading.stages.place(self.id)?, chunk, of)
@@ -100,25 +106,23 @@ impl FilterState {
     /// The same without what was worked out of the last chunk.
     fn bits_of(&self, chunk: u64, view: View<'_>) -> Bits {
         let rows = view.chunk(chunk);
-        if let Some(matches) = self.known(chunk) {
-            return part(matches, rows.len() / view.size());
+        let known = || self.known(chunk, |matches| part(matches, rows.len() / view.size()));
+        if let Some(bits) = known() {
+            return bits;
         }
         match &self.decides {
             Decides::Alone(scan) => scan.bits(rows, view.size()),
             Decides::Ordered(pass) => {
                 let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
                 self.go_on(&mut pass, view, u64::MAX);
-                match self.known(chunk) {
-                    Some(matches) => part(matches, rows.len() / view.size()),
-                    None => pass.behind(rows, view.size()),
-                }
+                known().unwrap_or_else(|| pass.behind(rows, view.size()))
             }
         }
     }
 
     /// Finds what it matches in a whole chunk, if that is not known.
     pub fn fill(&self, chunk: u64, view: View<'_>) {
-        if self.known(chunk).is_none() {
+        if !self.knows(chunk) {
             let bits = self.bits_of(chunk, view);
             self.set(chunk, &bits);
         }
@@ -135,17 +139,32 @@ impl FilterState {
         }
     }
 
-    /// For one that has to see records in order: goes on until writers can keep up with it.
-    pub fn catch_up<'a>(&self, view: impl Fn() -> View<'a>) {
+    /// For one that has to see records in order: goes on until writers can keep up with it. `hold` takes a new hold of
+    /// the records.
+    pub fn catch_up(&self, hold: impl Fn() -> Held) {
         let Decides::Ordered(pass) = &self.decides else { return };
         loop {
             let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
-            let view = view();
-            if view.tail() / CHUNK <= pass.next() + AT_ONCE {
+            let held = hold();
+            if held.view().tail() / CHUNK <= pass.next() + AT_ONCE {
                 return;
             }
-            self.go_on(&mut pass, view, u64::MAX);
+            self.go_on(&mut pass, held.view(), u64::MAX);
         }
+    }
+
+    /// For one that has to see records in order: goes on to a position that will be a floor.
+    pub fn settle(&self, floor: u64, view: View<'_>) {
+        if let Decides::Ordered(pass) = &self.decides {
+            let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = (floor / CHUNK).saturating_sub(pass.next());
+            self.go_on(&mut pass, view, left);
+        }
+    }
+
+    /// Throws away what nobody asks for who has no floor before this one.
+    pub fn forget(&self, floor: u64) {
+        self.matches.forget((floor / BLOCK) as usize);
     }
 
     fn go_on(&self, pass: &mut Pass, view: View<'_>, most: u64) {

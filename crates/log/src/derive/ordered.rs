@@ -3,7 +3,7 @@
 //! The aggregates that it names are what they are *before* the record that is looked at (paper, figure 2: a sequence
 //! number is compared with the highest so far). Such a filter goes over the log by itself, with states of its own of
 //! all aggregates that it depends on, also through the filters of these; so it can be added late and taken away without
-//! a thought of others.
+//! a thought of others. Where records left memory, the aggregates know what they are of these, and it begins behind them.
 
 use super::CHUNK;
 use super::aggregate::{AggregateState, State};
@@ -47,13 +47,13 @@ struct Now<'a> {
 }
 
 impl Pass {
-    /// At the first record, of a filter that names these.
-    pub fn new(dnf: &Dnf, schema: &Schema, operands: &[Operand]) -> Self {
+    /// At the first record behind a floor, of a filter that names these.
+    pub fn new(dnf: &Dnf, schema: &Schema, operands: &[Operand], floor: u64) -> Self {
         let mut needed = Needed::default();
         needed.add(schema, operands);
         needed.operands.sort_unstable_by_key(|(id, ..)| *id);
-        let states = needed.aggregates.iter().map(|(aggregate, _)| aggregate.function.empty()).collect();
-        Self { filter: Filter::new(dnf, schema), needed, states, next: 0 }
+        let states = needed.aggregates.iter().map(|(aggregate, _)| aggregate.before_floor(floor)).collect();
+        Self { filter: Filter::new(dnf, schema), needed, states, next: floor / CHUNK }
     }
 
     /// The chunk that comes next.

@@ -1,15 +1,15 @@
 //! A snapshot as readers use it: the records, the stages, and what was worked out of the last chunk.
 
-use super::stages::Stages;
+use super::stages::{Counts, Stages};
 use super::{Bits, CHUNK, WORDS, with_scratch};
 use crate::schema::Reader;
-use crate::store::View;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::store::{Held, Store, View};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The records before some position, and what is derived from them.
+/// The records before some position, and what is derived from them. They stay while this lives.
 #[derive(Debug, Clone)]
-pub(crate) struct Reading<'a> {
-    pub view: View<'a>,
+pub(crate) struct Reading {
+    held: Held,
     pub stages: Arc<Stages>,
     tail: Arc<Mutex<Tail>>,
 }
@@ -18,7 +18,8 @@ pub(crate) struct Reading<'a> {
 /// that comes again goes on where it was, and knows how much was matched since it came first.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    stages: Option<Arc<Stages>>,
+    /// Of the filters that have these counts. Who does not come again for long holds no records by it.
+    of: Weak<Counts>,
     /// How often it was begun anew.
     begun: u64,
     /// How many records each filter matched in whole chunks since then, by its place.
@@ -39,16 +40,22 @@ pub(crate) struct Tallies {
     pub counts: Vec<u64>,
 }
 
-impl<'a> Reading<'a> {
-    /// A view, and the stages as they were before it was taken.
-    pub fn new(view: View<'a>, stages: Arc<Stages>, tail: Arc<Mutex<Tail>>) -> Self {
-        Self { view, stages, tail }
+impl Reading {
+    /// Stages, and the records of now, which are more than those that they were given.
+    pub fn new(store: &Store, stages: Arc<Stages>, tail: Arc<Mutex<Tail>>) -> Self {
+        Self { held: store.hold(&stages.floor), stages, tail }
+    }
+
+    /// The records.
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        self.held.view()
     }
 
     /// Something of what one of the stages' filters matches in the chunk that the tail is in, which is worked out for all
     /// of them at once. `None` if it is another chunk.
     pub fn in_tail<T>(&self, filter: usize, chunk: u64, of: impl FnOnce(&Bits) -> T) -> Option<T> {
-        if chunk != self.view.tail() / CHUNK {
+        if chunk != self.view().tail() / CHUNK {
             return None;
         }
         self.tail().filters.get(filter).map(of)
@@ -64,19 +71,23 @@ impl<'a> Reading<'a> {
     /// What is known of the chunk that the tail is in, up to the tail.
     fn tail(&self) -> MutexGuard<'_, Tail> {
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let (chunk, count) = (self.view.tail() / CHUNK, (self.view.tail() % CHUNK) as usize);
-        let known = tail.stages.as_ref().is_some_and(|stages| Arc::ptr_eq(stages, &self.stages));
-        if !known || (tail.chunk, tail.count) > (chunk, count) {
+        let view = self.view();
+        let (chunk, count) = (view.tail() / CHUNK, (view.tail() % CHUNK) as usize);
+        let known = std::ptr::eq(tail.of.as_ptr(), Arc::as_ptr(&self.stages.counts));
+        let gone = tail.chunk < view.first() / CHUNK;
+        if !known || gone || (tail.chunk, tail.count) > (chunk, count) {
             let filters = self.stages.filters.len();
             let (sums, filters) = (vec![0; filters], vec![[0; WORDS]; filters]);
-            let (stages, begun) = (Some(Arc::clone(&self.stages)), tail.begun + 1);
-            *tail = Tail { stages, begun, counts: sums.clone(), sums, chunk, count: 0, filters };
+            let (of, begun) = (Arc::downgrade(&self.stages.counts), tail.begun + 1);
+            *tail = Tail { of, begun, counts: sums.clone(), sums, chunk, count: 0, filters };
         }
         let whole = tail.chunk < chunk;
         while tail.chunk < chunk {
-            if let Some(counts) = self.stages.counts.get(tail.chunk as usize) {
-                tail.sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(*count));
-            } else {
+            let (at, sums) = (tail.chunk as usize, &mut tail.sums);
+            let add = |counts: &Box<[u16]>| {
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(*count));
+            };
+            if self.stages.counts.look(at, add).is_none() {
                 tail.go_on(CHUNK as usize, self);
                 let Tail { sums, counts, .. } = &mut *tail;
                 sums.copy_from_slice(counts);
@@ -94,11 +105,10 @@ impl<'a> Reading<'a> {
 
     /// The first and the last time of a chunk's records.
     pub fn times(&self, chunk: u64, time: Reader) -> (u64, u64) {
-        let known = |chunk| self.stages.times.get(chunk as usize).copied();
-        known(chunk).unwrap_or_else(|| {
-            let rows = self.view.chunk(chunk);
-            let times = times(rows, self.view.size(), time);
-            if rows.len() == CHUNK as usize * self.view.size() {
+        self.stages.times.look(chunk as usize, |times| *times).unwrap_or_else(|| {
+            let (rows, size) = (self.view().chunk(chunk), self.view().size());
+            let times = times(rows, size, time);
+            if rows.len() == CHUNK as usize * size {
                 self.stages.times.set(chunk as usize, times);
             }
             times
@@ -108,13 +118,13 @@ impl<'a> Reading<'a> {
 
 impl Tail {
     /// Looks at more records of the chunk, up to so many.
-    fn go_on(&mut self, count: usize, reading: &Reading<'_>) {
+    fn go_on(&mut self, count: usize, reading: &Reading) {
         if self.count >= count {
             return;
         }
         // Whole words of bits, from the one that was not full.
-        let (word, size) = (self.count / 64, reading.view.size());
-        let new = &reading.view.chunk(self.chunk)[word * 64 * size..];
+        let (word, size) = (self.count / 64, reading.view().size());
+        let new = &reading.view().chunk(self.chunk)[word * 64 * size..];
         with_scratch(|scratch| {
             reading.stages.evaluate(new, size, &mut scratch.set, |filter, bits| {
                 self.filters[filter][word..].copy_from_slice(&bits[..WORDS - word]);

@@ -1,17 +1,16 @@
-//! What is derived now, and who derives which chunk.
+//! What is derived now, from which records.
 
-use super::aggregate::{AggregateState, Function, Working};
+use super::aggregate::AggregateState;
 use super::cells::{PerBlock, PerChunk};
 use super::ordered::Operand;
 use super::reading::times;
-use super::{BLOCK, Bits, CHUNK, FilterState, Group, Scratch, Sorted, set, with_scratch};
-use crate::expr::{AggregateId, Dnf, NameError, Scope};
+use super::{BLOCK, Bits, FilterState, Group, Scratch, Sorted, set, with_scratch};
+use crate::expr::{AggregateId, Dnf, Scope};
 use crate::schema::{AttributeId, Reader, Schema};
-use crate::store::View;
+use crate::store::{Floor, View};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// As many filters are each faster alone than together.
 const ALONE: usize = 2;
@@ -20,8 +19,11 @@ const ALONE: usize = 2;
 #[derive(Debug)]
 pub(crate) struct IndexState {
     pub attribute: AttributeId,
-    pub blocks: PerBlock<Sorted>,
+    pub blocks: PerBlock<Arc<Sorted>>,
 }
+
+/// How many records of each chunk each filter matches, by its place; of chunks that came since these filters are.
+pub(crate) type Counts = PerChunk<Box<[u16]>>;
 
 /// An aggregate, and which of its values.
 pub(crate) type ValueOf = (Arc<AggregateState>, usize);
@@ -29,7 +31,7 @@ pub(crate) type ValueOf = (Arc<AggregateState>, usize);
 /// Bytes of memory that a log takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// The records.
+    /// The records that are in memory.
     pub records: u64,
     /// What filters matched.
     pub filters: u64,
@@ -51,38 +53,40 @@ impl Usage {
 /// All that is derived from records. It is never changed, but another put in its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Stages {
+    /// Where the records begin that it is derived from.
+    pub floor: Arc<Floor>,
     /// In the order of their ids.
     pub filters: Vec<Arc<FilterState>>,
     pub indexes: Vec<Arc<IndexState>>,
     /// The name of each aggregate's values, and what it names.
-    operands: BTreeMap<AggregateId, (String, ValueOf)>,
+    pub(super) operands: BTreeMap<AggregateId, (String, ValueOf)>,
     /// The number of the next id.
-    next: u32,
+    pub(super) next: u32,
     /// The first and the last time of each chunk.
     pub times: Arc<PerChunk<(u64, u64)>>,
-    /// How many records of each chunk each filter matches, by its place; of chunks that came since these filters are.
-    pub counts: Arc<PerChunk<Box<[u16]>>>,
+    /// Others as soon as there are other filters.
+    pub counts: Arc<Counts>,
     groups: Arc<[Group]>,
     /// Filters that are in no group, by their places.
     alone: Arc<[usize]>,
 }
 
-/// The stages, and how far writers are with them.
-#[derive(Debug)]
-pub(crate) struct Derived {
-    stages: RwLock<Arc<Stages>>,
-    /// Who changes the stages, and the last number that was given.
-    changing: Mutex<u64>,
-    /// Whether the stages are empty: a look at them costs writers more.
-    idle: AtomicBool,
-    /// The next chunk and the next block that no writer took.
-    chunks: AtomicU64,
-    blocks: AtomicU64,
-    /// Blocks that there can be.
-    most: usize,
-}
-
 impl Stages {
+    /// Nothing is derived yet, of records from a floor on, in these blocks.
+    pub fn new(floor: Arc<Floor>, blocks: Range<usize>) -> Self {
+        Self {
+            floor,
+            filters: Vec::new(),
+            indexes: Vec::new(),
+            operands: BTreeMap::new(),
+            next: 0,
+            times: Arc::new(PerChunk::new(blocks.clone())),
+            counts: Arc::new(PerChunk::new(blocks.start..blocks.start)),
+            groups: Arc::default(),
+            alone: Arc::default(),
+        }
+    }
+
     /// The index of an attribute.
     pub fn index(&self, attribute: AttributeId) -> Option<&Arc<IndexState>> {
         self.indexes.iter().find(|index| index.attribute == attribute)
@@ -120,7 +124,7 @@ impl Stages {
     }
 
     /// The aggregates that an expression names.
-    fn named(&self, dnf: &Dnf) -> Vec<Operand> {
+    pub(super) fn named(&self, dnf: &Dnf) -> Vec<Operand> {
         let operand = |id: AggregateId| {
             let (aggregate, component) = self
                 .aggregate(id)
@@ -143,7 +147,7 @@ impl Stages {
         let taken_away: BTreeMap<u64, _> =
             needed.filter(|filter| !there(filter)).map(|filter| (filter.id, filter)).collect();
         let taken_away = taken_away.into_values();
-        let of_index = |index: &Arc<IndexState>| index.blocks.heap(Sorted::heap) as u64;
+        let of_index = |index: &Arc<IndexState>| index.blocks.heap(|sorted| size_of::<Sorted>() + sorted.heap()) as u64;
         Usage {
             records: 0,
             filters: self.filters.iter().chain(taken_away).map(|filter| filter.heap() as u64).sum::<u64>()
@@ -154,12 +158,12 @@ impl Stages {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.indexes.is_empty() && self.aggregates().next().is_none()
     }
 
     /// What follows from a whole chunk.
-    fn chunk(&self, chunk: u64, view: View<'_>, time: Option<Reader>) {
+    pub(super) fn chunk(&self, chunk: u64, view: View<'_>, time: Option<Reader>) {
         let rows = view.chunk(chunk);
         if !self.filters.is_empty() {
             let mut counts = vec![0; self.filters.len()].into_boxed_slice();
@@ -178,14 +182,14 @@ impl Stages {
         }
         for aggregate in self.aggregates() {
             // Else who has the filter's pass is ahead, or a reader finds it.
-            if aggregate.filter.as_ref().is_none_or(|filter| filter.known(chunk).is_some()) {
+            if aggregate.filter.as_ref().is_none_or(|filter| filter.knows(chunk)) {
                 aggregate.fill(chunk, view);
             }
         }
     }
 
     /// The same with other filters.
-    fn with_filters(&self, filters: Vec<Arc<FilterState>>, blocks: usize, schema: &Schema) -> Self {
+    pub(super) fn with_filters(&self, filters: Vec<Arc<FilterState>>, blocks: Range<usize>, schema: &Schema) -> Self {
         let plain = || filters.iter().enumerate().filter(|(_, state)| !state.is_ordered());
         let together = plain().count() > ALONE || plain().any(|(_, state)| !state.is_simple());
         let (groups, alone) = if together {
@@ -196,204 +200,32 @@ impl Stages {
         let counts = Arc::new(PerChunk::new(blocks));
         Self { counts, groups: groups.into(), alone: alone.into(), filters, ..self.clone() }
     }
+
+    /// The same of records from another floor on.
+    pub(super) fn above(&self, floor: Arc<Floor>) -> Self {
+        Self { floor, ..self.clone() }
+    }
+
+    /// Throws away what is of records that nobody reads any more, which are those before a floor.
+    pub(super) fn forget(&self, floor: u64) {
+        let block = (floor / BLOCK) as usize;
+        self.filters.iter().for_each(|filter| filter.forget(floor));
+        self.indexes.iter().for_each(|index| index.blocks.forget(block));
+        self.times.forget(block);
+        self.counts.forget(block);
+    }
 }
 
 impl IndexState {
-    fn block(&self, block: u64, view: View<'_>, schema: &Schema, scratch: &mut Scratch) {
+    /// Sorts a whole block, if that is not done.
+    pub(super) fn block(&self, block: u64, view: View<'_>, schema: &Schema, scratch: &mut Scratch) {
+        if self.blocks.look(block as usize, |_| ()).is_some() {
+            return;
+        }
         let rows = view.rows(block * BLOCK..(block + 1) * BLOCK);
         let reader = schema.reader(self.attribute);
         let bits = schema.attribute(self.attribute).place.bits;
-        self.blocks.get_or_make(block as usize, || Sorted::new(reader, bits, rows, view.size(), &mut scratch.index));
+        let sorted = Sorted::new(reader, bits, rows, view.size(), &mut scratch.index);
+        self.blocks.set(block as usize, Arc::new(sorted));
     }
-}
-
-impl Derived {
-    /// Nothing yet, of a log of so many records at most.
-    pub fn new(capacity: u64) -> Self {
-        Self {
-            stages: RwLock::new(Arc::new(Stages {
-                filters: Vec::new(),
-                indexes: Vec::new(),
-                operands: BTreeMap::new(),
-                next: 0,
-                times: Arc::new(PerChunk::new(capacity.div_ceil(BLOCK) as usize)),
-                counts: Arc::new(PerChunk::new(0)),
-                groups: Arc::default(),
-                alone: Arc::default(),
-            })),
-            changing: Mutex::default(),
-            idle: AtomicBool::new(true),
-            chunks: AtomicU64::new(0),
-            blocks: AtomicU64::new(0),
-            most: capacity.div_ceil(BLOCK) as usize,
-        }
-    }
-
-    /// The stages as they are.
-    pub fn stages(&self) -> Arc<Stages> {
-        Arc::clone(&self.stages.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Makes what follows from the view's chunks and blocks that no writer took yet.
-    pub fn advance(&self, view: View<'_>, schema: &Schema) {
-        if self.idle.load(Ordering::Relaxed) {
-            return;
-        }
-        while let Some(chunk) = take(&self.chunks, view.tail() / CHUNK) {
-            // After it was taken: who adds a stage then knows which chunks it has to make itself.
-            let stages = self.stages();
-            stages.chunk(chunk, view, schema.time().map(|time| schema.reader(time)));
-        }
-        while let Some(block) = take(&self.blocks, view.tail() / BLOCK) {
-            let stages = self.stages();
-            with_scratch(|scratch| {
-                for index in &stages.indexes {
-                    index.block(block, view, schema, scratch);
-                }
-            });
-        }
-    }
-
-    /// Adds a filter; then, while writers write on, finds what it matches in the chunks that they are done with. `view`
-    /// takes a new view of the records.
-    pub fn add_filter<'a>(&self, dnf: Dnf, schema: &Schema, new_view: impl Fn() -> View<'a>) -> u64 {
-        let mut state = None;
-        let id = self.swap(|stages, id| {
-            let operands = stages.named(&dnf);
-            let new = state.insert(Arc::new(FilterState::new(id, dnf, schema, self.most, operands)));
-            let mut filters = stages.filters.clone();
-            filters.push(Arc::clone(new));
-            stages.with_filters(filters, self.most, schema)
-        });
-        let taken = self.take_over(&self.chunks, CHUNK, &new_view);
-        if let Some(state) = state {
-            let view = new_view();
-            (0..taken).for_each(|chunk| state.fill(chunk, view));
-            state.catch_up(&new_view);
-        }
-        id
-    }
-
-    /// Adds an aggregate, as [`add_filter`](Self::add_filter) does, with a name for each of its values.
-    pub fn add_aggregate<'a>(
-        &self,
-        names: &[&str],
-        filter: Option<u64>,
-        function: &Function,
-        schema: &Schema,
-        view: impl Fn() -> View<'a>,
-    ) -> Result<AggregateId, NameError> {
-        let working = Working::new(function, schema);
-        assert_eq!(names.len(), working.values(), "an aggregate has a name for each of its values");
-        let mut state = None;
-        let mut first = 0;
-        self.try_swap(|stages, _| {
-            let mut scope = stages.scope(schema);
-            for name in names {
-                scope.add_aggregate(name)?;
-            }
-            let filter =
-                filter.map(|id| stages.filter(id).cloned().unwrap_or_else(|| panic!("there is no filter {id}")));
-            let new = state.insert(Arc::new(AggregateState::new(working, filter, self.most)));
-            let mut stages = stages.clone();
-            first = stages.next;
-            for (value, name) in names.iter().enumerate() {
-                stages.operands.insert(AggregateId(stages.next), ((*name).to_owned(), (Arc::clone(new), value)));
-                stages.next += 1;
-            }
-            Ok(stages)
-        })?;
-        let taken = self.take_over(&self.chunks, CHUNK, &view);
-        if let Some(state) = state {
-            let view = view();
-            (0..taken).for_each(|chunk| state.fill(chunk, view));
-        }
-        Ok(AggregateId(first))
-    }
-
-    /// Adds an index, as [`add_filter`](Self::add_filter) does. There is one of an attribute; `false` if it was there.
-    pub fn add_index<'a>(&self, attribute: AttributeId, schema: &Schema, view: impl Fn() -> View<'a>) -> bool {
-        let state = Arc::new(IndexState { attribute, blocks: PerBlock::new(self.most) });
-        let mut new = false;
-        self.swap(|stages, _| {
-            new = stages.index(attribute).is_none();
-            let mut stages = stages.clone();
-            if new {
-                stages.indexes.push(Arc::clone(&state));
-            }
-            stages
-        });
-        if new {
-            let taken = self.take_over(&self.blocks, BLOCK, &view);
-            let view = view();
-            (0..taken).for_each(|block| with_scratch(|scratch| state.block(block, view, schema, scratch)));
-        }
-        new
-    }
-
-    /// Takes a filter away; its memory is free when the last reader that began before is done.
-    pub fn remove_filter(&self, id: u64, schema: &Schema) -> bool {
-        let mut there = false;
-        self.swap(|stages, _| {
-            let filters: Vec<_> = stages.filters.iter().filter(|filter| filter.id != id).cloned().collect();
-            there = filters.len() < stages.filters.len();
-            stages.with_filters(filters, self.most, schema)
-        });
-        there
-    }
-
-    /// Takes an aggregate away, with all its values, as [`remove_filter`](Self::remove_filter) does. Its names are free,
-    /// its ids are not used again.
-    pub fn remove_aggregate(&self, id: AggregateId) -> bool {
-        let mut there = false;
-        self.swap(|stages, _| {
-            let mut new = stages.clone();
-            if let Some((gone, _)) = stages.aggregate(id) {
-                there = true;
-                new.operands.retain(|_, (_, (other, _))| !Arc::ptr_eq(other, gone));
-            }
-            new
-        });
-        there
-    }
-
-    /// Takes an index away, as [`remove_filter`](Self::remove_filter) does.
-    pub fn remove_index(&self, attribute: AttributeId) -> bool {
-        let mut there = false;
-        self.swap(|stages, _| {
-            let mut stages = stages.clone();
-            there = stages.index(attribute).is_some();
-            stages.indexes.retain(|index| index.attribute != attribute);
-            stages
-        });
-        there
-    }
-
-    /// Puts other stages in place of these. They are given a number that no others had.
-    fn swap(&self, with: impl FnOnce(&Stages, u64) -> Stages) -> u64 {
-        let Ok(id) = self.try_swap(|stages, id| Ok::<_, Infallible>(with(stages, id)));
-        id
-    }
-
-    fn try_swap<E>(&self, with: impl FnOnce(&Stages, u64) -> Result<Stages, E>) -> Result<u64, E> {
-        let mut last = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        *last += 1;
-        let stages = Arc::new(with(&self.stages(), *last)?);
-        // Who adds something goes over what writers do not know of it yet.
-        self.idle.store(stages.is_empty(), Ordering::Relaxed);
-        *self.stages.write().unwrap_or_else(PoisonError::into_inner) = stages;
-        Ok(*last)
-    }
-
-    /// How many chunks or blocks writers may have taken before they knew the stages of now. What is whole is not left
-    /// to a writer: it may be much, if there were no stages before.
-    fn take_over<'a>(&self, next: &AtomicU64, size: u64, view: &impl Fn() -> View<'a>) -> u64 {
-        let whole = view().tail() / size;
-        next.fetch_max(whole, Ordering::AcqRel).max(whole)
-    }
-}
-
-/// Takes the next number below `end`.
-fn take(next: &AtomicU64, end: u64) -> Option<u64> {
-    next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now < end).then_some(now + 1)).ok()
 }

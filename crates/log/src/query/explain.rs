@@ -3,6 +3,7 @@
 use super::plan::{Plan, Way};
 use crate::derive::{BLOCK, CHUNK};
 use std::fmt;
+use std::sync::Arc;
 
 /// How a query finds its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +59,8 @@ pub enum Step {
 impl Plan<'_> {
     /// How it goes.
     pub fn explain(&self) -> Explained {
-        let records = self.reading.view.tail();
+        let view = self.reading.view();
+        let records = view.tail() - view.first();
         let mut steps = Vec::new();
         let name = |id| self.schema.attribute(id).name.clone();
         if let Some(time) = &self.time {
@@ -68,22 +70,23 @@ impl Plan<'_> {
             Way::All => steps.push(Step::All),
             Way::Filter(state) => {
                 let chunks = records / CHUNK;
-                let known = (0..chunks).filter(|chunk| state.known(*chunk).is_some()).count() as u64;
+                let first = view.first() / CHUNK;
+                let known = (first..first + chunks).filter(|chunk| state.knows(*chunk)).count() as u64;
                 steps.push(Step::Filter { known, chunks });
             }
             Way::Scan(_) => steps.push(Step::Scan { records }),
             Way::Indexes { terms, .. } => {
-                let whole = (records / BLOCK) as usize;
-                let mut scanned = records - whole as u64 * BLOCK;
+                let whole = (view.first() / BLOCK) as usize..(view.tail() / BLOCK) as usize;
+                let mut scanned = records % BLOCK;
                 for term in terms {
                     let mut asked = Vec::new();
                     for (index, ranges) in &term.indexes {
-                        let blocks = (0..whole).filter_map(|block| index.blocks.get(block));
+                        let blocks = whole.clone().filter_map(|block| index.blocks.look(block, Arc::clone));
                         let of_block = |sorted: &crate::derive::Sorted| {
                             ranges.iter().map(|range| sorted.about(range)).sum::<usize>()
                         };
                         let (about, blocks) =
-                            blocks.fold((0, 0u64), |(sum, count), sorted| (sum + of_block(sorted) as u64, count + 1));
+                            blocks.fold((0, 0u64), |(sum, count), sorted| (sum + of_block(&sorted) as u64, count + 1));
                         asked.push((about, name(index.attribute), blocks));
                     }
                     asked.sort();

@@ -23,7 +23,8 @@ pub struct Matched<'a> {
 
 impl<'a> Matched<'a> {
     pub(super) fn new(plan: Plan<'a>) -> Self {
-        Self { plan, block: None, next: 0, ahead: None, start: 0, word: WORDS, bits: [0; WORDS] }
+        let next = plan.reading.view().first() / CHUNK;
+        Self { plan, block: None, next, ahead: None, start: 0, word: WORDS, bits: [0; WORDS] }
     }
 
     pub(super) fn schema(&self) -> &'a Schema {
@@ -44,7 +45,7 @@ impl<'a> Matched<'a> {
             self.ahead = self.look();
             let start = (self.next - 1) * CHUNK;
             for place in self.ahead.iter().flat_map(|bits| ones(bits)).take(FETCHED) {
-                self.plan.reading.view.prefetch(start + place as u64);
+                self.plan.reading.view().prefetch(start + place as u64);
             }
         }
         there
@@ -52,7 +53,7 @@ impl<'a> Matched<'a> {
 
     /// The bits of the next chunk.
     fn look(&mut self) -> Option<Bits> {
-        (self.next * CHUNK < self.plan.reading.view.tail()).then(|| {
+        (self.next * CHUNK < self.plan.reading.view().tail()).then(|| {
             self.next += 1;
             self.plan.chunk(self.next - 1, &mut self.block)
         })
@@ -86,7 +87,7 @@ impl<'a> Iterator for Matched<'a> {
                     let bit = u64::from(word.trailing_zeros());
                     *word &= *word - 1;
                     let position = self.start + self.word as u64 * 64 + bit;
-                    return Some((position, self.plan.reading.view.record(position)));
+                    return Some((position, self.plan.reading.view().record(position)));
                 }
                 self.word += 1;
             }

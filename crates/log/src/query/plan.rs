@@ -18,7 +18,7 @@ const MORE: usize = 16;
 /// How records are found.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
-    pub reading: Reading<'a>,
+    pub reading: &'a Reading,
     pub schema: &'a Schema,
     pub way: Way<'a>,
     /// What must hold besides, of records that were found.
@@ -58,7 +58,7 @@ pub(super) struct Time {
 impl<'a> Plan<'a> {
     pub fn new(query: &Query<'a>) -> Self {
         let Query { reading, schema, what, then, from, to } = query;
-        let (reading, schema) = (reading.clone(), *schema);
+        let (reading, schema) = (*reading, *schema);
         let time = schema.time().filter(|_| *from > 0 || *to < u64::MAX).map(|attribute| Time {
             attribute,
             reader: schema.reader(attribute),
@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
         let way = match what {
             What::All => Way::All,
             What::Filter(state) => Way::Filter(Arc::clone(state)),
-            What::Expression(dnf) => Way::to(dnf, schema, &reading),
+            What::Expression(dnf) => Way::to(dnf, schema, reading),
         };
         let then = then.iter().map(|dnf| (Scan::new(dnf, schema), *dnf)).collect();
         Self { reading, schema, way, then, time }
@@ -76,11 +76,11 @@ impl<'a> Plan<'a> {
 
     /// Which records of a chunk are meant.
     pub fn chunk(&self, chunk: u64, block: &mut Option<Block>) -> Bits {
-        let view = self.reading.view;
+        let view = self.reading.view();
         let start = chunk * CHUNK;
         let end = (start + CHUNK).min(view.tail());
         let inside = match &self.time {
-            Some(time) => match time.of_chunk(chunk, &self.reading) {
+            Some(time) => match time.of_chunk(chunk, self.reading) {
                 Inside::None => return [0; WORDS],
                 Inside::All => None,
                 Inside::Some => Some(time),
@@ -89,7 +89,7 @@ impl<'a> Plan<'a> {
         };
         let mut bits = match &self.way {
             Way::All => first((end - start) as usize),
-            Way::Filter(state) => state.bits(chunk, &self.reading),
+            Way::Filter(state) => state.bits(chunk, self.reading),
             Way::Scan(scan) => scan.bits(view.chunk(chunk), view.size()),
             Way::Indexes { terms, scan } => match self.block(start / BLOCK, terms, block) {
                 Some(found) => {
@@ -122,7 +122,7 @@ impl<'a> Plan<'a> {
     /// The records of a block through indexes; `None` if it is to be scanned.
     fn block<'b>(&self, number: u64, terms: &[ByIndex<'a>], block: &'b mut Option<Block>) -> Option<&'b [u64]> {
         if block.as_ref().is_none_or(|known| known.number != number) {
-            let view = self.reading.view;
+            let view = self.reading.view();
             let mut known = block.take().unwrap_or_default();
             known.number = number;
             known.indexed = (number + 1) * BLOCK <= view.tail() && {
@@ -157,7 +157,7 @@ impl Default for Block {
 }
 
 impl<'a> Way<'a> {
-    fn to(dnf: &'a Dnf, schema: &'a Schema, reading: &Reading<'a>) -> Self {
+    fn to(dnf: &'a Dnf, schema: &'a Schema, reading: &Reading) -> Self {
         if dnf.is_true() {
             return Self::All;
         }
@@ -185,8 +185,8 @@ impl ByIndex<'_> {
         let about = |sorted: &Sorted, ranges: &Ranges| ranges.iter().map(|range| sorted.about(range)).sum::<usize>();
         let mut asked = Vec::with_capacity(self.indexes.len());
         for (index, ranges) in &self.indexes {
-            let sorted = index.blocks.get(number)?;
-            asked.push((about(sorted, ranges), index.attribute, sorted, *ranges));
+            let sorted = index.blocks.look(number, Arc::clone)?;
+            asked.push((about(&sorted, ranges), index.attribute, sorted, *ranges));
         }
         asked.sort_by_key(|(about, ..)| *about);
         let best = asked.first()?.0;
@@ -244,7 +244,7 @@ enum Inside {
 }
 
 impl Time {
-    fn of_chunk(&self, chunk: u64, reading: &Reading<'_>) -> Inside {
+    fn of_chunk(&self, chunk: u64, reading: &Reading) -> Inside {
         let (first, last) = reading.times(chunk, self.reader);
         if last < self.from || first >= self.to {
             Inside::None

@@ -1,7 +1,8 @@
 //! The records as they were appended, one behind the other.
 //!
 //! All lie in one stretch of addresses that is as long as the log may become; the system gives memory to what is
-//! written. So no record lies across an edge, nothing is ever moved, and a position is an address.
+//! written, and takes back what nobody reads any more. So no record lies across an edge, nothing is ever moved, and a
+//! position is an address.
 
 #![expect(unsafe_code, reason = "writers and readers of one stretch of memory, kept apart by positions")]
 
@@ -11,6 +12,11 @@ use std::ops::Range;
 
 /// Bytes behind the last record, so that there is memory to map even for a log without room.
 const PADDING: usize = 64;
+
+/// Bytes that are given back at once, and where such pieces begin among addresses: a large page. Parts of one would be
+/// made small pages of.
+#[cfg(target_os = "linux")]
+const PIECE: usize = 2 << 20;
 
 /// When memory is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,15 +54,17 @@ pub enum MemoryError {
 pub(crate) struct Rows {
     memory: MmapRaw,
     size: usize,
-    capacity: u64,
+    /// The positions that there is room for.
+    room: Range<u64>,
 }
 
 impl Rows {
-    /// Room for so many records of `size` bytes.
-    pub fn new(size: usize, capacity: u64, when: Memory) -> Result<Self, MemoryError> {
-        let bytes = usize::try_from(capacity).ok().and_then(|count| count.checked_mul(size)?.checked_add(PADDING));
+    /// Room for records of `size` bytes at these positions.
+    pub fn new(size: usize, room: Range<u64>, when: Memory) -> Result<Self, MemoryError> {
+        let records = room.end - room.start;
+        let bytes = usize::try_from(records).ok().and_then(|count| count.checked_mul(size)?.checked_add(PADDING));
         let bytes = bytes.filter(|bytes| *bytes <= isize::MAX as usize);
-        let bytes = bytes.ok_or(MemoryError::TooLarge { records: capacity, size })?;
+        let bytes = bytes.ok_or(MemoryError::TooLarge { records, size })?;
         let refused = |source| MemoryError::Refused { bytes, source };
         let memory = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().map_err(refused)?;
         let memory = MmapRaw::from(memory);
@@ -69,7 +77,7 @@ impl Rows {
                 let _ = memory.advise(memmap2::Advice::PopulateWrite);
             }
         }
-        Ok(Self { memory, size, capacity })
+        Ok(Self { memory, size, room })
     }
 
     /// Bytes of a record.
@@ -80,16 +88,17 @@ impl Rows {
     /// Writes records, of which `records` is a whole number, from a position on.
     ///
     /// # Safety
-    /// 1. The positions are below the capacity.
+    /// 1. There is room for the positions.
     /// 2. The caller alone writes them, and once: it reserved them.
     /// 3. Nobody reads them until they are complete.
     #[inline]
     pub unsafe fn write(&self, position: u64, records: &[u8]) {
-        debug_assert!(position as usize * self.size + records.len() <= self.capacity as usize * self.size);
+        debug_assert!(self.room.start <= position);
+        debug_assert!(self.place(position) + records.len() <= self.place(self.room.end));
         // SAFETY: by (1) the target is within the mapping, which is not moved; by (2) and (3) no other reference to
         // these bytes exists. The source is a borrowed slice, so it is elsewhere.
         unsafe {
-            let target = self.memory.as_mut_ptr().add(position as usize * self.size);
+            let target = self.memory.as_mut_ptr().add(self.place(position));
             std::ptr::copy_nonoverlapping(records.as_ptr(), target, records.len());
         }
     }
@@ -97,7 +106,7 @@ impl Rows {
     /// Has the processor fetch a record that will be read soon: a hint, which changes nothing.
     #[inline]
     pub fn prefetch(&self, position: u64) {
-        let start = self.memory.as_ptr().wrapping_add(position as usize * self.size);
+        let start = self.memory.as_ptr().wrapping_add(self.place(position));
         prefetch(start);
         prefetch(start.wrapping_add(self.size.saturating_sub(1)));
     }
@@ -105,13 +114,47 @@ impl Rows {
     /// The bytes of records.
     ///
     /// # Safety
-    /// The positions are below a tail that the caller took, so all of them are written and will not be again.
+    /// 1. The positions are below a tail that the caller took, so all of them are written and will not be again.
+    /// 2. They are not given back before the answer is gone.
     #[inline]
     pub unsafe fn read(&self, positions: Range<u64>) -> &[u8] {
-        debug_assert!(positions.start <= positions.end && positions.end <= self.capacity);
-        let (start, end) = (positions.start as usize * self.size, positions.end as usize * self.size);
-        // SAFETY: what is before a tail was written before the tail was moved over it, which the caller's taking of the
-        // tail comes after; and nobody writes there again. It lies within the mapping, which lives as long as `self`.
+        debug_assert!(self.room.start <= positions.start && positions.start <= positions.end);
+        debug_assert!(positions.end <= self.room.end);
+        let (start, end) = (self.place(positions.start), self.place(positions.end));
+        // SAFETY: by (1) what is there was written before the tail was moved over it, which the caller's taking of the
+        // tail comes after; nobody writes there again, and by (2) the system does not either while it is read. It lies
+        // within the mapping, which lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), end - start) }
+    }
+
+    /// Gives the memory of records back to the system, where it was given back before this up to `positions.start`: the
+    /// pieces that end before `positions.end`. Other systems than Linux keep it.
+    ///
+    /// # Safety
+    /// 1. All positions before `positions.end` are written, and will not be again.
+    /// 2. Nobody reads them, now or later.
+    pub unsafe fn give_back(&self, positions: Range<u64>) -> std::io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            let base = self.memory.as_ptr() as usize;
+            // A piece in which one stretch ends is the first of the next.
+            let edge = |position: u64| ((base + self.place(position)) / PIECE * PIECE).saturating_sub(base);
+            let (start, end) = (edge(positions.start), edge(positions.end));
+            if start < end {
+                let advice = memmap2::UncheckedAdvice::DontNeed;
+                // SAFETY: the bytes become zero. All of them are before those of the last position, and within the
+                // mapping; by (1) nobody has a reason to write there, and by (2) none to read.
+                unsafe { self.memory.unchecked_advise_range(advice, start, end - start)? };
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = positions;
+        Ok(())
+    }
+
+    /// Where a position's record begins, in bytes.
+    #[inline]
+    fn place(&self, position: u64) -> usize {
+        position.wrapping_sub(self.room.start) as usize * self.size
     }
 }

@@ -46,6 +46,8 @@ const AHEAD: u64 = 8;
 /// Bits of the tail's word that count who holds it frozen; the others are the position.
 const FROZEN_BITS: u32 = 16;
 const FROZEN: u64 = (1 << FROZEN_BITS) - 1;
+/// Positions that the tail's word has room for.
+pub(crate) const MOST: u64 = u64::MAX >> FROZEN_BITS;
 
 /// The order of the records.
 #[derive(Debug)]
@@ -60,17 +62,18 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// An order of so many positions.
-    pub fn new(capacity: u64) -> Self {
+    /// An order of these positions: all before them are taken to be complete.
+    pub fn new(positions: Range<u64>) -> Self {
+        let first = positions.start.min(MOST);
         Self {
-            reserved: CachePadded::new(AtomicU64::new(0)),
-            tail: CachePadded::new(AtomicU64::new(0)),
+            reserved: CachePadded::new(AtomicU64::new(first)),
+            tail: CachePadded::new(AtomicU64::new(first << FROZEN_BITS)),
             ends: (0..WINDOW).map(|_| AtomicU64::new(0)).collect(),
-            capacity: capacity.min(u64::MAX >> FROZEN_BITS),
+            capacity: positions.end.clamp(first, MOST),
         }
     }
 
-    /// Positions in all.
+    /// The position behind the last.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -216,7 +219,7 @@ mod models {
     impl Rows {
         fn new(capacity: u64) -> Arc<Self> {
             Arc::new(Self {
-                sequence: Sequence::new(capacity),
+                sequence: Sequence::new(0..capacity),
                 rows: (0..capacity).map(|_| Default::default()).collect(),
             })
         }
