@@ -1,0 +1,397 @@
+//! A log that releases records answers as one that has them all, from its floor on; also whoever began before.
+
+use proptest::prelude::*;
+use queuescope_log::{
+    AggregateId, Alert, Dnf, FilterId, Function, Log, Memory, MemoryError, Monitor, Number, Options, Relation, Schema,
+    Snapshot, Trigger, TriggerId,
+};
+use std::ops::Range;
+
+const BLOCK: u64 = Log::BLOCK;
+const MS: u64 = 1_000_000;
+const SCHEMA: &str = r#"
+name = "release"
+time = "at"
+
+[[attribute]]
+name = "at"
+kind = "time"
+
+[[attribute]]
+name = "key"
+kind = "u8"
+
+[[attribute]]
+name = "value"
+kind = "u16"
+"#;
+
+/// What is asked of the record alone, and by hand.
+const PLAIN: [(&str, fn(u8, u16) -> bool); 5] = [
+    ("value < 300", |_, value| value < 300),
+    ("key == 3 and value >= 500", |key, value| key == 3 && value >= 500),
+    ("key in {1, 5..7} or value == 9", |key, value| key == 1 || (5..=7).contains(&key) || value == 9),
+    ("value == 7", |_, value| value == 7),
+    ("key != 2 and value & 3 == 1", |key, value| key != 2 && value & 3 == 1),
+];
+
+fn log_from(first: u64, records: u64) -> Log {
+    let schema = Schema::parse("release.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"));
+    Log::starting_at(schema, Options { records, memory: Memory::Lazy }, first).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The record of a position: its time, its key, its value, which rises slowly.
+fn record(position: u64) -> (u64, u8, u16) {
+    let mixed = position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
+    (position * 10 + mixed % 25, (mixed % 10) as u8, (mixed / 16 % 700 + position / 3000) as u16)
+}
+
+fn records(positions: Range<u64>) -> Vec<u8> {
+    let bytes = |position| {
+        let (at, key, value) = record(position);
+        let [high, low] = value.to_be_bytes();
+        at.to_be_bytes().into_iter().chain([key, high, low])
+    };
+    positions.flat_map(bytes).collect()
+}
+
+fn append(log: &Log, count: u64) {
+    let next = log.snapshot().len();
+    assert_eq!(log.append(&records(next..next + count)).refused, 0);
+}
+
+fn dnf(log: &Log, text: &str) -> Dnf {
+    let scope = log.scope();
+    scope.parse(text).unwrap_or_else(|error| panic!("{error}")).dnf(&scope).expect("it is simple")
+}
+
+fn found(query: &queuescope_log::Query<'_>) -> Vec<u64> {
+    let positions: Vec<_> = query.matched().map(|(position, _)| position).collect();
+    assert_eq!(query.matched().count(), positions.len() as u64, "{}", query.explain());
+    positions
+}
+
+fn function(log: &Log, which: usize) -> Function {
+    let value = log.schema().find("value").expect("it is there");
+    [Function::Count, Function::Max(value), Function::Sum(value), Function::Min(value), Function::Mean(value)]
+        [which % 5]
+        .clone()
+}
+
+/// What happens to both.
+#[derive(Debug, Clone)]
+enum Event {
+    Append(u64),
+    /// How many of the records there are then.
+    Release(prop::sample::Index),
+    Hold,
+    LetGo(prop::sample::Index),
+    AddFilter(usize),
+    /// One that compares with an aggregate.
+    AddOrdered(prop::sample::Index, bool),
+    RemoveFilter(prop::sample::Index),
+    AddAggregate(usize, Option<usize>),
+    RemoveAggregate(prop::sample::Index),
+    Index(&'static str, bool),
+    Ask(usize, prop::sample::Index, prop::sample::Index),
+    Pass,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    use prop::sample::{Index, select};
+    prop_oneof![
+        3 => (1..3000u64).prop_map(Event::Append),
+        4 => (20_000..90_000u64).prop_map(Event::Append),
+        4 => any::<Index>().prop_map(Event::Release),
+        2 => Just(Event::Hold),
+        2 => any::<Index>().prop_map(Event::LetGo),
+        2 => (0..PLAIN.len()).prop_map(Event::AddFilter),
+        3 => (any::<Index>(), any::<bool>()).prop_map(|(index, late)| Event::AddOrdered(index, late)),
+        1 => any::<Index>().prop_map(Event::RemoveFilter),
+        4 => (0..5usize, any::<Option<usize>>()).prop_map(|(which, filter)| Event::AddAggregate(which, filter)),
+        1 => any::<Index>().prop_map(Event::RemoveAggregate),
+        2 => (select(vec!["key", "value", "at"]), any::<bool>()).prop_map(|(name, add)| Event::Index(name, add)),
+        2 => (0..PLAIN.len(), any::<Index>(), any::<Index>()).prop_map(|(which, a, b)| Event::Ask(which, a, b)),
+        3 => Just(Event::Pass),
+    ]
+}
+
+/// A log that releases, and one that has the same and does not.
+struct Both<'a> {
+    log: &'a Log,
+    whole: &'a Log,
+    floor: u64,
+    held: Vec<Pair<'a>>,
+    filters: Vec<(FilterId, FilterId)>,
+    aggregates: Vec<(AggregateId, String)>,
+    names: u32,
+    monitors: [Monitor<'a>; 2],
+    windows: Vec<TriggerId>,
+    /// When the monitors were asked, where the log was then, and for how many passes a window lacks records.
+    now: u64,
+    passed: u64,
+    lacking: u32,
+}
+
+/// Snapshots of both at one moment, and what they have.
+struct Pair<'a> {
+    log: Snapshot<'a>,
+    whole: Snapshot<'a>,
+    first: u64,
+    filters: Vec<(FilterId, FilterId)>,
+    aggregates: Vec<AggregateId>,
+}
+
+impl<'a> Both<'a> {
+    fn new(log: &'a Log, whole: &'a Log) -> Self {
+        Self {
+            log,
+            whole,
+            floor: 0,
+            held: Vec::new(),
+            filters: Vec::new(),
+            aggregates: Vec::new(),
+            names: 0,
+            monitors: [Monitor::new(log), Monitor::new(whole)],
+            windows: Vec::new(),
+            now: 0,
+            passed: 0,
+            lacking: 0,
+        }
+    }
+
+    fn pair(&self) -> Pair<'a> {
+        let (log, whole) = (self.log.snapshot(), self.whole.snapshot());
+        let aggregates = self.aggregates.iter().map(|(id, _)| *id).collect();
+        Pair { log, whole, first: self.floor, filters: self.filters.clone(), aggregates }
+    }
+
+    fn happens(&mut self, event: &Event) {
+        let length = self.whole.snapshot().len();
+        match event {
+            Event::Append(count) => [self.log, self.whole].iter().for_each(|log| append(log, *count)),
+            Event::Release(index) => self.release(index.index(length as usize + 100) as u64),
+            Event::Hold => self.held.push(self.pair()),
+            Event::LetGo(index) => {
+                if !self.held.is_empty() {
+                    self.held.swap_remove(index.index(self.held.len())).check();
+                }
+            }
+            Event::AddFilter(which) => self.add_filter(PLAIN[*which].0),
+            Event::AddOrdered(index, above) => {
+                if !self.aggregates.is_empty() {
+                    let (_, name) = index.get(&self.aggregates);
+                    self.add_filter(&format!("value {} {name}", if *above { ">" } else { "<" }));
+                }
+            }
+            Event::RemoveFilter(index) => {
+                if !self.filters.is_empty() {
+                    let (of_log, of_whole) = self.filters.remove(index.index(self.filters.len()));
+                    assert!(self.log.remove_filter(of_log) && self.whole.remove_filter(of_whole));
+                }
+            }
+            Event::AddAggregate(which, filter) => self.add_aggregate(*which, *filter),
+            Event::RemoveAggregate(index) => {
+                if !self.aggregates.is_empty() {
+                    let (id, _) = self.aggregates.remove(index.index(self.aggregates.len()));
+                    assert!(self.log.remove_aggregate(id) && self.whole.remove_aggregate(id));
+                }
+            }
+            Event::Index(name, add) => {
+                let id = self.log.schema().find(name).expect("it is there");
+                let _ = if *add { self.log.add_index(id) } else { self.log.remove_index(id) };
+            }
+            Event::Ask(which, a, b) => {
+                let (text, by_hand) = PLAIN[*which];
+                let times = [a, b].map(|index| record(index.index(length as usize + 1) as u64).0);
+                let (from, to) = (times[0].min(times[1]), times[0].max(times[1]));
+                let (snapshot, dnf) = (self.log.snapshot(), dnf(self.log, text));
+                let query = snapshot.query().matching(&dnf).from(from).to(to);
+                let holds = |position: &u64| {
+                    let (at, key, value) = record(*position);
+                    by_hand(key, value) && (from..to).contains(&at)
+                };
+                assert_eq!(found(&query), (self.floor..length).filter(holds).collect::<Vec<_>>(), "{text}");
+                assert_eq!(query.explain().records, length - self.floor);
+            }
+            Event::Pass => self.pass(),
+        }
+    }
+
+    fn release(&mut self, before: u64) {
+        let given_back = self.log.release(before);
+        self.floor = self.floor.max(before.min(self.whole.snapshot().len()) / BLOCK * BLOCK);
+        let lowest = self.held.iter().map(|pair| pair.first).min().unwrap_or(self.floor);
+        assert_eq!((given_back, self.log.snapshot().first()), (lowest, self.floor));
+        if self.floor > self.passed {
+            self.lacking = 3;
+        }
+    }
+
+    fn add_filter(&mut self, text: &str) {
+        let add = |log: &Log| log.add_filter(dnf(log, text));
+        self.filters.push((add(self.log), add(self.whole)));
+    }
+
+    fn add_aggregate(&mut self, which: usize, filter: Option<usize>) {
+        let name = format!("A{}", self.names);
+        self.names += 1;
+        let filter = filter.filter(|_| !self.filters.is_empty()).map(|at| self.filters[at % self.filters.len()]);
+        let (names, function) = ([&*name], function(self.log, which));
+        let of_whole = self.whole.add_aggregate(&names, filter.map(|(_, id)| id), &function).expect("the name is free");
+        let before = self.whole.snapshot().state_before(of_whole, self.floor).expect("it is there");
+        let id = self.log.add_aggregate_from(&names, filter.map(|(id, _)| id), &function, before);
+        assert_eq!(id, Ok(of_whole));
+        for window in [None, Some(2 * MS)] {
+            let (relation, threshold) = (Relation::AtLeast, Number::Unsigned(1));
+            let trigger = Trigger { aggregate: of_whole, relation, threshold, period: MS, window };
+            let [one, other] = self.monitors.each_mut().map(|monitor| monitor.add(trigger).expect("it can be"));
+            assert_eq!(one, other);
+            self.windows.extend(window.map(|_| one));
+        }
+        self.aggregates.push((of_whole, name));
+    }
+
+    /// Triggers look at aggregates that were taken away, too.
+    fn pass(&mut self) {
+        let [of_log, of_whole] = self.monitors.each_mut().map(|monitor| {
+            let mut alerts: Vec<Alert> = Vec::new();
+            monitor.pass(self.now, |alert| alerts.push(alert));
+            alerts.retain(|alert| self.lacking == 0 || !self.windows.contains(&alert.trigger));
+            alerts.into_iter().map(|alert| (alert.trigger, alert.value, alert.position)).collect::<Vec<_>>()
+        });
+        assert_eq!(of_log, of_whole);
+        (self.now, self.lacking, self.passed) =
+            (self.now + MS, self.lacking.saturating_sub(1), self.whole.snapshot().len());
+    }
+}
+
+impl Pair<'_> {
+    fn check(&self) {
+        let (log, first, end) = (&self.log, self.first, self.whole.len());
+        assert_eq!((log.first(), log.len(), log.is_empty()), (first, end, first == end));
+        assert!(log.records(first..end) == records(first..end), "records are not what they were");
+        assert_eq!(log.query().matched().count(), end - first);
+        for (of_log, of_whole) in &self.filters {
+            let of = |snapshot: &Snapshot<'_>, id| found(&snapshot.filter(id).expect("it was there"));
+            let mut expected = of(&self.whole, *of_whole);
+            expected.retain(|position| *position >= first);
+            assert!(of(log, *of_log) == expected, "a filter differs behind {first}");
+        }
+        for id in &self.aggregates {
+            assert_eq!(log.value(*id), self.whole.value(*id));
+            for position in [first, (first + end) / 2, end] {
+                assert_eq!(log.state_before(*id, position), self.whole.state_before(*id, position), "{position}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_left_is_as_if_nothing_had_left(events in prop::collection::vec(event(), 1..50)) {
+        let (log, whole) = (log_from(0, 1 << 23), log_from(0, 1 << 23));
+        let mut both = Both::new(&log, &whole);
+        for event in &events {
+            both.happens(event);
+        }
+        both.pair().check();
+        // Nobody holds anything any more.
+        for pair in std::mem::take(&mut both.held) {
+            pair.check();
+        }
+        prop_assert_eq!(log.release(0), both.floor);
+        both.pass();
+        both.pair().check();
+    }
+
+    #[test]
+    fn a_log_that_starts_in_the_middle_goes_on_as_one_that_was_there(
+        (before, more) in (0..3 * BLOCK, 0..2 * BLOCK),
+        late in any::<bool>(),
+    ) {
+        let whole = log_from(0, 1 << 20);
+        append(&whole, before);
+        let first = before / BLOCK * BLOCK;
+        let log = log_from(first, 1 << 20);
+        assert_eq!((log.snapshot().first(), log.snapshot().len(), log.snapshot().is_empty()), (first, first, true));
+        let mut both = Both { floor: first, ..Both::new(&log, &whole) };
+        // Aggregates of all, of a filter, and of a filter that compares with the first.
+        let add = |both: &mut Both<'_>| {
+            both.add_aggregate(1, None);
+            both.add_filter(PLAIN[0].0);
+            both.add_filter("value < A0");
+            both.add_aggregate(0, Some(0));
+            both.add_aggregate(2, Some(1));
+            both.add_filter("value > A0");
+        };
+        if !late {
+            add(&mut both);
+        }
+        let tail = records(first..before);
+        assert_eq!(log.append(&tail).positions, first..before);
+        [&log, &whole].iter().for_each(|log| append(log, more));
+        if late {
+            add(&mut both);
+        }
+        both.pair().check();
+        both.release(before + more);
+        both.pair().check();
+    }
+}
+
+#[test]
+fn an_aggregate_that_comes_late_is_of_what_is_there() {
+    let log = log_from(0, 1 << 20);
+    append(&log, 2 * BLOCK + 700);
+    assert_eq!(log.release(BLOCK + 5), BLOCK);
+    let count = log.add_aggregate(&["COUNT"], None, &Function::Count).expect("the name is free");
+    assert_eq!(log.snapshot().value(count), Some(Number::Unsigned(u128::from(BLOCK + 700))));
+    assert_eq!(log.release(u64::MAX), 2 * BLOCK);
+    assert_eq!(log.snapshot().value(count), Some(Number::Unsigned(u128::from(BLOCK + 700))));
+    assert_eq!(log.release(BLOCK), 2 * BLOCK, "a floor does not sink");
+}
+
+#[test]
+fn a_log_begins_far_away_and_has_room_for_much() {
+    let first = (1 << 47) + BLOCK;
+    let log = log_from(first, (1 << 40) / 11);
+    let filter = log.add_filter(dnf(&log, "value < 300"));
+    log.add_index(log.schema().find("key").expect("it is there"));
+    assert_eq!(log.append(&records(0..BLOCK + 10)).positions, first..first + BLOCK + 10);
+    let frozen = log.freeze_tail();
+    assert_eq!(frozen.position(), first + BLOCK + 10);
+    drop(frozen);
+    assert_eq!(log.release(u64::MAX), first + BLOCK);
+    let snapshot = log.snapshot();
+    assert_eq!(snapshot.records(snapshot.first()..snapshot.len()), records(BLOCK..BLOCK + 10));
+    let by_hand = (BLOCK..BLOCK + 10).filter(|position| record(*position).2 < 300).map(|at| first + at);
+    assert_eq!(found(&snapshot.filter(filter).expect("it is there")), by_hand.collect::<Vec<_>>());
+    assert!(snapshot.usage().total() < 4 << 20, "{:?}", snapshot.usage());
+}
+
+#[test]
+fn there_are_no_positions_behind_48_bits() {
+    let options = Options { records: 10 * BLOCK, memory: Memory::Lazy };
+    for first in [(1 << 48) - BLOCK, u64::MAX / BLOCK * BLOCK] {
+        let log = Log::starting_at(Schema::packet().clone(), options, first);
+        assert!(matches!(log, Err(MemoryError::TooLarge { .. })), "{first}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "in the middle of one")]
+fn a_log_begins_with_a_block() {
+    log_from(BLOCK + 1, 10);
+}
+
+#[test]
+#[should_panic(expected = "before the floor")]
+fn what_is_released_is_not_there() {
+    let log = log_from(0, 1 << 20);
+    append(&log, BLOCK + 1);
+    log.release(BLOCK);
+    log.snapshot().record(BLOCK - 1);
+}
