@@ -1,31 +1,16 @@
 //! A log that releases records answers as one that has them all, from its floor on; also whoever began before.
 
+#[path = "common/rising.rs"]
+mod rising;
+
 use proptest::prelude::*;
 use queuescope_log::{
-    AggregateId, Alert, Dnf, FilterId, Function, Log, Memory, MemoryError, Monitor, Number, Options, Relation, Schema,
-    Snapshot, Trigger, TriggerId,
+    AggregateId, Alert, FilterId, Function, Log, Monitor, Number, Relation, Snapshot, Trigger, TriggerId,
 };
-use std::ops::Range;
+use rising::{append, dnf, found, log_from, record, records};
 
 const BLOCK: u64 = Log::BLOCK;
 const MS: u64 = 1_000_000;
-const SCHEMA: &str = r#"
-name = "release"
-time = "at"
-
-[[attribute]]
-name = "at"
-kind = "time"
-
-[[attribute]]
-name = "key"
-kind = "u8"
-
-[[attribute]]
-name = "value"
-kind = "u16"
-"#;
-
 /// What is asked of the record alone, and by hand.
 const PLAIN: [(&str, fn(u8, u16) -> bool); 5] = [
     ("value < 300", |_, value| value < 300),
@@ -34,42 +19,6 @@ const PLAIN: [(&str, fn(u8, u16) -> bool); 5] = [
     ("value == 7", |_, value| value == 7),
     ("key != 2 and value & 3 == 1", |key, value| key != 2 && value & 3 == 1),
 ];
-
-fn log_from(first: u64, records: u64) -> Log {
-    let schema = Schema::parse("release.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"));
-    Log::starting_at(schema, Options { records, memory: Memory::Lazy }, first).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// The record of a position: its time, its key, its value, which rises slowly.
-fn record(position: u64) -> (u64, u8, u16) {
-    let mixed = position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
-    (position * 10 + mixed % 25, (mixed % 10) as u8, (mixed / 16 % 700 + position / 3000) as u16)
-}
-
-fn records(positions: Range<u64>) -> Vec<u8> {
-    let bytes = |position| {
-        let (at, key, value) = record(position);
-        let [high, low] = value.to_be_bytes();
-        at.to_be_bytes().into_iter().chain([key, high, low])
-    };
-    positions.flat_map(bytes).collect()
-}
-
-fn append(log: &Log, count: u64) {
-    let next = log.snapshot().len();
-    assert_eq!(log.append(&records(next..next + count)).refused, 0);
-}
-
-fn dnf(log: &Log, text: &str) -> Dnf {
-    let scope = log.scope();
-    scope.parse(text).unwrap_or_else(|error| panic!("{error}")).dnf(&scope).expect("it is simple")
-}
-
-fn found(query: &queuescope_log::Query<'_>) -> Vec<u64> {
-    let positions: Vec<_> = query.matched().map(|(position, _)| position).collect();
-    assert_eq!(query.matched().count(), positions.len() as u64, "{}", query.explain());
-    positions
-}
 
 fn function(log: &Log, which: usize) -> Function {
     let value = log.schema().find("value").expect("it is there");
@@ -340,58 +289,4 @@ proptest! {
         both.release(before + more);
         both.pair().check();
     }
-}
-
-#[test]
-fn an_aggregate_that_comes_late_is_of_what_is_there() {
-    let log = log_from(0, 1 << 20);
-    append(&log, 2 * BLOCK + 700);
-    assert_eq!(log.release(BLOCK + 5), BLOCK);
-    let count = log.add_aggregate(&["COUNT"], None, &Function::Count).expect("the name is free");
-    assert_eq!(log.snapshot().value(count), Some(Number::Unsigned(u128::from(BLOCK + 700))));
-    assert_eq!(log.release(u64::MAX), 2 * BLOCK);
-    assert_eq!(log.snapshot().value(count), Some(Number::Unsigned(u128::from(BLOCK + 700))));
-    assert_eq!(log.release(BLOCK), 2 * BLOCK, "a floor does not sink");
-}
-
-#[test]
-fn a_log_begins_far_away_and_has_room_for_much() {
-    let first = (1 << 47) + BLOCK;
-    let log = log_from(first, (1 << 40) / 11);
-    let filter = log.add_filter(dnf(&log, "value < 300"));
-    log.add_index(log.schema().find("key").expect("it is there"));
-    assert_eq!(log.append(&records(0..BLOCK + 10)).positions, first..first + BLOCK + 10);
-    let frozen = log.freeze_tail();
-    assert_eq!(frozen.position(), first + BLOCK + 10);
-    drop(frozen);
-    assert_eq!(log.release(u64::MAX), first + BLOCK);
-    let snapshot = log.snapshot();
-    assert_eq!(snapshot.records(snapshot.first()..snapshot.len()), records(BLOCK..BLOCK + 10));
-    let by_hand = (BLOCK..BLOCK + 10).filter(|position| record(*position).2 < 300).map(|at| first + at);
-    assert_eq!(found(&snapshot.filter(filter).expect("it is there")), by_hand.collect::<Vec<_>>());
-    assert!(snapshot.usage().total() < 4 << 20, "{:?}", snapshot.usage());
-}
-
-#[test]
-fn there_are_no_positions_behind_48_bits() {
-    let options = Options { records: 10 * BLOCK, memory: Memory::Lazy };
-    for first in [(1 << 48) - BLOCK, u64::MAX / BLOCK * BLOCK] {
-        let log = Log::starting_at(Schema::packet().clone(), options, first);
-        assert!(matches!(log, Err(MemoryError::TooLarge { .. })), "{first}");
-    }
-}
-
-#[test]
-#[should_panic(expected = "in the middle of one")]
-fn a_log_begins_with_a_block() {
-    log_from(BLOCK + 1, 10);
-}
-
-#[test]
-#[should_panic(expected = "before the floor")]
-fn what_is_released_is_not_there() {
-    let log = log_from(0, 1 << 20);
-    append(&log, BLOCK + 1);
-    log.release(BLOCK);
-    log.snapshot().record(BLOCK - 1);
 }
