@@ -171,7 +171,7 @@ impl Log {
         self.derived.remove_index(attribute)
     }
 
-    /// Releases the records before a position, rounded down to a whole [`BLOCK`](Self::BLOCK) and at most up to the tail:
+    /// Releases the records before a position, which is rounded down to a whole [`BLOCK`](Self::BLOCK) and at most up to the tail:
     /// snapshots that are taken from now on begin behind them. Those that were taken before still have them. Positions,
     /// and what aggregates are, stay as they are.
     ///
@@ -208,7 +208,16 @@ impl Log {
 }
 
 /// The records before some position, without those that were released before it was taken. They, and all that is asked
-/// of them here, never change, and they stay in memory while this lives.
+/// of them here, never change, and they stay in memory while this lives. What is read does not outlive it:
+///
+/// ```compile_fail,E0505
+/// # use queuescope_log::{Log, Memory, Options, Schema};
+/// # let log = Log::new(Schema::packet().clone(), Options { records: 1000, memory: Memory::Lazy }).unwrap();
+/// let snapshot = log.snapshot();
+/// let record = snapshot.record(0);
+/// drop(snapshot);
+/// assert!(!record.is_empty());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Snapshot<'a> {
     schema: &'a Schema,

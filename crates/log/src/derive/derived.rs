@@ -57,10 +57,11 @@ impl Derived {
 
     /// Makes what follows from the chunks and blocks that no writer took yet.
     pub fn advance(&self, store: &Store, schema: &Schema) {
+        // Also where nothing is derived: else who waits for room would move the tail a whole window at once.
+        let tail = store.tail();
         if self.idle.load(Ordering::Relaxed) {
             return;
         }
-        let tail = store.tail();
         while let Some(chunk) = take(&self.chunks, tail / CHUNK) {
             // After it was taken: who adds a stage then knows which chunks it has to make itself.
             let stages = self.stages();
@@ -256,7 +257,7 @@ impl Derived {
     fn put(&self, stages: Stages) -> Arc<Stages> {
         // Who adds something goes over what writers do not know of it yet.
         self.idle.store(stages.is_empty(), Ordering::Relaxed);
-        let new = Arc::new(stages);
+        let new = Arc::new(stages.complete());
         let mut place = self.stages.write().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::replace(&mut *place, Arc::clone(&new));
         // Who comes meanwhile does not wait until what nobody needs is gone.

@@ -84,10 +84,10 @@ impl Reading {
         let whole = tail.chunk < chunk;
         while tail.chunk < chunk {
             let (at, sums) = (tail.chunk as usize, &mut tail.sums);
-            let add = |counts: &Box<[u16]>| {
+            let add = |counts: &[u16]| {
                 sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(*count));
             };
-            if self.stages.counts.look(at, add).is_none() {
+            if self.stages.counts.look(at, |counts| add(counts)).is_none() {
                 tail.go_on(CHUNK as usize, self);
                 let Tail { sums, counts, .. } = &mut *tail;
                 sums.copy_from_slice(counts);

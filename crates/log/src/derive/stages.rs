@@ -62,6 +62,8 @@ pub(crate) struct Stages {
     pub(super) operands: BTreeMap<AggregateId, (String, ValueOf)>,
     /// The number of the next id.
     pub(super) next: u32,
+    /// Aggregates that a chunk means work for: others count what these filters match.
+    working: Arc<[Arc<AggregateState>]>,
     /// The first and the last time of each chunk.
     pub times: Arc<PerChunk<(u64, u64)>>,
     /// Others as soon as there are other filters.
@@ -80,6 +82,7 @@ impl Stages {
             indexes: Vec::new(),
             operands: BTreeMap::new(),
             next: 0,
+            working: Arc::default(),
             times: Arc::new(PerChunk::new(blocks.clone())),
             counts: Arc::new(PerChunk::new(blocks.start..blocks.start)),
             groups: Arc::default(),
@@ -180,7 +183,7 @@ impl Stages {
         for filter in self.filters.iter().filter(|filter| filter.is_ordered()) {
             filter.try_go_on(view);
         }
-        for aggregate in self.aggregates() {
+        for aggregate in &*self.working {
             // Else who has the filter's pass is ahead, or a reader finds it.
             if aggregate.filter.as_ref().is_none_or(|filter| filter.knows(chunk)) {
                 aggregate.fill(chunk, view);
@@ -199,6 +202,16 @@ impl Stages {
         };
         let counts = Arc::new(PerChunk::new(blocks));
         Self { counts, groups: groups.into(), alone: alone.into(), filters, ..self.clone() }
+    }
+
+    /// The same as writers use it.
+    pub(super) fn complete(self) -> Self {
+        let counts = |aggregate: &&Arc<AggregateState>| {
+            let filter = aggregate.counted().filter(|filter| !filter.is_ordered());
+            filter.is_some_and(|filter| self.place(filter.id).is_some())
+        };
+        let working = self.aggregates().filter(|aggregate| !counts(aggregate)).cloned().collect();
+        Self { working, ..self }
     }
 
     /// The same of records from another floor on.
