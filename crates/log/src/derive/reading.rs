@@ -84,7 +84,7 @@ impl Reading {
         let whole = tail.chunk < chunk;
         while tail.chunk < chunk {
             let (at, sums) = (tail.chunk as usize, &mut tail.sums);
-            let add = |counts: &[u16]| {
+            let mut add = |counts: &[u16]| {
                 sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += u64::from(*count));
             };
             if self.stages.counts.look(at, |counts| add(counts)).is_none() {
