@@ -1,5 +1,7 @@
 //! What is released gives its memory back. In a process of its own, since it looks at all memory of the process.
 
+#![allow(clippy::disallowed_methods, reason = "a test reads what the system tells of its process")]
+
 use queuescope_log::{Function, Log, Memory, Options, Schema};
 
 /// Records that are kept, at least.
