@@ -119,9 +119,4 @@ impl FolderError {
             error => Self::Damaged(Damage::of(path, error.to_string())),
         }
     }
-
-    /// Whether a file is not there.
-    pub(crate) fn is_not_found(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
-    }
 }

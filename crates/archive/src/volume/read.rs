@@ -45,11 +45,6 @@ impl Volume {
         })
     }
 
-    /// How many row groups it has.
-    pub fn groups(&self) -> usize {
-        self.metadata.metadata().num_row_groups()
-    }
-
     /// Adds the records of a row group, with those of their attributes that are needed; of all pages or of some, which
     /// are numbered as an index does.
     pub fn read(
