@@ -1,8 +1,10 @@
-//! How fast the log is: `multilog ingest|line|latency|triggers|queries [RECORDS [RUNS]]`.
+//! How fast the log is: `multilog ingest|line|latency|triggers|queries|disk|archive [RECORDS [RUNS]]`.
 //!
 //! Headers of 54 bytes, addresses of a /24 and ports of ten values, or a million flows.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and arguments")]
 
+mod archive;
+mod disk;
 mod ingest;
 mod latency;
 mod line;
@@ -22,7 +24,9 @@ fn main() {
         "latency" => latency::measure,
         "triggers" => triggers::measure,
         "queries" => queries::measure,
-        _ => return eprintln!("multilog ingest|line|latency|triggers|queries [RECORDS [RUNS]]"),
+        "disk" => disk::measure,
+        "archive" => archive::measure,
+        _ => return eprintln!("multilog ingest|line|latency|triggers|queries|disk|archive [RECORDS [RUNS]]"),
     };
     match (number(1, if what == "queries" { 50_000_000 } else { 20_000_000 }), number(2, 5)) {
         (Some(records), Some(runs @ 1..)) => measure(records, runs as usize),

@@ -15,6 +15,8 @@ mod error;
 #[cfg(test)]
 mod faults;
 mod folder;
+#[cfg(test)]
+mod full;
 mod history;
 mod journal;
 mod reader;

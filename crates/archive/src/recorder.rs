@@ -141,6 +141,8 @@ impl Recorder {
         M::File: 'static,
     {
         // What is no log's is left as it is.
+        let size = schema.record_size();
+        let room = Room::new(&options, size)?;
         Folder::may_become(path)?;
         let lock = Folder::lock(path)?;
         let folder = if Folder::is_there(path) { Folder::open(path)? } else { Folder::create(path, schema)? };
@@ -149,8 +151,6 @@ impl Recorder {
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
         let recovered = recover::recover(&folder)?;
-        let size = schema.record_size();
-        let room = Room::new(&options, size)?;
         let log = unbounded(schema)?;
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
         let journal = Journal::new(medium, path, of, most, recovered.end, recovered.lost);
