@@ -240,7 +240,7 @@ impl Pair<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 8, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 6, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_left_is_as_if_nothing_had_left(events in prop::collection::vec(event(), 1..50)) {
