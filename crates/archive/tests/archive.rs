@@ -135,7 +135,7 @@ fn write(path: &Path, parts: &[Vec<Vec<u8>>], options: &RecorderOptions) {
 fn same(schema: &Schema, a: &[u8], b: &[u8], attributes: &[AttributeId]) -> bool {
     attributes.iter().all(|id| {
         let place = schema.attribute(*id).place;
-        if place.bit == 0 && place.bits % 8 == 0 {
+        if place.bit == 0 && place.bits.is_multiple_of(8) {
             let bytes = place.offset as usize..place.end() as usize;
             a[bytes.clone()] == b[bytes]
         } else {

@@ -55,7 +55,7 @@ fn memory_stays_under_what_is_given_however_much_comes() {
         }
         assert_eq!(recorder.append(&batch).expect("there is room").refused, 0);
         next += 1000;
-        if next % 50_000 == 0 {
+        if next.is_multiple_of(50_000) {
             most = most.max(resident());
         }
     }

@@ -97,7 +97,7 @@ proptest! {
         for (expected, found) in records.iter().zip(back.chunks_exact(size)) {
             for (id, attribute) in schema.iter() {
                 let place = attribute.place;
-                if place.bit == 0 && place.bits % 8 == 0 {
+                if place.bit == 0 && place.bits.is_multiple_of(8) {
                     let bytes = place.offset as usize..place.end() as usize;
                     prop_assert_eq!(&found[bytes.clone()], &expected[bytes], "{}", attribute.name);
                 } else {

@@ -6,7 +6,7 @@ use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::journal::{self, Closed};
 use crate::reader::{Part, State, look};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn close(path: &Path, offset: u64, position: u64) -> Result<(), FolderError> {
 
 /// Removes files of volumes that never came to be.
 fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
-    let known: HashSet<PathBuf> = catalogue.volumes.iter().flat_map(|entry| entry.paths(&folder.path)).collect();
+    let known: BTreeSet<PathBuf> = catalogue.volumes.iter().flat_map(|entry| entry.paths(&folder.path)).collect();
     let archive = folder.path.join(ARCHIVE);
     let mut folders = vec![archive];
     while let Some(path) = folders.pop() {

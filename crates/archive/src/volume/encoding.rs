@@ -6,7 +6,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_schema::DataType;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// How the values of a column are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,17 +38,13 @@ impl Way {
     }
 }
 
-fn number<T: ArrowPrimitiveType>(values: &dyn Array) -> Way
-where
-    T::Native: num_bits::Bits,
-{
-    use num_bits::Bits;
-    let values: Vec<u64> = values.as_primitive::<T>().values().iter().map(|value| value.bits()).collect();
-    let different: HashSet<_> = values.iter().collect();
+fn number<T: ArrowPrimitiveType<Native: Word>>(values: &dyn Array) -> Way {
+    let values: Vec<i64> = values.as_primitive::<T>().values().iter().map(|value| value.word()).collect();
+    let different: BTreeSet<_> = values.iter().collect();
     if different.len() * 4 <= values.len() {
         return Way::Dictionary;
     }
-    let differences: Vec<i64> = values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]) as i64).collect();
+    let differences: Vec<i64> = values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
     let bits = |part: &[i64]| {
         let (low, high) = part.iter().fold((i64::MAX, i64::MIN), |(low, high), of| (low.min(*of), high.max(*of)));
         part.len() as u64 * u64::from(64 - (high.wrapping_sub(low) as u64).leading_zeros())
@@ -59,19 +55,25 @@ where
     if all * 10 < differences.len() as u64 * width * 9 { Way::Differences } else { Way::Plain }
 }
 
-/// Numbers as words.
-mod num_bits {
-    pub trait Bits {
-        fn bits(&self) -> u64;
+/// A number as a word.
+trait Word: Copy {
+    fn word(self) -> i64;
+}
+
+macro_rules! word {
+    ($($number:ty),*) => { $(impl Word for $number {
+        fn word(self) -> i64 {
+            i64::from(self)
+        }
+    })* };
+}
+
+word!(u16, u32, i16, i32, i64);
+
+impl Word for u64 {
+    fn word(self) -> i64 {
+        self.cast_signed()
     }
-    macro_rules! bits {
-        ($($number:ty),*) => { $(impl Bits for $number {
-            fn bits(&self) -> u64 {
-                *self as u64
-            }
-        })* };
-    }
-    bits!(u16, u32, u64, i16, i32, i64);
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The order that the rows of a volume lie in.
 
+use hashbrown::HashMap;
 use queuescope_log::Schema;
-use std::collections::HashMap;
 
 /// The places of records that lie one behind the other, in the order of the volume: by the keys of what the schema sorts
 /// by, equal ones as they came.

@@ -9,7 +9,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, PrimitiveArray, StringArray};
 use arrow_schema::{DataType, Field, TimeUnit};
-use std::collections::HashMap;
+use hashbrown::HashMap;
+
 use std::sync::Arc;
 
 /// An attribute, and how a column has its values.
