@@ -3,7 +3,8 @@
 //! - [`Schema`]: the [`Attribute`]s of a record, each with its [`Kind`] and place. Every value that can be compared has
 //!   a *key*, a `u128` in the order of the values, so that an index, a range and a prefix are the same thing for all
 //!   kinds.
-//! - [`packet`] and [`departure`]: how headers of captured frames and departures become records.
+//! - [`packet`], [`departure`] and [`queued`]: how headers of captured frames, departures, and both together become
+//!   records.
 //! - [`Scope`] reads the text of an expression to an [`Expr`]; [`Expr::dnf`] normalises it to a [`Dnf`]; [`Filter`]
 //!   decides with that on records.
 //! - [`Log`]: records in one order, to which any number of threads append; what follows from them (filters, indexes,
@@ -34,6 +35,6 @@ pub use intake::{Counts, Intake, RatioError};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
 pub use query::{Explained, Folding, GroupKey, Grouped, Grouping, Matched, Query, Step};
 pub use queuescope_text::TextError;
-pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet};
+pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet, queued};
 pub use store::{FrozenTail, Memory, MemoryError};
 pub use trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};

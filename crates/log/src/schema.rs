@@ -6,6 +6,7 @@ mod key;
 mod kind;
 mod literal;
 pub mod packet;
+pub mod queued;
 mod read;
 
 pub use key::{Order, Place, Reader};

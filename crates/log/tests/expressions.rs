@@ -288,7 +288,7 @@ fn words_of_pcap_are_tests_of_attributes() {
 
 #[test]
 fn words_of_pcap_ask_other_schemas_too() {
-    for name in ["ethernet-tcp", "departure"] {
+    for name in ["ethernet-tcp", "departure", "queued"] {
         let scope = Scope::new(Schema::built_in(name).unwrap());
         for text in ["tcp port 443 and net 10.0.0.0/8", "src host 10.0.0.1", "dst portrange 1-100", "ip", "less 100"] {
             assert!(scope.parse(text).is_ok(), "{name}: {text}");

@@ -7,6 +7,7 @@ static PACKET: LazyLock<Schema> = LazyLock::new(|| built_in("packet.toml", inclu
 static ETHERNET_TCP: LazyLock<Schema> =
     LazyLock::new(|| built_in("ethernet-tcp.toml", include_str!("ethernet-tcp.toml")));
 static DEPARTURE: LazyLock<Schema> = LazyLock::new(|| built_in("departure.toml", include_str!("departure.toml")));
+static QUEUED: LazyLock<Schema> = LazyLock::new(|| built_in("queued.toml", &queued_text()));
 
 impl Schema {
     /// A captured frame: all fields of its headers, and telemetry. [`packet`](super::packet) fills its records.
@@ -24,15 +25,29 @@ impl Schema {
         &DEPARTURE
     }
 
-    /// The built-in schema of this name: `packet`, `ethernet-tcp` or `departure`.
+    /// A packet that went through a queue: its headers, as [`packet`](Self::packet) has them, and what the queue did to it.
+    /// [`queued`](super::queued) fills its records.
+    pub fn queued() -> &'static Self {
+        &QUEUED
+    }
+
+    /// The built-in schema of this name: `packet`, `ethernet-tcp`, `departure` or `queued`.
     pub fn built_in(name: &str) -> Option<&'static Self> {
         match name {
             "packet" => Some(Self::packet()),
             "ethernet-tcp" => Some(Self::ethernet_tcp()),
             "departure" => Some(Self::departure()),
+            "queued" => Some(Self::queued()),
             _ => None,
         }
     }
+}
+
+/// The text of `queued`, with the attributes of `packet` where its mark is: headers are described once.
+fn queued_text() -> String {
+    let (packet, queued) = (include_str!("packet.toml"), include_str!("queued.toml"));
+    let attributes = packet.find("[[attribute]]").map_or("", |first| &packet[first..]);
+    queued.replacen("# ----\n", attributes, 1)
 }
 
 /// Reads a text that is part of the program.
@@ -47,9 +62,14 @@ mod tests {
 
     #[test]
     fn built_in_schemas_are_right_and_say_what_each_attribute_is() {
-        for (name, size) in
-            [("packet", super::super::packet::SIZE), ("ethernet-tcp", 54), ("departure", super::super::departure::SIZE)]
-        {
+        use super::super::{departure, packet, queued};
+        let sizes = [
+            ("packet", packet::SIZE),
+            ("ethernet-tcp", 54),
+            ("departure", departure::SIZE),
+            ("queued", queued::SIZE),
+        ];
+        for (name, size) in sizes {
             let schema = Schema::built_in(name).expect("it is there");
             assert_eq!((schema.record_size(), schema.doc().is_empty()), (size, false), "{name}");
             for attribute in schema.attributes() {
@@ -57,6 +77,13 @@ mod tests {
             }
         }
         assert_eq!(Schema::built_in("nothing"), None);
+    }
+
+    #[test]
+    fn queued_begins_as_a_packet_does() {
+        let (packet, queued) = (Schema::packet().attributes(), Schema::queued().attributes());
+        assert_eq!(packet, &queued[..packet.len()]);
+        assert_eq!(Schema::queued().time(), Schema::queued().find("dequeued"));
     }
 
     #[test]

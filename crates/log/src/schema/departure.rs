@@ -1,7 +1,8 @@
 //! Departures to records of the schema `departure`.
 
 use super::Schema;
-use queuescope_wire::{Departure, Ecn, Family, FlowKey};
+use super::queued::{ecn_bits, low_word};
+use queuescope_wire::{Departure, Family, FlowKey};
 use std::net::Ipv4Addr;
 
 /// Bytes of a record.
@@ -50,17 +51,7 @@ pub fn fill(record: &mut [u8; SIZE], departure: &Departure, key: &FlowKey) {
     put(108, &key.vlan.to_le_bytes());
     put(110, &key.ethertype.to_le_bytes());
     put(112, &queue.0.to_le_bytes());
-    let ecn = match packet.ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    };
     put(114, &[key.protocol, version, key.dscp]);
-    put(117, &[ecn, packet.class.0]);
+    put(117, &[ecn_bits(packet.ecn), packet.class.0]);
     put(119, &packet.flow.0.to_le_bytes());
-}
-
-fn low_word(count: u64) -> [u8; 4] {
-    u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes()
 }

@@ -4,6 +4,10 @@
 //! all else is read from the frame's bytes, of its outermost network header. A parser that looks into tunnels
 //! (`Tunnel::Inner`) puts the inner flow into the record of the outer packet.
 
+mod known;
+
+pub use known::{Known, Segment, fill_known};
+
 use super::Schema;
 use queuescope_wire::parse::{Frame, LinkType};
 use queuescope_wire::{Family, Nanos};

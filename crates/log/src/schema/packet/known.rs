@@ -1,0 +1,71 @@
+//! Packets of which no frame was captured, such as simulated ones: what is known of their headers.
+
+use super::{HAS_IPV4, HAS_IPV6, HAS_TCP, HAS_UDP, SIZE, TCP, UDP, Writer, address};
+use crate::schema::queued::ecn_bits;
+use queuescope_wire::{Ecn, Family, FlowKey, Nanos};
+
+/// What is known of a packet's headers.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// When it was seen.
+    pub at: Nanos,
+    /// Bytes from its network header on; it has no other before that.
+    pub length: u32,
+    /// Whose it is.
+    pub key: &'a FlowKey,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// Its TCP header, if it has one.
+    pub tcp: Option<Segment>,
+}
+
+/// What is known of a TCP header.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// The sequence number.
+    pub seq: u32,
+    /// The acknowledgement number.
+    pub ack: u32,
+    /// The control bits, as the header has them.
+    pub flags: u8,
+    /// Bytes behind the header.
+    pub payload: u32,
+}
+
+/// Makes the record of a packet of which no frame is there. Whatever the record held before is gone; what is not known is
+/// zero, also `captured`: nothing was. Of a packet that is not IP only the time, the length and the ports are told.
+pub fn fill_known(record: &mut [u8; SIZE], known: &Known) {
+    *record = [0; SIZE];
+    let mut to = Writer { record, has: 0 };
+    let Known { at, length, key, ecn, tcp } = known;
+    to.put(0, at.0.to_le_bytes());
+    to.put(8, length.to_le_bytes());
+    let (version, ethertype) = match key.family {
+        Family::V4 => (4, 0x0800),
+        Family::V6 => (6, 0x86dd),
+        Family::Link => (0, key.ethertype),
+    };
+    to.put(30, u16::to_le_bytes(ethertype));
+    if key.family != Family::Link {
+        to.has |= if version == 4 { HAS_IPV4 } else { HAS_IPV6 };
+        to.put(40, address(key.src, key.family));
+        to.put(56, address(key.dst, key.family));
+        to.put(72, [version << 4, key.dscp << 2 | ecn_bits(*ecn)]);
+        to.put(75, [key.protocol]);
+        to.put(76, length.to_le_bytes());
+    }
+    to.put(92, key.src_port.to_le_bytes());
+    to.put(94, key.dst_port.to_le_bytes());
+    match (key.protocol, tcp) {
+        (TCP, Some(Segment { seq, ack, flags, payload })) => {
+            to.has |= HAS_TCP;
+            to.put(96, seq.to_le_bytes());
+            to.put(100, ack.to_le_bytes());
+            to.put(105, [*flags]);
+            to.put(124, payload.to_le_bytes());
+        }
+        (UDP, _) => to.has |= HAS_UDP,
+        _ => {}
+    }
+    to.put(16, to.has.to_be_bytes());
+}

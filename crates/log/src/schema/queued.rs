@@ -1,0 +1,55 @@
+//! Packets that went through a queue to records of the schema `queued`: their headers, and what the queue did to them.
+
+use super::{Schema, packet};
+use queuescope_wire::{Departure, Ecn};
+
+/// Bytes of a record.
+pub const SIZE: usize = HEADERS + 69;
+
+/// The first bytes of a record are one of the schema `packet`.
+const HEADERS: usize = packet::SIZE;
+
+/// What a packet is that was not dropped, in `dropped`.
+pub const LEFT: u8 = 0;
+
+/// The schema of the records.
+pub fn schema() -> &'static Schema {
+    Schema::queued()
+}
+
+/// Makes the record of a packet with such headers, a record of the schema `packet`, that left a queue. Whatever the record
+/// held before is gone. Of a packet that was dropped, for a reason whose number the schema has, the departure is the time of
+/// that, with no backlog. Packets have places from 1, and more in a queue than 32 bits count become as many as they count. The
+/// number of the flow is the packet's `FlowId`: who takes ids back while records are kept has to give numbers of its own.
+pub fn fill(record: &mut [u8; SIZE], headers: &[u8; HEADERS], departure: &Departure, dropped: u8) {
+    let Departure { packet, queue, enqueued, dequeued, backlog_in, backlog_out } = departure;
+    let (first, rest) = record.split_at_mut(HEADERS);
+    first.copy_from_slice(headers);
+    let mut put = |at: usize, bytes: &[u8]| rest[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &enqueued.0.to_le_bytes());
+    put(8, &dequeued.0.to_le_bytes());
+    put(16, &departure.sojourn().0.to_le_bytes());
+    put(24, &packet.id.0.saturating_add(1).to_le_bytes());
+    put(32, &backlog_in.bytes.0.to_le_bytes());
+    put(40, &backlog_out.bytes.0.to_le_bytes());
+    put(48, &low_word(backlog_in.packets));
+    put(52, &low_word(backlog_out.packets));
+    put(56, &low_word(packet.size.0));
+    put(60, &packet.flow.0.to_le_bytes());
+    put(64, &queue.0.to_le_bytes());
+    put(66, &[packet.class.0, ecn_bits(packet.ecn), dropped]);
+}
+
+/// The codepoint as the IP header has it.
+pub(super) fn ecn_bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    }
+}
+
+pub(super) fn low_word(count: u64) -> [u8; 4] {
+    u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes()
+}
