@@ -2,6 +2,7 @@
 //! expression, and what is worked out of them.
 
 mod ask;
+mod company;
 mod held;
 mod load;
 mod show;
@@ -15,6 +16,7 @@ use crate::records::Rows;
 use crate::source::{open_capture, open_table};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
+use company::Company;
 use held::{Held, Question, Seen};
 use load::Loaded;
 pub(crate) use load::{over_memory, too_much};
@@ -55,6 +57,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     }
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let asked = Asked::of(args, schema)?;
+    let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
     let indexes = ask::attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {
         Rows::check(expression.attributes().into_iter().chain(asked.attributes()).chain(indexes.iter().copied()))?;
@@ -67,7 +70,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     if let Held::Memory(log) = &loaded.held {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, &asked, &expression, parquet).map(Outcome::of)
+    answer(args, &loaded, (&asked, company), &expression, parquet).map(Outcome::of)
 }
 
 /// An input that could be opened.
@@ -154,15 +157,30 @@ impl<'a> Parquet<'a> {
 fn answer(
     args: &Query,
     loaded: &Loaded,
-    asked: &Asked,
+    (asked, mut company): (&Asked, Option<Company>),
     expression: &Dnf,
     parquet: Option<Parquet<'_>>,
 ) -> Result<Option<String>> {
-    let needed = if args.explain { Vec::new() } else { asked.attributes() };
+    let mut needed = if args.explain { Vec::new() } else { asked.attributes() };
+    needed.extend(company.iter().flat_map(Company::attributes));
     let at = |time: Option<queuescope_wire::Nanos>, none| time.map_or(none, |time| loaded.first.saturating_add(time).0);
-    let question = Question { expression, from: at(args.from, 0), to: at(args.to, u64::MAX), needed: &needed };
+    let question =
+        Question { expression, from: at(args.from, 0), to: at(args.to, u64::MAX), needed: &needed, company: None };
     let form = show::Form::of(args);
     let mut damage = loaded.damage.clone();
+    let everything = Dnf::all();
+    let question = match &mut company {
+        None => question,
+        Some(company) => {
+            let found = loaded.held.each_at(question, &mut |position, record| {
+                company.found(position, record);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            damage = damage.or(found.damage);
+            let from = company.from();
+            Question { expression: &everything, from, to: u64::MAX, company: Some(company), ..question }
+        }
+    };
     let mut tell = |out: &mut dyn Write| -> io::Result<()> {
         let seen = if args.explain {
             show::explained(&loaded.held, question, args.json, out)?
@@ -179,7 +197,7 @@ fn answer(
             |out| show::foot(found, loaded, &seen, form, out),
             |out| show::foot(found, loaded, &seen, form, out),
         )?;
-        return Ok(loaded.damage.clone().or(seen.damage));
+        return Ok(damage.or(seen.damage));
     }
     // Only one of the two is called.
     let tell = std::cell::RefCell::new(&mut tell);

@@ -11,7 +11,8 @@ use std::path::PathBuf;
                         Examples: queuescope query trace.pcap 'tcp port 443 and length > 1000B'\n          \
                         queuescope query trace.pcap 'tcp_flags & RST' --select ts,src_ip,dst_ip\n          \
                         queuescope query trace.pcap --group dst_ip,ts/100ms --select 'sum(length),count' --top 10\n          \
-                        queuescope query departures.parquet --departures 'delay > 1ms' --group flow --top 10")]
+                        queuescope query departures.parquet --departures 'delay > 1ms' --group flow --top 10\n          \
+                        queuescope query queued 'src_ip == 10.0.0.5 and delay > 1ms' --in-queue --group src_ip,dst_ip")]
 pub struct Query {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input. Or a folder that was recorded to
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "attributes")]
@@ -28,9 +29,14 @@ pub struct Query {
     #[arg(long, value_name = "TIME", help_heading = "Question")]
     pub to: Option<Nanos>,
 
+    /// In place of the packets that were found, those that were in the same queue while they waited: of a folder that analyze, tap or
+    /// sim --log has made, or of departures
+    #[arg(long, conflicts_with = "explain", help_heading = "Question")]
+    pub in_queue: bool,
+
     /// What is told of each packet: attributes; or of all, and with --group of each group: count, sum(length), min(ttl),
     /// max(length), mean(length) [default: when, from where, to where, protocol and length; of departures when, flow, length and
-    /// delay; of groups count]
+    /// delay; of packets of a queue both; of groups count]
     #[arg(long, value_name = "LIST", help_heading = "Question")]
     pub select: Option<String>,
 

@@ -49,6 +49,20 @@ const PACKET: &[&str] = &["ts", "src_ip", "src_port", "dst_ip", "dst_port", "pro
 /// The same of departures.
 const DEPARTURE: &[&str] = &["dequeued", "flow", "length", "delay"];
 
+/// The same of packets that went through a queue.
+const QUEUED: &[&str] =
+    &["dequeued", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length", "delay", "dropped"];
+
+fn usual(schema: &Schema) -> &'static [&'static str] {
+    if schema.name() == Schema::departure().name() {
+        DEPARTURE
+    } else if schema.name() == Schema::queued().name() {
+        QUEUED
+    } else {
+        PACKET
+    }
+}
+
 /// Something that can be selected.
 enum Item {
     Attribute(AttributeId),
@@ -97,8 +111,7 @@ impl Asked {
                 return Ok(Self::All(functions));
             }
             let chosen = if attributes.is_empty() {
-                let usual = if args.table.departures { DEPARTURE } else { PACKET };
-                usual.iter().filter_map(|name| schema.find(name)).collect()
+                usual(schema).iter().filter_map(|name| schema.find(name)).collect()
             } else {
                 attributes.into_iter().map(|(id, _)| id).collect()
             };
@@ -251,8 +264,12 @@ fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<Attrib
 fn attribute(word: &str, span: &Range<usize>, schema: &Schema, others: &[&str]) -> Result<AttributeId, Problem> {
     schema.find(word).ok_or_else(|| {
         let near = did_you_mean(word, schema.names().chain(others.iter().copied()));
-        let departures = if schema.name() == Schema::departure().name() { " --departures" } else { "" };
-        let help = near.unwrap_or_else(|| format!("queuescope query --attributes{departures} lists them"));
+        let of = match schema.name() {
+            name if name == Schema::departure().name() => "--attributes --departures",
+            name if name == Schema::queued().name() => "DIR --attributes",
+            _ => "--attributes",
+        };
+        let help = near.unwrap_or_else(|| format!("queuescope query {of} lists them"));
         let what = if word.is_empty() {
             "an attribute is missing".to_owned()
         } else {

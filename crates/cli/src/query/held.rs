@@ -1,5 +1,6 @@
 //! Records that are asked: in memory, or in a folder.
 
+use super::company::Company;
 use crate::capture::noted;
 use queuescope_archive::{Ask, FolderError, History, Sources};
 use queuescope_log::{AttributeId, Dnf, Explained, Log, Schema};
@@ -26,7 +27,12 @@ pub struct Question<'a> {
     pub to: u64,
     /// What is told of them.
     pub needed: &'a [AttributeId],
+    /// In place of them, those that were in a queue with the ones that it knows.
+    pub company: Option<&'a Company>,
 }
+
+/// Whom records are told to, with their positions.
+type Tell<'t> = dyn FnMut(u64, &[u8]) -> io::Result<ControlFlow<()>> + 't;
 
 /// What there was to answer from.
 #[derive(Debug, Default)]
@@ -59,6 +65,19 @@ impl Held {
         question: Question<'_>,
         tell: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
     ) -> io::Result<Seen> {
+        match question.company {
+            None => self.each_at(question, &mut |_, record| tell(record)),
+            Some(company) => self.each_at(question, &mut |position, record| {
+                if company.has(position, record) { tell(record) } else { Ok(ControlFlow::Continue(())) }
+            }),
+        }
+    }
+
+    /// The records of which the expression holds, with their positions.
+    ///
+    /// # Errors
+    /// As of [`each`](Self::each).
+    pub fn each_at(&self, question: Question<'_>, tell: &mut Tell<'_>) -> io::Result<Seen> {
         match self {
             Self::Memory(log) => in_memory(log, question, tell),
             Self::Folder(history) => in_folder(history, question, tell),
@@ -66,15 +85,11 @@ impl Held {
     }
 }
 
-fn in_memory(
-    log: &Log,
-    question: Question<'_>,
-    tell: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
-) -> io::Result<Seen> {
+fn in_memory(log: &Log, question: Question<'_>, tell: &mut Tell<'_>) -> io::Result<Seen> {
     let snapshot = log.snapshot();
     let query = snapshot.query().matching(question.expression).from(question.from).to(question.to);
-    for (_, record) in query.matched() {
-        if tell(record)?.is_break() {
+    for (position, record) in query.matched() {
+        if tell(position, record)?.is_break() {
             break;
         }
     }
@@ -82,15 +97,11 @@ fn in_memory(
     Ok(Seen { records, steps: steps.iter().map(ToString::to_string).collect(), ..Seen::default() })
 }
 
-fn in_folder(
-    history: &History,
-    question: Question<'_>,
-    tell: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
-) -> io::Result<Seen> {
-    let Question { expression, from, to, needed } = question;
+fn in_folder(history: &History, question: Question<'_>, tell: &mut Tell<'_>) -> io::Result<Seen> {
+    let Question { expression, from, to, needed, .. } = question;
     let mut failed = None;
-    let sources = history.each(Ask { expression, from, to, needed }, &mut |_, record| {
-        tell(record).unwrap_or_else(|error| {
+    let sources = history.each(Ask { expression, from, to, needed }, &mut |position, record| {
+        tell(position, record).unwrap_or_else(|error| {
             failed = Some(error);
             ControlFlow::Break(())
         })

@@ -10,13 +10,14 @@ use crate::progress::Progress;
 use crate::records::{Frames, Records, Rows};
 use crate::source::length;
 use anyhow::Result;
-use queuescope_archive::History;
-use queuescope_log::{AttributeId, Log, Memory, Options, Schema};
+use queuescope_archive::{Ask, History};
+use queuescope_log::{AttributeId, Dnf, Kind, Log, Memory, Options, Schema};
 use queuescope_pcap::CaptureReader;
 use queuescope_report::model::Skipped;
 use queuescope_table::DepartureReader;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{FlowId, FlowTable, Nanos};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Records that are appended at once.
@@ -101,7 +102,7 @@ pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<L
         damage: damage.or_else(|| too_much(refused)),
         refused,
         held: Held::Memory(log),
-        moments: schema.time().into_iter().collect(),
+        moments: moments(schema),
         flows: None,
     })
 }
@@ -111,11 +112,11 @@ pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<L
 /// # Errors
 /// If it cannot be read.
 pub fn folder(history: History, path: &Path) -> Result<Loaded> {
-    let moments = history.schema().time().into_iter().collect();
+    let moments = moments(history.schema());
     Ok(Loaded {
         name: path.display().to_string(),
         format: "log".to_owned(),
-        first: Nanos(history.first()?.unwrap_or_default()),
+        first: Nanos(first(&history)?.unwrap_or_default()),
         held: Held::Folder(history),
         skipped: Vec::new(),
         damage: None,
@@ -161,7 +162,6 @@ pub fn table(mut reader: DepartureReader, path: &Path, args: &Query) -> Result<L
         malformed(stats),
         noted("out_of_order", stats.out_of_order, stay),
     ];
-    let moments = ["enqueued", "dequeued"].into_iter().filter_map(|name| schema.find(name));
     Ok(Loaded {
         name: path.display().to_string(),
         format: reader.format().to_string(),
@@ -170,9 +170,35 @@ pub fn table(mut reader: DepartureReader, path: &Path, args: &Query) -> Result<L
         damage: damage(ended.as_ref(), stats).or_else(|| too_much(refused)),
         refused,
         held: Held::Memory(log),
-        moments: moments.collect(),
+        moments: moments(schema),
         flows: schema.find("flow").map(|id| (id, names)),
     })
+}
+
+/// When the first packet of a folder came: one that went through a queue came before it left.
+fn first(history: &History) -> Result<Option<u64>> {
+    let schema = history.schema();
+    let Some(came) = time_named(schema, "enqueued") else { return Ok(history.first()?) };
+    let (mut first, everything) = (None, Dnf::all());
+    history.each(Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[came] }, &mut |_, record| {
+        first = Some(schema.key(came, record) as u64);
+        ControlFlow::Break(())
+    })?;
+    Ok(first)
+}
+
+/// Attributes that are moments: the time of records, and those of a packet and its queue.
+fn moments(schema: &Schema) -> Vec<AttributeId> {
+    let named = ["ts", "enqueued", "dequeued"].into_iter().filter_map(|name| time_named(schema, name));
+    let mut moments: Vec<_> = schema.time().into_iter().chain(named).collect();
+    moments.sort_unstable();
+    moments.dedup();
+    moments
+}
+
+/// The time with this name, if there is one.
+fn time_named(schema: &Schema, name: &str) -> Option<AttributeId> {
+    schema.find(name).filter(|id| schema.attribute(*id).kind == Kind::Time)
 }
 
 /// Records that there is memory for.

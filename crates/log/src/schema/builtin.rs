@@ -63,12 +63,8 @@ mod tests {
     #[test]
     fn built_in_schemas_are_right_and_say_what_each_attribute_is() {
         use super::super::{departure, packet, queued};
-        let sizes = [
-            ("packet", packet::SIZE),
-            ("ethernet-tcp", 54),
-            ("departure", departure::SIZE),
-            ("queued", queued::SIZE),
-        ];
+        let sizes =
+            [("packet", packet::SIZE), ("ethernet-tcp", 54), ("departure", departure::SIZE), ("queued", queued::SIZE)];
         for (name, size) in sizes {
             let schema = Schema::built_in(name).expect("it is there");
             assert_eq!((schema.record_size(), schema.doc().is_empty()), (size, false), "{name}");
