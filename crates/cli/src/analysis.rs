@@ -7,6 +7,7 @@ use crate::source::Listener;
 use crate::worst::{Worst, WorstMeter};
 use anyhow::Result;
 use hdrhistogram::Histogram;
+use queuescope_log::packet;
 use queuescope_meter::{
     Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Past, Ramps,
     Recent, Score, Tau,
@@ -15,7 +16,8 @@ use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
 use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
-use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, Rate};
+use queuescope_wire::parse::Frame;
+use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -102,8 +104,8 @@ impl Listener for Analysis<Flows, Outputs> {
     }
 
     #[inline]
-    fn read(&mut self, record: &Record<'_>, time: Nanos, packets: Range<u64>) -> Result<()> {
-        if self.watcher.wants_parts() { self.watcher.read(record, time, packets) } else { Ok(()) }
+    fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<()> {
+        if self.watcher.wants_packets() { self.watcher.read(record, frame, time, packets) } else { Ok(()) }
     }
 }
 
@@ -132,6 +134,11 @@ impl<D: Door> Analysis<D, Outputs> {
     /// That.
     pub fn check(&mut self) -> Result<()> {
         self.watcher.check()
+    }
+
+    /// A packet comes with such headers, for outputs that tell them.
+    pub fn came(&mut self, packet: PacketId, headers: [u8; packet::SIZE]) {
+        self.watcher.came(packet, headers);
     }
 }
 
@@ -184,8 +191,8 @@ pub trait Watcher {
         part: Option<Contribution>,
         name: impl FnOnce() -> String,
     );
-    /// A packet was dropped.
-    fn dropped(&mut self, packet: Packet, reason: DropReason);
+    /// A packet was dropped; `flow` is its flow of the first granularity.
+    fn dropped(&mut self, dropped: &Dropped, flow: FlowId);
     /// The id of a flow of the first granularity is taken back.
     fn forget(&mut self, flow: FlowId);
 }
@@ -500,13 +507,13 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
     fn dropped(&mut self, dropped: &Dropped) {
-        let Dropped { packet, at, reason, .. } = *dropped;
+        let Dropped { at, reason, .. } = *dropped;
         *self.counts.drops.entry(reason).or_default() += 1;
         self.bursts.dropped(at);
         if let Some(series) = &mut self.series {
             series.dropped(at);
         }
-        self.watcher.dropped(packet, reason);
+        self.watcher.dropped(dropped, self.door.project(0, dropped.packet.flow));
     }
 
     fn marked(&mut self, _packet: &Packet, reason: MarkReason, _now: Nanos) {

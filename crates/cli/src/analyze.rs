@@ -5,6 +5,7 @@ use crate::args::Analyze;
 use crate::files::check_outputs;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
+use crate::queued::QueuedLog;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Opened, OpenedCapture, OpenedTable};
 use crate::views::Views;
@@ -25,14 +26,15 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
     check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
     // What cannot be read, or means nothing, must not cost an older report.
     let input = source::open(&args.input)?;
+    let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
-    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref())?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let (report, outputs) = match input {
         Opened::Capture(opened) => from_capture(args, opened, outputs)?,
         Opened::Table(opened) => from_departures(args, opened, outputs)?,
     };
-    outputs.finish()?;
-    views.write(report)
+    let recorded = outputs.finish()?;
+    views.write(report, recorded.as_ref())
 }
 
 fn from_capture(args: &Analyze, opened: OpenedCapture, outputs: Outputs) -> Result<(Report, Outputs)> {

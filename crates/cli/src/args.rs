@@ -10,7 +10,7 @@ mod tap;
 pub use experiment::{Experiment, Paper};
 pub use p4::{Fit, P4};
 pub use query::Query;
-pub use record::{DurabilityName, Folder, FolderArgs, Record};
+pub use record::{DurabilityName, Folder, FolderArgs, Keeping, Queued, Record};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
@@ -115,8 +115,9 @@ pub enum Generated {
 /// Arguments of `analyze`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 if all went well, 1 if the input is damaged (what came before the damage is \
-                        reported), 2 if nothing could be done.\n\n\
+                        reported) or --log-memory is too little, 2 if nothing could be done.\n\n\
                         Example: queuescope analyze trace.pcap.gz --rate 100mbps --by 5tuple,dst/24 --html report.html")]
+#[command(mut_arg("log", |arg| arg.conflicts_with("departures")))]
 pub struct Analyze {
     /// Where departures come from.
     #[command(flatten)]
@@ -133,6 +134,9 @@ pub struct Analyze {
     /// Where the answer goes.
     #[command(flatten)]
     pub output: Output,
+    /// Where packets go.
+    #[command(flatten)]
+    pub queued: Queued,
 
     /// Write the packets again, as pcapng, with a comment on each: how long it waited, and its flow's share of the queue
     /// (comments, interface names and blocks of other kinds that the capture has are not copied)

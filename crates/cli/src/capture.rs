@@ -167,7 +167,7 @@ impl Feed {
             && !chosen.holds(record, time, frame)
         {
             self.pass_over();
-            return listener.read(record, time.unwrap_or_default(), id..id);
+            return listener.read(record, frame, time.unwrap_or_default(), id..id);
         }
         let now = self.clock.arrival(time);
         let (link_header, has_ethernet_header) = (frame.link_header, link == LinkType::Ethernet);
@@ -182,7 +182,7 @@ impl Feed {
         self.next_id += u64::from(count);
         let key = self.reading.mask.mask(&frame.key);
         self.batch.push(Arrival { key, now, size, is_split: count > 1, ecn: frame.ecn });
-        listener.read(record, time.unwrap_or(now), id..self.next_id)
+        listener.read(record, frame, time.unwrap_or(now), id..self.next_id)
     }
 
     /// A frame is left out: no packet has its number, so that those of others are what they are in the file.

@@ -5,7 +5,8 @@
 //!   queue, or a table.
 //! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
-//! - [`outputs`] are what is written for each packet.
+//! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`queued`] what of packets and
+//!   their queue goes there.
 //! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
 
 pub mod analysis;
@@ -29,7 +30,9 @@ pub mod outputs;
 pub mod p4;
 pub mod progress;
 pub mod query;
+pub mod queued;
 pub mod record;
+pub mod recording;
 pub mod records;
 mod setup;
 pub mod sim;

@@ -1,13 +1,17 @@
-//! What is written for each packet: the annotated capture and the table of departures.
+//! What is written for each packet: the annotated capture, the table of departures, the log.
 
 use crate::analysis::Watcher;
 use crate::annotate::Annotator;
+use crate::queued::{Passing, QueuedLog};
+use crate::recording::Recorded;
 use anyhow::{Context, Result};
+use queuescope_log::packet;
 use queuescope_meter::Contribution;
 use queuescope_pcap::Record;
-use queuescope_queue::DropReason;
+use queuescope_queue::Dropped;
 use queuescope_table::{DepartureRow, DepartureWriter};
-use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+use queuescope_wire::parse::Frame;
+use queuescope_wire::{Departure, FlowId, Nanos, PacketId};
 use std::fs::File;
 use std::io::BufWriter;
 use std::ops::Range;
@@ -18,6 +22,7 @@ use std::path::{Path, PathBuf};
 pub struct Outputs {
     annotator: Option<(PathBuf, Annotator<BufWriter<File>>)>,
     table: Option<(PathBuf, DepartureWriter<BufWriter<File>>)>,
+    log: Option<Passing>,
     /// Names of flows, by id.
     names: Vec<Option<Box<str>>>,
     failure: Option<anyhow::Error>,
@@ -28,7 +33,7 @@ impl Outputs {
     ///
     /// # Errors
     /// If a file cannot be created.
-    pub fn create(pcapng: Option<&Path>, parquet: Option<&Path>) -> Result<Self> {
+    pub fn create(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self> {
         let annotator = pcapng.map(|path| {
             let annotator = Annotator::new(BufWriter::new(create(path)?)).with_context(|| cannot_write(path))?;
             anyhow::Ok((path.to_owned(), annotator))
@@ -38,18 +43,30 @@ impl Outputs {
                 DepartureWriter::new(BufWriter::new(create(path)?), Nanos::ZERO).with_context(|| cannot_write(path))?;
             anyhow::Ok((path.to_owned(), writer))
         });
-        Ok(Self { annotator: annotator.transpose()?, table: table.transpose()?, ..Self::default() })
+        let log = log.map(Passing::new);
+        Ok(Self { annotator: annotator.transpose()?, table: table.transpose()?, log, ..Self::default() })
     }
 
     /// A frame was read, which becomes these packets: none if it is left out.
     ///
     /// # Errors
     /// What went wrong since the last frame.
-    pub fn read(&mut self, record: &Record<'_>, time: Nanos, packets: Range<u64>) -> Result<()> {
+    #[inline(never)]
+    pub fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<()> {
+        if let Some(log) = &mut self.log {
+            log.read(record, &frame, time, packets.clone());
+        }
         if let Some((path, annotator)) = &mut self.annotator {
             annotator.read(record, time, packets).with_context(|| cannot_write(path))?;
         }
         self.check()
+    }
+
+    /// A packet comes with such headers.
+    pub fn came(&mut self, packet: PacketId, headers: [u8; packet::SIZE]) {
+        if let Some(log) = &mut self.log {
+            log.came(headers, packet.0..packet.0 + 1);
+        }
     }
 
     /// What went wrong since the last call.
@@ -60,11 +77,17 @@ impl Outputs {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Ends the files.
+    /// Whether it wants to know what comes and goes.
+    #[inline]
+    pub fn wants_packets(&self) -> bool {
+        self.wants_parts() || self.log.is_some()
+    }
+
+    /// Ends the files, and tells what was put into the log, if there is one.
     ///
     /// # Errors
     /// If they could not be written.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<Option<Recorded>> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
@@ -75,7 +98,7 @@ impl Outputs {
             let mut out = table.finish().with_context(|| cannot_write(&path))?;
             std::io::Write::flush(&mut out).with_context(|| cannot_write(&path))?;
         }
-        Ok(())
+        self.log.map(Passing::finish).transpose()
     }
 
     fn try_departed(
@@ -108,7 +131,14 @@ impl Outputs {
             };
             table.write(&row).with_context(|| cannot_write(path))?;
         }
-        Ok(())
+        self.log.as_mut().map_or(Ok(()), |log| log.departed(departure, flow))
+    }
+
+    fn try_dropped(&mut self, dropped: &Dropped, flow: FlowId) -> Result<()> {
+        if let Some((path, annotator)) = &mut self.annotator {
+            annotator.dropped(dropped.packet, dropped.reason).with_context(|| cannot_write(path))?;
+        }
+        self.log.as_mut().map_or(Ok(()), |log| log.dropped(dropped, flow))
     }
 }
 
@@ -126,22 +156,23 @@ impl Watcher for Outputs {
         part: Option<Contribution>,
         name: impl FnOnce() -> String,
     ) {
-        if self.wants_parts() && self.failure.is_none() {
+        if self.wants_packets() && self.failure.is_none() {
             self.failure = self.try_departed(departure, flow, part, name).err();
         }
     }
 
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        if let Some((path, annotator)) = &mut self.annotator
-            && self.failure.is_none()
-        {
-            self.failure = annotator.dropped(packet, reason).with_context(|| cannot_write(path)).err();
+    fn dropped(&mut self, dropped: &Dropped, flow: FlowId) {
+        if self.wants_packets() && self.failure.is_none() {
+            self.failure = self.try_dropped(dropped, flow).err();
         }
     }
 
     fn forget(&mut self, flow: FlowId) {
         if let Some(name) = self.names.get_mut(flow.index()) {
             *name = None;
+        }
+        if let Some(log) = &mut self.log {
+            log.forget(flow);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod captured;
 pub(crate) mod file;
 mod metered;
+mod queued;
 mod telemetry;
 pub(crate) mod tell;
 
@@ -12,12 +13,15 @@ use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::progress::Progress;
+use crate::queued::QueuedLog;
+use crate::recording::Recorded;
 use crate::records::Departures;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Context, Result, anyhow, bail};
 use file::ScenarioFile;
 use metered::{Metered, Meters};
+use queued::Queued;
 use queuescope_report::model::{NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
@@ -59,11 +63,12 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     check_outputs(inputs.iter().chain([&args.scenario]), [&output.html, &output.parquet, &args.telemetry])?;
     let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
+    let log = QueuedLog::open(&args.queued)?;
+    let log = log.map(|log| Queued::new(log, &built.simulation, chosen.clone()));
     let views = Views::create(output)?;
-    let outputs = Outputs::create(None, output.parquet.as_deref())?;
-    let (report, outputs) = simulate(args, &scenario, (built, skipped), chosen.as_ref(), outputs)?;
-    outputs.finish()?;
-    views.write(report)
+    let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
+    let (report, recorded) = simulate(args, &scenario, (built, skipped), chosen.as_ref(), (outputs, log))?;
+    views.write(report, recorded.as_ref())
 }
 
 fn simulate(
@@ -71,10 +76,10 @@ fn simulate(
     scenario: &Scenario,
     (built, skipped): (Built, Vec<Skipped>),
     chosen: Option<&Chosen<Departures>>,
-    outputs: Outputs,
-) -> Result<(Report, Outputs)> {
+    (outputs, log): (Outputs, Option<Queued>),
+) -> Result<(Report, Option<Recorded>)> {
     let Built { mut simulation, groups, meters } = built;
-    let mut meters = metered(args, scenario, (&simulation, &meters), chosen, outputs)?;
+    let mut meters = metered(args, scenario, (&simulation, &meters), chosen, (outputs, log))?;
     match &args.telemetry {
         None => step_through(scenario.duration, &mut simulation, &mut meters, Meters::check)?,
         Some(path) => {
@@ -85,9 +90,10 @@ fn simulate(
             table.finish()?;
         }
     }
-    let Meters { first, others } = meters;
+    let Meters { first, others, log } = meters;
     let meter = first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, outputs) = first.report(args, &simulation, skipped);
+    outputs.finish()?;
     let found = others.into_iter().map(|other| {
         let link = other.name().unwrap_or(NO_METER).to_owned();
         OtherQueue { link, report: other.report(args, &simulation, Vec::new()).0 }
@@ -102,7 +108,7 @@ fn simulate(
         groups,
     };
     report.sim = Some(tell(&simulation, about));
-    Ok((report, outputs))
+    Ok((report, log.map(Queued::finish).transpose()?))
 }
 
 /// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What
@@ -112,7 +118,7 @@ fn metered(
     scenario: &Scenario,
     (simulation, links): (&Simulation, &[LinkId]),
     chosen: Option<&Chosen<Departures>>,
-    outputs: Outputs,
+    (outputs, log): (Outputs, Option<Queued>),
 ) -> Result<Meters> {
     let wanted = args.meter.as_deref();
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
@@ -123,7 +129,7 @@ fn metered(
     let others = others.map(|(link, own)| {
         Metered::new(args, simulation, (*link, true), Some(own), chosen.cloned(), Outputs::default())
     });
-    Ok(Meters { first, others: others.collect::<Result<_>>()? })
+    Ok(Meters { first, others: others.collect::<Result<_>>()?, log })
 }
 
 /// Runs to the end, and looks now and then whether something went wrong.

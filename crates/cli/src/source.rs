@@ -12,7 +12,7 @@ use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model;
 use queuescope_sim::{Output, Replay};
 use queuescope_table::{DepartureReader, TableOptions};
-use queuescope_wire::parse::Tunnel;
+use queuescope_wire::parse::{Frame, Tunnel};
 use queuescope_wire::{FlowId, Granularity, KeyMask, MaskedKey, Nanos, QueueId, Rate};
 use std::io;
 use std::ops::Range;
@@ -26,12 +26,13 @@ pub trait Listener: Output {
     /// The id of a packet's flow.
     fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
 
-    /// A frame of a capture was read, which becomes these packets: none if it is left out.
+    /// A frame of a capture was read, which becomes these packets: none if it is left out. It is told as a copy, so that where
+    /// nobody wants it it can stay in registers.
     ///
     /// # Errors
     /// What went wrong since the last frame, which ends the run.
     #[inline]
-    fn read(&mut self, _record: &Record<'_>, _time: Nanos, _packets: Range<u64>) -> Result<()> {
+    fn read(&mut self, _record: &Record<'_>, _frame: Frame, _time: Nanos, _packets: Range<u64>) -> Result<()> {
         Ok(())
     }
 

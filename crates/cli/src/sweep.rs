@@ -39,6 +39,9 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
             "--telemetry is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant"
         );
     }
+    if args.queued.log.is_some() {
+        bail!("--log is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant");
+    }
     if args.only.is_some() {
         bail!(
             "--where chooses among what a meter sees, and the figures of a sweep are a link's own: give --no-sweep, and --set the values that are meant"

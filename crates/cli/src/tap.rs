@@ -5,6 +5,7 @@
 
 mod bridge;
 mod capture;
+mod headers;
 mod tell;
 
 use crate::analysis::Analysis;
@@ -13,12 +14,14 @@ use crate::chosen::Chosen;
 use crate::files::{Place, check_outputs};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
+use crate::queued::QueuedLog;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source;
 use crate::views::Views;
 use anyhow::{Result, anyhow, bail};
 use bridge::{Bridge, Told};
 use capture::{Capture, Content, Shift, Work};
+use headers::Headers;
 use queuescope_meter::tap::{
     Clock, ClockEstimate, Matcher, Routes, Seen, Survey, SurveyParams, Surveyed, TapDeparture, TapOutput, TapParams,
     drive,
@@ -50,23 +53,25 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let within = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within)).max().unwrap_or_default();
     // The clocks are not yet the better ones as the order is seen.
     params.history = history(seen.disorder.saturating_add(Nanos(2 * within.0)).min(longest));
+    let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
-    let outputs = Outputs::create(None, output.parquet.as_deref())?;
+    let outputs = Outputs::create(None, output.parquet.as_deref(), log)?;
     if args.question.tau.is_none() {
         params.tau = Tau::adaptive(scale.tau.max(Nanos(2 * within.0)));
     }
     let granularities = source::granularities(&args.keys);
     let mut analysis = Analysis::new(Flows::new(&granularities, FLOWS), params, outputs)?;
     let used = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within));
-    let mut bridge = Bridge::new(&mut analysis, &granularities, longest, used.collect());
-    let matcher = captures.matched(&seen, Some(seen.routes.clone()), &mut bridge)?;
+    let headers = args.queued.log.as_ref().map(|_| Headers::new(seen.params.max_delay, seen.params.early));
+    let mut bridge = Bridge::new(&mut analysis, &granularities, longest, used.collect(), headers.as_ref());
+    let matcher = captures.matched(&seen, Some(seen.routes.clone()), headers.as_ref(), &mut bridge)?;
     let told = bridge.finish();
     captures.work.finish();
     let tapped = Tapped { seen: &seen, told: &told, stats: matcher.stats(), granularity: granularities[0] };
     let (mut report, outputs) = finish(analysis, tapped.source(args), &args.question, &args.sketch);
     report.tap = Some(tapped.tell(args));
-    outputs.finish()?;
-    views.write(report)
+    let recorded = outputs.finish()?;
+    views.write(report, recorded.as_ref())
 }
 
 /// All captures of a router.
@@ -162,7 +167,7 @@ impl Captures {
         let mut known =
             Known { links, egress, invariant, params: TapParams { entries, ..params }, routes, disorder: Nanos::ZERO };
         let mut order = Order::default();
-        let matcher = self.matched(&known, None, &mut order)?;
+        let matcher = self.matched(&known, None, None, &mut order)?;
         known.disorder = order.disorder;
         known.routes = matcher.routes();
         let used = known.links.iter_mut().filter_map(|link| link.clock.as_mut());
@@ -195,13 +200,22 @@ impl Captures {
         Ok(found.into_iter().map(Result::ok).collect())
     }
 
-    /// A pass that matches packets.
-    fn matched(&self, known: &Known, routes: Option<Routes>, output: &mut impl TapOutput) -> Result<Matcher> {
+    /// A pass that matches packets, and keeps headers of what comes in if they are wanted.
+    fn matched(
+        &self,
+        known: &Known,
+        routes: Option<Routes>,
+        headers: Option<&Headers>,
+        output: &mut impl TapOutput,
+    ) -> Result<Matcher> {
         let used = self.ingress.iter().zip(&known.links);
         let used = used.filter_map(|(capture, link)| Some((capture, link.clock?.estimate)));
         let (captures, clocks): (Vec<_>, Vec<ClockEstimate>) = used.unzip();
         let clocks: Vec<Clock> = clocks.iter().map(|estimate| estimate.clock).collect();
-        let ingress = captures.iter().map(|capture| capture.read(known.invariant, &self.work));
+        let ingress = captures.iter().enumerate().map(|(link, capture)| {
+            let reading = capture.read(known.invariant, &self.work)?;
+            Ok(reading.keeping(headers.map(|headers| (headers, link))))
+        });
         let mut ingress = ingress.collect::<Result<Vec<_>>>()?;
         let mut egress = self.egress.read(known.invariant, &self.work)?;
         let mut matcher = match routes {

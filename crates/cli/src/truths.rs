@@ -7,7 +7,7 @@ use crate::sim::{metered_link, too_many_packets};
 use crate::source::{self, Listener};
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_meter::Truths;
-use queuescope_queue::{Dropped, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
+use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, Output, Replay, Speedup, build};
 use queuescope_wire::parse::Tunnel;
@@ -117,7 +117,7 @@ impl Listener for Recorder {
 }
 
 impl Observer for Recorder {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
         if Some(link) == self.link {
             let flow = self.flows.intern(&self.mask.mask(&packet.key()), departure.dequeued, |_, _| {});
             self.record(&Departure { packet: Packet { flow, ..departure.packet }, ..*departure });

@@ -3,6 +3,7 @@
 use crate::args::Output;
 use crate::outcome::{Outcome, print};
 use crate::outputs::{cannot_write, create};
+use crate::recording::Recorded;
 use anyhow::{Context, Result};
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
@@ -27,16 +28,17 @@ impl Views {
         Ok(Self { json: output.json, html })
     }
 
-    /// Writes the report, and says whether its input was whole.
+    /// Writes the report, with what was `recorded` beside it, and says whether its input was whole.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(self, report: Report) -> Result<Outcome> {
+    pub fn write(self, mut report: Report, recorded: Option<&Recorded>) -> Result<Outcome> {
+        report.skipped.extend(recorded.into_iter().flat_map(Recorded::notes));
         if let Some((path, file)) = self.html {
             let mut out = BufWriter::new(file);
             html::write(&report, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(&path))?;
         }
         print(self.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;
-        Ok(Outcome::of(report.input.damage))
+        Ok(Outcome::of(report.input.damage.or_else(|| recorded?.damage())))
     }
 }

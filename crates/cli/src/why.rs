@@ -10,6 +10,7 @@ use queuescope_pcap::Record;
 use queuescope_queue::{self as queue, MarkReason, Sink};
 use queuescope_report::{json, model, text};
 use queuescope_sim::Output;
+use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId, Rate};
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -94,7 +95,7 @@ impl Listener for Recorder<Flows> {
         self.door.intern(key, now, |_, _| {})
     }
 
-    fn read(&mut self, _record: &Record<'_>, _time: Nanos, packets: Range<u64>) -> Result<()> {
+    fn read(&mut self, _record: &Record<'_>, _frame: Frame, _time: Nanos, packets: Range<u64>) -> Result<()> {
         self.frame(packets)
     }
 }

@@ -15,6 +15,7 @@ use queuescope_queue::Limit;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -206,6 +207,48 @@ fn every_view_is_written() {
     let (_, report) = made.tap("--tau 5ms", 0..2);
     assert_eq!(again.total("/packets"), report.total("/totals/departed_packets"));
     assert_eq!(again.total("/totals/peak_delay_ns"), report.total("/totals/peak_delay_ns"));
+}
+
+#[test]
+fn a_log_has_the_headers_of_what_came_in() {
+    let made = Made::new(Limit::Time(Nanos(20_000_000)), usize::MAX);
+    let [log, parquet] = ["log", "out.parquet"].map(|name| made.directory.path().join(name));
+    // The first of these links is of no use, so that the others are matched under other numbers.
+    let mut paths = vec![made.ingress[2].as_path()];
+    paths.extend(made.paths(0..2));
+    paths.extend(["--log".as_ref(), log.as_path(), "--parquet".as_ref(), parquet.as_path()]);
+    let (_, report) = tapped(&printed(run("tap --json --stamps first", &paths), 0));
+    let lines = |words: &str, path: &Path| -> Vec<String> {
+        let text = printed(run(&format!("query --csv {words}"), &[path]), 0);
+        text.lines().skip(1).map(str::to_owned).collect()
+    };
+    // What was matched is in the table too, in that order.
+    let both = "enqueued,dequeued,delay,src_ip,dst_ip,src_port,dst_port,protocol";
+    let table = lines(&format!("--departures --select {both},length"), &parquet);
+    let all = lines(&format!("--select dropped,{both},occupied"), &log);
+    let left: Vec<_> = all.iter().filter_map(|row| row.strip_prefix("0,")).collect();
+    let mut rows = table.iter();
+    assert!(left.iter().all(|row| rows.any(|other| other == row)), "each is in the table, behind the one before it");
+    let [recorded, unseen] = ["recorded", "not_recorded"]
+        .map(|name| report.summary["skipped"].get(name).and_then(Value::as_u64).unwrap_or(0));
+    assert_eq!((all.len() as u64, (table.len() - left.len()) as u64), (recorded, unseen));
+    assert!(left.len() > 10_000, "{} of {}", left.len(), table.len());
+    let lost = all.iter().filter(|row| row.starts_with("8,")).count();
+    assert_eq!((lost as u64, all.len() - left.len()), (report.total("/totals/drops/lost"), lost));
+    assert!(lost > 100, "{lost}");
+    let times: Vec<u64> = lines("--select dequeued", &log).iter().map(|time| time.parse().unwrap()).collect();
+    assert!(times.is_sorted());
+    // The headers are those of the frames that were captured on the way in, each but once.
+    let headers = queuescope_log::Schema::packet().attributes().iter().map(|attribute| attribute.name.as_str());
+    let select = format!("--select {}", headers.collect::<Vec<_>>().join(","));
+    let mut captured: BTreeMap<String, usize> = BTreeMap::new();
+    for row in made.ingress[..2].iter().flat_map(|path| lines(&select, path)) {
+        *captured.entry(row).or_default() += 1;
+    }
+    for row in lines(&select, &log) {
+        let left = captured.get_mut(&row).filter(|left| **left > 0).unwrap_or_else(|| panic!("{row} never came in"));
+        *left -= 1;
+    }
 }
 
 #[test]

@@ -382,7 +382,13 @@ mod tests {
             packets: u64,
         }
         impl crate::Observer for Seen {
-            fn departed(&mut self, link: LinkId, departure: &queuescope_wire::Departure, packet: &crate::OnItsWay) {
+            fn departed(
+                &mut self,
+                link: LinkId,
+                departure: &queuescope_wire::Departure,
+                packet: &crate::OnItsWay,
+                _headers: &queuescope_queue::Headers,
+            ) {
                 if link.0 == 0 {
                     self.flows.insert(packet.key().src_port);
                     (self.bytes, self.packets) = (self.bytes + departure.packet.size.0, self.packets + 1);

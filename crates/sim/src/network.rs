@@ -235,10 +235,10 @@ impl Network {
     fn transmit(&mut self, index: u32, departure: &Departure, observer: &mut impl Observer) {
         let link = &mut self.links[index as usize];
         let id = departure.packet.id;
-        let on_its_way = self.packets.at(id);
+        let (on_its_way, headers) = self.packets.whole(id);
         on_its_way.ecn = departure.packet.ecn;
         link.stats.departed(departure, on_its_way.group);
-        observer.departed(link.id, departure, on_its_way);
+        observer.departed(link.id, departure, on_its_way, headers);
         let arrives = link.transmitter.finished_at().saturating_add(link.delay);
         let turn = self.events.turn();
         if link.sent.is_empty() {

@@ -10,7 +10,7 @@ use queuescope_wire::{Departure, Nanos, Packet, PacketId};
 pub trait Observer {
     /// A packet left the queue of a link and went onto it.
     #[inline]
-    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &OnItsWay) {}
+    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &OnItsWay, _headers: &Headers) {}
 
     /// A packet was dropped at a link.
     #[inline]
@@ -35,8 +35,8 @@ impl Observer for () {}
 /// Whoever is behind it.
 impl<O: Observer> Observer for &mut O {
     #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
-        (**self).departed(link, departure, packet);
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+        (**self).departed(link, departure, packet, headers);
     }
 
     #[inline]

@@ -168,6 +168,12 @@ impl Packets {
         &mut self.slots[slot(id)]
     }
 
+    /// A packet on its way, and what its ends and programs see of it.
+    #[inline]
+    pub fn whole(&mut self, id: PacketId) -> (&mut OnItsWay, &Headers) {
+        (&mut self.slots[slot(id)], &self.headers[slot(id)])
+    }
+
     /// What its ends and programs see of it.
     #[inline]
     pub fn headers(&mut self, id: PacketId) -> &mut Headers {

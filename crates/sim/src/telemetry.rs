@@ -71,7 +71,7 @@ impl<O, F: FnMut(&Journey<'_>)> Telemetry<O, F> {
 }
 
 impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
         let slot = slot(departure.packet.id);
         if self.hops.len() <= slot {
             self.hops.resize_with(slot + 1, Vec::new);
@@ -85,7 +85,7 @@ impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
             backlog_out: departure.backlog_out,
             marked: departure.packet.ecn == queuescope_wire::Ecn::Ce,
         });
-        self.inner.departed(link, departure, packet);
+        self.inner.departed(link, departure, packet, headers);
     }
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {

@@ -21,7 +21,7 @@ struct Log {
 }
 
 impl Observer for Log {
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
         assert_eq!(u64::from(packet.bytes), departure.packet.size.0, "links add nothing");
         if link.0 == self.link {
             let id = number(departure.packet.id);

@@ -71,6 +71,12 @@ impl Flags {
     /// The congestion window was reduced.
     pub const CWR: Self = Self(1 << 7);
 
+    /// As the header has them.
+    #[inline]
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
     /// Whether all of `other` are set.
     #[inline]
     pub fn contains(self, other: Self) -> bool {

@@ -1,4 +1,4 @@
-//! Arguments of `record` and `log`.
+//! Arguments of `record` and `log`, and of what else is put into folders.
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use queuescope_archive::Durability;
@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]
+#[command(mut_arg("log_memory", |arg| arg.long("memory").help_heading(None)), mut_arg("durability", |arg| arg.help_heading(None)))]
 #[command(
     after_help = "Exit status: 0 if all went well, 1 if the capture is damaged or more than --memory (what came \
                         before that is recorded), 2 if nothing could be done, or not all that was acknowledged could be kept.\n\n\
@@ -30,13 +31,36 @@ pub struct Record {
     #[arg(long)]
     pub inner: bool,
 
+    /// How packets are kept.
+    #[command(flatten)]
+    pub keeping: Keeping,
+}
+
+/// A folder for what became of each packet, beside a report.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Queued {
+    /// Put each packet that left the queue or was dropped into a folder, with its headers and what the queue did to it; the folder is
+    /// made, or gone on with if it has a log of such (queuescope query DIR asks it)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub log: Option<PathBuf>,
+
+    /// How packets are kept.
+    #[command(flatten)]
+    pub keeping: Keeping,
+}
+
+/// How packets are kept in a folder.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Keeping {
     /// When a packet counts as kept, and the next is read
-    #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed)]
+    #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed, requires = "log")]
     pub durability: DurabilityName,
 
     /// Memory for packets' headers at most, those in the folder among them; what does not fit is left out, and counted
-    #[arg(long, value_name = "BYTES", default_value = "4GB")]
-    pub memory: ByteCount,
+    #[arg(long, value_name = "BYTES", default_value = "4GB", requires = "log")]
+    pub log_memory: ByteCount,
 }
 
 /// When a packet counts as kept.

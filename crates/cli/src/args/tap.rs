@@ -1,6 +1,6 @@
 //! Arguments of `tap`.
 
-use super::{Keys, Output, Question, Sketch};
+use super::{Keys, Output, Question, Queued, Sketch};
 use clap::{Args, ValueEnum, ValueHint};
 use queuescope_meter::tap::Unseen;
 use queuescope_wire::parse::Nat;
@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 /// Arguments of `tap`.
 #[derive(Debug, Args)]
+#[command(mut_arg("log", |arg| arg.help("Put each packet that was seen on both sides of the router, or was lost in it, into a folder, with its headers as it came and how long it was there; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
 #[command(after_help = "Exit status: 0 if all went well, 1 if an input is damaged (what came before the damage is \
-                        reported), 2 if nothing could be done.\n\n\
+                        reported) or --log-memory is too little, 2 if nothing could be done.\n\n\
                         Example: queuescope tap lan1.pcap lan2.pcap --egress wan.pcap --rate 100mbps --html report.html")]
 pub struct Tap {
     /// Captures of links into the router, one each: pcap or pcapng, plain or compressed with gzip, zstd or xz. All
@@ -42,6 +43,9 @@ pub struct Tap {
     /// Where the answer goes.
     #[command(flatten)]
     pub output: Output,
+    /// Where packets go.
+    #[command(flatten)]
+    pub queued: Queued,
 }
 
 /// What is known of the router and the captures.

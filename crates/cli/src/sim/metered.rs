@@ -1,5 +1,6 @@
 //! The analysis of what passes links of a simulation.
 
+use super::queued::Queued;
 use crate::analysis::Analysis;
 use crate::args::{DEFAULT_ALPHA, Keys, Question, Sim};
 use crate::chosen::Chosen;
@@ -28,6 +29,8 @@ pub struct Meters {
     pub first: Metered,
     /// The others, in the order of the scenario.
     pub others: Vec<Metered>,
+    /// What passes all links, if it is wanted.
+    pub log: Option<Queued>,
 }
 
 /// The analysis of what passes one link.
@@ -54,6 +57,7 @@ impl Meters {
     /// # Errors
     /// That.
     pub fn check(&mut self) -> Result<()> {
+        self.log.as_mut().map_or(Ok(()), Queued::check)?;
         self.first.analysis.check()
     }
 
@@ -171,7 +175,10 @@ impl Metered {
 
 impl Observer for Meters {
     #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay) {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+        if let Some(log) = &mut self.log {
+            log.departed(link, departure, packet, headers);
+        }
         for meter in self.each() {
             if meter.watches(link, departure.enqueued) && meter.means(departure, packet) {
                 let known = meter.packet(departure.packet, packet, departure.enqueued, departure.dequeued);
@@ -180,7 +187,10 @@ impl Observer for Meters {
         }
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        if let Some(log) = &mut self.log {
+            log.dropped(link, dropped, packet, headers);
+        }
         for meter in self.each() {
             let enqueued = dropped.enqueued.unwrap_or(dropped.at);
             let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
@@ -192,6 +202,9 @@ impl Observer for Meters {
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+        if let Some(log) = &mut self.log {
+            log.marked(link, marked, packet);
+        }
         for meter in self.each() {
             if meter.watches(link, now) && meter.means_mark(marked, packet, now) {
                 meter.analysis.marked(marked, reason, now);
@@ -201,13 +214,13 @@ impl Observer for Meters {
 }
 
 /// What is known of a packet that did not leave the queue, as if it had.
-fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
+pub(super) fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
     let none = Backlog::default();
     Departure { packet, queue, enqueued, dequeued, backlog_in: none, backlog_out: none }
 }
 
 /// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
-fn as_told(departure: &Departure) -> Departure {
+pub(super) fn as_told(departure: &Departure) -> Departure {
     let packet = departure.packet;
     Departure { packet: Packet { id: PacketId(number(packet.id)), flow: FlowId(0), ..packet }, ..*departure }
 }

@@ -1,5 +1,6 @@
 //! From matched packets to an analysis.
 
+use super::headers::{Headers, PacketHeaders};
 use crate::analysis::Analysis;
 use crate::outputs::Outputs;
 use crate::source::Listener;
@@ -24,8 +25,10 @@ pub struct Bridge<'a> {
     max_delay: Nanos,
     /// How well the clock of each link is known: no longer a wait is one.
     within: Vec<Nanos>,
-    departures: VecDeque<TapDeparture>,
-    lost: BTreeMap<(Nanos, u64), Seen>,
+    /// Headers of what came in, if they are wanted.
+    headers: Option<&'a Headers>,
+    departures: VecDeque<(TapDeparture, Option<PacketHeaders>)>,
+    lost: BTreeMap<(Nanos, u64), (Seen, Option<PacketHeaders>)>,
     now: Nanos,
     told: Told,
 }
@@ -59,6 +62,7 @@ impl<'a> Bridge<'a> {
         granularities: &[Granularity],
         max_delay: Nanos,
         within: Vec<Nanos>,
+        headers: Option<&'a Headers>,
     ) -> Self {
         let told = Told {
             packets: 0,
@@ -74,6 +78,7 @@ impl<'a> Bridge<'a> {
             granularity: granularities[0],
             max_delay,
             within,
+            headers,
             departures: VecDeque::new(),
             lost: BTreeMap::new(),
             now: Nanos::ZERO,
@@ -91,17 +96,17 @@ impl<'a> Bridge<'a> {
     fn release(&mut self, until: Option<Nanos>) {
         let due = |time: Nanos| until.is_none_or(|until| time < until);
         loop {
-            let left = self.departures.front().map(|departure| departure.dequeued).filter(|time| due(*time));
+            let left = self.departures.front().map(|(departure, _)| departure.dequeued).filter(|time| due(*time));
             let lost = self.lost.first_key_value().map(|((time, _), _)| *time).filter(|time| due(*time));
             match (lost, left) {
                 (Some(lost), left) if left.is_none_or(|left| lost <= left) => {
-                    if let Some(((time, _), seen)) = self.lost.pop_first() {
-                        self.drop(&seen, time);
+                    if let Some(((time, _), (seen, headers))) = self.lost.pop_first() {
+                        self.drop(&seen, time, headers);
                     }
                 }
                 (_, Some(_)) => {
-                    if let Some(departure) = self.departures.pop_front() {
-                        self.depart(&departure);
+                    if let Some((departure, headers)) = self.departures.pop_front() {
+                        self.depart(&departure, headers);
                     }
                 }
                 _ => return,
@@ -109,7 +114,7 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    fn depart(&mut self, departure: &TapDeparture) {
+    fn depart(&mut self, departure: &TapDeparture, headers: Option<PacketHeaders>) {
         let TapDeparture { seen, dequeued, arrived } = departure;
         self.now = *dequeued;
         // What came in is known by what it was then: behind a NAT it is another's.
@@ -120,6 +125,7 @@ impl<'a> Bridge<'a> {
         let waited = |enqueued: &Nanos| dequeued.saturating_sub(*enqueued) > within;
         let enqueued = departure.enqueued().map(|enqueued| Some(enqueued).filter(waited).unwrap_or(*dequeued));
         let packet = self.packet(seen, key, enqueued.unwrap_or(*dequeued), *dequeued);
+        self.came(packet.id, headers);
         let none = Backlog::default();
         let departure = Departure {
             packet,
@@ -136,9 +142,16 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    fn drop(&mut self, seen: &Seen, time: Nanos) {
+    fn drop(&mut self, seen: &Seen, time: Nanos, headers: Option<PacketHeaders>) {
         let packet = self.packet(seen, &seen.key, time, time);
+        self.came(packet.id, headers);
         self.analysis.dropped(&Dropped::on_arrival(packet, QueueId(0), time, DropReason::Lost));
+    }
+
+    fn came(&mut self, packet: PacketId, headers: Option<PacketHeaders>) {
+        if let Some(headers) = headers {
+            self.analysis.came(packet, *headers);
+        }
     }
 
     /// The packet as the analysis knows it, seen from `first` to `last`.
@@ -160,7 +173,11 @@ impl TapOutput for Bridge<'_> {
             let waited = departure.dequeued.saturating_sub(enqueued);
             self.told.near_max_delay += u64::from(waited.0 >= self.max_delay.0 / 10 * NEAR);
         }
-        self.departures.push_back(*departure);
+        let headers = match departure.arrived {
+            Arrived::Seen { link, ingress, .. } => self.headers.and_then(|headers| headers.take(link, &ingress)),
+            _ => None,
+        };
+        self.departures.push_back((*departure, headers));
         // Until then, what was lost is known.
         self.release(Some(departure.dequeued.saturating_sub(self.max_delay)));
     }
@@ -169,6 +186,7 @@ impl TapOutput for Bridge<'_> {
         self.told.links[link].1 += 1;
         let share = Share { bytes: u64::from(packet.size), packets: 1, peak: 0 };
         self.told.lost.add(&self.granularity.project(&packet.key), share);
-        self.lost.insert((enqueued, self.told.links[link].1 << 16 | link as u64), *packet);
+        let headers = self.headers.and_then(|headers| headers.take(link, packet));
+        self.lost.insert((enqueued, self.told.links[link].1 << 16 | link as u64), (*packet, headers));
     }
 }

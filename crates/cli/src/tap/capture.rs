@@ -1,5 +1,6 @@
 //! A capture, read anew for each pass over it.
 
+use super::headers::Headers;
 use crate::capture::{file_notes, noted, parser_notes};
 use crate::chosen::Chosen;
 use crate::progress::Progress;
@@ -7,7 +8,7 @@ use crate::records::Frames;
 use crate::source::{is_standard_input, length, open_capture};
 use anyhow::{Result, bail};
 use queuescope_meter::tap::{Feed, Seen};
-use queuescope_pcap::{CaptureReader, ReadError};
+use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
 use queuescope_wire::{Nanos, Rate};
@@ -73,6 +74,8 @@ pub struct Reading<'a> {
     chosen: Option<Chosen<Frames>>,
     invariant: InvariantParams,
     work: &'a Work,
+    /// Where headers are kept, and the number of the link there.
+    headers: Option<(&'a Headers, usize)>,
     frames: u64,
     packets: u64,
     told: u64,
@@ -125,6 +128,7 @@ impl Capture {
             chosen: self.chosen.clone(),
             invariant,
             work,
+            headers: None,
             frames: 0,
             packets: 0,
             told: 0,
@@ -141,9 +145,9 @@ impl Capture {
     pub fn content(&self, stretch: Nanos, work: &Work) -> Result<Content> {
         let mut reading = self.read(InvariantParams::default(), work)?;
         let (mut reach, mut busiest, mut first) = (Reach::new(), Busiest::new(stretch), None);
-        let mut see = |time: Nanos, frame: &Frame, data: &[u8]| {
+        let mut see = |time: Nanos, frame: &Frame, record: &Record<'_>| {
             first.get_or_insert(time);
-            reach.observe(frame, data);
+            reach.observe(frame, record.data);
             busiest.add(time);
         };
         while reading.next_frame(&mut see).is_some() {}
@@ -163,10 +167,16 @@ impl Capture {
     }
 }
 
-impl Reading<'_> {
-    /// What `see` makes of the next frame that is meant, by its time, itself and its bytes; none at the end, or where it is
+impl<'a> Reading<'a> {
+    /// Keeps the headers of what is read, under the number of its link.
+    #[must_use]
+    pub fn keeping(self, headers: Option<(&'a Headers, usize)>) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// What `see` makes of the next frame that is meant, by its time, itself and its record; none at the end, or where it is
     /// damaged.
-    fn next_frame<T>(&mut self, see: impl FnOnce(Nanos, &Frame, &[u8]) -> T) -> Option<T> {
+    fn next_frame<T>(&mut self, see: impl FnOnce(Nanos, &Frame, &Record<'_>) -> T) -> Option<T> {
         loop {
             if self.frames.is_multiple_of(UPDATE) {
                 self.update();
@@ -194,18 +204,24 @@ impl Reading<'_> {
             let time = time.unwrap_or(self.last);
             self.backwards += u64::from(time < self.last);
             self.last = self.last.max(time);
-            return Some(see(time, &frame, record.data));
+            return Some(see(time, &frame, &record));
         }
     }
 
     /// The next packet.
     pub fn next_seen(&mut self) -> Option<Seen> {
-        let (invariant, shift) = (self.invariant, self.capture.shift);
-        let seen = self.next_frame(|time, frame, data| Seen::new(time, frame, data, &invariant))?;
-        Some(match shift {
-            Shift::None => seen,
-            Shift::ToEnd(rate) => seen.stamped_at_start(rate),
-            Shift::ToStart(rate) => seen.stamped_at_end(rate),
+        let (invariant, shift, headers) = (self.invariant, self.capture.shift, self.headers);
+        self.next_frame(|time, frame, record| {
+            let seen = Seen::new(time, frame, record.data, &invariant);
+            let seen = match shift {
+                Shift::None => seen,
+                Shift::ToEnd(rate) => seen.stamped_at_start(rate),
+                Shift::ToStart(rate) => seen.stamped_at_end(rate),
+            };
+            if let Some((headers, link)) = headers {
+                headers.came(link, &seen, time, record, frame);
+            }
+            seen
         })
     }
 

@@ -28,6 +28,8 @@ pub struct Segment {
     pub ack: u32,
     /// The control bits, as the header has them.
     pub flags: u8,
+    /// Its length with options, in words of four bytes.
+    pub words: u8,
     /// Bytes behind the header.
     pub payload: u32,
 }
@@ -57,11 +59,11 @@ pub fn fill_known(record: &mut [u8; SIZE], known: &Known) {
     to.put(92, key.src_port.to_le_bytes());
     to.put(94, key.dst_port.to_le_bytes());
     match (key.protocol, tcp) {
-        (TCP, Some(Segment { seq, ack, flags, payload })) => {
+        (TCP, Some(Segment { seq, ack, flags, words, payload })) => {
             to.has |= HAS_TCP;
             to.put(96, seq.to_le_bytes());
             to.put(100, ack.to_le_bytes());
-            to.put(105, [*flags]);
+            to.put(104, [words << 4, *flags]);
             to.put(124, payload.to_le_bytes());
         }
         (UDP, _) => to.has |= HAS_UDP,

@@ -1,0 +1,146 @@
+//! What the queues of a simulation did to each packet, into a folder.
+
+use super::metered::{as_told, departure};
+use crate::capture::noted;
+use crate::chosen::Chosen;
+use crate::queued::QueuedLog;
+use crate::recording::Recorded;
+use crate::records::Departures;
+use anyhow::Result;
+use queuescope_log::packet::{self, Known, Segment, fill_known};
+use queuescope_queue::{Dropped, Headers};
+use queuescope_report::model::Skipped;
+use queuescope_sim::{LinkId, OnItsWay, Simulation, number};
+use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
+use std::collections::BTreeMap;
+
+/// Records what passes the links of a simulation that are told of in its report, under the number of the link as that of the queue,
+/// in the order of the topology. An error is kept, and ends the run at its next step.
+#[derive(Debug)]
+pub struct Queued {
+    log: QueuedLog,
+    chosen: Option<Chosen<Departures>>,
+    /// Whether a link is told of, by its number; and what those are called.
+    told: Vec<bool>,
+    names: Vec<(LinkId, String)>,
+    /// What happens before does not count.
+    from: Nanos,
+    /// Packets that were marked where they are at the moment, and their codepoints before that.
+    marked: BTreeMap<(LinkId, PacketId), Ecn>,
+    headers: Box<[u8; packet::SIZE]>,
+    failure: Option<anyhow::Error>,
+}
+
+impl Queued {
+    /// Of all packets, or of those that are chosen.
+    pub fn new(log: QueuedLog, simulation: &Simulation, chosen: Option<Chosen<Departures>>) -> Self {
+        let mut told = vec![false; simulation.topology().links().count()];
+        simulation.measured().for_each(|link| told[link.index()] = true);
+        let name = |link| (link, simulation.topology().link(link).name.clone());
+        Self {
+            log,
+            chosen,
+            told,
+            names: simulation.measured().map(name).collect(),
+            from: simulation.warmup(),
+            marked: BTreeMap::new(),
+            headers: Box::new([0; packet::SIZE]),
+            failure: None,
+        }
+    }
+
+    /// A packet left the queue of a link.
+    pub fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+        let before = self.marked.remove(&(link, departure.packet.id));
+        if !self.wants(link, departure.enqueued, departure, packet) {
+            return;
+        }
+        let ecn = before.unwrap_or(departure.packet.ecn);
+        self.fill(departure.enqueued, ecn, packet, headers);
+        let departure = Departure { packet: numbered(departure.packet), queue: queue(link), ..*departure };
+        self.failure = self.log.departed(&self.headers, &departure).err();
+    }
+
+    /// A packet was dropped at a link.
+    pub fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        let before = self.marked.remove(&(link, dropped.packet.id));
+        let enqueued = dropped.enqueued.unwrap_or(dropped.at);
+        let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+        if !self.wants(link, dropped.at, &left, packet) {
+            return;
+        }
+        self.fill(enqueued, before.unwrap_or(dropped.packet.ecn), packet, headers);
+        let dropped = Dropped { packet: numbered(dropped.packet), queue: queue(link), ..*dropped };
+        self.failure = self.log.dropped(&self.headers, &dropped).err();
+    }
+
+    /// A packet was marked at a link. What is known of it on its way is not changed yet, unless it was marked here before.
+    pub fn marked(&mut self, link: LinkId, marked: &Packet, packet: &OnItsWay) {
+        if self.told[link.index()] {
+            self.marked.entry((link, marked.id)).or_insert(packet.ecn);
+        }
+    }
+
+    /// What went wrong since the last call.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&mut self) -> Result<()> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Nothing more comes.
+    ///
+    /// # Errors
+    /// If not all is kept.
+    pub fn finish(mut self) -> Result<Recorded> {
+        self.check()?;
+        let left_out = self.chosen.as_ref().map_or(0, Chosen::left_out);
+        let others = [noted("not_recorded", left_out, NOT_MEANT), self.names()].into_iter().flatten().collect();
+        Ok(Recorded { others, ..self.log.finish()? })
+    }
+
+    /// Which numbers of queues are which links.
+    fn names(&self) -> Option<Skipped> {
+        let more = if self.names.len() > NAMED { ", ..." } else { "" };
+        let names: Vec<_> = self.names.iter().take(NAMED).map(|(link, name)| format!("{} is {name}", link.0)).collect();
+        let meaning = format!("links whose packets were recorded; as `queue`, {}{more}", names.join(", "));
+        noted("queues", self.names.len() as u64, &meaning)
+    }
+
+    /// Whether what happened to a packet is recorded, by when it came, or was dropped.
+    fn wants(&mut self, link: LinkId, at: Nanos, departure: &Departure, packet: &OnItsWay) -> bool {
+        self.failure.is_none()
+            && self.told[link.index()]
+            && at >= self.from
+            && self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&as_told(departure), &packet.key()))
+    }
+
+    /// What is known of the packet's headers, as if it had been captured when it came to the queue.
+    fn fill(&mut self, at: Nanos, ecn: Ecn, packet: &OnItsWay, headers: &Headers) {
+        let tcp = headers.tcp.map(|segment| Segment {
+            // Numbers wrap on the wire.
+            seq: segment.seq as u32,
+            ack: segment.ack as u32,
+            flags: segment.flags.bits(),
+            words: (segment.header_bytes() / 4) as u8,
+            payload: segment.length,
+        });
+        fill_known(&mut self.headers, &Known { at, length: packet.bytes, key: &packet.key(), ecn, tcp });
+    }
+}
+
+const NOT_MEANT: &str = "packets, of all links, of which --where does not hold; not recorded";
+
+/// Links that are named in a note.
+const NAMED: usize = 12;
+
+/// The packet by its number; its flow is the simulation's.
+fn numbered(packet: Packet) -> Packet {
+    Packet { id: PacketId(number(packet.id)), ..packet }
+}
+
+/// The queue of a link, as far as numbers of queues go.
+fn queue(link: LinkId) -> QueueId {
+    QueueId(u16::try_from(link.0).unwrap_or(u16::MAX))
+}
