@@ -115,7 +115,7 @@ pub enum Generated {
 /// Arguments of `analyze`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 if all went well, 1 if the input is damaged (what came before the damage is \
-                        reported) or --log-memory is too little, 2 if nothing could be done.\n\n\
+                        reported), 2 if nothing could be done.\n\n\
                         Example: queuescope analyze trace.pcap.gz --rate 100mbps --by 5tuple,dst/24 --html report.html")]
 #[command(mut_arg("log", |arg| arg.conflicts_with("departures")))]
 pub struct Analyze {

@@ -3,7 +3,7 @@
 use crate::args::Keeping;
 use crate::capture::noted;
 use anyhow::Result;
-use queuescope_archive::{Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
+use queuescope_archive::{Full, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_log::Schema;
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -44,17 +44,16 @@ impl Recording {
     /// # Errors
     /// If it cannot be recorded to, or has records of another schema.
     pub fn open(path: &Path, schema: &Schema, keeping: &Keeping) -> Result<Self> {
-        let size = schema.record_size();
-        let records = (keeping.log_memory.0 / size as u64).max(1);
         let options = RecorderOptions {
-            records,
+            memory: keeping.log_memory.0,
+            full: Full::Wait,
             durability: keeping.durability.into(),
             journal_records: VOLUME_RECORDS,
             archive: true,
             indexes: Vec::new(),
         };
         let (recorder, recovery) = Recorder::open(path, schema, options)?;
-        let full = BATCH * size;
+        let full = BATCH * schema.record_size();
         Ok(Self { path: path.to_owned(), recorder, recovery, batch: Vec::with_capacity(full), full, refused: 0 })
     }
 
@@ -80,7 +79,7 @@ impl Recording {
     /// If not all is kept.
     pub fn finish(mut self) -> Result<Recorded> {
         self.append()?;
-        let kept = self.recorder.finish()?;
+        let kept = self.recorder.finish()?.records;
         let Self { path, recovery, refused, .. } = self;
         Ok(Recorded { path, records: kept - recovery.records, refused, others: Vec::new(), recovery })
     }

@@ -29,11 +29,8 @@ fn a_folder_is_asked_as_the_capture_is() {
     let verified = printed(run("log verify", &[&log]), 0);
     assert_eq!(verified.matches("whole").count(), 2, "{verified}");
     assert!(printed(run("log info", &[&log]), 0).contains("33,023 records of packet"));
-    // Without the memory for it there is no going on, and of a new folder the beginning.
+    // With too little memory nothing is done.
     assert_eq!(run("record --memory 1MB --log", &[&log, &demo]).status.code(), Some(2));
-    let other = folder.path().join("other");
-    let recorded = printed(run("record --memory 1MB --log", &[&other, &demo]), 1);
-    assert!(recorded.starts_with("5,405 packets of ") && recorded.contains("13,544 packets for which"), "{recorded}");
     // A wrong expression and a wrong capture leave it as it is.
     for words in ["record --where nonsense --log", "record --log"] {
         let input = if words.contains("nonsense") { demo.clone() } else { file("README.md") };

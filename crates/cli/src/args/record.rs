@@ -58,7 +58,7 @@ pub struct Keeping {
     #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed, requires = "log")]
     pub durability: DurabilityName,
 
-    /// Memory for packets' headers at most, those in the folder among them; what does not fit is left out, and counted
+    /// Memory for packets that are being written, at most; where it is full, reading waits for the disk
     #[arg(long, value_name = "BYTES", default_value = "4GB", requires = "log")]
     pub log_memory: ByteCount,
 }

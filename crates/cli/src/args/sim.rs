@@ -10,11 +10,9 @@ use std::str::FromStr;
 #[derive(Debug, Args)]
 #[command(mut_arg("parquet", |arg| arg.help("Write each packet that left the queue to a Parquet file; of a sweep, the figures of each cell")))]
 #[command(mut_arg("log", |arg| arg.help("Put each packet that left a queue or was dropped there into a folder, of all links that are told of: its headers, and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
-#[command(
-    after_help = "Exit status: 0 if all went well, 1 if --log-memory is too little, 2 if nothing could be done.\n\n\
+#[command(after_help = "Exit status: 0 if all went well, 2 if nothing could be done.\n\n\
                         Examples: queuescope sim scenarios/bufferbloat.toml --set link.rate=50mbps --html report.html\n          \
-                        queuescope sim scenarios/pie.toml --seeds 10 --results results --shard 1/4"
-)]
+                        queuescope sim scenarios/pie.toml --seeds 10 --results results --shard 1/4")]
 pub struct Sim {
     /// Scenario file (TOML)
     #[arg(value_hint = ValueHint::FilePath)]

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(mut_arg("log", |arg| arg.help("Put each packet that was seen on both sides of the router, or was lost in it, into a folder, with its headers as it came and how long it was there; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
 #[command(after_help = "Exit status: 0 if all went well, 1 if an input is damaged (what came before the damage is \
-                        reported) or --log-memory is too little, 2 if nothing could be done.\n\n\
+                        reported), 2 if nothing could be done.\n\n\
                         Example: queuescope tap lan1.pcap lan2.pcap --egress wan.pcap --rate 100mbps --html report.html")]
 pub struct Tap {
     /// Captures of links into the router, one each: pcap or pcapng, plain or compressed with gzip, zstd or xz. All
