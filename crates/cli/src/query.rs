@@ -16,10 +16,10 @@ use crate::records::Rows;
 use crate::source::{open_capture, open_table};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
+pub(crate) use ask::attributes;
 use company::Company;
 use held::{Held, Question, Seen};
 use load::Loaded;
-pub(crate) use load::{over_memory, too_much};
 use queuescope_archive::History;
 use queuescope_log::{AttributeId, Dnf, Schema, arrow};
 use queuescope_pcap::{CaptureReader, OpenError};
@@ -58,7 +58,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let asked = Asked::of(args, schema)?;
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
-    let indexes = ask::attributes("--index", args.index.as_deref(), schema)?;
+    let indexes = attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {
         Rows::check(expression.attributes().into_iter().chain(asked.attributes()).chain(indexes.iter().copied()))?;
     }

@@ -1,15 +1,15 @@
 //! `queuescope record`: the headers of a capture into a folder.
 
 use crate::args::Record;
-use crate::capture::{file_notes, parser_notes};
+use crate::capture::{file_notes, noted, parser_notes};
 use crate::chosen::Chosen;
 use crate::outcome::{Outcome, print};
 use crate::progress::Progress;
-use crate::query::{over_memory, too_much};
 use crate::recording::{Recorded, Recording};
 use crate::records::{Frames, Records};
 use crate::source::{length, open_capture};
 use anyhow::Result;
+use queuescope_log::Sampling;
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
@@ -28,7 +28,8 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let mut recording = Recording::open(&args.log, Frames::schema(), &args.keeping)?;
     let mut parser = Parser::new(if args.inner { Tunnel::Inner } else { Tunnel::Outer });
     let progress = Progress::new(length(&args.file));
-    let (mut frames, mut read) = (Frames::default(), 0u64);
+    let mut sampling = args.sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?;
+    let (mut frames, mut read, mut unsampled) = (Frames::default(), 0u64, 0u64);
     let damage = loop {
         if read.is_multiple_of(UPDATE) {
             progress.update(reader.input_read(), read);
@@ -42,7 +43,11 @@ pub fn run(args: &Record) -> Result<Outcome> {
         let time = frames.time(&frame);
         let parsed = parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
         if chosen.as_mut().is_none_or(|chosen| chosen.holds(&frame, time, parsed)) {
-            recording.push(frames.fill(&frame, time, &parsed))?;
+            if sampling.as_mut().is_none_or(Sampling::keeps) {
+                recording.push(frames.fill(&frame, time, &parsed))?;
+            } else {
+                unsampled += 1;
+            }
         }
     };
     let recorded = recording.finish()?;
@@ -50,12 +55,13 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let left_out = chosen.as_ref().and_then(Chosen::note);
     let notes = left_out
         .into_iter()
-        .chain(over_memory(recorded.refused))
+        .chain(recorded.short())
+        .chain(noted("unsampled", unsampled, "packets left out by --sample"))
         .chain(file_notes(&reader))
         .chain(parser_notes(&parser));
     let notes: Vec<_> = notes.collect();
     print(false, |_| Ok(()), |out| tell(args, &recorded, &notes, out))?;
-    Ok(Outcome::of(damage.or_else(|| too_much(recorded.refused))))
+    Ok(Outcome::of(damage.or_else(|| recorded.damage())))
 }
 
 fn tell(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {

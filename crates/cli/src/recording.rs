@@ -2,8 +2,9 @@
 
 use crate::args::Keeping;
 use crate::capture::noted;
+use crate::query::attributes;
 use anyhow::Result;
-use queuescope_archive::{Full, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
+use queuescope_archive::{Finished, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_log::Schema;
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -30,8 +31,10 @@ pub struct Recorded {
     pub path: PathBuf,
     /// Records that came to those that were there.
     pub records: u64,
-    /// Records for which there was no memory.
+    /// Records that were left out, and records that were lost, since the disk did not keep up.
     pub refused: u64,
+    /// See `refused`.
+    pub lost: u64,
     /// Packets that were not recorded for other reasons.
     pub others: Vec<Skipped>,
     /// What was there.
@@ -46,11 +49,11 @@ impl Recording {
     pub fn open(path: &Path, schema: &Schema, keeping: &Keeping) -> Result<Self> {
         let options = RecorderOptions {
             memory: keeping.log_memory.0,
-            full: Full::Wait,
+            full: keeping.when_full.into(),
             durability: keeping.durability.into(),
             journal_records: VOLUME_RECORDS,
             archive: true,
-            indexes: Vec::new(),
+            indexes: attributes("--index", keeping.log_index.as_deref(), schema)?,
         };
         let (recorder, recovery) = Recorder::open(path, schema, options)?;
         let full = BATCH * schema.record_size();
@@ -79,9 +82,9 @@ impl Recording {
     /// If not all is kept.
     pub fn finish(mut self) -> Result<Recorded> {
         self.append()?;
-        let kept = self.recorder.finish()?.records;
+        let Finished { records, lost } = self.recorder.finish()?;
         let Self { path, recovery, refused, .. } = self;
-        Ok(Recorded { path, records: kept - recovery.records, refused, others: Vec::new(), recovery })
+        Ok(Recorded { path, records: records - recovery.records, refused, lost, others: Vec::new(), recovery })
     }
 }
 
@@ -103,16 +106,20 @@ impl Recorded {
             );
             noted("cut_off", cut.bytes, &meaning)
         });
-        let refused = "packets for which --log-memory is too little; not recorded";
-        let refused = noted("over_log_memory", self.refused, refused);
-        [Some(recorded), cut, refused].into_iter().flatten().chain(self.others.clone())
+        [Some(recorded), cut].into_iter().flatten().chain(self.short()).chain(self.others.clone())
+    }
+
+    /// What is missing since the disk did not keep up.
+    pub fn short(&self) -> impl Iterator<Item = Skipped> + use<> {
+        let left_out = "packets left out: the disk did not keep up, and memory was full";
+        let lost = "packets lost before they were written: the disk did not keep up, and memory was full";
+        [noted("left_out", self.refused, left_out), noted("lost", self.lost, lost)].into_iter().flatten()
     }
 
     /// A part is not all.
     pub fn damage(&self) -> Option<String> {
-        let refused = self.refused;
-        let why =
-            || format!("--log-memory is too little for {refused} packets; only those before them are in the folder");
-        (refused > 0).then(why)
+        let missing = self.refused + self.lost;
+        let why = || format!("the disk did not keep up: {missing} packets are not in {}", self.path.display());
+        (missing > 0).then(why)
     }
 }

@@ -9,11 +9,17 @@ use std::ops::AddAssign;
 pub struct Intake<'a> {
     log: &'a Log,
     filter: Option<Filter>,
+    sampling: Option<Sampling>,
+    kept: Vec<u8>,
+    counts: Counts,
+}
+
+/// Chooses a share of records, each by chance; the same ones for the same seed.
+#[derive(Debug, Clone)]
+pub struct Sampling {
     /// A random number below this is kept; all, if there is none.
     below: Option<u64>,
     random: u64,
-    kept: Vec<u8>,
-    counts: Counts,
 }
 
 /// What became of records that were offered.
@@ -37,7 +43,7 @@ pub struct RatioError(pub f64);
 impl<'a> Intake<'a> {
     /// Everything is appended.
     pub fn new(log: &'a Log) -> Self {
-        Self { log, filter: None, below: None, random: 0, kept: Vec::new(), counts: Counts::default() }
+        Self { log, filter: None, sampling: None, kept: Vec::new(), counts: Counts::default() }
     }
 
     /// Only what an expression means is appended.
@@ -55,12 +61,7 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// If it is no share.
     pub fn sampled(self, ratio: f64, seed: u64) -> Result<Self, RatioError> {
-        if !(ratio > 0.0 && ratio <= 1.0) {
-            return Err(RatioError(ratio));
-        }
-        // 2^64 is one more than there is.
-        let below = (ratio < 1.0).then_some((ratio * 2f64.powi(64)) as u64);
-        Ok(Self { below, random: seed, ..self })
+        Ok(Self { sampling: Some(Sampling::new(ratio, seed)?), ..self })
     }
 
     /// Offers records that lie one behind the other; what is kept of them is appended as one batch.
@@ -70,7 +71,7 @@ impl<'a> Intake<'a> {
     pub fn offer(&mut self, records: &[u8]) -> Counts {
         let size = self.log.schema().record_size();
         let mut counts = Counts::default();
-        let appended = if self.filter.is_none() && self.below.is_none() {
+        let appended = if self.filter.is_none() && self.sampling.is_none() {
             self.log.append(records)
         } else {
             assert!(records.len().is_multiple_of(size), "{} bytes are no whole number of records", records.len());
@@ -78,7 +79,7 @@ impl<'a> Intake<'a> {
             for record in records.chunks_exact(size) {
                 if self.filter.as_ref().is_some_and(|filter| !filter.matches(record, &NoAggregates)) {
                     counts.filtered += 1;
-                } else if self.below.is_some_and(|below| next(&mut self.random) >= below) {
+                } else if self.sampling.as_mut().is_some_and(|sampling| !sampling.keeps()) {
                     counts.unsampled += 1;
                 } else {
                     self.kept.extend_from_slice(record);
@@ -95,6 +96,26 @@ impl<'a> Intake<'a> {
     /// What became of all that was offered.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+}
+
+impl Sampling {
+    /// Of a share.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn new(ratio: f64, seed: u64) -> Result<Self, RatioError> {
+        if !(ratio > 0.0 && ratio <= 1.0) {
+            return Err(RatioError(ratio));
+        }
+        // 2^64 is one more than there is.
+        let below = (ratio < 1.0).then_some((ratio * 2f64.powi(64)) as u64);
+        Ok(Self { below, random: seed })
+    }
+
+    /// Whether the next record is one of them.
+    pub fn keeps(&mut self) -> bool {
+        self.below.is_none_or(|below| next(&mut self.random) < below)
     }
 }
 

@@ -31,7 +31,7 @@ pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,
     Number, Orderings, Predicate, Ranges, Relation, Scope, Term, Test,
 };
-pub use intake::{Counts, Intake, RatioError};
+pub use intake::{Counts, Intake, RatioError, Sampling};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
 pub use query::{Explained, Folding, GroupKey, Grouped, Grouping, Matched, Query, Step};
 pub use queuescope_text::TextError;

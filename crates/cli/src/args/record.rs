@@ -1,17 +1,23 @@
 //! Arguments of `record` and `log`, and of what else is put into folders.
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use queuescope_archive::Durability;
+use queuescope_archive::{Durability, Full};
 use queuescope_wire::ByteCount;
 use std::path::PathBuf;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]
-#[command(mut_arg("log_memory", |arg| arg.long("memory").help_heading(None)), mut_arg("durability", |arg| arg.help_heading(None)))]
 #[command(
-    after_help = "Exit status: 0 if all went well, 1 if the capture is damaged or more than --memory (what came \
-                        before that is recorded), 2 if nothing could be done, or not all that was acknowledged could be kept.\n\n\
-                        Examples: queuescope record trace.pcap --log traffic\n          \
+    mut_arg("log_memory", |arg| arg.long("memory").help_heading(None)),
+    mut_arg("log_index", |arg| arg.long("index").help_heading(None)),
+    mut_arg("durability", |arg| arg.help_heading(None)),
+    mut_arg("when_full", |arg| arg.help_heading(None))
+)]
+#[command(
+    after_help = "Exit status: 0 if all went well, 1 if the capture is damaged (what came before that is recorded), or the disk \
+                        could not keep up and packets were left out or lost, 2 if nothing could be done, or not all that \
+                        was acknowledged could be kept.\n\n\
+                        Examples: queuescope record trace.pcap --log traffic --index src_ip,dst_ip\n          \
                         tcpdump -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced"
 )]
 pub struct Record {
@@ -31,9 +37,19 @@ pub struct Record {
     #[arg(long)]
     pub inner: bool,
 
+    /// Only one packet of so many, by chance; the same ones of the same capture
+    #[arg(long, value_name = "1/N", value_parser = sample)]
+    pub sample: Option<u64>,
+
     /// How packets are kept.
     #[command(flatten)]
     pub keeping: Keeping,
+}
+
+/// `1/100` is one of a hundred.
+fn sample(text: &str) -> Result<u64, String> {
+    let number = text.strip_prefix("1/").and_then(|number| number.parse().ok());
+    number.filter(|number| *number > 0).ok_or_else(|| "a sample is one of so many, such as 1/100".to_owned())
 }
 
 /// A folder for what became of each packet, beside a report.
@@ -58,9 +74,38 @@ pub struct Keeping {
     #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed, requires = "log")]
     pub durability: DurabilityName,
 
-    /// Memory for packets that are being written, at most; where it is full, reading waits for the disk
-    #[arg(long, value_name = "BYTES", default_value = "4GB", requires = "log")]
+    /// Memory at most: half of it for packets that came last, half for writing them in Parquet
+    #[arg(long, value_name = "BYTES", default_value = "1GB", requires = "log")]
     pub log_memory: ByteCount,
+
+    /// What becomes of packets when memory is full, since the disk does not keep up
+    #[arg(long, value_enum, default_value_t = WhenFull::Wait, requires = "log")]
+    pub when_full: WhenFull,
+
+    /// Make indexes of these attributes, so that few packets with a value are found fast among many
+    #[arg(long, value_name = "LIST", requires = "log")]
+    pub log_index: Option<String>,
+}
+
+/// What becomes of packets when memory is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WhenFull {
+    /// Reading waits for the disk
+    Wait,
+    /// New packets are left out, and counted
+    LeaveOut,
+    /// The oldest packets that are not written yet are lost, and counted
+    LoseOldest,
+}
+
+impl From<WhenFull> for Full {
+    fn from(when: WhenFull) -> Self {
+        match when {
+            WhenFull::Wait => Self::Wait,
+            WhenFull::LeaveOut => Self::LeaveOut,
+            WhenFull::LoseOldest => Self::LoseOldest,
+        }
+    }
 }
 
 /// When a packet counts as kept.

@@ -13,9 +13,9 @@ use std::ops::ControlFlow;
 #[derive(Debug)]
 pub enum Held {
     /// A capture, or a table.
-    Memory(Log),
+    Memory(Box<Log>),
     /// What was recorded.
-    Folder(History),
+    Folder(Box<History>),
 }
 
 /// Which records are meant.

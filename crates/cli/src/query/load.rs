@@ -101,7 +101,7 @@ pub fn capture(mut reader: CaptureReader, path: &Path, args: &Query) -> Result<L
         skipped: over_memory(refused).into_iter().chain(file_notes(&reader)).chain(parser_notes(&parser)).collect(),
         damage: damage.or_else(|| too_much(refused)),
         refused,
-        held: Held::Memory(log),
+        held: Held::Memory(Box::new(log)),
         moments: moments(schema),
         flows: None,
     })
@@ -117,7 +117,7 @@ pub fn folder(history: History, path: &Path) -> Result<Loaded> {
         name: path.display().to_string(),
         format: "log".to_owned(),
         first: Nanos(first(&history)?.unwrap_or_default()),
-        held: Held::Folder(history),
+        held: Held::Folder(Box::new(history)),
         skipped: Vec::new(),
         damage: None,
         refused: 0,
@@ -169,7 +169,7 @@ pub fn table(mut reader: DepartureReader, path: &Path, args: &Query) -> Result<L
         skipped: notes.into_iter().flatten().chain(odd(stats, oversized)).collect(),
         damage: damage(ended.as_ref(), stats).or_else(|| too_much(refused)),
         refused,
-        held: Held::Memory(log),
+        held: Held::Memory(Box::new(log)),
         moments: moments(schema),
         flows: schema.find("flow").map(|id| (id, names)),
     })
@@ -243,11 +243,11 @@ impl Filling {
 }
 
 /// A part is not all.
-pub fn too_much(refused: u64) -> Option<String> {
+fn too_much(refused: u64) -> Option<String> {
     (refused > 0).then(|| format!("--memory is too little for {refused} packets; only those before them are there"))
 }
 
 /// Packets for which there was no room, for the report.
-pub fn over_memory(packets: u64) -> Option<Skipped> {
+fn over_memory(packets: u64) -> Option<Skipped> {
     noted("over_memory", packets, "packets for which --memory is too little; left out")
 }
