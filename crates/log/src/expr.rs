@@ -12,6 +12,7 @@
 mod dnf;
 mod filter;
 mod lex;
+mod named;
 mod number;
 mod operand;
 mod parse;

@@ -10,12 +10,16 @@
 //! - [`Log`]: records in one order, to which any number of threads append; what follows from them (filters, indexes,
 //!   aggregates); a [`Snapshot`] of it and a [`Query`] of that. An [`Intake`] stands before it, a [`Monitor`] looks at
 //!   [`Trigger`]s.
-//! - [`TextError`]: what is wrong with an expression or a schema, in the text that the user wrote, under a caret.
+//! - [`Definitions`]: filters, aggregates, triggers and indexes by names, as people write them and as they are added to a
+//!   log.
+//! - [`TextError`]: what is wrong with an expression, a schema or definitions, in the text that the user wrote, under a caret.
 //!
-//! The crate reads no file and no clock. `docs/expressions.md` and `docs/schemas.md` are its pages for users.
+//! The crate reads no file and no clock. `docs/expressions.md`, `docs/schemas.md` and `docs/definitions.md` are its
+//! pages for users.
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+mod define;
 mod derive;
 mod expr;
 mod intake;
@@ -26,6 +30,10 @@ mod schema;
 mod store;
 mod trigger;
 
+pub use define::{
+    AggregateDefinition, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition, NamedMonitor, Single,
+    SingleKind, TriggerDefinition,
+};
 pub use derive::{Commutative, Function, State, Usage};
 pub use expr::{
     AggregateId, AggregateTest, Aggregates, Dnf, DnfError, Expr, Filter, Limits, MaskTest, NameError, NoAggregates,

@@ -12,7 +12,8 @@ mod read;
 pub use key::{Order, Place, Reader};
 pub use kind::Kind;
 
-pub(crate) use read::name_problem;
+pub(crate) use literal::integer;
+pub(crate) use read::{name_problem, syntax};
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ const MOST_BYTES: usize = 4096;
 const MOST_ATTRIBUTES: usize = 1024;
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 64;
+/// Most names that are listed in an error.
+const MOST_LISTED: usize = 24;
 
 /// What a record is made of: its size and its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +111,16 @@ impl Schema {
     /// All names and aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
+    }
+
+    /// The first names, for an error about a name that is not among them.
+    pub(crate) fn listed(&self) -> String {
+        let names = self.attributes.iter().map(|attribute| attribute.name.as_str());
+        let shown = names.take(MOST_LISTED).collect::<Vec<_>>().join(", ");
+        match self.attributes.len().saturating_sub(MOST_LISTED) {
+            0 => format!("there are {shown}"),
+            more => format!("there are {shown}, and {more} more"),
+        }
     }
 
     /// The time of a record, if it has one.

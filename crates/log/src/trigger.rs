@@ -62,6 +62,17 @@ pub enum TriggerError {
 /// Periods of a window, at most: each has a state of its own.
 const MOST_PERIODS: u64 = 1 << 16;
 
+/// Periods of a trigger's window, if it can have them.
+pub(crate) fn periods(period: u64, window: Option<u64>) -> Result<Option<usize>, TriggerError> {
+    if period == 0 {
+        return Err(TriggerError::NoPeriod);
+    }
+    match window.map(|window| window.div_ceil(period).max(1)) {
+        Some(periods) if periods > MOST_PERIODS => Err(TriggerError::LongWindow),
+        periods => Ok(periods.map(|periods| periods as usize)),
+    }
+}
+
 /// Triggers over the aggregates of a log. It holds no records between its passes. Of those that came and were
 /// [released](Log::release) between two of them, a window knows nothing; what is asked of all records still counts them.
 #[derive(Debug)]
@@ -139,14 +150,7 @@ impl<'a> Monitor<'a> {
     /// If it cannot be.
     pub fn add(&mut self, trigger: Trigger) -> Result<TriggerId, TriggerError> {
         let Trigger { aggregate: id, relation, threshold, period, window } = trigger;
-        if period == 0 {
-            return Err(TriggerError::NoPeriod);
-        }
-        let periods = window.map(|window| window.div_ceil(period).max(1));
-        if periods.is_some_and(|periods| periods > MOST_PERIODS) {
-            return Err(TriggerError::LongWindow);
-        }
-        let periods = periods.map(|periods| periods as usize);
+        let periods = periods(period, window)?;
         let snapshot = self.log.snapshot();
         let (aggregate, value) = snapshot.aggregate(id).ok_or(TriggerError::NoAggregate)?;
         self.last += 1;

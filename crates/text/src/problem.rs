@@ -53,6 +53,15 @@ impl Problem {
         self
     }
 
+    /// The same in a text that holds the one in which it was found: each place is where `to` says.
+    #[must_use]
+    pub fn moved(mut self, to: impl Fn(&Range<usize>) -> Place) -> Self {
+        for (place, _) in &mut self.labels {
+            *place = to(&place.span);
+        }
+        self
+    }
+
     /// With what is to be done.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {

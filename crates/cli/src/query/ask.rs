@@ -190,45 +190,13 @@ fn once<'a>(names: impl Iterator<Item = (&'a str, &'a Range<usize>)>) -> Result<
 }
 
 fn item(word: &str, span: &Range<usize>, schema: &Schema) -> Result<Item, Problem> {
-    if word == "count" || word == "count()" {
-        return Ok(Item::Function("count".to_owned(), Function::Count));
-    }
-    let Some((function, rest)) = word.split_once('(') else {
+    if word != "count" && !word.contains('(') {
         return attribute(word, span, schema, &["count"]).map(Item::Attribute);
-    };
-    let Some(inside) = rest.strip_suffix(')') else {
-        return Err(Problem::new(format!("`{word}` is not closed")).at(span, "here").help("write sum(length)"));
-    };
-    if function.trim() == "count" {
-        let problem = Problem::new("`count` is of packets, not of an attribute").at(span, "here");
-        return Err(problem.help("count"));
     }
-    let at = span.start + function.len() + 1;
-    let id = comparable(inside.trim(), &(at..at + inside.len()), schema)?;
-    let name = &schema.attribute(id).name;
-    let is_number =
-        matches!(schema.attribute(id).kind, Kind::Unsigned | Kind::Signed | Kind::Float | Kind::Size | Kind::Time);
-    let made = match function.trim() {
-        "sum" if is_number => Function::Sum(id),
-        "mean" | "avg" if is_number => Function::Mean(id),
-        "min" => Function::Min(id),
-        "max" => Function::Max(id),
-        "sum" | "mean" | "avg" => {
-            return Err(
-                Problem::new(format!("`{name}` is no number that could be added")).at(at..at + inside.len(), "here")
-            );
-        }
-        other => {
-            let known = ["count", "sum", "min", "max", "mean"];
-            let near = did_you_mean(other, known.into_iter());
-            let help = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
-            return Err(Problem::new(format!("there is no function `{}`", queuescope_text::quoted(other)))
-                .at(span.start..span.start + function.len(), "this")
-                .help(help));
-        }
-    };
-    let function = if function.trim() == "avg" { "mean" } else { function.trim() };
-    Ok(Item::Function(format!("{function}({name})"), made))
+    let function = Function::read(word, schema);
+    let function =
+        function.map_err(|problem| problem.moved(|part| (span.start + part.start..span.start + part.end).into()))?;
+    Ok(Item::Function(function.text(schema), function))
 }
 
 fn key(word: &str, span: &Range<usize>, schema: &Schema) -> Result<(String, GroupKey), Problem> {

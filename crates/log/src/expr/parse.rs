@@ -8,9 +8,6 @@ use queuescope_text::nearest;
 use queuescope_text::{Problem, quoted};
 use std::ops::Range;
 
-/// Most names that are listed in an error.
-const MOST_NAMES: usize = 24;
-
 /// A step of the parser.
 pub(super) type Parsed<T> = Result<T, Box<Problem>>;
 
@@ -210,14 +207,7 @@ impl<'a> Parser<'a> {
         let near = nearest(word, schema.names().chain(reserved::pcap_words()));
         Box::new(match near {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
-            None => {
-                let names = schema.attributes().iter().map(|attribute| attribute.name.as_str());
-                let shown = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");
-                match schema.attributes().len().saturating_sub(MOST_NAMES) {
-                    0 => problem.help(format!("there are {shown}")),
-                    more => problem.help(format!("there are {shown}, and {more} more")),
-                }
-            }
+            None => problem.help(schema.listed()),
         })
     }
 

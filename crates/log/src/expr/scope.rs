@@ -4,6 +4,7 @@ use super::parse::Parser;
 use super::{Expr, reserved};
 use crate::schema::name_problem;
 use crate::{Schema, TextError};
+use queuescope_text::Problem;
 
 /// What an expression can speak of.
 #[derive(Debug, Clone)]
@@ -120,10 +121,15 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(&self, text: &str) -> Result<Expr, TextError> {
-        Parser::parse(self, text).map_err(|problem| {
+        self.read(text).map_err(|problem| {
             // What is too long is not shown.
             let text = if text.len() > self.limits.text { "" } else { text };
             TextError::new("expression", text, vec![*problem])
         })
+    }
+
+    /// The same for an expression that is part of another text.
+    pub(crate) fn read(&self, text: &str) -> Result<Expr, Box<Problem>> {
+        Parser::parse(self, text)
     }
 }

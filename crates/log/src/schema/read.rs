@@ -109,7 +109,7 @@ impl Schema {
 }
 
 /// What serde says, with the nearest key if one is misspelt.
-fn syntax(error: &toml::de::Error) -> Problem {
+pub(crate) fn syntax(error: &toml::de::Error) -> Problem {
     let message = error.message();
     let quoted_names: Vec<_> = message.split('`').skip(1).step_by(2).collect();
     let help = match quoted_names.split_first() {

@@ -1,0 +1,267 @@
+//! What is worked out of a log, by names, as a text that people write and that is kept beside the log.
+//!
+//! A text is taken apart (`read` does so for TOML, `single` for arguments of a command); `resolve` finds out what the
+//! parts mean and how they hang together; `apply` adds them to a log, each behind what it needs.
+
+mod apply;
+mod condition;
+mod function;
+mod part;
+mod read;
+mod resolve;
+mod single;
+
+pub use apply::{ApplyError, Defined, NamedMonitor};
+
+use crate::derive::Function;
+use crate::expr::{Expr, Number, Relation, Scope};
+use crate::schema::{AttributeId, Schema};
+use part::Parts;
+use queuescope_text::{Source, TextError};
+use std::fmt::Write;
+
+/// How often a trigger is looked at that does not say so, in nanoseconds: 1 ms, as in the paper (section 5.2).
+pub const DEFAULT_PERIOD: u64 = 1_000_000;
+
+/// The longest text, in bytes.
+const LONGEST_TEXT: usize = 1 << 18;
+
+/// Filters, aggregates, triggers and indexes of records of one schema. `docs/definitions.md` says how they are written.
+///
+/// ```
+/// # use queuescope_log::{Definitions, Schema};
+/// let text = r#"
+///     [[filter]]
+///     name = "off_path"
+///     expression = "switch_1 == 7 or switch_2 == 7"
+///     [[aggregate]]
+///     name = "strays"
+///     function = "count"
+///     filter = "off_path"
+///     [[trigger]]
+///     name = "path"
+///     condition = "strays > 0"
+/// "#;
+/// let definitions = Definitions::parse("path.toml", text, Schema::packet())?;
+/// assert_eq!(definitions.triggers()[0].period, 1_000_000);
+/// # Ok::<_, queuescope_log::TextError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Definitions {
+    schema: Schema,
+    indexes: Vec<AttributeId>,
+    filters: Vec<FilterDefinition>,
+    /// In the order of the ids that expressions have for them.
+    aggregates: Vec<AggregateDefinition>,
+    triggers: Vec<TriggerDefinition>,
+}
+
+/// A filter with a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilterDefinition {
+    /// What it is called.
+    pub name: String,
+    /// How it was written, but for blanks.
+    pub text: String,
+    /// Which records are meant. Aggregates in it are places in [`Definitions::aggregates`].
+    pub expression: Expr,
+}
+
+/// An aggregate with a name.
+#[derive(Debug, Clone)]
+pub struct AggregateDefinition {
+    /// What it is called, also in expressions.
+    pub name: String,
+    /// What is worked out.
+    pub function: Function,
+    /// The filter whose records are taken in; all records, if there is none.
+    pub filter: Option<String>,
+}
+
+/// A trigger with a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerDefinition {
+    /// What it is called.
+    pub name: String,
+    /// The aggregate that is looked at.
+    pub aggregate: String,
+    /// How it compares when the trigger fires,
+    pub relation: Relation,
+    /// with this.
+    pub threshold: Number,
+    /// How often it is looked at, in nanoseconds.
+    pub period: u64,
+    /// Of the records of which time is meant, in nanoseconds before now; of all, if it is not given.
+    pub window: Option<u64>,
+}
+
+/// Made of texts.
+impl Definitions {
+    /// No definitions yet, of records of a schema.
+    pub fn new(schema: &Schema) -> Self {
+        let schema = schema.clone();
+        Self { schema, indexes: Vec::new(), filters: Vec::new(), aggregates: Vec::new(), triggers: Vec::new() }
+    }
+
+    /// Reads definitions from TOML; `name` is what the text is called in errors.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse(name: &str, text: &str, schema: &Schema) -> Result<Self, TextError> {
+        let mut definitions = Self::new(schema);
+        definitions.add_text(name, text)?;
+        Ok(definitions)
+    }
+
+    /// Adds those of another text, which may name what is here already. If anything is wrong, nothing is added.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where: also names that are taken.
+    pub fn add_text(&mut self, name: &str, text: &str) -> Result<(), TextError> {
+        let parts = read::parts(name, text)?;
+        self.add(vec![Source { name: name.to_owned(), text: text.to_owned() }], &parts)
+    }
+
+    /// Adds a filter, written as `name=expression`; `option` is what the text is called in errors.
+    ///
+    /// # Errors
+    /// As [`add_text`](Self::add_text).
+    pub fn add_filter(&mut self, option: &str, text: &str) -> Result<(), TextError> {
+        self.add_singles(&[Single { option, text, kind: SingleKind::Filter }])
+    }
+
+    /// Adds an aggregate, written as `name=function` or `name=function@filter`.
+    ///
+    /// # Errors
+    /// As [`add_text`](Self::add_text).
+    pub fn add_aggregate(&mut self, option: &str, text: &str) -> Result<(), TextError> {
+        self.add_singles(&[Single { option, text, kind: SingleKind::Aggregate }])
+    }
+
+    /// Adds a trigger, written as `name=condition`, `name=condition@period` or `name=condition@period/window`.
+    ///
+    /// # Errors
+    /// As [`add_text`](Self::add_text).
+    pub fn add_trigger(&mut self, option: &str, text: &str) -> Result<(), TextError> {
+        self.add_singles(&[Single { option, text, kind: SingleKind::Trigger }])
+    }
+
+    /// Adds several that were written one by one. They may name each other, whichever comes first.
+    ///
+    /// # Errors
+    /// As [`add_text`](Self::add_text).
+    pub fn add_singles(&mut self, singles: &[Single<'_>]) -> Result<(), TextError> {
+        let source = |single: &Single<'_>| Source { name: single.option.to_owned(), text: single.text.to_owned() };
+        let sources: Vec<_> = singles.iter().map(source).collect();
+        match single::parts(singles) {
+            Ok(parts) => self.add(sources, &parts),
+            Err(problems) => Err(TextError::of_sources(sources, problems, 0)),
+        }
+    }
+
+    fn add(&mut self, sources: Vec<Source>, parts: &Parts) -> Result<(), TextError> {
+        match resolve::resolve(self, parts) {
+            Ok(all) => {
+                *self = all;
+                Ok(())
+            }
+            Err(problems) => Err(TextError::of_sources(sources, problems, 0)),
+        }
+    }
+}
+
+/// A definition that is written by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Single<'a> {
+    /// What the text is called in errors: the option that it was given to.
+    pub option: &'a str,
+    /// The text.
+    pub text: &'a str,
+    /// What it defines.
+    pub kind: SingleKind,
+}
+
+/// What is defined by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SingleKind {
+    /// `name=expression`
+    Filter,
+    /// `name=function[@filter]`
+    Aggregate,
+    /// `name=condition[@period[/window]]`
+    Trigger,
+}
+
+/// What they are.
+impl Definitions {
+    /// What the records are made of.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Attributes with an index.
+    pub fn indexes(&self) -> &[AttributeId] {
+        &self.indexes
+    }
+
+    /// All filters, as they were written.
+    pub fn filters(&self) -> &[FilterDefinition] {
+        &self.filters
+    }
+
+    /// All aggregates, as they were written.
+    pub fn aggregates(&self) -> &[AggregateDefinition] {
+        &self.aggregates
+    }
+
+    /// All triggers, as they were written.
+    pub fn triggers(&self) -> &[TriggerDefinition] {
+        &self.triggers
+    }
+
+    /// Whether nothing is defined.
+    pub fn is_empty(&self) -> bool {
+        self.indexes.is_empty() && self.filters.is_empty() && self.aggregates.is_empty() && self.triggers.is_empty()
+    }
+
+    /// What expressions can speak of: the attributes and the aggregates, with their places as ids.
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        let names = self.aggregates.iter().map(|aggregate| aggregate.name.clone());
+        Scope::with_aggregates(&self.schema, (0..).map(crate::expr::AggregateId).zip(names))
+    }
+
+    /// As TOML, which [`parse`](Self::parse) reads as the same definitions.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, to: &mut String) -> std::fmt::Result {
+        if !self.indexes.is_empty() {
+            let name = |id: &AttributeId| format!("\"{}\"", self.schema.attribute(*id).name);
+            writeln!(to, "index = [{}]", self.indexes.iter().map(name).collect::<Vec<_>>().join(", "))?;
+        }
+        // Nothing else needs an escape: names are letters and digits, and no expression has a quote.
+        for FilterDefinition { name, text, .. } in &self.filters {
+            let text = text.replace('\\', "\\\\");
+            writeln!(to, "\n[[filter]]\nname = \"{name}\"\nexpression = \"{text}\"")?;
+        }
+        for AggregateDefinition { name, function, filter } in &self.aggregates {
+            writeln!(to, "\n[[aggregate]]\nname = \"{name}\"\nfunction = \"{}\"", function.text(&self.schema))?;
+            if let Some(filter) = filter {
+                writeln!(to, "filter = \"{filter}\"")?;
+            }
+        }
+        for trigger in &self.triggers {
+            let condition = condition::text(trigger, &self.aggregates, &self.schema);
+            writeln!(to, "\n[[trigger]]\nname = \"{}\"\ncondition = \"{condition}\"", trigger.name)?;
+            writeln!(to, "period = \"{}ns\"", trigger.period)?;
+            if let Some(window) = trigger.window {
+                writeln!(to, "window = \"{window}ns\"")?;
+            }
+        }
+        Ok(())
+    }
+}

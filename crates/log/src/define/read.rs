@@ -1,0 +1,75 @@
+//! Definitions as users write them in a file, in TOML.
+
+use super::LONGEST_TEXT;
+use super::part::{AggregatePart, FilterPart, Parts, TriggerPart, Words};
+use crate::schema::syntax;
+use queuescope_text::{Problem, TextError};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Definitions as they are written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    index: Vec<Spanned<String>>,
+    #[serde(default)]
+    filter: Vec<Filter>,
+    #[serde(default)]
+    aggregate: Vec<Aggregate>,
+    #[serde(default)]
+    trigger: Vec<Trigger>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Filter {
+    name: Spanned<String>,
+    expression: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Aggregate {
+    name: Spanned<String>,
+    function: Spanned<String>,
+    filter: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trigger {
+    name: Spanned<String>,
+    condition: Spanned<String>,
+    period: Option<Spanned<String>>,
+    window: Option<Spanned<String>>,
+}
+
+/// What a text has; `name` is what it is called in errors.
+pub(super) fn parts(name: &str, text: &str) -> Result<Parts, TextError> {
+    if text.len() > LONGEST_TEXT {
+        let problem =
+            Problem::new(format!("the definitions have {} bytes, and at most {LONGEST_TEXT} are read", text.len()));
+        return Err(TextError::new(name, "", vec![problem]));
+    }
+    let file: File = toml::from_str(text).map_err(|found| TextError::new(name, text, vec![syntax(&found)]))?;
+    let words = |written: Spanned<String>| Words::in_quotes(written.get_ref(), text, written.span());
+    let filter = |Filter { name, expression }| FilterPart { name: words(name), expression: words(expression) };
+    let aggregate = |Aggregate { name, function, filter }| AggregatePart {
+        name: words(name),
+        function: words(function),
+        filter: filter.map(words),
+    };
+    let trigger = |Trigger { name, condition, period, window }| TriggerPart {
+        name: words(name),
+        condition: words(condition),
+        period: period.map(words),
+        window: window.map(words),
+    };
+    Ok(Parts {
+        indexes: file.index.into_iter().map(words).collect(),
+        filters: file.filter.into_iter().map(filter).collect(),
+        aggregates: file.aggregate.into_iter().map(aggregate).collect(),
+        triggers: file.trigger.into_iter().map(trigger).collect(),
+    })
+}

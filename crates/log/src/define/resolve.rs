@@ -1,0 +1,228 @@
+//! What the parts of definitions mean: names to what has them, texts to expressions and functions, and an order in which
+//! each comes behind what it needs.
+
+use super::condition::{self, Condition};
+use super::function::attribute;
+use super::part::{FilterPart, Parts, TriggerPart, Words, among};
+use super::{AggregateDefinition, DEFAULT_PERIOD, Definitions, FilterDefinition, TriggerDefinition};
+use crate::derive::Function;
+use crate::expr::{Expr, Scope, reserved};
+use crate::schema::name_problem;
+use crate::trigger::{TriggerError, periods};
+use queuescope_text::{Problem, quoted};
+use queuescope_wire::Nanos;
+use std::collections::BTreeMap;
+
+/// What is defined, and what more the parts say; or all that is wrong with these.
+pub(super) fn resolve(base: &Definitions, parts: &Parts) -> Result<Definitions, Vec<Problem>> {
+    let mut all = base.clone();
+    let mut problems = Vec::new();
+    for index in &parts.indexes {
+        match attribute(&index.text, 0..index.text.len(), &base.schema) {
+            Ok(id) if !base.schema.attribute(id).is_comparable() => {
+                let problem = Problem::new(format!("values of `{}` are not compared", index.text));
+                problems.push(problem.at(index.place(), "it has no index"));
+            }
+            Ok(id) if all.indexes.contains(&id) => {}
+            Ok(id) => all.indexes.push(id),
+            Err(problem) => problems.push(index.wrong(problem)),
+        }
+    }
+    // All names first, so that what is wrong is told of where it is and not of where it is named.
+    let filters = Names::of("filter", base.filters.iter().map(|filter| &*filter.name));
+    let filters = filters.with(parts.filters.iter().map(|filter| &filter.name), &mut problems);
+    let triggers = Names::of("trigger", base.triggers.iter().map(|trigger| &*trigger.name));
+    triggers.with(parts.triggers.iter().map(|trigger| &trigger.name), &mut problems);
+    let mut scope = base.scope();
+    let mut functions: Vec<_> =
+        base.aggregates.iter().map(|aggregate| (aggregate.name.as_str(), Some(aggregate.function.clone()))).collect();
+    for part in &parts.aggregates {
+        let function = Function::read(&part.function.text, &base.schema);
+        let function = function.map_err(|problem| problems.push(part.function.wrong(problem))).ok();
+        match scope.add_aggregate(&part.name.text) {
+            Ok(_) => functions.push((&part.name.text, function)),
+            Err(error) => {
+                let message = format!("'{}' cannot name an aggregate: {}", quoted(&part.name.text), error.why);
+                problems.push(Problem::new(message).at(part.name.place(), "not possible"));
+            }
+        }
+        if let Some(filter) = &part.filter
+            && !filters.known.contains_key(filter.text.as_str())
+        {
+            let problem = Problem::new(format!("there is no filter `{}`", quoted(&filter.text)));
+            let help = among(&filter.text, filters.known.keys().copied());
+            problems.push(problem.at(filter.place(), "here").help_if(help));
+        }
+    }
+    for FilterPart { name, expression } in &parts.filters {
+        match read_expression(expression, &scope) {
+            Ok(expr) => {
+                let text = expression.text.split_whitespace().collect::<Vec<_>>().join(" ");
+                all.filters.push(FilterDefinition { name: name.text.clone(), text, expression: expr });
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let functions: Vec<_> = functions.iter().map(|(name, function)| (*name, function.as_ref())).collect();
+    for part in &parts.triggers {
+        match read_trigger(part, &functions, base) {
+            Ok(trigger) => all.triggers.extend(trigger),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    // Nothing was left out, so these are in step with the parts.
+    let new = functions.iter().skip(base.aggregates.len()).zip(&parts.aggregates);
+    all.aggregates.extend(new.filter_map(|((name, function), part)| {
+        let filter = part.filter.as_ref().map(|filter| filter.text.clone());
+        Some(AggregateDefinition { name: (*name).to_owned(), function: (*function)?.clone(), filter })
+    }));
+    match order(&all) {
+        Ok(_) => Ok(all),
+        Err(circle) => Err(vec![told(&circle, &all, base, parts)]),
+    }
+}
+
+/// Names that are taken, of one kind of things.
+struct Names<'a> {
+    kind: &'static str,
+    /// With where they are written, unless that was in another text.
+    known: BTreeMap<&'a str, Option<&'a Words>>,
+}
+
+impl<'a> Names<'a> {
+    fn of(kind: &'static str, names: impl Iterator<Item = &'a str>) -> Self {
+        Self { kind, known: names.map(|name| (name, None)).collect() }
+    }
+
+    fn with(mut self, names: impl Iterator<Item = &'a Words>, problems: &mut Vec<Problem>) -> Self {
+        for name in names {
+            let (kind, text) = (self.kind, name.text.as_str());
+            let reserved = reserved::is_reserved(text).then(|| "it is a word of expressions".to_owned());
+            if let Some(why) = name_problem(text).err().or(reserved) {
+                let message = format!("'{}' cannot name a {kind}: {why}", quoted(text));
+                problems.push(Problem::new(message).at(name.place(), "not possible"));
+                continue;
+            }
+            if let Some(first) = self.known.get(text) {
+                let problem = Problem::new(format!("two {kind}s are named '{text}'")).at(name.place(), "again");
+                problems.push(match first {
+                    Some(first) => problem.at(first.place(), "first here"),
+                    None => problem.help("another text has it; take another name"),
+                });
+                continue;
+            }
+            self.known.insert(text, Some(name));
+        }
+        self
+    }
+}
+
+fn read_expression(words: &Words, scope: &Scope) -> Result<Expr, Problem> {
+    let expression = scope.read(&words.text).map_err(|problem| words.wrong(*problem))?;
+    if let Err(error) = expression.dnf(scope) {
+        return Err(Problem::new(error.to_string()).at(words.place(), "this expression"));
+    }
+    Ok(expression)
+}
+
+fn read_trigger(
+    part: &TriggerPart,
+    functions: &[(&str, Option<&Function>)],
+    base: &Definitions,
+) -> Result<Option<TriggerDefinition>, Problem> {
+    let condition = condition::read(&part.condition.text, functions, &base.schema);
+    let condition = condition.map_err(|problem| part.condition.wrong(problem))?;
+    let time = |words: &Option<Words>| {
+        let time = words.as_ref().map(|words| {
+            let wrong = |error: queuescope_wire::UnitError| {
+                Problem::new(error.to_string()).at(words.place(), "a time is expected").help("1ms, or 1s")
+            };
+            words.text.parse::<Nanos>().map(|time| time.0).map_err(wrong)
+        });
+        time.transpose()
+    };
+    let (period, window) = (time(&part.period)?.unwrap_or(DEFAULT_PERIOD), time(&part.window)?);
+    if let Err(error) = periods(period, window) {
+        let at = match error {
+            TriggerError::LongWindow => part.window.as_ref(),
+            _ => part.period.as_ref(),
+        };
+        return Err(Problem::new(error.to_string()).at(at.unwrap_or(&part.condition).place(), "not possible"));
+    }
+    Ok(condition.map(|Condition { aggregate, relation, threshold }| {
+        let name = part.name.text.clone();
+        TriggerDefinition { name, aggregate, relation, threshold, period, window }
+    }))
+}
+
+/// Something that is added to a log, by its place among its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    Filter(usize),
+    Aggregate(usize),
+}
+
+/// Filters and aggregates, each behind what it needs; or some that need each other in a circle.
+pub(super) fn order(all: &Definitions) -> Result<Vec<Step>, Vec<Step>> {
+    let filter_at: BTreeMap<_, _> = (0..).zip(&all.filters).map(|(at, filter)| (filter.name.as_str(), at)).collect();
+    let filters = (0..).zip(&all.filters).map(|(at, filter)| {
+        let mut needed = Vec::new();
+        filter.expression.for_each_aggregate(&mut |id| needed.push(Step::Aggregate(id.0 as usize)));
+        (Step::Filter(at), needed)
+    });
+    let aggregates = (0..).zip(&all.aggregates).map(|(at, aggregate)| {
+        let filter = aggregate.filter.as_deref().and_then(|name| filter_at.get(name));
+        (Step::Aggregate(at), filter.map(|at| Step::Filter(*at)).into_iter().collect())
+    });
+    let needs: BTreeMap<Step, Vec<Step>> = filters.chain(aggregates).collect();
+    let mut needed_by: BTreeMap<Step, Vec<Step>> = BTreeMap::new();
+    let mut missing: BTreeMap<Step, usize> = BTreeMap::new();
+    for (step, needs) in &needs {
+        missing.insert(*step, needs.len());
+        needs.iter().for_each(|need| needed_by.entry(*need).or_default().push(*step));
+    }
+    let mut order: Vec<_> = needs.keys().filter(|step| missing[step] == 0).copied().collect();
+    let mut next = 0;
+    while let Some(step) = order.get(next).copied() {
+        next += 1;
+        for other in needed_by.get(&step).into_iter().flatten() {
+            if let Some(left) = missing.get_mut(other) {
+                *left -= 1;
+                if *left == 0 {
+                    order.push(*other);
+                }
+            }
+        }
+    }
+    let Some(start) = missing.iter().find_map(|(step, left)| (*left > 0).then_some(*step)) else { return Ok(order) };
+    // Whatever is left needs something that is left: whoever follows that comes to where he was.
+    let mut way = vec![start];
+    loop {
+        let last = way[way.len() - 1];
+        let Some(need) = needs[&last].iter().find(|need| missing[need] > 0) else { return Err(way) };
+        if let Some(first) = way.iter().position(|step| step == need) {
+            return Err(way.split_off(first));
+        }
+        way.push(*need);
+    }
+}
+
+/// A circle as a problem, in the words of who wrote it.
+fn told(circle: &[Step], all: &Definitions, base: &Definitions, parts: &Parts) -> Problem {
+    let name = |step: &Step| match *step {
+        Step::Filter(at) => format!("`{}`", all.filters[at].name),
+        Step::Aggregate(at) => format!("`{}`", all.aggregates[at].name),
+    };
+    let names: Vec<_> = circle.iter().chain(circle.first()).map(name).collect();
+    let problem = Problem::new(format!("definitions need each other in a circle: {}", names.join(" needs ")));
+    // What was there before needs nothing of this text.
+    let places = circle.iter().filter_map(|step| match *step {
+        Step::Filter(at) => Some(parts.filters.get(at.checked_sub(base.filters.len())?)?.expression.place()),
+        Step::Aggregate(at) => Some(parts.aggregates.get(at.checked_sub(base.aggregates.len())?)?.name.place()),
+    });
+    let problem = places.fold(problem, |problem, place| problem.at(place, "needs the next"));
+    problem.help("a filter can name only aggregates whose own filters do not need it")
+}
