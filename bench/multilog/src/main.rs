@@ -1,9 +1,10 @@
-//! How fast the log is: `multilog ingest|line|latency|triggers|queries|disk|archive [RECORDS [RUNS]]`.
+//! How fast the log is: `multilog ingest|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]`.
 //!
 //! Headers of 54 bytes, addresses of a /24 and ports of ten values, or a million flows.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks and arguments")]
 
 mod archive;
+mod checks;
 mod disk;
 mod ingest;
 mod latency;
@@ -24,9 +25,10 @@ fn main() {
         "latency" => latency::measure,
         "triggers" => triggers::measure,
         "queries" => queries::measure,
+        "checks" => checks::measure,
         "disk" => disk::measure,
         "archive" => archive::measure,
-        _ => return eprintln!("multilog ingest|line|latency|triggers|queries|disk|archive [RECORDS [RUNS]]"),
+        _ => return eprintln!("multilog ingest|line|latency|triggers|queries|checks|disk|archive [RECORDS [RUNS]]"),
     };
     match (number(1, if what == "queries" { 50_000_000 } else { 20_000_000 }), number(2, 5)) {
         (Some(records), Some(runs @ 1..)) => measure(records, runs as usize),

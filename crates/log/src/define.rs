@@ -1,11 +1,12 @@
 //! What is worked out of a log, by names, as a text that people write and that is kept beside the log.
 //!
-//! A text is taken apart (`read` does so for TOML, `single` for arguments of a command); `resolve` finds out what the
+//! Parameters of a text are put in (`parameter`). It is taken apart (`read` does so for TOML, `single` for arguments of a command); `resolve` finds out what the
 //! parts mean and how they hang together; `apply` adds them to a log, each behind what it needs.
 
 mod apply;
 mod condition;
 mod function;
+mod parameter;
 mod part;
 mod read;
 mod resolve;
@@ -118,8 +119,18 @@ impl Definitions {
     /// # Errors
     /// What is wrong with it, and where: also names that are taken.
     pub fn add_text(&mut self, name: &str, text: &str) -> Result<(), TextError> {
-        let parts = read::parts(name, text)?;
-        self.add(vec![Source { name: name.to_owned(), text: text.to_owned() }], &parts)
+        self.add_text_with(name, text, &[])
+    }
+
+    /// Adds those of a text that has parameters, with values for them; those that are not given are what the text says.
+    ///
+    /// # Errors
+    /// As [`add_text`](Self::add_text); also if a parameter has no value, or there is none of a name. Other errors show the
+    /// text with the values in it.
+    pub fn add_text_with(&mut self, name: &str, text: &str, values: &[(&str, &str)]) -> Result<(), TextError> {
+        let text = parameter::filled(name, text, values)?;
+        let parts = read::parts(name, &text)?;
+        self.add(vec![Source { name: name.to_owned(), text: text.into_owned() }], &parts)
     }
 
     /// Adds a filter, written as `name=expression`; `option` is what the text is called in errors.

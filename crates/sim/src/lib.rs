@@ -5,17 +5,20 @@
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
 //! - [`RateTrace`] and [`Varying`]: a link whose rate varies.
+//! - [`Telemetry`]: what each packet met on its way; [`Records`]: that as records of a log.
 //! - [`workload`]: who sends how much to whom, and when.
 //! - [`summary`]: fairness and percentiles.
 
 mod build;
 mod connection;
+mod detour;
 mod error;
 mod event;
 mod link;
 mod network;
 mod observer;
 mod packets;
+mod record;
 mod replay;
 mod sample;
 mod seed;
@@ -32,10 +35,12 @@ pub mod workload;
 
 pub use build::{Built, Files, Group, build, files_of};
 pub use connection::{FlowRecord, Progress, Transport};
+pub use detour::DetourParams;
 pub use error::BuildError;
 pub use link::{GroupStats, LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
+pub use record::Records;
 pub use replay::{Output, Replay};
 pub use sample::{FlowSample, LinkSample, Sample};
 pub use simulation::Simulation;

@@ -2,6 +2,7 @@
 
 use crate::BuildError;
 use crate::Observer;
+use crate::detour::Detour;
 use crate::event::{Event, Events};
 use crate::link::{Link, LinkSink, LinkStats, Queue};
 use crate::packets::{OnItsWay, Owner, Packets};
@@ -22,6 +23,8 @@ pub(crate) struct Network {
     pub switches: Vec<Switch>,
     /// The links of each way.
     pub routes: Vec<Box<[u32]>>,
+    /// What leads packets another way.
+    pub detours: Vec<Detour>,
     /// Owners of packets that were dropped, for whoever counts them.
     pub gone: Vec<Owner>,
     /// Links that were idle, to which something has come.
@@ -98,6 +101,7 @@ impl Network {
             links,
             switches,
             routes: Vec::new(),
+            detours: Vec::new(),
             gone: Vec::new(),
             idle: Vec::new(),
         };
@@ -112,7 +116,10 @@ impl Network {
 
     /// A new packet starts on its way, from the host at the beginning of its route.
     #[inline]
-    pub fn send(&mut self, packet: OnItsWay, headers: Headers, observer: &mut impl Observer) {
+    pub fn send(&mut self, mut packet: OnItsWay, headers: Headers, observer: &mut impl Observer) {
+        for detour in &mut self.detours {
+            detour.take(&mut packet);
+        }
         let link = self.routes[packet.route as usize][0];
         let id = self.packets.insert(packet, headers);
         self.offer(link, id, observer);
@@ -138,7 +145,8 @@ impl Network {
                 Arrival::OnItsWay
             }
             None => {
-                observer.delivered(id, packet, self.now);
+                let (packet, headers) = self.packets.whole(id);
+                observer.delivered(id, packet, headers, self.now);
                 Arrival::There(id)
             }
         }

@@ -22,7 +22,7 @@ pub trait Observer {
 
     /// A packet is where it was to go.
     #[inline]
-    fn delivered(&mut self, _id: PacketId, _packet: &OnItsWay, _now: Nanos) {}
+    fn delivered(&mut self, _id: PacketId, _packet: &OnItsWay, _headers: &Headers, _now: Nanos) {}
 
     /// The receiver has all of a flow.
     #[inline]
@@ -50,8 +50,8 @@ impl<O: Observer> Observer for &mut O {
     }
 
     #[inline]
-    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, now: Nanos) {
-        (**self).delivered(id, packet, now);
+    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        (**self).delivered(id, packet, headers, now);
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use crate::Observer;
 use crate::connection::{Connection, FlowRecord, Place, Transport};
+use crate::detour::{Detour, DetourParams};
 use crate::event::Event;
 use crate::link::{LinkStats, Sending};
 use crate::network::{Arrival, Network};
@@ -125,6 +126,23 @@ impl Simulation {
         }
         self.traffic.datagram_flows = self.traffic.datagram_flows.wrapping_add(flows.max(1));
         self.traffic.sources.push(source);
+        Ok(())
+    }
+
+    /// A fault: some packets from one host to another go by a node that is not on their way, by the shortest way there
+    /// and from there. Of effect for what is sent after the call; of several that mean a packet, the first that chance takes.
+    ///
+    /// # Errors
+    /// If there is no way.
+    pub fn add_detour(&mut self, params: &DetourParams) -> Result<(), BuildError> {
+        let DetourParams { from, via, to, .. } = *params;
+        let [there, on] = [self.way(from, via)?, self.way(via, to)?];
+        let direct = self.way(from, to)?;
+        let routes = &mut self.network.routes;
+        routes.push([&*routes[there as usize], &*routes[on as usize]].concat().into());
+        let by = routes.len() as u32 - 1;
+        let seed = seed::derive(self.seed, self.network.detours.len() as u64);
+        self.network.detours.push(Detour::new(params, direct, by, seed));
         Ok(())
     }
 

@@ -48,6 +48,8 @@ pub struct Journey<'a> {
     pub number: u64,
     /// What it was.
     pub packet: &'a OnItsWay,
+    /// What its ends saw of it.
+    pub headers: &'a Headers,
     /// The switches that it passed, in order.
     pub hops: &'a [Hop],
     /// When it ended.
@@ -62,10 +64,16 @@ impl<O, F: FnMut(&Journey<'_>)> Telemetry<O, F> {
         Self { inner, told, nodes: topology.links.iter().map(|link| link.from).collect(), hops: Vec::new() }
     }
 
-    fn end(&mut self, id: PacketId, packet: &OnItsWay, at: Nanos, dropped: Option<(LinkId, DropReason)>) {
+    fn end(
+        &mut self,
+        id: PacketId,
+        (packet, headers): (&OnItsWay, &Headers),
+        at: Nanos,
+        dropped: Option<(LinkId, DropReason)>,
+    ) {
         let mut none = Vec::new();
         let hops = self.hops.get_mut(slot(id)).unwrap_or(&mut none);
-        (self.told)(&Journey { number: number(id), packet, hops, at, dropped });
+        (self.told)(&Journey { number: number(id), packet, headers, hops, at, dropped });
         hops.clear();
     }
 }
@@ -89,13 +97,13 @@ impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
     }
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
-        self.end(dropped.packet.id, packet, dropped.at, Some((link, dropped.reason)));
+        self.end(dropped.packet.id, (packet, headers), dropped.at, Some((link, dropped.reason)));
         self.inner.dropped(link, dropped, packet, headers);
     }
 
-    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, now: Nanos) {
-        self.end(id, packet, now, None);
-        self.inner.delivered(id, packet, now);
+    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        self.end(id, (packet, headers), now, None);
+        self.inner.delivered(id, packet, headers, now);
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {

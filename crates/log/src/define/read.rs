@@ -5,12 +5,19 @@ use super::part::{AggregatePart, FilterPart, Parts, TriggerPart, Words};
 use crate::schema::syntax;
 use queuescope_text::{Problem, TextError};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::Spanned;
 
 /// Definitions as they are written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// For people.
+    #[serde(default, rename = "about")]
+    _about: String,
+    /// They were read before.
+    #[serde(default, rename = "parameters")]
+    _parameters: IgnoredAny,
     #[serde(default)]
     index: Vec<Spanned<String>>,
     #[serde(default)]

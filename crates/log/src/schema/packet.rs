@@ -101,6 +101,14 @@ pub fn fill(record: &mut [u8; SIZE], captured: &Captured, frame: &Frame, telemet
     to.put(16, to.has.to_be_bytes());
 }
 
+/// Puts what switches told into the record of a packet.
+pub fn fill_telemetry(record: &mut [u8; SIZE], telemetry: &Telemetry) {
+    let has = u16::from_be_bytes([record[16], record[17]]);
+    let mut to = Writer { record, has };
+    to.telemetry(telemetry);
+    to.put(16, to.has.to_be_bytes());
+}
+
 /// An address as the schema has it.
 fn address(address: u128, family: Family) -> [u8; 16] {
     match family {

@@ -1,0 +1,50 @@
+//! Simulated packets as records of a log's schema `packet`: what is known of their headers, and the telemetry of their way.
+//!
+//! Switches have the numbers of their nodes, as hosts have in their addresses. What a packet met in the queue of its own
+//! host is no switch's telemetry and is left out. Its class is its DSCP.
+
+use crate::telemetry::Journey;
+use queuescope_log::packet::{self, Known, Segment, fill_known, fill_telemetry};
+
+/// Makes records of simulated packets.
+#[derive(Debug, Clone)]
+pub struct Records {
+    record: Box<[u8; packet::SIZE]>,
+    hops: Vec<packet::Hop>,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self { record: Box::new([0; packet::SIZE]), hops: Vec::new() }
+    }
+}
+
+impl Records {
+    /// The record of a packet whose way has ended, as of then, with what switches told. A packet that was dropped has a
+    /// record too: whether that is wanted, the caller knows.
+    pub fn fill(&mut self, journey: &Journey<'_>) -> &[u8; packet::SIZE] {
+        let Journey { packet, headers, at, .. } = *journey;
+        let mut key = packet.key();
+        key.dscp = packet.class.0 & 0x3f;
+        let tcp = headers.tcp.map(|segment| Segment {
+            // Numbers wrap on the wire.
+            seq: segment.seq as u32,
+            ack: segment.ack as u32,
+            flags: segment.flags.bits(),
+            words: (segment.header_bytes() / 4) as u8,
+            payload: segment.length,
+        });
+        fill_known(&mut self.record, &Known { at, length: packet.bytes, key: &key, ecn: packet.ecn, tcp });
+        let source = packet.hosts[0];
+        let switches = || journey.hops.iter().filter(|hop| hop.node.0 != source.0);
+        self.hops.clear();
+        self.hops.extend(switches().map(|hop| packet::Hop {
+            switch: hop.node.0,
+            queue: u32::try_from(hop.backlog_in.bytes.0).unwrap_or(u32::MAX),
+        }));
+        let ingress = switches().next().map_or(at, |hop| hop.ingress);
+        let egress = switches().next_back().map_or(at, |hop| hop.egress);
+        fill_telemetry(&mut self.record, &packet::Telemetry { ingress, egress, hops: &self.hops });
+        &self.record
+    }
+}
