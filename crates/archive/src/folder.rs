@@ -10,12 +10,17 @@ use serde::Deserialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 const MANIFEST: &str = "log.toml";
 const SCHEMA: &str = "schema.toml";
 const LOCK: &str = "lock";
 /// How names of files of records end.
 const JOURNAL: &str = "journal";
+/// How often and how long it is waited for the lock.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// The format that this program reads and writes.
 const FORMAT: u32 = 1;
 
@@ -99,10 +104,26 @@ impl Folder {
         let name = path.join(LOCK);
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
         let file = file.map_err(|error| FolderError::io("open", &name, error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Lock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(FolderError::Busy(path.to_owned())),
-            Err(TryLockError::Error(error)) => Err(FolderError::io("lock", &name, error)),
+        // Who looks whether somebody records holds it for a moment.
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(FolderError::io("lock", &name, error)),
+            }
+        }
+        Err(FolderError::Busy(path.to_owned()))
+    }
+
+    /// Whether somebody records.
+    pub fn is_locked(path: &Path) -> Result<bool, FolderError> {
+        let name = path.join(LOCK);
+        match File::open(&name).map(|file| file.try_lock_shared()) {
+            Ok(Ok(())) => Ok(false),
+            Ok(Err(TryLockError::WouldBlock)) => Ok(true),
+            Ok(Err(TryLockError::Error(error))) => Err(FolderError::io("lock", &name, error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(FolderError::io("open", &name, error)),
         }
     }
 

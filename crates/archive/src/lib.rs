@@ -11,6 +11,7 @@
 
 mod archive;
 mod catalogue;
+mod derived;
 mod error;
 #[cfg(test)]
 mod faults;
@@ -23,9 +24,10 @@ mod reader;
 mod recorder;
 mod volume;
 
+pub use derived::{aggregates, definitions};
 pub use error::{Damage, FolderError};
 pub use history::{Ask, History, Sources};
-pub use reader::{FileReport, Part, State, Verified, schema, verify};
+pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};
 pub use recorder::{
     Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
 };

@@ -1,6 +1,7 @@
 //! Reading journals, and looking at every byte of a folder.
 
 use crate::catalogue::{Catalogue, Entry, PARQUET};
+use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{End, Scan};
@@ -71,6 +72,14 @@ pub fn schema(path: &Path) -> Result<Schema, FolderError> {
     Folder::open(path).map(|folder| folder.schema)
 }
 
+/// Whether somebody records to a folder.
+///
+/// # Errors
+/// If that cannot be found out.
+pub fn is_recorded(path: &Path) -> Result<bool, FolderError> {
+    Folder::is_locked(path)
+}
+
 /// Looks at every byte of a folder's records.
 ///
 /// # Errors
@@ -94,7 +103,11 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         }
         catalogue = now;
     }
-    let Verifying { files, times, .. } = verifying;
+    let Verifying { mut files, times, next, .. } = verifying;
+    if let Some(damage) = derived::verify(&folder)? {
+        let (path, state) = (damage.path.clone(), State::Damaged(damage));
+        files.push(FileReport { path, first: next, records: 0, lost: 0, bytes: 0, state });
+    }
     Ok(Verified { files, times, removed: catalogue.removed.records, schema: folder.schema })
 }
 

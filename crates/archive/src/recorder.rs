@@ -7,6 +7,7 @@
 mod follow;
 mod recover;
 
+use crate::derived;
 use crate::error::FolderError;
 use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
@@ -14,7 +15,7 @@ use crate::journal::{Disk, Journal, Medium};
 use crate::reader::Part;
 use crate::volume::GROUP;
 use follow::{Shared, Threads};
-use queuescope_log::{Appended, AttributeId, Log, Memory, Options, Schema};
+use queuescope_log::{Appended, AttributeId, Defined, Definitions, Log, Memory, Options, Schema};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -101,10 +102,8 @@ pub enum FinishError {
     /// Records could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// All records were written, but not all became volumes.
-    #[error(
-        "all {written} records are kept, but some are still in journals, since no volume could be made of them: {why}"
-    )]
+    /// All records were written, but not all became volumes, or what aggregates are could not be kept.
+    #[error("all {written} records are kept, but not all that follows from them: {why}")]
     Archive {
         /// Records that were written.
         written: u64,
@@ -118,6 +117,7 @@ pub enum FinishError {
 pub struct Recorder {
     shared: Arc<Shared>,
     threads: Threads,
+    derived: Option<(Definitions, Defined)>,
     _lock: Lock,
 }
 
@@ -157,12 +157,38 @@ impl Recorder {
         let shared = Arc::new(Shared::new(log, folder, (room.records, options.full, options.durability), &recovered));
         let indexes = options.archive.then_some(options.indexes);
         let threads = Threads::start(&shared, journal, indexes)?;
-        Ok((Self { shared, threads, _lock: lock }, Recovery { records: recovered.records, cut: recovered.cut }))
+        Ok((
+            Self { shared, threads, derived: None, _lock: lock },
+            Recovery { records: recovered.records, cut: recovered.cut },
+        ))
     }
 
     /// The records that came since it was opened, and are still in memory.
     pub fn log(&self) -> &Log {
         &self.shared.log
+    }
+
+    /// Adds what is worked out of the records, of those before too, and keeps it with the folder. It is for before anything is
+    /// appended; a second time it is as if the first had not been.
+    ///
+    /// # Errors
+    /// If it cannot be added to the log, or kept.
+    pub fn define(&mut self, definitions: &Definitions) -> Result<&Defined, FolderError> {
+        if let Some((_, defined)) = self.derived.take() {
+            defined.remove(&self.shared.log);
+        }
+        let defined = derived::define(&self.shared.folder, definitions, &self.shared.log, self.shared.from)?;
+        Ok(&self.derived.insert((definitions.clone(), defined)).1)
+    }
+
+    /// What was [defined](Self::define).
+    pub fn defined(&self) -> Option<&Defined> {
+        self.derived.as_ref().map(|(_, defined)| defined)
+    }
+
+    /// The folder's position of a position of the log.
+    pub fn position(&self, of_log: u64) -> u64 {
+        self.shared.from + of_log
     }
 
     /// Appends records to the log, and returns when they are kept. Their positions are those of the folder; of more than
@@ -225,7 +251,14 @@ impl Recorder {
     /// If something could not be written.
     pub fn finish(mut self) -> Result<Finished, FinishError> {
         self.threads.stop(&self.shared);
-        self.shared.finished()
+        let finished = self.shared.finished()?;
+        if let Some((definitions, defined)) = &self.derived {
+            let snapshot = self.shared.log.snapshot();
+            let position = self.shared.from + snapshot.len();
+            let kept = derived::keep(&self.shared.folder, definitions, (defined, &snapshot), position);
+            kept.map_err(|why| FinishError::Archive { written: finished.records, why })?;
+        }
+        Ok(finished)
     }
 }
 
@@ -260,7 +293,7 @@ impl Room {
 const LEAST: u64 = 4 * Log::BLOCK;
 
 /// A log with as much room as addresses can be had for: memory is only taken for what is not released.
-fn unbounded(schema: &Schema) -> Result<Log, FolderError> {
+pub(crate) fn unbounded(schema: &Schema) -> Result<Log, FolderError> {
     let size = schema.record_size() as u64;
     let log = |bits: u32| Log::new(schema.clone(), Options { records: (1 << bits) / size, memory: Memory::Lazy });
     [46, 44, 42, 40].into_iter().find_map(|bits| log(bits).ok()).map_or_else(|| Ok(log(38)?), Ok)

@@ -67,8 +67,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     drop(telemetry);
     drop(monitor);
-    match failed {
-        Some(error) => Err(error.into()),
-        None => Ok(println!("{} packets in {folder}", recorder.finish()?.records)),
+    if let Some(error) = failed {
+        return Err(error.into());
     }
+    println!("{} packets in {folder}", recorder.finish()?.records);
+    Ok(())
 }

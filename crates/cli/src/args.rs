@@ -10,7 +10,7 @@ mod tap;
 pub use experiment::{Experiment, Paper};
 pub use p4::{Fit, P4};
 pub use query::Query;
-pub use record::{DurabilityName, Folder, FolderArgs, Keeping, Queued, Record};
+pub use record::{Derived, DurabilityName, Folder, FolderArgs, Keeping, Queued, Record, Watch};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
@@ -67,6 +67,10 @@ pub enum Command {
     /// A folder is gone on with when it is recorded to again, by one process at a time; queuescope query DIR asks it, also
     /// meanwhile.
     Record(Box<Record>),
+    /// Tell when triggers of a folder fire that is recorded to, a line of JSON each.
+    ///
+    /// Triggers are looked at as packets come, by the time of the packets. It ends when nobody records any more.
+    Watch(Watch),
     /// Look at a folder that was recorded to.
     #[command(subcommand)]
     Log(Folder),

@@ -6,9 +6,10 @@
 //! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`queued`] what of packets and
-//!   their queue goes there.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
+//!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
 
+pub mod alarms;
 pub mod analysis;
 pub mod analyze;
 mod annotate;
@@ -41,5 +42,6 @@ mod sweep;
 pub mod tap;
 pub mod truths;
 mod views;
+pub mod watch;
 pub mod why;
 mod worst;

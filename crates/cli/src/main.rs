@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Parser;
 use queuescope::args::{Cli, Command};
 use queuescope::outcome::Outcome;
-use queuescope::{analyze, experiment, folder, generate, merge, p4, query, record, sim, tap, why};
+use queuescope::{analyze, experiment, folder, generate, merge, p4, query, record, sim, tap, watch, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -35,6 +35,7 @@ fn run(cli: &Cli) -> Result<Outcome> {
         Command::Tap(args) => tap::run(args),
         Command::Query(args) => query::run(args),
         Command::Record(args) => record::run(args),
+        Command::Watch(args) => watch::run(args),
         Command::Log(what) => folder::run(what),
         Command::Sim(args) => sim::run(args),
         Command::Merge(args) => merge::run(args),

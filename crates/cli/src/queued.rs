@@ -27,7 +27,7 @@ impl QueuedLog {
     /// # Errors
     /// If it cannot be recorded to.
     pub fn open(args: &Queued) -> Result<Option<Self>> {
-        let open = |path| Recording::open(path, queued::schema(), &args.keeping);
+        let open = |path| Recording::open(path, queued::schema(), &args.keeping, None);
         let recording = args.log.as_deref().map(open).transpose()?;
         Ok(recording.map(|recording| Self { recording, record: Box::new([0; queued::SIZE]) }))
     }

@@ -1,5 +1,6 @@
 //! `queuescope record`: the headers of a capture into a folder.
 
+use crate::alarms::{Alarms, wanted};
 use crate::args::Record;
 use crate::capture::{file_notes, noted, parser_notes};
 use crate::chosen::Chosen;
@@ -25,7 +26,9 @@ const UPDATE: u64 = 65_536;
 pub fn run(args: &Record) -> Result<Outcome> {
     let mut chosen = Chosen::<Frames>::of(args.chosen.as_deref())?;
     let mut reader = open_capture(&args.file)?;
-    let mut recording = Recording::open(&args.log, Frames::schema(), &args.keeping)?;
+    let definitions = wanted(&args.log, Frames::schema(), &args.derived)?;
+    let recording = Recording::open(&args.log, Frames::schema(), &args.keeping, Some(&definitions))?;
+    let mut alarms = Alarms::of(&recording, &definitions)?;
     let mut parser = Parser::new(if args.inner { Tunnel::Inner } else { Tunnel::Outer });
     let progress = Progress::new(length(&args.file));
     let mut sampling = args.sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?;
@@ -43,6 +46,9 @@ pub fn run(args: &Record) -> Result<Outcome> {
         let time = frames.time(&frame);
         let parsed = parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
         if chosen.as_mut().is_none_or(|chosen| chosen.holds(&frame, time, parsed)) {
+            if let Some(alarms) = &mut alarms {
+                alarms.at(time.unwrap_or_default())?;
+            }
             if sampling.as_mut().is_none_or(Sampling::keeps) {
                 recording.push(frames.fill(&frame, time, &parsed))?;
             } else {
@@ -50,12 +56,14 @@ pub fn run(args: &Record) -> Result<Outcome> {
             }
         }
     };
+    let fired = alarms.map(Alarms::finish).transpose()?;
     let recorded = recording.finish()?;
     progress.finish();
     let left_out = chosen.as_ref().and_then(Chosen::note);
     let notes = left_out
         .into_iter()
         .chain(recorded.short())
+        .chain(noted("fired", fired.unwrap_or_default(), "times a trigger fired; queuescope watch --all tells them"))
         .chain(noted("unsampled", unsampled, "packets left out by --sample"))
         .chain(file_notes(&reader))
         .chain(parser_notes(&parser));

@@ -5,9 +5,10 @@ use crate::capture::noted;
 use crate::query::attributes;
 use anyhow::Result;
 use queuescope_archive::{Finished, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
-use queuescope_log::Schema;
+use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 /// Records that are appended at once.
@@ -19,9 +20,9 @@ pub struct Recording {
     path: PathBuf,
     recorder: Recorder,
     recovery: Recovery,
-    batch: Vec<u8>,
+    batch: RefCell<Vec<u8>>,
     full: usize,
-    refused: u64,
+    refused: Cell<u64>,
 }
 
 /// What a folder has when nothing more comes.
@@ -42,22 +43,40 @@ pub struct Recorded {
 }
 
 impl Recording {
-    /// Goes on with a folder, or makes it.
+    /// Goes on with a folder, or makes it; also with what is worked out of its records, if that is said.
     ///
     /// # Errors
     /// If it cannot be recorded to, or has records of another schema.
-    pub fn open(path: &Path, schema: &Schema, keeping: &Keeping) -> Result<Self> {
+    pub fn open(path: &Path, schema: &Schema, keeping: &Keeping, definitions: Option<&Definitions>) -> Result<Self> {
+        let mut indexes = attributes("--index", keeping.log_index.as_deref(), schema)?;
+        indexes.extend(definitions.iter().flat_map(|definitions| definitions.indexes()));
+        indexes.sort_unstable();
+        indexes.dedup();
         let options = RecorderOptions {
             memory: keeping.log_memory.0,
             full: keeping.when_full.into(),
             durability: keeping.durability.into(),
             journal_records: VOLUME_RECORDS,
             archive: true,
-            indexes: attributes("--index", keeping.log_index.as_deref(), schema)?,
+            indexes,
         };
-        let (recorder, recovery) = Recorder::open(path, schema, options)?;
+        let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
+        if let Some(definitions) = definitions {
+            recorder.define(definitions)?;
+        }
         let full = BATCH * schema.record_size();
-        Ok(Self { path: path.to_owned(), recorder, recovery, batch: Vec::with_capacity(full), full, refused: 0 })
+        let batch = RefCell::new(Vec::with_capacity(full));
+        Ok(Self { path: path.to_owned(), recorder, recovery, batch, full, refused: Cell::new(0) })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is recorded with.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
     /// One more record.
@@ -65,14 +84,23 @@ impl Recording {
     /// # Errors
     /// If it cannot be kept, or one before it could not.
     #[inline]
-    pub fn push(&mut self, record: &[u8]) -> Result<()> {
-        self.batch.extend_from_slice(record);
-        if self.batch.len() >= self.full { self.append() } else { Ok(()) }
+    pub fn push(&self, record: &[u8]) -> Result<()> {
+        let mut batch = self.batch.borrow_mut();
+        batch.extend_from_slice(record);
+        if batch.len() >= self.full { self.append(&mut batch) } else { Ok(()) }
     }
 
-    fn append(&mut self) -> Result<()> {
-        self.refused += self.recorder.append(&self.batch)?.refused;
-        self.batch.clear();
+    /// Appends those that were not yet.
+    ///
+    /// # Errors
+    /// As of [`push`](Self::push).
+    pub fn flush(&self) -> Result<()> {
+        self.append(&mut self.batch.borrow_mut())
+    }
+
+    fn append(&self, batch: &mut Vec<u8>) -> Result<()> {
+        self.refused.set(self.refused.get() + self.recorder.append(batch)?.refused);
+        batch.clear();
         Ok(())
     }
 
@@ -80,11 +108,12 @@ impl Recording {
     ///
     /// # Errors
     /// If not all is kept.
-    pub fn finish(mut self) -> Result<Recorded> {
-        self.append()?;
+    pub fn finish(self) -> Result<Recorded> {
+        self.flush()?;
         let Finished { records, lost } = self.recorder.finish()?;
         let Self { path, recovery, refused, .. } = self;
-        Ok(Recorded { path, records: records - recovery.records, refused, lost, others: Vec::new(), recovery })
+        let records = records - recovery.records;
+        Ok(Recorded { path, records, refused: refused.get(), lost, others: Vec::new(), recovery })
     }
 }
 

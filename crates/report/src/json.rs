@@ -3,8 +3,8 @@
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Answer, Burst, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell,
-    SwitchFit, Tap, Totals, Why,
+    Alert, Answer, Burst, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep,
+    SweepCell, SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ pub enum Line {
     SweepCell(Box<SweepCell>),
     /// Last, of a sweep: each combination of values over its seeds.
     Sweep(Box<Sweep>),
+    /// A line of `queuescope watch`: a trigger fired.
+    Alert(Alert),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
     Why(Box<Why>),
     /// Of `queuescope p4 fit`: an algorithm on a switch.

@@ -12,7 +12,7 @@ mod why;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub use answer::{Answer, Plan};
+pub use answer::{Alert, Answer, Plan};
 pub use sim::{
     NO_METER, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };

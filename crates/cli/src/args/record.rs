@@ -44,6 +44,50 @@ pub struct Record {
     /// How packets are kept.
     #[command(flatten)]
     pub keeping: Keeping,
+
+    /// What is worked out of them.
+    #[command(flatten)]
+    pub derived: Derived,
+}
+
+/// What is worked out of packets while they are recorded, and kept with the folder.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Worked out, and kept with the folder")]
+pub struct Derived {
+    /// A filter by a name, which aggregates can be of: `web=tcp port 443`
+    #[arg(long, value_name = "NAME=EXPRESSION")]
+    pub filter: Vec<String>,
+
+    /// An aggregate by a name, of all packets or of a filter's: `bytes=sum(length)@web`
+    #[arg(long, value_name = "NAME=FUNCTION[@FILTER]")]
+    pub aggregate: Vec<String>,
+
+    /// A trigger by a name: when an aggregate is so, of all packets or of those of a time; `queuescope watch DIR` tells when
+    /// it fires: `busy=bytes > 100MB@10ms/1s`
+    #[arg(long, value_name = "NAME=CONDITION[@PERIOD[/WINDOW]]")]
+    pub trigger: Vec<String>,
+
+    /// Filters, aggregates, triggers and indexes in a file (TOML), such as a recipe
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub definitions: Option<PathBuf>,
+
+    /// A parameter of that file: `switch=7`
+    #[arg(long, value_name = "NAME=VALUE", requires = "definitions")]
+    pub set: Vec<String>,
+}
+
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 when recording has ended, 2 if it is no folder of a log.\n\n\
+                        Examples: queuescope watch traffic\n          queuescope watch traffic --all | jq .trigger")]
+pub struct Watch {
+    /// The folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+
+    /// Tell those that fired before, too
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `1/100` is one of a hundred.

@@ -2,6 +2,7 @@
 
 use super::resolve::{Step, order};
 use super::{Definitions, TriggerDefinition};
+use crate::derive::State;
 use crate::expr::{AggregateId, DnfError, NameError};
 use crate::log::{FilterId, Log};
 use crate::schema::AttributeId;
@@ -57,12 +58,21 @@ impl Definitions {
     /// # Errors
     /// If they cannot be added: the log is then as it was.
     pub fn apply(&self, log: &Log) -> Result<Defined, ApplyError> {
+        self.apply_from(log, |_| None)
+    }
+
+    /// The same, with what aggregates are, by their names, of records before those of the log, where that is known
+    /// ([`Log::add_aggregate_from`]).
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_from(&self, log: &Log, before: impl Fn(&str) -> Option<State>) -> Result<Defined, ApplyError> {
         if log.schema() != &self.schema {
             let [defined, log] = [&self.schema, log.schema()].map(|schema| schema.name().to_owned());
             return Err(ApplyError::OtherSchema { defined, log });
         }
         let mut defined = Defined::default();
-        match self.add_to(log, &mut defined) {
+        match self.add_to(log, &before, &mut defined) {
             Ok(()) => Ok(defined),
             Err(error) => {
                 defined.remove(log);
@@ -71,7 +81,12 @@ impl Definitions {
         }
     }
 
-    fn add_to(&self, log: &Log, defined: &mut Defined) -> Result<(), ApplyError> {
+    fn add_to(
+        &self,
+        log: &Log,
+        before: &impl Fn(&str) -> Option<State>,
+        defined: &mut Defined,
+    ) -> Result<(), ApplyError> {
         defined.indexes = self.indexes.iter().copied().filter(|index| log.add_index(*index)).collect();
         // By their places here, which expressions name, what they are in the log.
         let mut ids: Vec<Option<AggregateId>> = vec![None; self.aggregates.len()];
@@ -89,7 +104,11 @@ impl Definitions {
                 Step::Aggregate(at) => {
                     let aggregate = &self.aggregates[at];
                     let filter = aggregate.filter.as_ref().and_then(|name| defined.filters.get(name)).copied();
-                    let id = log.add_aggregate(&[&aggregate.name], filter, &aggregate.function)?;
+                    let names = [aggregate.name.as_str()];
+                    let id = match before(&aggregate.name) {
+                        Some(state) => log.add_aggregate_from(&names, filter, &aggregate.function, state)?,
+                        None => log.add_aggregate(&names, filter, &aggregate.function)?,
+                    };
                     ids[at] = Some(id);
                     defined.aggregates.insert(aggregate.name.clone(), id);
                 }

@@ -109,7 +109,8 @@ impl Number {
         }
     }
 
-    pub(crate) fn to_f64(self) -> f64 {
+    /// The nearest floating-point number.
+    pub fn to_f64(self) -> f64 {
         match self {
             Self::Unsigned(number) => number as f64,
             Self::Signed(number) => number as f64,

@@ -32,3 +32,16 @@ pub struct Plan {
     /// Packets that were found.
     pub found: u64,
 }
+
+/// A trigger of a folder fired that had not when it was looked at before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Alert {
+    /// What it is called.
+    pub trigger: String,
+    /// When, by the time of the packets, in nanoseconds.
+    pub at_ns: u64,
+    /// What its aggregate was.
+    pub value: f64,
+    /// How many packets the folder had, lost ones among them.
+    pub packets: u64,
+}

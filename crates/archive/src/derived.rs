@@ -1,0 +1,190 @@
+//! What is worked out of a folder's records: its definitions, and what its aggregates were when recording ended.
+//!
+//! `definitions.toml` is as people write definitions. `aggregates.json` saves reading all records when recording goes on; what
+//! is not there, or is of other records or definitions, is worked out of the records again.
+
+use crate::error::{Damage, FolderError};
+use crate::folder::{Folder, whole};
+use crate::history::{Ask, History};
+use crate::recorder::unbounded;
+use queuescope_log::{Defined, Definitions, Dnf, Log, Snapshot, State};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+const DEFINITIONS: &str = "definitions.toml";
+const AGGREGATES: &str = "aggregates.json";
+
+/// What aggregates are of the records before a position.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    position: u64,
+    /// The checksum of the definitions.
+    definitions: u32,
+    /// By name, four words each, in hexadecimal.
+    states: BTreeMap<String, [String; 4]>,
+    /// Of all this, written without it as 0.
+    crc32: u32,
+}
+
+impl Known {
+    fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|error| unreachable!("it has only texts: {error}"))
+    }
+
+    /// With its checksum.
+    fn sealed(self) -> Self {
+        let open = Self { crc32: 0, ..self };
+        Self { crc32: crc32fast::hash(open.text().as_bytes()), ..open }
+    }
+}
+
+/// What is worked out of a folder's records; nothing, if it has no definitions.
+///
+/// # Errors
+/// If they cannot be read.
+pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
+    let folder = Folder::open(path)?;
+    let name = path.join(DEFINITIONS);
+    match fs::read_to_string(&name) {
+        Ok(text) => Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Definitions::new(&folder.schema)),
+        Err(error) => Err(FolderError::io("read", &name, error)),
+    }
+}
+
+/// The values of a folder's aggregates, by their names, and up to which position they are of its records; `None` if
+/// they were not kept, as by who was killed.
+///
+/// # Errors
+/// If they cannot be read.
+pub fn aggregates(path: &Path) -> Result<Option<(u64, Vec<(String, queuescope_log::Number)>)>, FolderError> {
+    let (folder, definitions) = (Folder::open(path)?, definitions(path)?);
+    let Some((position, states)) = known(&folder, &definitions)? else { return Ok(None) };
+    let log = unbounded(&folder.schema)?;
+    let defined = apply(&folder, &definitions, &log, &states)?;
+    let snapshot = log.snapshot();
+    let values = defined.aggregates().filter_map(|(name, id)| Some((name.to_owned(), snapshot.value(id)?)));
+    Ok(Some((position, values.collect())))
+}
+
+/// Adds definitions to a log whose first record has this position in the folder, with what aggregates are of the records
+/// before it.
+pub(crate) fn define(
+    folder: &Folder,
+    definitions: &Definitions,
+    log: &Log,
+    position: u64,
+) -> Result<Defined, FolderError> {
+    let states = match known(folder, definitions)?.filter(|(known, _)| *known == position) {
+        Some((_, states)) => states,
+        None => work_out(folder, definitions)?,
+    };
+    let defined = apply(folder, definitions, log, &states)?;
+    // What was kept is of other definitions, and soon of other records.
+    let path = folder.path.join(AGGREGATES);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(FolderError::io("remove", &path, error)),
+        _ => {}
+    }
+    whole(&folder.path.join(DEFINITIONS), definitions.text().as_bytes())?;
+    Ok(defined)
+}
+
+/// What is wrong with what is kept.
+pub(crate) fn verify(folder: &Folder) -> Result<Option<Damage>, FolderError> {
+    let path = folder.path.join(DEFINITIONS);
+    let there = folder.path.join(AGGREGATES).exists();
+    let known = definitions(&folder.path).and_then(|definitions| known(folder, &definitions));
+    match known {
+        Ok(None) if there => Ok(Some(Damage::of(&path, "aggregates were kept of other definitions than these"))),
+        Ok(_) => Ok(None),
+        Err(FolderError::Damaged(damage)) => Ok(Some(damage)),
+        Err(FolderError::Schema(error)) => Ok(Some(Damage::of(&path, error.to_string()))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps what aggregates are of all records before a position of the folder.
+pub(crate) fn keep(
+    folder: &Folder,
+    definitions: &Definitions,
+    (defined, snapshot): (&Defined, &Snapshot<'_>),
+    position: u64,
+) -> Result<(), FolderError> {
+    let words = |state: State| state.map(|word| format!("{word:x}"));
+    let states = states(defined, snapshot).map(|(name, state)| (name.to_owned(), words(state))).collect();
+    let known = Known { position, definitions: checksum(definitions), states, crc32: 0 }.sealed();
+    whole(&folder.path.join(AGGREGATES), known.text().as_bytes())
+}
+
+type States = BTreeMap<String, State>;
+
+fn apply(folder: &Folder, definitions: &Definitions, log: &Log, states: &States) -> Result<Defined, FolderError> {
+    let defined = definitions.apply_from(log, |name| states.get(name).copied());
+    defined.map_err(|error| FolderError::NotALog { path: folder.path.clone(), why: error.to_string() })
+}
+
+fn states<'a>(defined: &'a Defined, snapshot: &'a Snapshot<'_>) -> impl Iterator<Item = (&'a str, State)> {
+    defined.aggregates().filter_map(|(name, id)| Some((name, snapshot.state_before(id, snapshot.len())?)))
+}
+
+fn checksum(definitions: &Definitions) -> u32 {
+    crc32fast::hash(definitions.text().as_bytes())
+}
+
+/// What was kept, if it is of these definitions.
+fn known(folder: &Folder, definitions: &Definitions) -> Result<Option<(u64, States)>, FolderError> {
+    let path = folder.path.join(AGGREGATES);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(FolderError::io("read", &path, error)),
+    };
+    let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
+    let known: Known = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let crc32 = known.crc32;
+    let known = known.sealed();
+    if known.crc32 != crc32 {
+        return Err(damaged("it is not as it was written".to_owned()));
+    }
+    if known.definitions != checksum(definitions) {
+        return Ok(None);
+    }
+    let word = |text: &String| u128::from_str_radix(text, 16).map_err(|error| damaged(format!("'{text}': {error}")));
+    let state = |(name, words): (String, [String; 4])| {
+        let words = words.iter().map(word).collect::<Result<Vec<_>, _>>()?;
+        Ok((name, State::try_from(words).unwrap_or_default()))
+    };
+    Ok(Some((known.position, known.states.into_iter().map(state).collect::<Result<_, FolderError>>()?)))
+}
+
+/// Works aggregates out of all records that the folder has.
+fn work_out(folder: &Folder, definitions: &Definitions) -> Result<States, FolderError> {
+    if definitions.aggregates().is_empty() {
+        return Ok(States::new());
+    }
+    let (history, log) = (History::open(&folder.path)?, unbounded(&folder.schema)?);
+    let defined = apply(folder, definitions, &log, &States::new())?;
+    let needed: Vec<_> = folder.schema.iter().map(|(id, _)| id).collect();
+    let everything = Dnf::all();
+    let mut refused = 0;
+    history.each(Ask { expression: &everything, from: 0, to: u64::MAX, needed: &needed }, &mut |_, record| {
+        let appended = log.append(record);
+        refused += appended.refused;
+        if appended.positions.start.is_multiple_of(Log::BLOCK) {
+            log.release(appended.positions.start);
+        }
+        ControlFlow::Continue(())
+    })?;
+    if refused > 0 {
+        let why = format!("it has {refused} records more than this machine can address");
+        return Err(FolderError::NotALog { path: folder.path.clone(), why });
+    }
+    let snapshot = log.snapshot();
+    Ok(states(&defined, &snapshot).map(|(name, state)| (name.to_owned(), state)).collect())
+}

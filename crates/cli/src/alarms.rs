@@ -1,0 +1,131 @@
+//! What is worked out of packets while they are recorded, and triggers that fire.
+
+use crate::args::Derived;
+use crate::chosen::told;
+use crate::recording::Recording;
+use anyhow::{Context, Result, anyhow};
+use queuescope_archive::definitions;
+use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
+use queuescope_report::json::Line;
+use queuescope_report::model;
+use queuescope_wire::Nanos;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What the alerts of a folder are called.
+pub const ALERTS: &str = "alerts.jsonl";
+
+/// What is to be worked out of a folder's records: what it was before, and what the arguments say.
+///
+/// # Errors
+/// If they mean nothing, or something else than before.
+pub fn wanted(folder: &Path, schema: &Schema, args: &Derived) -> Result<Definitions> {
+    let known = folder.join("log.toml").exists().then(|| definitions(folder)).transpose()?;
+    let mut all = known.unwrap_or_else(|| Definitions::new(schema));
+    let mut alone = Definitions::new(schema);
+    add(&mut alone, args)?;
+    if alone.is_empty() || alone.text() == all.text() {
+        return Ok(all);
+    }
+    add(&mut all, args).with_context(|| format!("{} has definitions already", folder.display()))?;
+    Ok(all)
+}
+
+fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
+    if let Some(path) = &args.definitions {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let value = |set: &'_ str| -> Result<(String, String)> {
+            let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
+            Ok((name.to_owned(), value.to_owned()))
+        };
+        let values = args.set.iter().map(|set| value(set)).collect::<Result<Vec<_>>>()?;
+        let values: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        to.add_text_with(&path.display().to_string(), &text, &values).map_err(|error| told(&error))?;
+    }
+    let of = |option, texts: &'_ [String], kind| -> Vec<_> {
+        texts.iter().map(|text| (option, text.clone(), kind)).collect()
+    };
+    let singles = [
+        of("--filter", &args.filter, SingleKind::Filter),
+        of("--aggregate", &args.aggregate, SingleKind::Aggregate),
+        of("--trigger", &args.trigger, SingleKind::Trigger),
+    ]
+    .concat();
+    let singles: Vec<_> = singles.iter().map(|(option, text, kind)| Single { option, text, kind: *kind }).collect();
+    to.add_singles(&singles).map_err(|error| told(&error))
+}
+
+/// Triggers that are looked at as packets come.
+#[derive(Debug)]
+pub struct Alarms<'a> {
+    recording: &'a Recording,
+    monitor: NamedMonitor<'a>,
+    path: PathBuf,
+    out: File,
+    /// When the last packet came, and the longest of the triggers' periods.
+    last: Nanos,
+    longest: u64,
+    /// How often one fired that had not the time before.
+    pub fired: u64,
+}
+
+impl<'a> Alarms<'a> {
+    /// Those of a folder's definitions, if there are any.
+    ///
+    /// # Errors
+    /// If what fires cannot be written.
+    pub fn of(recording: &'a Recording, definitions: &Definitions) -> Result<Option<Self>> {
+        let Some(defined) = recording.recorder().defined().filter(|_| !definitions.triggers().is_empty()) else {
+            return Ok(None);
+        };
+        let monitor = defined.monitor(recording.recorder().log())?;
+        let path = recording.path().join(ALERTS);
+        let out = OpenOptions::new().append(true).create(true).open(&path);
+        let out = out.with_context(|| format!("cannot write {}", path.display()))?;
+        let longest = definitions.triggers().iter().map(|trigger| trigger.period).max().unwrap_or_default();
+        Ok(Some(Self { recording, monitor, path, out, last: Nanos::ZERO, longest, fired: 0 }))
+    }
+
+    /// A packet comes at this time: looks at the triggers that are due by then, of the packets before it.
+    ///
+    /// # Errors
+    /// If what fires cannot be written, or a packet before cannot be kept.
+    #[inline]
+    pub fn at(&mut self, time: Nanos) -> Result<()> {
+        // Time does not go back.
+        self.last = self.last.max(time);
+        if self.monitor.monitor.due().is_none_or(|due| due > self.last.0) {
+            return Ok(());
+        }
+        self.look(self.last)
+    }
+
+    /// No more packets come: each trigger is looked at once more.
+    ///
+    /// # Errors
+    /// As of [`at`](Self::at).
+    pub fn finish(mut self) -> Result<u64> {
+        self.look(self.last.saturating_add(Nanos(self.longest)))?;
+        Ok(self.fired)
+    }
+
+    fn look(&mut self, now: Nanos) -> Result<()> {
+        self.recording.flush()?;
+        let mut lines = Vec::new();
+        self.monitor.pass(now.0, |name, Alert { at, value, position, new, .. }| {
+            if new {
+                let packets = self.recording.recorder().position(position);
+                let alert = model::Alert { trigger: name.to_owned(), at_ns: at, value: value.to_f64(), packets };
+                lines.push(Line::Alert(alert));
+            }
+        });
+        for line in lines {
+            self.fired += 1;
+            let mut text = serde_json::to_vec(&line)?;
+            text.push(b'\n');
+            self.out.write_all(&text).with_context(|| format!("cannot write {}", self.path.display()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! What is worked out of packets while they are recorded: kept with the folder, and told when triggers fire.
+
+mod common;
+
+use common::{file, printed, run};
+use serde_json::Value;
+use std::path::Path;
+
+const DEFINED: &str = "--filter call=udp --aggregate calls=count@call --aggregate bytes=sum(length) --trigger many=calls>100 \
+                       --trigger burst=bytes>250KB@10ms/100ms";
+
+fn alerts(folder: &Path) -> Vec<Value> {
+    let text = printed(run("watch --all", &[&folder]), 0);
+    text.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
+}
+
+#[test]
+fn triggers_fire_by_the_time_of_packets_and_are_told() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    let recorded = printed(run(&format!("record {DEFINED} --log"), &[&log, &demo]), 0);
+    assert!(recorded.contains("times a trigger fired"), "{recorded}");
+    let first = alerts(&log);
+    let named = |name: &str| first.iter().filter(|alert| alert["trigger"] == name).count();
+    assert_eq!(named("many"), 1, "it stays so once it is so: {first:?}");
+    assert!(named("burst") > 1, "{first:?}");
+    // The alert is about packets up to its time: the folder says the same.
+    let many = first.iter().find(|alert| alert["trigger"] == "many").expect("it fired");
+    let csv = printed(run("query --select position --csv", &[&log]), 2);
+    assert!(csv.is_empty());
+    let times = printed(run("query udp --select ts --csv --limit 101", &[&log]), 0);
+    let last: u64 = times.lines().last().and_then(|line| line.parse().ok()).expect("it is a time");
+    let at = many["at_ns"].as_u64().expect("it is a number");
+    assert!(at > last && at < last + 20_000_000, "{at} after {last}");
+    assert_eq!(many["value"].as_f64().map(|value| value > 100.0), Some(true));
+
+    // Recorded to another folder, it is the same: nothing depends on how fast it goes.
+    let other = folder.path().join("other");
+    printed(run(&format!("record {DEFINED} --log"), &[&other, &demo]), 0);
+    assert_eq!(alerts(&other), first);
+
+    // What was defined stays, and goes on counting from where it was.
+    let info = printed(run("log info", &[&log]), 0);
+    let calls: u64 = printed(run("query udp --select count --csv", &[&log]), 0)
+        .lines()
+        .nth(1)
+        .and_then(|line| line.parse().ok())
+        .expect("it is a number");
+    assert!(info.contains(&format!("calls    {}", with_commas(calls))), "{info}");
+    printed(run("record --log", &[&log, &demo]), 0);
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.contains(&format!("calls    {}", with_commas(2 * calls))), "{info}");
+    // Who was killed left no values: they are worked out of the records again.
+    std::fs::remove_file(log.join("aggregates.json")).expect("it is there");
+    printed(run(&format!("record {DEFINED} --log"), &[&log, &demo]), 0);
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.contains(&format!("calls    {}", with_commas(3 * calls))), "{info}");
+    assert!(printed(run("log verify", &[&log]), 0).contains("whole"));
+}
+
+#[test]
+fn definitions_that_mean_nothing_are_refused_before_anything_is_recorded() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    for words in ["--filter a", "--filter a=nonsense", "--aggregate a=count@b", "--trigger t=a>1", "--set a=b"] {
+        assert_eq!(run(&format!("record {words} --log"), &[&log, &demo]).status.code(), Some(2), "{words}");
+        assert!(!log.exists(), "{words}");
+    }
+    // Another meaning of a name that is taken.
+    printed(run("record --filter a=tcp --log", &[&log, &demo]), 0);
+    assert_eq!(run("record --filter a=udp --log", &[&log, &demo]).status.code(), Some(2));
+    // No folder, and one without alerts.
+    assert_eq!(run("watch", &[&folder.path()]).status.code(), Some(2));
+    assert_eq!(printed(run("watch --all", &[&log]), 0), "");
+}
+
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
