@@ -1,0 +1,93 @@
+//! Other programs read what `record` wrote: DuckDB, pyarrow and polars, and Spark if `QUEUESCOPE_SPARK=1`.
+//!
+//! `readers.py` asks them. The Python that has them is named by `QUEUESCOPE_PYTHON`, or is `python3`.
+
+mod common;
+
+use common::{file, printed, run};
+use queuescope_log::packet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// The page whose recordings and examples these tests run.
+const PAGE: &str = "docs/archive.md";
+
+#[test]
+fn every_reader_finds_what_query_prints() {
+    let Some(python) = Python::find("every_reader_finds_what_query_prints") else { return };
+    let folder = recorded();
+    let schema = packet::schema();
+    let stored = schema.iter().filter(|(_, attribute)| !attribute.view);
+    let names: Vec<_> = stored.map(|(_, attribute)| attribute.name.as_str()).collect();
+    let rows = printed(run(&format!("query --csv --select {}", names.join(",")), &[&folder.path().join("traffic")]), 0);
+    assert_eq!(rows.lines().count(), 1 + 19_130);
+    let path = folder.path().join("rows.csv");
+    std::fs::write(&path, rows).expect("there is room");
+    let told = python.run(folder.path(), "rows", &path);
+    assert_eq!(told.matches("19,130 rows of 64 columns are the same").count(), 3, "{told}");
+}
+
+#[test]
+fn examples_print_what_the_page_says() {
+    let Some(python) = Python::find("examples_print_what_the_page_says") else { return };
+    let folder = recorded();
+    python.run(folder.path(), "page", &file(PAGE).canonicalize().expect("it is there"));
+}
+
+/// A folder with `traffic` in it, recorded as the page says.
+fn recorded() -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let page = std::fs::read_to_string(file(PAGE)).expect("it is there");
+    let captures: Vec<_> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ queuescope record ")?.strip_suffix(" --log traffic"))
+        .collect();
+    assert_eq!(captures.len(), 3, "{captures:?}");
+    for capture in captures {
+        printed(run(&format!("record {capture} --log"), &[&folder.path().join("traffic")]), 0);
+    }
+    folder
+}
+
+/// A Python with the packages that read Parquet.
+struct Python(PathBuf);
+
+impl Python {
+    /// The first that has them; else says that a test was skipped.
+    fn find(test: &str) -> Option<Self> {
+        let mut why = Vec::new();
+        let named = std::env::var_os("QUEUESCOPE_PYTHON").filter(|name| !name.is_empty());
+        for program in named.into_iter().chain(["python3".into()]) {
+            let python = Self(program.into());
+            let name = python.0.display();
+            match python.command("needs").output() {
+                Ok(output) if output.status.success() && output.stdout.trim_ascii().is_empty() => return Some(python),
+                Ok(output) if output.status.success() => {
+                    why.push(format!("{name} has no {}", String::from_utf8_lossy(output.stdout.trim_ascii())));
+                }
+                Ok(_) => why.push(format!("{name} is not Python 3.10 or newer")),
+                Err(error) => why.push(format!("{name} does not start: {error}")),
+            }
+        }
+        println!("skipped: {test}: {}", why.join("; "));
+        None
+    }
+
+    fn command(&self, what: &str) -> Command {
+        let mut command = Command::new(&self.0);
+        command.arg(file("crates/cli/tests/readers.py").canonicalize().expect("it is there")).arg(what);
+        command
+    }
+
+    /// What the script tells of a file, where `folder` has the recording.
+    fn run(&self, folder: &Path, what: &str, path: &Path) -> String {
+        let Output { status, stdout, stderr } =
+            self.command(what).arg(path).current_dir(folder).output().expect("it started before");
+        let (told, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(status.success(), "{told}{errors}");
+        // With what it skipped.
+        println!("{told}");
+        told.into_owned()
+    }
+}
