@@ -1,48 +1,69 @@
 //! The order that the rows of a volume lie in.
 
+use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use queuescope_log::Schema;
+use queuescope_log::{AttributeId, Schema};
 
 /// The places of records that lie one behind the other, in the order of the volume: by the keys of what the schema sorts
 /// by, equal ones as they came.
 pub(crate) fn order(schema: &Schema, rows: &[u8]) -> Vec<u32> {
-    let (size, readers): (_, Vec<_>) =
-        (schema.record_size(), schema.sort().iter().map(|id| schema.reader(*id)).collect());
-    let count = rows.len() / size;
-    if readers.is_empty() {
-        return (0..count as u32).collect();
-    }
-    // Records have few different keys in common, most of them many times: each is sorted once.
-    let mut known: HashMap<Box<[u128]>, u32, _> = HashMap::with_hasher(foldhash::fast::FixedState::default());
-    let (mut key, mut counts) = (vec![0; readers.len()], Vec::new());
-    let mut numbers = Vec::with_capacity(count);
-    for record in rows.chunks_exact(size) {
-        key.iter_mut().zip(&readers).for_each(|(key, reader)| *key = reader.key(record));
-        let number = match known.get(&key[..]) {
-            Some(number) => *number,
-            None => {
-                known.insert(key.clone().into(), counts.len() as u32);
-                counts.push(0u32);
-                counts.len() as u32 - 1
+    let count = rows.len() / schema.record_size();
+    // As many attributes as fit are sorted by at once, the last ones first: later sorts leave what is equal as it is.
+    let mut places: Vec<u32> = (0..count as u32).collect();
+    let mut left = schema.sort();
+    while !left.is_empty() {
+        let (mut keys, mut bits) = (vec![0u128; count], 0);
+        while let Some((id, before)) = left.split_last() {
+            let column = Column::of(schema, *id, rows);
+            if bits + column.bits > 128 {
+                break;
             }
-        };
-        counts[number as usize] += 1;
-        numbers.push(number);
-    }
-    let mut sorted: Vec<_> = known.into_iter().collect();
-    sorted.sort_unstable();
-    let (mut starts, mut sum) = (vec![0; sorted.len()], 0);
-    for (_, number) in sorted {
-        starts[number as usize] = sum;
-        sum += counts[number as usize];
-    }
-    let mut places = vec![0; count];
-    for (place, number) in numbers.into_iter().enumerate() {
-        let start = &mut starts[number as usize];
-        places[*start as usize] = place as u32;
-        *start += 1;
+            keys.iter_mut().zip(&column.keys).for_each(|(key, part)| *key |= part << bits);
+            (left, bits) = (before, bits + column.bits);
+        }
+        let mut sorted: Vec<_> = places.into_iter().map(|place| (keys[place as usize], place)).collect();
+        sorted.sort_by_key(|(key, _)| *key);
+        places = sorted.into_iter().map(|(_, place)| place).collect();
     }
     places
+}
+
+/// What is sorted by of one attribute.
+struct Column {
+    keys: Vec<u128>,
+    /// How many bits they have.
+    bits: u32,
+}
+
+/// Keys of more bits are numbered in their order: there are no more of them than records.
+const WIDE: u32 = 40;
+
+impl Column {
+    fn of(schema: &Schema, id: AttributeId, rows: &[u8]) -> Self {
+        let (reader, bits) = (schema.reader(id), schema.attribute(id).place.bits);
+        let keys: Vec<_> = rows.chunks_exact(schema.record_size()).map(|record| reader.key(record)).collect();
+        if bits <= WIDE {
+            return Self { keys, bits };
+        }
+        let mut numbers: HashMap<u128, u32, FixedState> = HashMap::default();
+        let mut different = Vec::new();
+        let of_record: Vec<u32> = keys
+            .iter()
+            .map(|key| {
+                *numbers.entry(*key).or_insert_with(|| {
+                    different.push(*key);
+                    different.len() as u32 - 1
+                })
+            })
+            .collect();
+        let mut sorted: Vec<u32> = (0..different.len() as u32).collect();
+        sorted.sort_unstable_by_key(|number| different[*number as usize]);
+        let mut ranks = vec![0; sorted.len()];
+        for (rank, number) in sorted.into_iter().enumerate() {
+            ranks[number as usize] = rank as u128;
+        }
+        Self { keys: of_record.into_iter().map(|number| ranks[number as usize]).collect(), bits: 32 }
+    }
 }
 
 #[cfg(test)]

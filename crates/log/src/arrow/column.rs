@@ -8,9 +8,11 @@ use arrow_array::types::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, PrimitiveArray, StringArray};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, TimeUnit};
 use hashbrown::HashMap;
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// An attribute, and how a column has its values.
@@ -209,15 +211,42 @@ impl Column {
     /// Texts, each once, and which of them each record has.
     fn texts(&self, rows: &[u8], size: usize, count: usize) -> DictionaryArray<Int32Type> {
         let mut known = HashMap::with_hasher(foldhash::fast::FixedState::default());
-        let (mut texts, mut places) = (Vec::new(), Vec::with_capacity(count));
+        let (mut places, mut text, mut ends) = (Vec::with_capacity(count), Vec::new(), vec![0i32]);
         for record in rows.chunks_exact(size) {
             let bits = self.bits.key(record);
             places.push(*known.entry(bits).or_insert_with(|| {
-                texts.push(self.attribute.literal_of(self.reader.key_of_bits(bits)));
-                texts.len() as i32 - 1
+                self.write_text(self.reader.key_of_bits(bits), &mut text);
+                ends.push(text.len() as i32);
+                ends.len() as i32 - 2
             }));
         }
-        DictionaryArray::new(Int32Array::from(places), Arc::new(StringArray::from(texts)))
+        let texts = StringArray::new(OffsetBuffer::new(ends.into()), text.into(), None);
+        DictionaryArray::new(Int32Array::from(places), Arc::new(texts))
+    }
+
+    /// How the value with this key is written: many are IPv4 addresses, which is why they are written by hand.
+    fn write_text(&self, key: u128, into: &mut Vec<u8>) {
+        let address = match self.attribute.kind {
+            Kind::Ipv4 => Some(Ipv4Addr::from_bits(key as u32)),
+            Kind::Address => Ipv6Addr::from_bits(key).to_ipv4_mapped(),
+            _ => None,
+        };
+        let Some(address) = address else {
+            into.extend_from_slice(self.attribute.literal_of(key).as_bytes());
+            return;
+        };
+        for (place, byte) in address.octets().into_iter().enumerate() {
+            if place > 0 {
+                into.push(b'.');
+            }
+            if byte > 99 {
+                into.push(b'0' + byte / 100);
+            }
+            if byte > 9 {
+                into.push(b'0' + byte / 10 % 10);
+            }
+            into.push(b'0' + byte % 10);
+        }
     }
 
     /// The bits of a value that is written so.
