@@ -3,13 +3,16 @@
 use crate::catalogue::{AllSums, Catalogue, Entry, GroupEntry, PARQUET, SUMS, index_end};
 use crate::error::FolderError;
 use crate::folder::{Folder, whole};
+use crate::journal::Closed;
+use crate::reader::{State, look};
 use crate::volume::order::order;
 use crate::volume::sums::Sums;
 use crate::volume::{Columns, index, write};
 use queuescope_log::{AttributeId, Schema};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::Path;
 
 /// The folder of volumes.
 pub(crate) const ARCHIVE: &str = "archive";
@@ -37,6 +40,8 @@ pub(crate) struct Stretch<'a> {
     pub first: u64,
     /// How many before it were lost.
     pub lost: u64,
+    /// Whether they take the place of other volumes, of which the first is named after the same position.
+    pub joined: bool,
 }
 
 impl<'a> Archiver<'a> {
@@ -53,18 +58,35 @@ impl<'a> Archiver<'a> {
         days.into_iter().map(|(day, order)| self.volume(&day, stretch, &order)).collect()
     }
 
+    /// Makes volumes of a journal, which goes.
+    pub fn journal(&self, journal: &Closed) -> Result<(), FolderError> {
+        let (mut rows, size) = (Vec::new(), self.folder.schema.record_size());
+        rows.reserve_exact((journal.positions.end - journal.positions.start) as usize * size);
+        let end = Catalogue::read(&self.folder.path)?.end();
+        let file = look(self.folder, &journal.path, end, false, &mut |_, records| {
+            rows.extend_from_slice(records);
+            Ok(())
+        })?;
+        if let State::Damaged(damage) = file.state {
+            return Err(damage.into());
+        }
+        let volumes = self.volumes(Stretch { rows: &rows, first: file.first, lost: file.lost, joined: false })?;
+        enter(self.folder, volumes, &journal.path)
+    }
+
     fn volume(&self, day: &str, stretch: Stretch<'_>, order: &[u32]) -> Result<Entry, FolderError> {
-        let (schema, Stretch { rows, first, lost }) = (&self.folder.schema, stretch);
+        let (schema, Stretch { rows, first, lost, joined }) = (&self.folder.schema, stretch);
         let size = schema.record_size();
+        let end = first + (rows.len() / size) as u64;
         let within = [ARCHIVE, day].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("/");
         let parent = self.folder.path.join(&within);
         fs::create_dir_all(&parent).map_err(|error| FolderError::io("make the folder", &parent, error))?;
         let mut entry = Entry {
-            name: format!("{within}/{first:020}"),
+            name: if joined { format!("{within}/{first:020}-{end:020}") } else { format!("{within}/{first:020}") },
             bytes: 0,
             groups: vec![GroupEntry {
                 first,
-                end: first + (rows.len() / size) as u64,
+                end,
                 lost,
                 records: order.len() as u64,
                 times: times(schema, rows, order),
@@ -96,12 +118,27 @@ impl<'a> Archiver<'a> {
     }
 }
 
-/// Adds volumes to the catalogue, and takes the journals away that they were made of.
-pub(crate) fn enter(folder: &Folder, volumes: Vec<Entry>, journals: &[PathBuf]) -> Result<(), FolderError> {
+/// Adds volumes to the catalogue, and takes the journal away that they were made of.
+fn enter(folder: &Folder, volumes: Vec<Entry>, journal: &Path) -> Result<(), FolderError> {
     let mut catalogue = Catalogue::read(&folder.path)?;
     catalogue.volumes.extend(volumes);
     catalogue.write(&folder.path)?;
-    journals.iter().try_for_each(|path| fs::remove_file(path).map_err(|error| FolderError::io("remove", path, error)))
+    fs::remove_file(journal).map_err(|error| FolderError::io("remove", journal, error))
+}
+
+/// Takes the files of volumes away that are not in the catalogue any more, and the folders of days that have none left.
+pub(crate) fn remove(folder: &Folder, volumes: &[Entry]) -> Result<(), FolderError> {
+    for path in volumes.iter().flat_map(|entry| entry.paths(&folder.path)) {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(FolderError::io("remove", &path, error)),
+            _ => {}
+        }
+    }
+    for day in volumes.iter().filter_map(|entry| entry.path(&folder.path, PARQUET).parent().map(Path::to_owned)) {
+        // One that has others stays.
+        let _ = fs::remove_dir(day);
+    }
+    Ok(())
 }
 
 /// Writes a file that is there whole or not at all, also after a loss of power.

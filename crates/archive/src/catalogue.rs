@@ -121,6 +121,11 @@ impl Catalogue {
         groups.map(|group| group.end).max().unwrap_or(self.removed.before)
     }
 
+    /// Its volumes, those together that have records of the same positions, as the days of a stretch have.
+    pub fn stretches(&self) -> impl Iterator<Item = &[Entry]> {
+        stretches(&self.volumes)
+    }
+
     /// How many records its volumes have.
     pub fn records(&self) -> u64 {
         self.volumes.iter().map(Entry::records).sum()
@@ -198,6 +203,11 @@ impl Entry {
         }
         Ok(())
     }
+}
+
+/// Volumes that are in the order of their records, those together that have records of the same positions.
+pub(crate) fn stretches(volumes: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+    volumes.chunk_by(|entry, next| next.first() < entry.end())
 }
 
 /// What the names of a volume's files end with.

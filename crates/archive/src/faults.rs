@@ -1,7 +1,7 @@
 //! What becomes of records when the disk fails, or the power does.
 
 use crate::journal::Medium;
-use crate::{Ask, Durability, FinishError, Full, History, RecordError, Recorder, RecorderOptions};
+use crate::{Ask, Durability, FinishError, Full, History, Keep, RecordError, Recorder, RecorderOptions};
 use proptest::prelude::*;
 use queuescope_log::{Dnf, Schema};
 use std::fs::{self, File, OpenOptions};
@@ -29,6 +29,7 @@ fn options(durability: Durability) -> RecorderOptions {
         journal_records: 750,
         archive: false,
         indexes: Vec::new(),
+        keep: Keep::default(),
     }
 }
 

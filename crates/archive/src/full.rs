@@ -1,7 +1,7 @@
 //! What becomes of records when the disk does not keep up: it stands still until it is told to go on.
 
 use crate::journal::{Disk, Medium};
-use crate::{Ask, Durability, Finished, Full, History, Recorder, RecorderOptions, Sources, verify};
+use crate::{Ask, Durability, Finished, Full, History, Keep, Recorder, RecorderOptions, Sources, verify};
 use queuescope_log::{Dnf, Log, Schema};
 use std::fs::File;
 use std::io::{self, Write};
@@ -70,6 +70,7 @@ fn open(path: &Path, gate: &Gate, full: Full) -> Recorder {
         journal_records: ROOM,
         archive: true,
         indexes: Vec::new(),
+        keep: Keep::default(),
     };
     Recorder::with(gate.clone(), path, &schema(), options).unwrap_or_else(|error| panic!("{error}")).0
 }
@@ -113,7 +114,7 @@ fn new_records_are_left_out_and_counted() {
     gate.open();
     recorder.flush().expect("nothing fails");
     let finished = recorder.finish().expect("nothing fails");
-    assert_eq!(finished, Finished { records: kept.len() as u64, lost: 0 });
+    assert_eq!(finished, Finished { records: kept.len() as u64, lost: 0, removed: 0 });
     assert!(finished.records + refused >= 3 * ROOM && finished.records + refused <= all);
     assert_eq!(in_folder(folder.path()).0, kept);
 }
@@ -140,7 +141,10 @@ fn the_oldest_records_are_lost_and_counted() {
     // Who goes on, does so behind it.
     let recorder = open(folder.path(), &gate, Full::Wait);
     assert_eq!(recorder.append(&records(0..1)).expect("nothing fails").positions, all..all + 1);
-    assert_eq!(recorder.finish().expect("nothing fails"), Finished { records: finished.records + 1, lost: 0 });
+    assert_eq!(
+        recorder.finish().expect("nothing fails"),
+        Finished { records: finished.records + 1, lost: 0, removed: 0 }
+    );
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn writers_wait_for_room() {
     });
     let (there, sources) = found(|ask, tell| recorder.each(ask, tell).unwrap_or_else(|error| panic!("{error}")));
     assert!(there.len() as u64 == all && sources.from_memory < ROOM && sources.lost == 0, "{sources:?}");
-    assert_eq!(recorder.finish().expect("nothing fails"), Finished { records: all, lost: 0 });
+    assert_eq!(recorder.finish().expect("nothing fails"), Finished { records: all, lost: 0, removed: 0 });
     assert_eq!(in_folder(folder.path()).0, there);
 }
 
@@ -184,6 +188,7 @@ fn too_little_memory_is_refused() {
         journal_records: ROOM,
         archive: true,
         indexes: Vec::new(),
+        keep: Keep::default(),
     };
     let error = Recorder::open(folder.path(), &schema(), options).map(|_| ()).expect_err("it is too little");
     assert!(error.to_string().contains("give 4194304 or more"), "{error}");

@@ -3,6 +3,7 @@
 //! - [`Recorder`]: a [`Log`](queuescope_log::Log) whose records are written to a folder as they come, by a thread that
 //!   follows the log's tail; [`Durability`] says when they count as kept. One process records to a folder at a time.
 //! - [`read`]: what a folder holds, as a log in memory; also while another process records to it.
+//! - [`keep`]: old records taken away.
 //! - [`verify`]: every byte of a folder looked at.
 //!
 //! `docs/folders.md` has the format.
@@ -20,6 +21,7 @@ mod folder;
 mod full;
 mod history;
 mod journal;
+mod keep;
 mod reader;
 mod recorder;
 mod volume;
@@ -27,6 +29,7 @@ mod volume;
 pub use derived::{aggregates, definitions};
 pub use error::{Damage, FolderError};
 pub use history::{Ask, History, Sources};
+pub use keep::{Keep, Taken, keep};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};
 pub use recorder::{
     Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,

@@ -94,7 +94,7 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         if looked.is_ok() && stopped.is_none() {
             break;
         }
-        // Perhaps somebody made volumes of journals since the catalogue was read.
+        // Perhaps somebody made or joined volumes, or took some away, since the catalogue was read.
         let now = Catalogue::read(path)?;
         if now == catalogue {
             looked?;
@@ -124,6 +124,8 @@ impl Verifying<'_> {
     /// Goes on with what the folder has now.
     fn go_on(&mut self, catalogue: &Catalogue) -> Result<(), FolderError> {
         let folder = self.folder;
+        self.next = self.next.max(catalogue.removed.before);
+        self.files.retain(|file| file.first >= catalogue.removed.before);
         // Several days of the same records are volumes of their own.
         let mut known = None;
         for entry in &catalogue.volumes {
@@ -159,10 +161,14 @@ impl Verifying<'_> {
         let (path, first) = (entry.path(&self.folder.path, PARQUET), entry.first());
         let lost = if is_part { 0 } else { entry.lost() };
         let expected = self.next + entry.groups.first().map_or(0, |group| group.lost);
+        if !is_part && first < self.next {
+            // It was joined of some that were looked at.
+            self.files.retain(|file| file.first < first);
+        }
         let state = match entry.verify(&self.folder.path) {
             Err(FolderError::Damaged(damage)) => State::Damaged(damage),
             Err(error) => return Err(error),
-            Ok(()) if !is_part && first != expected => State::Damaged(Damage::of(&path, missing(first, self.next))),
+            Ok(()) if !is_part && first > expected => State::Damaged(Damage::of(&path, missing(first, self.next))),
             Ok(()) => State::Closed,
         };
         for group in &entry.groups {

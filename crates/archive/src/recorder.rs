@@ -12,6 +12,7 @@ use crate::error::FolderError;
 use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
 use crate::journal::{Disk, Journal, Medium};
+use crate::keep::Keep;
 use crate::reader::Part;
 use crate::volume::GROUP;
 use follow::{Shared, Threads};
@@ -61,6 +62,8 @@ pub struct RecorderOptions {
     pub archive: bool,
     /// Attributes that volumes have indexes of.
     pub indexes: Vec<AttributeId>,
+    /// Which volumes stay when another was made.
+    pub keep: Keep,
 }
 
 /// Records of a journal at most: a volume of them is read as a whole.
@@ -82,6 +85,8 @@ pub struct Finished {
     pub records: u64,
     /// Records that were lost since it was opened, since the disk could not keep up.
     pub lost: u64,
+    /// Records that were taken away since it was opened, since they were old or too many.
+    pub removed: u64,
 }
 
 /// Why a record is not kept.
@@ -155,8 +160,8 @@ impl Recorder {
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
         let journal = Journal::new(medium, path, of, most, recovered.end, recovered.lost);
         let shared = Arc::new(Shared::new(log, folder, (room.records, options.full, options.durability), &recovered));
-        let indexes = options.archive.then_some(options.indexes);
-        let threads = Threads::start(&shared, journal, indexes)?;
+        let archive = options.archive.then_some((options.indexes, options.keep));
+        let threads = Threads::start(&shared, journal, archive)?;
         Ok((
             Self { shared, threads, derived: None, _lock: lock },
             Recovery { records: recovered.records, cut: recovered.cut },

@@ -7,7 +7,7 @@ mod common;
 use common::read;
 use proptest::prelude::*;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Recorder, RecorderOptions, Recovery, Sources, State, verify,
+    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, Recovery, Sources, State, verify,
 };
 use queuescope_log::{AttributeId, Dnf, Log, Memory, Options, Schema, Scope};
 use std::fs;
@@ -93,6 +93,7 @@ fn options(journal_records: u64, indexes: &[&str]) -> RecorderOptions {
         journal_records,
         archive: true,
         indexes,
+        keep: Keep::default(),
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::read;
 use proptest::prelude::*;
-use queuescope_archive::{Durability, FolderError, Full, Recorder, RecorderOptions, Sources, State, verify};
+use queuescope_archive::{Durability, FolderError, Full, Keep, Recorder, RecorderOptions, Sources, State, verify};
 use queuescope_log::{Log, Schema};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,7 @@ fn options(durability: Durability, journal_records: u64) -> RecorderOptions {
         journal_records,
         archive: false,
         indexes: Vec::new(),
+        keep: Keep::default(),
     }
 }
 

@@ -6,7 +6,7 @@
 mod common;
 
 use common::read;
-use queuescope_archive::{Durability, Full, Recorder, RecorderOptions};
+use queuescope_archive::{Durability, Full, Keep, Recorder, RecorderOptions};
 use queuescope_log::Schema;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -33,6 +33,7 @@ fn child() {
         journal_records: 1 << 17,
         archive: true,
         indexes: Vec::new(),
+        keep: Keep::default(),
     };
     let (recorder, recovery) =
         Recorder::open(Path::new(&folder), &schema(), options).unwrap_or_else(|error| panic!("{error}"));

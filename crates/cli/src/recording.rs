@@ -4,7 +4,7 @@ use crate::args::Keeping;
 use crate::capture::noted;
 use crate::query::attributes;
 use anyhow::Result;
-use queuescope_archive::{Finished, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
+use queuescope_archive::{Finished, Keep, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -59,6 +59,7 @@ impl Recording {
             journal_records: VOLUME_RECORDS,
             archive: true,
             indexes,
+            keep: Keep::default(),
         };
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
         if let Some(definitions) = definitions {
@@ -110,9 +111,9 @@ impl Recording {
     /// If not all is kept.
     pub fn finish(self) -> Result<Recorded> {
         self.flush()?;
-        let Finished { records, lost } = self.recorder.finish()?;
+        let Finished { records, lost, removed } = self.recorder.finish()?;
         let Self { path, recovery, refused, .. } = self;
-        let records = records - recovery.records;
+        let records = records + removed - recovery.records;
         Ok(Recorded { path, records, refused: refused.get(), lost, others: Vec::new(), recovery })
     }
 }

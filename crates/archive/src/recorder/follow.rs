@@ -2,12 +2,11 @@
 
 use super::recover::Recovered;
 use super::{Durability, FinishError, Finished, Full, RecordError};
-use crate::archive::{Archiver, Stretch, enter};
-use crate::catalogue::Catalogue;
+use crate::archive::Archiver;
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
-use crate::reader::{State, look};
+use crate::keep::{Keep, take_away};
 use queuescope_log::{AttributeId, Log};
 use std::collections::VecDeque;
 use std::io;
@@ -56,6 +55,8 @@ struct Following {
     failed: Option<RecordError>,
     /// Records that left memory before they were written.
     lost: u64,
+    /// Records that were taken away.
+    removed: u64,
     /// Journals that no volume was made of.
     journals: VecDeque<Closed>,
     /// No more will be closed.
@@ -77,11 +78,11 @@ const PAUSE: Duration = Duration::from_millis(1);
 const AT_ONCE: usize = 4 << 20;
 
 impl Threads {
-    /// Starts them; volumes are made only if there are indexes, perhaps of nothing.
+    /// Starts them; volumes are made only with indexes, perhaps of nothing, and what of them is kept.
     pub fn start<M>(
         shared: &Arc<Shared>,
         journal: Journal<M>,
-        indexes: Option<Vec<AttributeId>>,
+        archive: Option<(Vec<AttributeId>, Keep)>,
     ) -> Result<Self, FolderError>
     where
         M: Medium + Send + 'static,
@@ -91,8 +92,9 @@ impl Threads {
         let (follows, archives) = (Arc::clone(shared), Arc::clone(shared));
         let follower = thread::Builder::new().name("recorder".to_owned()).spawn(move || follows.run(journal));
         let mut threads = Self { follower: Some(follower.map_err(error)?), archiver: None };
-        let Some(indexes) = indexes else { return Ok(threads) };
-        let archiver = thread::Builder::new().name("archiver".to_owned()).spawn(move || archives.archive(indexes));
+        let Some((indexes, keep)) = archive else { return Ok(threads) };
+        let archiver =
+            thread::Builder::new().name("archiver".to_owned()).spawn(move || archives.archive(indexes, keep));
         match archiver {
             Ok(archiver) => threads.archiver = Some(archiver),
             Err(why) => {
@@ -204,7 +206,10 @@ impl Shared {
         match (state.failed.clone(), state.archive_failed.take()) {
             (Some(error), _) => Err(error.into()),
             (None, Some(why)) => Err(FinishError::Archive { written, why }),
-            (None, None) => Ok(Finished { records: written, lost: state.lost }),
+            (None, None) => {
+                let Following { lost, removed, .. } = *state;
+                Ok(Finished { records: written - removed, lost, removed })
+            }
         }
     }
 
@@ -298,8 +303,8 @@ impl Shared {
     }
 
     /// What the thread that makes volumes does.
-    fn archive(&self, indexes: Vec<AttributeId>) {
-        let archived = catch_unwind(AssertUnwindSafe(|| self.make_volumes(indexes)));
+    fn archive(&self, indexes: Vec<AttributeId>, keep: Keep) {
+        let archived = catch_unwind(AssertUnwindSafe(|| self.make_volumes(indexes, keep)));
         let failure = archived.unwrap_or_else(|_| {
             let why = io::Error::other("the thread that makes volumes has stopped");
             Err(FolderError::io("archive", &self.folder.path, why))
@@ -307,7 +312,7 @@ impl Shared {
         self.lock().archive_failed = failure.err();
     }
 
-    fn make_volumes(&self, indexes: Vec<AttributeId>) -> Result<(), FolderError> {
+    fn make_volumes(&self, indexes: Vec<AttributeId>, keep: Keep) -> Result<(), FolderError> {
         let archiver = Archiver::new(&self.folder, indexes);
         loop {
             let mut state = self.lock();
@@ -323,23 +328,9 @@ impl Shared {
             drop(state);
             // What only says how many were lost stays for who records next.
             if !journal.positions.is_empty() {
-                self.make_volume(&archiver, &journal)?;
+                archiver.journal(&journal)?;
+                self.lock().removed += take_away(&self.folder, keep)?.records;
             }
         }
-    }
-
-    fn make_volume(&self, archiver: &Archiver<'_>, journal: &Closed) -> Result<(), FolderError> {
-        let (mut rows, size) = (Vec::new(), self.folder.schema.record_size());
-        rows.reserve_exact((journal.positions.end - journal.positions.start) as usize * size);
-        let end = Catalogue::read(&self.folder.path)?.end();
-        let file = look(&self.folder, &journal.path, end, false, &mut |_, records| {
-            rows.extend_from_slice(records);
-            Ok(())
-        })?;
-        if let State::Damaged(damage) = file.state {
-            return Err(damage.into());
-        }
-        let volumes = archiver.volumes(Stretch { rows: &rows, first: file.first, lost: file.lost })?;
-        enter(&self.folder, volumes, std::slice::from_ref(&journal.path))
     }
 }

@@ -95,7 +95,9 @@ fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderErr
 /// Whether a file is named as those of volumes are.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    name.split_once('.').is_some_and(|(first, _)| first.len() == 20 && first.bytes().all(|c| c.is_ascii_digit()))
+    let is_position = |text: &str| text.len() == 20 && text.bytes().all(|c| c.is_ascii_digit());
+    // Those that were joined say where they end, too.
+    name.split_once('.').is_some_and(|(positions, _)| positions.split('-').all(is_position))
 }
 
 fn remove(path: &Path) -> Result<(), FolderError> {

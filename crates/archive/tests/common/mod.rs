@@ -1,22 +1,58 @@
 //! Reading all of a folder.
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
 use queuescope_archive::{Ask, FolderError, History, Sources};
 use queuescope_log::Dnf;
+use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What a folder has.
+#[derive(Debug)]
+pub struct Found {
+    /// The position of the first record.
+    pub first: u64,
+    /// All records.
+    pub records: Vec<u8>,
+    /// What was read for that.
+    pub sources: Sources,
+}
 
 /// All records of a folder, whose positions follow each other from 0, and what was read for that.
 pub fn read(path: &Path) -> Result<(Vec<u8>, Sources), FolderError> {
+    let Found { first, records, sources } = all(path)?;
+    assert_eq!(first, 0, "a position is missing");
+    Ok((records, sources))
+}
+
+/// All records of a folder, whose positions follow each other.
+pub fn all(path: &Path) -> Result<Found, FolderError> {
     let history = History::open(path)?;
     let needed: Vec<_> = history.schema().iter().map(|(id, _)| id).collect();
-    let mut records = Vec::new();
-    let mut next = 0;
+    let (mut records, mut first, mut next) = (Vec::new(), 0, None);
     let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &needed };
     let sources = history.each(ask, &mut |position, record| {
-        assert_eq!(position, next, "a position is missing");
-        next += 1;
+        match next {
+            None => first = position,
+            Some(next) => assert_eq!(position, next, "a position is missing"),
+        }
+        next = Some(position + 1);
         records.extend_from_slice(record);
         ControlFlow::Continue(())
     })?;
-    Ok((records, sources))
+    Ok(Found { first, records, sources })
+}
+
+/// The files of a folder's volumes.
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![path.join("archive")]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.expect("it is there").path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    found
 }

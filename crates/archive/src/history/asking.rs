@@ -1,0 +1,272 @@
+//! A question that is being answered, stretch by stretch.
+
+use super::{Ask, History, Sources, Tell};
+use crate::catalogue::{AllSums, Catalogue, Entry, PARQUET, index_end};
+use crate::error::{Damage, FolderError};
+use crate::reader::{Part, State, look};
+use crate::volume::read::{Rows, Volume};
+use crate::volume::{PAGES, index};
+use queuescope_log::{AttributeId, Log, Memory, Options};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Pages of a row group that are read for what an index says; where there are more, the group is read whole.
+const MOST_PAGES: usize = PAGES / 2;
+/// Records of a journal that are asked at once.
+const AT_ONCE: usize = 1 << 17;
+
+/// A question that is being answered.
+pub(super) struct Asking<'a> {
+    history: &'a History,
+    ask: Ask<'a>,
+    /// Attributes that have to be read.
+    needed: Vec<AttributeId>,
+    pub sources: Sources,
+    /// All before this position was told.
+    pub at: u64,
+    /// What is from here on is not asked for.
+    until: u64,
+    /// Nobody wants to be told more: what is left is only counted.
+    stopped: bool,
+    /// The volume that was opened last.
+    open: Option<Open>,
+}
+
+/// A volume that is open.
+struct Open {
+    name: String,
+    path: PathBuf,
+    volume: Volume,
+    /// The pages that indexes leave; `None`: all.
+    pages: Option<Vec<u32>>,
+}
+
+impl<'a> Asking<'a> {
+    pub fn new(history: &'a History, ask: Ask<'a>) -> Self {
+        let schema = history.schema();
+        let mut needed: Vec<_> = ask.expression.attributes().into_iter().chain(ask.needed.iter().copied()).collect();
+        if ask.from > 0 || ask.to < u64::MAX {
+            needed.extend(schema.time());
+        }
+        // Those that are views are in the columns of others.
+        let bytes = |id: AttributeId| {
+            let place = schema.attribute(id).place;
+            place.offset..place.end()
+        };
+        let overlap = |a: &AttributeId, b: AttributeId| {
+            let (a, b) = (bytes(*a), bytes(b));
+            a.start < b.end && b.start < a.end
+        };
+        let stored = history.columns.attributes.iter().map(|(id, _)| *id);
+        let needed = stored.filter(|stored| needed.iter().any(|id| overlap(id, *stored))).collect();
+        Self { history, ask, needed, sources: Sources::default(), at: 0, until: u64::MAX, stopped: false, open: None }
+    }
+
+    /// What is from a position on is not asked for.
+    pub fn until(self, until: u64) -> Self {
+        Self { until, ..self }
+    }
+
+    /// Goes on behind what was told, with what the folder has now.
+    pub fn go_on(&mut self, catalogue: &Catalogue, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+        self.sources.removed = catalogue.removed.records;
+        self.sources.records = catalogue.records();
+        self.at = self.at.max(catalogue.removed.before);
+        let mut units: BTreeMap<(u64, u64), Vec<(&Entry, usize)>> = BTreeMap::new();
+        for entry in &catalogue.volumes {
+            for (number, group) in entry.groups.iter().enumerate() {
+                units.entry((group.first, group.end)).or_default().push((entry, number));
+            }
+        }
+        for ((first, end), parts) in units {
+            if end <= self.at || first >= self.until {
+                continue;
+            }
+            let lost = parts.first().map_or(0, |(entry, number)| entry.groups[*number].lost);
+            // What was joined since it was told begins before what is next.
+            let told = first.saturating_sub(lost) < self.at;
+            if !told && first != self.at + lost {
+                let path = parts[0].0.path(&self.history.folder.path, PARQUET);
+                let why = format!("it begins at record {first}, and the one before it ends at {}", self.at);
+                return Err(Damage::of(&path, why).into());
+            }
+            if !self.stopped {
+                self.stopped = self.unit((first, end), &parts, tell)?.is_break();
+            }
+            self.sources.lost += if told { 0 } else { lost };
+            self.at = end;
+        }
+        self.journals(catalogue, tell)
+    }
+
+    /// Records of one stretch of positions, which may be in several volumes.
+    fn unit(
+        &mut self,
+        (first, end): (u64, u64),
+        parts: &[(&Entry, usize)],
+        tell: &mut Tell<'_>,
+    ) -> Result<ControlFlow<()>, FolderError> {
+        let (history, ask) = (self.history, self.ask);
+        let mut rows = Rows::default();
+        let (mut whole, mut sources) = (true, self.sources.clone());
+        for (entry, number) in parts {
+            let group = entry.groups[*number];
+            if group.times.is_some_and(|(earliest, latest)| latest < ask.from || earliest >= ask.to) {
+                sources.other_times += 1;
+                whole = false;
+                continue;
+            }
+            self.open(entry)?;
+            let Some(open) = &self.open else { continue };
+            let pages = open.pages.as_deref().map(|pages| of_group(pages, *number));
+            match pages.filter(|pages| pages.len() <= MOST_PAGES) {
+                Some(pages) => {
+                    sources.by_index += 1;
+                    sources.pages += pages.len() as u64;
+                    whole = false;
+                    if pages.is_empty() {
+                        continue;
+                    }
+                    open.volume.read(
+                        (*number, Some(pages)),
+                        (history.schema(), &history.columns),
+                        &self.needed,
+                        &mut rows,
+                    )
+                }
+                None => {
+                    sources.whole += 1;
+                    open.volume.read((*number, None), (history.schema(), &history.columns), &self.needed, &mut rows)
+                }
+            }
+            .map_err(|error| FolderError::volume(&open.path, &error))?;
+        }
+        let found = rows.positions.len() as u64;
+        rows.sort(history.schema().record_size());
+        let in_order = rows.positions.is_sorted_by(|a, b| a < b)
+            && rows.positions.first().is_none_or(|at| *at >= first)
+            && rows.positions.last().is_none_or(|at| *at < end);
+        if !in_order || (whole && found != end - first) {
+            let path = parts.first().map(|(entry, _)| entry.path(&history.folder.path, PARQUET)).unwrap_or_default();
+            return Err(Damage::of(&path, format!("it does not have the records {first} to {end}")).into());
+        }
+        sources.from_volumes += found;
+        self.sources = sources;
+        let told = rows.positions.partition_point(|at| *at < self.at);
+        let (positions, size) = (&rows.positions[told..], history.schema().record_size());
+        self.matching(&rows.records[told * size..], |place| positions[place as usize], tell)
+    }
+
+    /// Opens a volume, if it is not open, and asks its indexes.
+    fn open(&mut self, entry: &Entry) -> Result<(), FolderError> {
+        if self.open.as_ref().is_some_and(|open| open.name == entry.name) {
+            return Ok(());
+        }
+        let folder = &self.history.folder.path;
+        let sums = entry.sums(folder)?;
+        let file = entry.open(folder, PARQUET, &sums)?;
+        let path = entry.path(folder, PARQUET);
+        let volume = Volume::open(file, &self.history.columns).map_err(|error| FolderError::volume(&path, &error))?;
+        let pages = self.pages(entry, &sums)?;
+        self.open = Some(Open { name: entry.name.clone(), path, volume, pages });
+        Ok(())
+    }
+
+    /// The pages of a volume that have what is asked for, as far as its indexes tell; `None` if they do not.
+    fn pages(&self, entry: &Entry, sums: &AllSums) -> Result<Option<Vec<u32>>, FolderError> {
+        let schema = self.history.schema();
+        let most = MOST_PAGES * entry.groups.len();
+        let mut all = Vec::new();
+        for term in self.ask.expression.terms() {
+            let mut of_term: Option<Vec<u32>> = None;
+            for name in &entry.indexes {
+                let Some(ranges) = schema.find(name).and_then(|id| term.ranges(id)) else { continue };
+                let end = index_end(name);
+                let file = entry.open(&self.history.folder.path, &end, sums)?;
+                let found = index::find(file, ranges, most);
+                let found =
+                    found.map_err(|error| FolderError::volume(&entry.path(&self.history.folder.path, &end), &error))?;
+                of_term = match (of_term, found) {
+                    (Some(known), Some(found)) => {
+                        Some(known.into_iter().filter(|page| found.binary_search(page).is_ok()).collect())
+                    }
+                    (known, found) => known.or(found),
+                };
+            }
+            match of_term {
+                Some(pages) => all.extend(pages),
+                None => return Ok(None),
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok((!self.ask.expression.is_true()).then_some(all))
+    }
+
+    /// Records that are in no volume yet.
+    fn journals(&mut self, catalogue: &Catalogue, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+        let folder = &self.history.folder;
+        let (paths, size) = (folder.journals(catalogue.end())?, folder.schema.record_size());
+        for (number, path) in paths.iter().enumerate() {
+            if self.at >= self.until {
+                break;
+            }
+            let (mut rows, mut from, mut stopped) = (Vec::new(), self.at, self.stopped);
+            let file = look(folder, path, self.at, number + 1 == paths.len(), &mut |first, records| {
+                if stopped {
+                    return Ok(());
+                }
+                if rows.is_empty() {
+                    from = first;
+                }
+                rows.extend_from_slice(records);
+                if rows.len() >= AT_ONCE * size {
+                    stopped = self.matching(&rows, |place| from + place, tell)?.is_break();
+                    rows.clear();
+                }
+                Ok(())
+            })?;
+            self.stopped = stopped || self.matching(&rows, |place| from + place, tell)?.is_break();
+            match file.state {
+                State::Damaged(damage) => return Err(damage.into()),
+                State::Torn(bytes) => {
+                    self.sources.torn = Some(Part { path: path.clone(), offset: file.bytes, bytes });
+                }
+                State::Open | State::Closed => {}
+            }
+            self.sources.lost += file.lost;
+            self.sources.from_journals += file.records;
+            self.sources.records += file.records;
+            self.at = file.first + file.records;
+        }
+        Ok(())
+    }
+
+    /// Tells those of records, which lie one behind the other, that are meant.
+    fn matching(
+        &self,
+        records: &[u8],
+        position: impl Fn(u64) -> u64,
+        tell: &mut Tell<'_>,
+    ) -> Result<ControlFlow<()>, FolderError> {
+        let schema = self.history.schema();
+        let count = (records.len() / schema.record_size()) as u64;
+        let log = Log::new(schema.clone(), Options { records: count, memory: Memory::Lazy })?;
+        let _ = log.append(records);
+        let snapshot = log.snapshot();
+        let query = snapshot.query().matching(self.ask.expression).from(self.ask.from).to(self.ask.to);
+        for (place, record) in query.matched() {
+            if tell(position(place), record).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// Those of sorted pages that are of a row group.
+fn of_group(pages: &[u32], group: usize) -> &[u32] {
+    let from = |group: usize| pages.partition_point(|page| index::place(*page).0 < group);
+    &pages[from(group)..from(group + 1)]
+}

@@ -1,0 +1,87 @@
+//! Taking old records away: whole volumes, those whose records came first before others.
+//!
+//! The catalogue is written before files go, so that readers know. What somebody leaves who is stopped between is in no
+//! catalogue, and goes when the folder is recorded to again.
+
+use crate::archive::remove;
+use crate::catalogue::{Catalogue, Entry};
+use crate::error::FolderError;
+use crate::folder::Folder;
+use std::path::Path;
+
+/// Which volumes stay. What is in journals does in any case; the default is all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Keep {
+    /// Those with a record at most so many nanoseconds older than the newest that is in a volume. Records without a
+    /// time are never too old.
+    pub age: Option<u64>,
+    /// As many as have at most so many bytes together.
+    pub bytes: Option<u64>,
+}
+
+/// What was taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taken {
+    /// Volumes.
+    pub volumes: u64,
+    /// Their records.
+    pub records: u64,
+    /// The bytes of their files.
+    pub bytes: u64,
+}
+
+/// Takes volumes of a folder away that are not to stay.
+///
+/// # Errors
+/// If it is no log, somebody records to it, or it cannot be written.
+pub fn keep(path: &Path, keep: Keep) -> Result<Taken, FolderError> {
+    let folder = Folder::open(path)?;
+    let _lock = Folder::lock(path)?;
+    take_away(&folder, keep)
+}
+
+/// The same of a folder that is locked.
+pub(crate) fn take_away(folder: &Folder, keep: Keep) -> Result<Taken, FolderError> {
+    if keep == Keep::default() {
+        return Ok(Taken::default());
+    }
+    let mut catalogue = Catalogue::read(&folder.path)?;
+    let gone = too_old(&catalogue, keep);
+    let gone: Vec<_> = catalogue.volumes.drain(..gone).collect();
+    let Some(before) = gone.iter().map(Entry::end).max() else { return Ok(Taken::default()) };
+    let taken = Taken {
+        volumes: gone.len() as u64,
+        records: gone.iter().map(Entry::records).sum(),
+        bytes: gone.iter().map(|entry| entry.bytes).sum(),
+    };
+    catalogue.removed.before = before;
+    catalogue.removed.records += taken.records;
+    catalogue.write(&folder.path)?;
+    remove(folder, &gone)?;
+    Ok(taken)
+}
+
+/// How many of the first volumes go. Records go in the order of their positions: an old one behind a new one stays.
+fn too_old(catalogue: &Catalogue, keep: Keep) -> usize {
+    let oldest = keep.age.zip(newest(&catalogue.volumes)).map(|(age, newest)| newest.saturating_sub(age));
+    let mut left = bytes(&catalogue.volumes);
+    let mut gone = 0;
+    for stretch in catalogue.stretches() {
+        let is_old = oldest.zip(newest(stretch)).is_some_and(|(oldest, newest)| newest < oldest);
+        if !is_old && keep.bytes.is_none_or(|most| left <= most) {
+            break;
+        }
+        gone += stretch.len();
+        left -= bytes(stretch);
+    }
+    gone
+}
+
+/// The latest time of their records.
+fn newest(volumes: &[Entry]) -> Option<u64> {
+    volumes.iter().flat_map(|entry| &entry.groups).filter_map(|group| Some(group.times?.1)).max()
+}
+
+fn bytes(volumes: &[Entry]) -> u64 {
+    volumes.iter().map(|entry| entry.bytes).sum()
+}

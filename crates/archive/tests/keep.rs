@@ -1,0 +1,162 @@
+//! What is taken away is what a plain model says, and the rest is as it was.
+
+#![allow(clippy::disallowed_methods, reason = "a test looks at files")]
+
+mod common;
+
+use common::{Found, all};
+use proptest::prelude::*;
+use queuescope_archive::{Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, Taken, keep, verify};
+use queuescope_log::Schema;
+use std::path::Path;
+
+const SCHEMA: &str = "name = \"timed\"\ntime = \"at\"\n[[attribute]]\nname = \"at\"\nkind = \"time\"\n\
+                      [[attribute]]\nname = \"number\"\nkind = \"u32\"\n";
+const SIZE: usize = 12;
+const DAY: u64 = 86_400_000_000_000;
+
+fn schema() -> Schema {
+    Schema::parse("timed.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn options(keep: Keep) -> RecorderOptions {
+    RecorderOptions {
+        memory: 1 << 23,
+        full: Full::Wait,
+        durability: Durability::Relaxed,
+        journal_records: 20,
+        archive: true,
+        indexes: vec![schema().find("number").expect("it is there")],
+        keep,
+    }
+}
+
+/// Records of these times, numbered on.
+fn records(times: &[u64], from: usize) -> Vec<u8> {
+    let record = |(number, time): (usize, &u64)| {
+        time.to_be_bytes().into_iter().chain(((from + number) as u32).to_be_bytes()).collect::<Vec<_>>()
+    };
+    times.iter().enumerate().flat_map(record).collect()
+}
+
+/// Records in several goes, and how many records the folder had after the last.
+fn record(path: &Path, parts: &[Vec<u64>], keep: Keep) -> u64 {
+    let (mut from, mut there) = (0, 0);
+    for part in parts {
+        let (recorder, _) = Recorder::open(path, &schema(), options(keep)).unwrap_or_else(|error| panic!("{error}"));
+        let appended = recorder.append(&records(part, from)).expect("there is room");
+        assert_eq!((appended.positions.start, appended.refused), (from as u64, 0));
+        from += part.len();
+        there = recorder.finish().expect("there is room").records;
+    }
+    there
+}
+
+/// A stretch of the model: the position of its first record, how many there are, their newest time, and the bytes.
+#[derive(Debug, Clone)]
+struct Stretch {
+    first: u64,
+    records: u64,
+    newest: u64,
+    bytes: u64,
+}
+
+fn stretches(path: &Path, times: &[u64]) -> Vec<Stretch> {
+    let mut found: Vec<Stretch> = Vec::new();
+    for file in verify(path).unwrap_or_else(|error| panic!("{error}")).files {
+        match found.last_mut().filter(|last| last.first == file.first) {
+            Some(last) => (last.records, last.bytes) = (last.records + file.records, last.bytes + file.bytes),
+            None => found.push(Stretch { first: file.first, records: file.records, newest: 0, bytes: file.bytes }),
+        }
+    }
+    for stretch in &mut found {
+        let of = stretch.first as usize..(stretch.first + stretch.records) as usize;
+        stretch.newest = times[of].iter().copied().max().expect("none is empty");
+    }
+    found
+}
+
+/// How many stretches go.
+fn model(stretches: &[Stretch], keep: Keep) -> usize {
+    let newest = stretches.iter().map(|stretch| stretch.newest).max().unwrap_or(0);
+    let behind = |at: usize| stretches[at..].iter().map(|stretch| stretch.bytes).sum::<u64>();
+    let too_many = (0..stretches.len()).filter(|at| keep.bytes.is_some_and(|most| behind(*at) > most)).count();
+    let is_old = |at: &usize| keep.age.is_some_and(|age| stretches[*at].newest < newest.saturating_sub(age));
+    (too_many..stretches.len()).find(|at| !is_old(at)).unwrap_or(stretches.len())
+}
+
+fn times() -> impl Strategy<Value = Vec<Vec<u64>>> {
+    // Later parts are later, more or less.
+    let part = |number: u64| prop::collection::vec((0..3 * DAY).prop_map(move |at| number * DAY + at), 1..50);
+    (1..6u64).prop_flat_map(move |parts| (0..parts).map(part).collect::<Vec<_>>())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_old_or_too_much_goes(
+        parts in times(),
+        age in prop::option::of(0..4 * DAY),
+        share in prop::option::of(0..=100u64),
+    ) {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path();
+        record(path, &parts, Keep::default());
+        let times = parts.concat();
+        let before = stretches(path, &times);
+        let bytes: u64 = before.iter().map(|stretch| stretch.bytes).sum();
+        let volumes = verify(path).expect("it is whole").files.len();
+        let wanted = Keep { age, bytes: share.map(|share| bytes * share / 100) };
+        let gone = model(&before, wanted);
+        let taken = keep(path, wanted).unwrap_or_else(|error| panic!("{error}"));
+        let first: u64 = before[..gone].iter().map(|stretch| stretch.records).sum();
+        prop_assert_eq!(taken.records, first);
+        prop_assert_eq!(taken.bytes, before[..gone].iter().map(|stretch| stretch.bytes).sum::<u64>());
+
+        let Found { first: found, records: rest, sources } = all(path).unwrap_or_else(|error| panic!("{error}"));
+        let expected = records(&times, 0)[first as usize * SIZE..].to_vec();
+        prop_assert!(rest == expected && (rest.is_empty() || found == first));
+        prop_assert_eq!((sources.removed, sources.lost), (first, 0));
+        let verified = verify(path).expect("it is whole");
+        prop_assert!(verified.files.iter().all(|file| file.state == State::Closed));
+        prop_assert_eq!((verified.removed, verified.files.len() as u64), (first, volumes as u64 - taken.volumes));
+        // No file is left of what is gone: volumes, with an index and checksums.
+        prop_assert_eq!(common::files(path).len(), 3 * verified.files.len());
+        prop_assert_eq!(keep(path, wanted).expect("it is whole"), Taken::default());
+
+        // Whoever records next goes on where it ended.
+        let (recorder, recovery) =
+            Recorder::open(path, &schema(), options(Keep::default())).unwrap_or_else(|error| panic!("{error}"));
+        prop_assert_eq!(recovery.records, times.len() as u64 - first);
+        let appended = recorder.append(&records(&[DAY], times.len())).expect("there is room");
+        prop_assert_eq!(appended.positions.start, times.len() as u64);
+        prop_assert_eq!(recorder.finish().expect("there is room").records, times.len() as u64 - first + 1);
+    }
+
+    #[test]
+    fn who_records_takes_away_as_it_goes(parts in times(), age in 0..3 * DAY) {
+        let folder = tempfile::tempdir().expect("there is room");
+        let wanted = Keep { age: Some(age), bytes: None };
+        let there = record(folder.path(), &parts, wanted);
+        let Found { records: rest, sources, .. } = all(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        prop_assert_eq!(rest.len() / SIZE, there as usize);
+        prop_assert_eq!(there + sources.removed, parts.concat().len() as u64);
+        prop_assert!(records(&parts.concat(), 0).ends_with(&rest));
+        prop_assert_eq!(keep(folder.path(), wanted).expect("it is whole"), Taken::default());
+    }
+}
+
+#[test]
+fn a_folder_that_is_recorded_to_is_left() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let wanted = Keep { age: None, bytes: Some(0) };
+    assert!(matches!(keep(folder.path(), wanted), Err(FolderError::NotALog { .. })));
+    let (recorder, _) =
+        Recorder::open(folder.path(), &schema(), options(Keep::default())).unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(keep(folder.path(), wanted), Err(FolderError::Busy(_))));
+    assert_eq!(recorder.append(&records(&[1, 2, 3], 0)).expect("there is room").refused, 0);
+    assert_eq!(recorder.finish().expect("there is room").records, 3);
+    assert_eq!(keep(folder.path(), wanted).expect("nobody records").records, 3);
+    assert_eq!(all(folder.path()).expect("it is whole").sources.removed, 3);
+}
