@@ -6,7 +6,7 @@
 
 mod asking;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Entry, Removed};
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::reader::Part;
@@ -137,6 +137,29 @@ impl History {
             stopped = tell(from + position, record).is_break();
         }
         Ok(sources)
+    }
+
+    /// All records of volumes that lie one behind the other, in the order of their positions.
+    pub(crate) fn records_of(&self, volumes: &[Entry]) -> Result<Vec<u8>, FolderError> {
+        let Some((first, lost)) = volumes.first().map(|entry| (entry.first(), entry.lost())) else {
+            return Ok(Vec::new());
+        };
+        let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
+        let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
+        let end = volumes.iter().map(Entry::end).max().unwrap_or(first);
+        let removed = Removed { before: first - lost, records: 0 };
+        let mut asking = Asking::new(self, ask).until(end);
+        let mut records = Vec::with_capacity((end - first) as usize * self.schema().record_size());
+        asking.go_on(&Catalogue { removed, volumes: volumes.to_vec() }, &mut |_, record| {
+            records.extend_from_slice(record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(records)
+    }
+
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     fn go_through(&self, asking: &mut Asking<'_>, tell: &mut Tell<'_>) -> Result<(), FolderError> {

@@ -3,7 +3,7 @@
 //! - [`Recorder`]: a [`Log`](queuescope_log::Log) whose records are written to a folder as they come, by a thread that
 //!   follows the log's tail; [`Durability`] says when they count as kept. One process records to a folder at a time.
 //! - [`read`]: what a folder holds, as a log in memory; also while another process records to it.
-//! - [`keep`]: old records taken away.
+//! - [`compact`]: few volumes of many; [`keep`]: old records taken away.
 //! - [`verify`]: every byte of a folder looked at.
 //!
 //! `docs/folders.md` has the format.
@@ -12,6 +12,7 @@
 
 mod archive;
 mod catalogue;
+mod compact;
 mod derived;
 mod error;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod reader;
 mod recorder;
 mod volume;
 
+pub use compact::{Compacted, Files, compact};
 pub use derived::{aggregates, definitions};
 pub use error::{Damage, FolderError};
 pub use history::{Ask, History, Sources};

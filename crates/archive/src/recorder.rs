@@ -17,6 +17,7 @@ use crate::reader::Part;
 use crate::volume::GROUP;
 use follow::{Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Defined, Definitions, Log, Memory, Options, Schema};
+pub(crate) use recover::recover;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -155,7 +156,7 @@ impl Recorder {
             let (found, wanted) = (folder.schema.name().to_owned(), schema.name().to_owned());
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
-        let recovered = recover::recover(&folder)?;
+        let recovered = recover(&folder)?;
         let log = unbounded(schema)?;
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
         let journal = Journal::new(medium, path, of, most, recovered.end, recovered.lost);

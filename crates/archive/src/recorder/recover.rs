@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// A folder that is whole.
 #[derive(Debug, Default)]
-pub(super) struct Recovered {
+pub(crate) struct Recovered {
     /// Records that are there.
     pub records: u64,
     /// The position behind the last, and how many were lost behind it.
@@ -27,7 +27,7 @@ pub(super) struct Recovered {
 
 /// Checks the journals of a folder, cuts off what is not whole at their end, and takes away what was made while it was
 /// stopped: volumes that are not in the catalogue, and journals of those that are.
-pub(super) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
+pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     remove_strays(folder, &catalogue)?;
     let (paths, archived) = folder.all_journals(catalogue.end())?;

@@ -1,0 +1,146 @@
+//! Making few files of many: many short recordings leave many small volumes.
+//!
+//! Journals that nobody made volumes of become some. Then volumes are joined whose records follow each other without a
+//! gap and that have a day in common: their records are read and checked, and written again as one stretch. The new
+//! volumes have other names, the catalogue lists them in place of the old ones at once, and the old files go after. Who
+//! reads meanwhile looks the rest up again; what somebody leaves who is stopped goes when the folder is recorded to again,
+//! or here.
+
+use crate::archive::{Archiver, Stretch, remove};
+use crate::catalogue::{Catalogue, Entry, stretches};
+use crate::error::FolderError;
+use crate::folder::Folder;
+use crate::history::History;
+use crate::journal::{Disk, Journal};
+use crate::recorder::{VOLUME_RECORDS, recover};
+use queuescope_log::{AttributeId, Schema};
+use std::fs;
+use std::mem;
+use std::ops::Range;
+use std::path::Path;
+
+/// What there was, and what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// Before.
+    pub before: Files,
+    /// After.
+    pub after: Files,
+}
+
+/// Files of records: journals, and volumes with their indexes and checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Files {
+    /// How many.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Makes volumes of all that is in journals, with the indexes that the last volume has, and joins small ones. It takes
+/// memory for two and a half times the records of the largest that it makes.
+///
+/// # Errors
+/// If it is no log, somebody records to it, it is damaged, or it cannot be written. What was done before stays, and
+/// no record is lost.
+pub fn compact(path: &Path) -> Result<Compacted, FolderError> {
+    compact_to(path, VOLUME_RECORDS)
+}
+
+/// The same with volumes of so many records at most.
+fn compact_to(path: &Path, most: u64) -> Result<Compacted, FolderError> {
+    let history = History::open(path)?;
+    let folder = history.folder();
+    let _lock = Folder::lock(path)?;
+    let before = files(folder)?;
+    make_volumes(folder)?;
+    let mut catalogue = Catalogue::read(path)?;
+    // From behind, so that what is before stays where it is.
+    for run in runs(&catalogue.volumes, most).into_iter().rev() {
+        let joined = join(&history, &catalogue.volumes[run.clone()])?;
+        let old: Vec<_> = catalogue.volumes.splice(run, joined).collect();
+        catalogue.write(path)?;
+        remove(folder, &old)?;
+    }
+    Ok(Compacted { before, after: files(folder)? })
+}
+
+/// Makes volumes of journals, as who records does.
+fn make_volumes(folder: &Folder) -> Result<(), FolderError> {
+    let recovered = recover(folder)?;
+    // What was lost behind the last record is told by a journal without records.
+    let of = (folder.schema.record_size(), folder.checksum());
+    let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.end, recovered.lost);
+    rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
+    let last = Catalogue::read(&folder.path)?.volumes.pop();
+    let archiver = Archiver::new(folder, last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry)));
+    recovered.journals.iter().try_for_each(|journal| archiver.journal(journal))
+}
+
+/// Volumes that become one stretch: places among those of the catalogue.
+fn runs(volumes: &[Entry], most: u64) -> Vec<Range<usize>> {
+    let (mut runs, mut run, mut at) = (Vec::new(), 0..0, 0);
+    for stretch in stretches(volumes) {
+        let end = at + stretch.len();
+        if follows(&volumes[run.clone()], stretch, most) {
+            run.end = end;
+        } else {
+            runs.push(mem::replace(&mut run, at..end));
+        }
+        at = end;
+    }
+    runs.push(run);
+    runs.retain(|run| stretches(&volumes[run.clone()]).count() > 1);
+    runs
+}
+
+/// Whether a stretch is joined to some. Large ones are not, so that few records are written again and again.
+fn follows(run: &[Entry], next: &[Entry], most: u64) -> bool {
+    let is_small = |volumes: &[Entry]| records(volumes) <= most / 2;
+    let (Some(last), Some(first)) = (run.last(), next.first()) else { return false };
+    let fits = is_small(next) && records(run) + records(next) <= most;
+    let is_next = last.end() == first.first() && first.lost() == 0;
+    let a_day_in_common = next.iter().any(|next| run.iter().any(|entry| day(entry) == day(next)));
+    let starts_small = stretches(run).next().is_some_and(is_small);
+    fits && starts_small && is_next && last.indexes == first.indexes && a_day_in_common
+}
+
+/// Writes the records of volumes again, as one stretch.
+fn join(history: &History, volumes: &[Entry]) -> Result<Vec<Entry>, FolderError> {
+    let Some(entry) = volumes.first() else { return Ok(Vec::new()) };
+    let rows = history.records_of(volumes)?;
+    let archiver = Archiver::new(history.folder(), indexes(history.schema(), entry));
+    archiver.volumes(Stretch { rows: &rows, first: entry.first(), lost: entry.lost(), joined: true })
+}
+
+/// The attributes that a volume has indexes of.
+fn indexes(schema: &Schema, entry: &Entry) -> Vec<AttributeId> {
+    entry.indexes.iter().filter_map(|name| schema.find(name)).collect()
+}
+
+/// The folder that a volume lies in.
+fn day(entry: &Entry) -> Option<&Path> {
+    Path::new(&entry.name).parent()
+}
+
+fn records(volumes: &[Entry]) -> u64 {
+    volumes.iter().map(Entry::records).sum()
+}
+
+fn files(folder: &Folder) -> Result<Files, FolderError> {
+    let catalogue = Catalogue::read(&folder.path)?;
+    let mut found = Files::default();
+    for entry in &catalogue.volumes {
+        found.files += entry.ends().count() as u64;
+        found.bytes += entry.bytes;
+    }
+    for path in folder.journals(catalogue.end())? {
+        let metadata = fs::metadata(&path).map_err(|error| FolderError::io("read", &path, error))?;
+        found.files += 1;
+        found.bytes += metadata.len();
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

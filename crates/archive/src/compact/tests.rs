@@ -1,0 +1,258 @@
+//! What is asked has the same answer before volumes are joined, while they are, and after.
+
+use super::*;
+use crate::keep::{Keep, take_away};
+use crate::reader::{State, verify};
+use crate::{Ask, Sources};
+use proptest::prelude::*;
+use queuescope_log::Scope;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+const DAY: u64 = 86_400_000_000_000;
+const SCHEMA: &str = "name = \"timed\"\ntime = \"at\"\nsort = [\"key\"]\n[[attribute]]\nname = \"at\"\nkind = \"time\"\n\
+                      [[attribute]]\nname = \"key\"\nkind = \"u8\"\n[[attribute]]\nname = \"number\"\nkind = \"u16\"\n";
+const SIZE: u64 = 11;
+
+/// Records at these times, so many lost before them; in a volume, or in a journal as the last are.
+#[derive(Debug, Clone)]
+struct Part {
+    times: Vec<u64>,
+    lost: u64,
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let times = (0..4u64, prop::collection::vec(prop_oneof![4 => 0..DAY, 1 => 0..2 * DAY], 1..30));
+    let lost = prop_oneof![6 => Just(0), 1 => 1..5u64];
+    (times, lost)
+        .prop_map(|((day, times), lost)| Part { times: times.into_iter().map(|at| day / 2 * DAY + at).collect(), lost })
+}
+
+/// Makes a folder of volumes, and behind them so many journals; the last of these may tell only what was lost.
+fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool) {
+    let schema = Schema::parse("timed.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"));
+    let folder = Folder::create(path, &schema).expect("there is room");
+    let key = schema.find("key").expect("it is there");
+    let archiver = Archiver::new(&folder, if indexed { vec![key] } else { Vec::new() });
+    let mut catalogue = Catalogue::default();
+    let (volumes, journals) = parts.split_at(parts.len().saturating_sub(journals));
+    let mut next = 0;
+    let mut records = |part: &Part| -> (u64, Vec<u8>) {
+        let first = next + part.lost;
+        next = first + part.times.len() as u64;
+        let record = |(number, at): (u64, &u64)| {
+            let number = first + number;
+            [&at.to_be_bytes()[..], &[number as u8 % 5], &(number as u16).to_be_bytes()].concat()
+        };
+        (first, (0..).zip(&part.times).flat_map(record).collect())
+    };
+    for part in volumes {
+        let (first, rows) = records(part);
+        let stretch = Stretch { rows: &rows, first, lost: part.lost, joined: false };
+        catalogue.volumes.extend(archiver.volumes(stretch).expect("there is room"));
+    }
+    catalogue.write(path).expect("there is room");
+    let of = (SIZE as usize, folder.checksum());
+    let mut journal = Journal::new(Disk, path, of, 1 << 20, catalogue.end(), 0);
+    let mut closed = Vec::new();
+    for part in journals {
+        journal.pass_by(part.lost, &mut closed).expect("there is room");
+        journal.write(&records(part).1, &mut closed).expect("there is room");
+        closed.extend(journal.close().expect("there is room"));
+    }
+    journal.pass_by(lost, &mut closed).expect("there is room");
+    journal.finish().expect("there is room");
+}
+
+/// What is told of records: positions and bytes.
+type Told = Vec<(u64, Vec<u8>)>;
+
+/// Asks, and does something when so many records were told.
+fn ask(path: &Path, text: &str, (from, to): (u64, u64), at: usize, then: &dyn Fn()) -> (Told, Sources) {
+    let history = History::open(path).expect("it is one");
+    let scope = Scope::new(history.schema());
+    let expression = scope.parse(text).expect("it means something").dnf(&scope).expect("it is short");
+    let needed: Vec<_> = history.schema().iter().map(|(id, _)| id).collect();
+    let mut told = Told::new();
+    let sources = history.each(Ask { expression: &expression, from, to, needed: &needed }, &mut |position, record| {
+        if told.len() == at {
+            then();
+        }
+        told.push((position, record.to_vec()));
+        ControlFlow::Continue(())
+    });
+    (told, sources.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Answers that must stay as they are.
+fn answers(path: &Path) -> Vec<(Told, u64, u64)> {
+    let questions = [("true", (0, u64::MAX)), ("key == 3", (0, u64::MAX)), ("key < 2", (DAY / 2, 2 * DAY))];
+    let answer = |(text, times)| {
+        let (told, sources) = ask(path, text, times, usize::MAX, &|| ());
+        (told, sources.lost, sources.records)
+    };
+    questions.into_iter().map(answer).collect()
+}
+
+/// All files below a folder, with their bytes.
+fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut folders) = (BTreeMap::new(), vec![path.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("it is there") {
+            let path = entry.expect("it is there").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path).expect("it is there");
+                found.insert(path, bytes);
+            }
+        }
+    }
+    found
+}
+
+fn is_whole(path: &Path) -> bool {
+    let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+    verified.files.iter().all(|file| file.state == State::Closed)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_answers_stay(
+        parts in prop::collection::vec(part(), 1..8),
+        (journals, lost, indexed) in (0..3usize, 0..3u64, any::<bool>()),
+        (most, at) in (4..90u64, any::<prop::sample::Index>()),
+    ) {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path();
+        write(path, &parts, journals, lost, indexed);
+        prop_assert!(is_whole(path));
+        let before = answers(path);
+        let lengths: Vec<_> = Catalogue::read(path).expect("it is whole").stretches().map(records).collect();
+        // Somebody reads while they are joined.
+        let at = at.index(before[0].0.len());
+        let (told, sources) = ask(path, "true", (0, u64::MAX), at, &|| {
+            let Compacted { before, after } = compact_to(path, most).unwrap_or_else(|error| panic!("{error}"));
+            // What was in journals has checksums beside it now, and an index, and is in days.
+            assert!(after.files <= before.files || journals > 0, "{before:?} {after:?}");
+        });
+        prop_assert_eq!(&(told, sources.lost, sources.records), &before[0]);
+        prop_assert_eq!(answers(path), before);
+        prop_assert!(is_whole(path));
+        let catalogue = Catalogue::read(path).expect("it is whole");
+        let was_there = |count| lengths.contains(&count) || parts.iter().any(|part| part.times.len() as u64 == count);
+        let none_is_larger = catalogue.stretches().map(records).all(|count| count <= most || was_there(count));
+        prop_assert!(none_is_larger);
+        let in_catalogue: usize = catalogue.volumes.iter().map(|entry| entry.ends().count()).sum();
+        let in_folder = contents(path).into_keys().filter(|file| file.starts_with(path.join("archive"))).count();
+        prop_assert_eq!(in_folder, in_catalogue);
+        // Journals alone say nothing of indexes.
+        let has = indexed && journals < parts.len();
+        prop_assert!(catalogue.volumes.iter().all(|entry| entry.indexes.is_empty() != has));
+    }
+}
+
+/// Twenty short recordings of a day.
+fn short(path: &Path) {
+    let parts: Vec<_> = (0..20).map(|part| Part { times: vec![part, part + 1], lost: 0 }).collect();
+    write(path, &parts, 5, 0, true);
+}
+
+#[test]
+fn short_recordings_of_a_day_become_one_volume() {
+    let folder = tempfile::tempdir().expect("there is room");
+    short(folder.path());
+    let Compacted { before, after } = compact(folder.path()).expect("there is room");
+    assert_eq!((before.files, after.files), (15 * 3 + 5, 3));
+    assert!(after.bytes * 10 < before.bytes, "{before:?} {after:?}");
+    assert_eq!(compact(folder.path()).expect("there is room"), Compacted { before: after, after });
+    let catalogue = Catalogue::read(folder.path()).expect("it is whole");
+    assert_eq!(catalogue.volumes[0].name, "archive/date=1970-01-01/00000000000000000000-00000000000000000040");
+}
+
+#[test]
+fn who_is_stopped_before_or_after_the_catalogue_loses_nothing() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    short(path);
+    make_volumes(&Folder::open(path).expect("it is one")).expect("there is room");
+    let (answers_before, before) = (answers(path), contents(path));
+    compact(path).expect("there is room");
+    let after = contents(path);
+    let put = |files: &BTreeMap<PathBuf, Vec<u8>>| {
+        files.iter().for_each(|(path, bytes)| fs::write(path, bytes).expect("there is room"));
+    };
+    // Old files are still there; or new ones already.
+    for catalogue in [&after, &before] {
+        put(&before);
+        put(&after);
+        let name = path.join(crate::catalogue::NAME);
+        fs::write(&name, &catalogue[&name]).expect("there is room");
+        assert_eq!(answers(path), answers_before);
+        assert!(is_whole(path));
+        compact(path).expect("there is room");
+        assert_eq!((answers(path), contents(path)), (answers_before.clone(), after.clone()));
+    }
+}
+
+#[test]
+fn what_is_taken_away_while_somebody_reads_is_passed_by() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    short(path);
+    compact_to(path, 8).expect("there is room");
+    let (told, sources) = ask(path, "true", (0, u64::MAX), 10, &|| {
+        let keep = Keep { age: Some(6), bytes: None };
+        take_away(&Folder::open(path).expect("it is one"), keep).expect("there is room");
+    });
+    let positions: Vec<_> = told.iter().map(|(position, _)| *position).collect();
+    // What was read at once is told, and what stayed.
+    let kept = sources.removed..40;
+    assert!(kept.start > 16 && positions == (0..16).chain(kept).collect::<Vec<_>>(), "{positions:?}");
+    assert!(is_whole(path));
+}
+
+#[test]
+fn volumes_that_are_damaged_stay() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    short(path);
+    let victim = Catalogue::read(path).expect("it is whole").volumes[7].path(path, crate::catalogue::PARQUET);
+    let mut bytes = fs::read(&victim).expect("it is there");
+    bytes[40] ^= 1;
+    fs::write(&victim, &bytes).expect("there is room");
+    let error = compact(path).expect_err("one is damaged");
+    assert!(error.to_string().contains(&victim.display().to_string()), "{error}");
+    assert_eq!(fs::read(&victim).expect("it is there"), bytes);
+    bytes[40] ^= 1;
+    fs::write(&victim, &bytes).expect("there is room");
+    assert_eq!(answers(path)[0].0.len(), 40);
+}
+
+#[test]
+fn others_look_at_it_while_volumes_are_joined() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    short(path);
+    let before = answers(path);
+    std::thread::scope(|scope| {
+        let compacting = scope.spawn(|| {
+            for most in [4, 8, 16, 40] {
+                compact_to(path, most).unwrap_or_else(|error| panic!("{error}"));
+            }
+        });
+        loop {
+            let last = compacting.is_finished();
+            assert_eq!(answers(path)[0], before[0]);
+            let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+            assert!(verified.files.iter().all(|file| file.state == State::Closed), "{verified:?}");
+            assert_eq!(verified.files.iter().map(|file| file.records).sum::<u64>(), 40);
+            if last {
+                break;
+            }
+        }
+    });
+}
