@@ -165,11 +165,12 @@ impl History {
     fn go_through(&self, asking: &mut Asking<'_>, tell: &mut Tell<'_>) -> Result<(), FolderError> {
         let mut catalogue = Catalogue::read(&self.folder.path)?;
         loop {
-            let Err(error) = asking.go_on(&catalogue, tell) else { return Ok(()) };
-            // Perhaps somebody made or joined volumes, or took some away, since the catalogue was read.
+            let gone_on = asking.go_on(&catalogue, tell);
+            // Perhaps somebody made or joined volumes, or took some away, since the catalogue was read. A journal that
+            // became a volume meanwhile is not missed: there is no other behind the last.
             let now = Catalogue::read(&self.folder.path)?;
-            if now == catalogue {
-                return Err(error);
+            if now == catalogue || (gone_on.is_ok() && !asking.is_behind(&now)) {
+                return gone_on;
             }
             catalogue = now;
         }

@@ -47,6 +47,8 @@ pub struct FileReport {
     pub lost: u64,
     /// Bytes that are whole; of a volume with its indexes.
     pub bytes: u64,
+    /// The attributes that it has indexes of; a journal has none.
+    pub indexes: Vec<String>,
     /// How it ends.
     pub state: State,
 }
@@ -91,11 +93,11 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     loop {
         let looked = verifying.go_on(&catalogue);
         let stopped = verifying.files.pop_if(FileReport::is_damaged_journal);
-        if looked.is_ok() && stopped.is_none() {
-            break;
-        }
         // Perhaps somebody made or joined volumes, or took some away, since the catalogue was read.
         let now = Catalogue::read(path)?;
+        if looked.is_ok() && stopped.is_none() && now.end() <= verifying.next {
+            break;
+        }
         if now == catalogue {
             looked?;
             verifying.files.extend(stopped);
@@ -135,7 +137,7 @@ impl Verifying<'_> {
                 known = Some(entry.first());
             }
         }
-        let (paths, size) = (folder.journals(catalogue.end())?, folder.schema.record_size());
+        let (paths, size) = (folder.journals(catalogue.end().max(self.next))?, folder.schema.record_size());
         let time = folder.schema.time().map(|time| folder.schema.reader(time));
         for (number, path) in paths.iter().enumerate() {
             let mut times = None;
@@ -175,12 +177,25 @@ impl Verifying<'_> {
             self.times = join(self.times, group.times);
         }
         self.next = entry.end();
-        self.files.push(FileReport { path, first, records: entry.records(), lost, bytes: entry.bytes, state });
+        self.files.push(FileReport {
+            path,
+            first,
+            records: entry.records(),
+            lost,
+            bytes: entry.bytes,
+            indexes: entry.indexes.clone(),
+            state,
+        });
         Ok(())
     }
 }
 
 impl FileReport {
+    /// Whether it is a volume, and not a journal.
+    pub fn is_volume(&self) -> bool {
+        self.path.extension().is_some_and(|end| end == PARQUET)
+    }
+
     fn is_damaged_journal(&mut self) -> bool {
         matches!(self.state, State::Damaged(Damage { at: Some(_), .. }))
     }
@@ -215,8 +230,15 @@ pub(crate) fn look(
     let io = |error| FolderError::io("read", path, error);
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
-    let report =
-        |(first, lost), records, bytes, state| FileReport { path: path.to_owned(), first, records, lost, bytes, state };
+    let report = |(first, lost), records, bytes, state| FileReport {
+        path: path.to_owned(),
+        first,
+        records,
+        lost,
+        bytes,
+        indexes: Vec::new(),
+        state,
+    };
     let damaged = |position, offset, why: &str| {
         State::Damaged(Damage { path: path.to_owned(), why: why.to_owned(), at: Some((offset, position)) })
     };

@@ -29,6 +29,8 @@ pub(super) struct Asking<'a> {
     until: u64,
     /// Nobody wants to be told more: what is left is only counted.
     stopped: bool,
+    /// The journals that were read: where each ends, and how many records it had.
+    journals: Vec<(u64, u64)>,
     /// The volume that was opened last.
     open: Option<Open>,
 }
@@ -60,7 +62,17 @@ impl<'a> Asking<'a> {
         };
         let stored = history.columns.attributes.iter().map(|(id, _)| *id);
         let needed = stored.filter(|stored| needed.iter().any(|id| overlap(id, *stored))).collect();
-        Self { history, ask, needed, sources: Sources::default(), at: 0, until: u64::MAX, stopped: false, open: None }
+        Self {
+            history,
+            ask,
+            needed,
+            sources: Sources::default(),
+            at: 0,
+            until: u64::MAX,
+            stopped: false,
+            journals: Vec::new(),
+            open: None,
+        }
     }
 
     /// What is from a position on is not asked for.
@@ -68,10 +80,17 @@ impl<'a> Asking<'a> {
         Self { until, ..self }
     }
 
+    /// Whether there is something in volumes that was not told.
+    pub fn is_behind(&self, catalogue: &Catalogue) -> bool {
+        self.at < catalogue.end().min(self.until)
+    }
+
     /// Goes on behind what was told, with what the folder has now.
     pub fn go_on(&mut self, catalogue: &Catalogue, tell: &mut Tell<'_>) -> Result<(), FolderError> {
         self.sources.removed = catalogue.removed.records;
-        self.sources.records = catalogue.records();
+        // What was read from journals may be in volumes now.
+        let still = self.journals.iter().filter(|(end, _)| *end > catalogue.end()).map(|(_, records)| records);
+        self.sources.records = catalogue.records() + still.sum::<u64>();
         self.at = self.at.max(catalogue.removed.before);
         let mut units: BTreeMap<(u64, u64), Vec<(&Entry, usize)>> = BTreeMap::new();
         for entry in &catalogue.volumes {
@@ -207,7 +226,7 @@ impl<'a> Asking<'a> {
     /// Records that are in no volume yet.
     fn journals(&mut self, catalogue: &Catalogue, tell: &mut Tell<'_>) -> Result<(), FolderError> {
         let folder = &self.history.folder;
-        let (paths, size) = (folder.journals(catalogue.end())?, folder.schema.record_size());
+        let (paths, size) = (folder.journals(catalogue.end().max(self.at))?, folder.schema.record_size());
         for (number, path) in paths.iter().enumerate() {
             if self.at >= self.until {
                 break;
@@ -239,6 +258,7 @@ impl<'a> Asking<'a> {
             self.sources.from_journals += file.records;
             self.sources.records += file.records;
             self.at = file.first + file.records;
+            self.journals.push((self.at, file.records));
         }
         Ok(())
     }
