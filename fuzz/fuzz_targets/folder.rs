@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Recorder, RecorderOptions, State, aggregates, verify,
+    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, State, aggregates, verify,
 };
 use queuescope_log::{Dnf, Schema};
 use std::fs;
@@ -27,6 +27,7 @@ static FOLDER: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
         journal_records: 1000,
         archive: false,
         indexes: Vec::new(),
+        keep: Keep::default(),
     };
     let (recorder, _) = Recorder::open(&folder, &schema, options).expect("there is room");
     recorder.finish().expect("there is room");

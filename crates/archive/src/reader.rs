@@ -108,7 +108,7 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let Verifying { mut files, times, next, .. } = verifying;
     if let Some(damage) = derived::verify(&folder)? {
         let (path, state) = (damage.path.clone(), State::Damaged(damage));
-        files.push(FileReport { path, first: next, records: 0, lost: 0, bytes: 0, state });
+        files.push(FileReport { path, first: next, records: 0, lost: 0, bytes: 0, indexes: Vec::new(), state });
     }
     Ok(Verified { files, times, removed: catalogue.removed.records, schema: folder.schema })
 }

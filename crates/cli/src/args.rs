@@ -1,6 +1,7 @@
 //! The command line: one definition, from which parser, help, man page and completions are made.
 
 mod experiment;
+mod folder;
 mod p4;
 mod query;
 mod record;
@@ -8,9 +9,10 @@ mod sim;
 mod tap;
 
 pub use experiment::{Experiment, Paper};
+pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 pub use p4::{Fit, P4};
 pub use query::Query;
-pub use record::{Derived, DurabilityName, Folder, FolderArgs, Keeping, Queued, Record, Watch};
+pub use record::{Derived, DurabilityName, Keeping, Queued, Record, Watch};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 
@@ -71,7 +73,7 @@ pub enum Command {
     ///
     /// Triggers are looked at as packets come, by the time of the packets. It ends when nobody records any more.
     Watch(Watch),
-    /// Look at a folder that was recorded to.
+    /// Look at a folder that was recorded to, make it smaller, or write what it has to a file.
     #[command(subcommand)]
     Log(Folder),
     /// Simulate a network as a scenario file describes it, and report on its queues and flows.

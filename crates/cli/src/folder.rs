@@ -1,11 +1,13 @@
-//! `queuescope log`: what a folder has, and whether it is whole.
+//! `queuescope log`: what a folder has, whether it is whole, and making it smaller.
 
-use crate::args::{Folder, FolderArgs};
+use crate::args::{Folder, FolderArgs, KeepArgs};
 use crate::outcome::{Outcome, print};
+use crate::query::export;
 use anstyle::Style;
-use anyhow::Result;
-use queuescope_archive::{State, Verified, verify};
+use anyhow::{Result, bail};
+use queuescope_archive::{Compacted, FileReport, Files, Keep, State, Taken, Verified, compact, keep, schema, verify};
 use queuescope_report::format::{count, duration};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 const BOLD: Style = Style::new().bold();
@@ -13,11 +15,14 @@ const BOLD: Style = Style::new().bold();
 /// Runs `log`.
 ///
 /// # Errors
-/// If the folder cannot be read, or is no log.
+/// If the folder cannot be read or written, or is no log.
 pub fn run(what: &Folder) -> Result<Outcome> {
     match what {
         Folder::Info(args) => info(args),
         Folder::Verify(args) => checked(args),
+        Folder::Compact(args) => compacted(args),
+        Folder::Keep(args) => kept(args),
+        Folder::Export(args) => export(args),
     }
 }
 
@@ -37,14 +42,80 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
                 count(records),
                 verified.schema.name()
             )?;
-            if let Some((first, last)) = verified.times {
-                writeln!(out, "times    {} from the first to the last", duration(last - first))?;
-            }
-            let bytes: u64 = verified.files.iter().map(|file| file.bytes).sum();
-            writeln!(out, "files    {}, {} bytes", verified.files.len(), count(bytes))
+            contents(&verified, out)
         },
     )?;
     Ok(Outcome::of(damage))
+}
+
+/// Times, files, and what is not there any more.
+fn contents(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
+    if let Some((first, last)) = verified.times {
+        let apart = duration(last - first);
+        writeln!(out, "times    {} to {}, {apart} from the first to the last", utc(first), utc(last))?;
+    }
+    let (volumes, mut journals): (Vec<_>, Vec<_>) = verified.files.iter().partition(|file| file.is_volume());
+    // What else is damaged is told, and no journal.
+    journals.retain(|file| file.path.extension().is_some_and(|end| end == "journal"));
+    for (name, files) in [("volumes", &volumes), ("journals", &journals)] {
+        let sum = |of: fn(&FileReport) -> u64| files.iter().map(|file| of(file)).sum::<u64>();
+        let (records, bytes) = (sum(|file| file.records), sum(|file| file.bytes));
+        let each = if records > 0 { format!(", {:.1} a record", bytes as f64 / records as f64) } else { String::new() };
+        writeln!(
+            out,
+            "{name:<8} {}, {} records, {} bytes{each}",
+            count(files.len() as u64),
+            count(records),
+            count(bytes)
+        )?;
+    }
+    let mut indexes = BTreeMap::new();
+    for name in volumes.iter().flat_map(|file| &file.indexes) {
+        *indexes.entry(name).or_insert(0) += 1;
+    }
+    let indexes: Vec<_> = indexes.into_iter().map(|(name, of)| format!("{name} of {}", count(of))).collect();
+    writeln!(out, "indexes  {}", if indexes.is_empty() { "none".to_owned() } else { indexes.join(", ") })?;
+    let lost = verified.files.iter().map(|file| file.lost).sum();
+    let missing = [
+        (verified.removed, "removed", "records, since they were old or too many"),
+        (lost, "lost", "records, since the disk could not keep up when they came"),
+    ];
+    let mut missing = missing.into_iter().filter(|(number, ..)| *number > 0);
+    missing.try_for_each(|(number, name, why)| writeln!(out, "{name:<8} {} {why}", count(number)))
+}
+
+/// A moment by the calendar, to the second: `2026-11-22 16:06:30 UTC`.
+fn utc(nanos: u64) -> String {
+    let time = chrono::DateTime::from_timestamp((nanos / 1_000_000_000) as i64, 0);
+    time.map_or_else(|| duration(nanos), |time| time.format("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// Few files of many.
+fn compacted(args: &FolderArgs) -> Result<Outcome> {
+    let Compacted { before, after } = compact(&args.folder)?;
+    print(
+        false,
+        |_| Ok(()),
+        |out| {
+            for (when, Files { files, bytes }) in [("before", before), ("after", after)] {
+                writeln!(out, "{when:<6}  {:>9} files  {:>16} bytes", count(files), count(bytes))?;
+            }
+            Ok(())
+        },
+    )?;
+    Ok(Outcome::Whole)
+}
+
+/// Old records taken away.
+fn kept(args: &KeepArgs) -> Result<Outcome> {
+    if args.age.is_some() && schema(&args.folder)?.time().is_none() {
+        bail!("the records of {} have no time, so that none is old; give --size", args.folder.display());
+    }
+    let wanted = Keep { age: args.age.map(|age| age.0), bytes: args.size.map(|size| size.0) };
+    let Taken { volumes, records, bytes } = keep(&args.folder, wanted)?;
+    let (volumes, records, bytes) = (count(volumes), count(records), count(bytes));
+    print(false, |_| Ok(()), |out| writeln!(out, "taken away: volumes {volumes}, records {records}, bytes {bytes}"))?;
+    Ok(Outcome::Whole)
 }
 
 /// Every file, and how it ends.

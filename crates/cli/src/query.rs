@@ -3,6 +3,7 @@
 
 mod ask;
 mod company;
+mod export;
 mod held;
 mod load;
 mod show;
@@ -18,12 +19,14 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
 pub(crate) use ask::attributes;
 use company::Company;
+pub(crate) use export::run as export;
 use held::{Held, Question, Seen};
 use load::Loaded;
 use queuescope_archive::History;
 use queuescope_log::{AttributeId, Dnf, Schema, arrow};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_table::{BatchWriter, DepartureReader};
+use queuescope_wire::Nanos;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -50,11 +53,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     }
     let Some(file) = &args.file else { return Err(anyhow!("name a file")) };
     // What is wrong with the question is told before anything is read.
-    if let (Some(from), Some(to)) = (args.from, args.to)
-        && from >= to
-    {
-        bail!("--from {from} --to {to} ends before it begins, or as it does");
-    }
+    check_times(args.from, args.to)?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let asked = Asked::of(args, schema)?;
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
@@ -71,6 +70,19 @@ pub fn run(args: &Query) -> Result<Outcome> {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
     answer(args, &loaded, (&asked, company), &expression, parquet).map(Outcome::of)
+}
+
+/// Refuses times between which there is nothing.
+fn check_times(from: Option<Nanos>, to: Option<Nanos>) -> Result<()> {
+    match (from, to) {
+        (Some(from), Some(to)) if from >= to => bail!("--from {from} --to {to} ends before it begins, or as it does"),
+        _ => Ok(()),
+    }
+}
+
+/// A time as records have it, or none.
+fn at(time: Option<Nanos>, none: u64, loaded: &Loaded) -> u64 {
+    time.map_or(none, |time| loaded.first.saturating_add(time).0)
 }
 
 /// An input that could be opened.
@@ -122,9 +134,14 @@ impl<'a> Parquet<'a> {
         let Asked::Packets(attributes, limit) = asked else {
             bail!("--parquet has packets; of sums write --csv");
         };
+        Self::begin(path, attributes, limit.unwrap_or(u64::MAX), schema).map(Some)
+    }
+
+    /// Begins a file of some attributes, and of so many packets at most.
+    fn begin(path: &'a Path, attributes: &'a [AttributeId], limit: u64, schema: &Schema) -> Result<Self> {
         let columns = arrow::columns(schema, attributes);
         let writer = BatchWriter::new(BufWriter::new(create(path)?), columns).with_context(|| cannot_write(path))?;
-        Ok(Some(Self { path, attributes, limit: limit.unwrap_or(u64::MAX), writer }))
+        Ok(Self { path, attributes, limit, writer })
     }
 
     /// Writes what is found: how many packets, whether there are more than were asked for, and what was seen.
@@ -163,7 +180,7 @@ fn answer(
 ) -> Result<Option<String>> {
     let mut needed = if args.explain { Vec::new() } else { asked.attributes() };
     needed.extend(company.iter().flat_map(Company::attributes));
-    let at = |time: Option<queuescope_wire::Nanos>, none| time.map_or(none, |time| loaded.first.saturating_add(time).0);
+    let at = |time, none| at(time, none, loaded);
     let question =
         Question { expression, from: at(args.from, 0), to: at(args.to, u64::MAX), needed: &needed, company: None };
     let form = show::Form::of(args);
@@ -185,7 +202,7 @@ fn answer(
         let seen = if args.explain {
             show::explained(&loaded.held, question, args.json, out)?
         } else {
-            show::rows(asked, question, loaded, form, out)?
+            show::rows(asked, question, loaded, form, out)?.1
         };
         damage = damage.take().or(seen.damage);
         Ok(())

@@ -58,27 +58,43 @@ impl fmt::Display for Nanos {
     }
 }
 
+impl Nanos {
+    /// Reads how long something is kept: also `12h` and `7d`.
+    ///
+    /// # Errors
+    /// If it is no time.
+    pub fn read_long(text: &str) -> Result<Self, UnitError> {
+        quantity(text, &TIMES, "a time", "7d, 12h, 30min").map(Self)
+    }
+}
+
 /// Written `250ms`, `1.5 s`, `10us`, `100ns`, `2min`.
 impl FromStr for Nanos {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        const UNITS: &[(&str, u64)] = &[
-            ("ns", 1),
-            ("us", 1_000),
-            ("µs", 1_000),
-            ("μs", 1_000),
-            ("ms", 1_000_000),
-            ("s", 1_000_000_000),
-            ("sec", 1_000_000_000),
-            ("min", 60_000_000_000),
-        ];
         // Nothing is nothing in every unit.
         if text.trim() == "0" {
             return Ok(Self::ZERO);
         }
-        quantity(text, UNITS, "a time", "250ms, 1.5s, 10us").map(Self)
+        quantity(text, &TIMES[..SHORT], "a time", "250ms, 1.5s, 10us").map(Self)
     }
 }
+
+/// Units of time, in nanoseconds.
+const TIMES: [(&str, u64); 10] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("sec", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+/// Those of what happens in queues.
+const SHORT: usize = 8;
 
 /// A rate in bits per second; never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -302,6 +318,8 @@ mod tests {
         assert_eq!("0.000001gbps".parse(), Ok(Rate(1_000)));
         assert_eq!("250ms".parse(), Ok(Nanos(250_000_000)));
         assert_eq!("1.6us".parse(), Ok(Nanos(1_600)));
+        assert_eq!(Nanos::read_long("1.5d"), Ok(Nanos(129_600_000_000_000)));
+        assert_eq!(Nanos::read_long("90min"), Nanos::read_long("1.5h"));
         assert_eq!("64KiB".parse(), Ok(ByteCount(65_536)));
         assert_eq!("1_000".parse(), Ok(ByteCount(1_000)));
     }
@@ -321,6 +339,7 @@ mod tests {
         assert_eq!("0".parse(), Ok(Nanos::ZERO));
         assert_eq!("100 bytes".parse(), Ok(ByteCount(100)));
         assert!("0.5ns".parse::<Nanos>().unwrap_err().why.contains("finer"));
+        assert!("1h".parse::<Nanos>().is_err() && Nanos::read_long("7").is_err());
         assert!("5".parse::<Nanos>().unwrap_err().why.contains("no unit"));
         assert!("".parse::<ByteCount>().is_err());
     }

@@ -1,6 +1,6 @@
-//! Arguments of `record` and `log`, and of what else is put into folders.
+//! Arguments of `record`, and of what else is put into folders.
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use queuescope_archive::{Durability, Full};
 use queuescope_wire::ByteCount;
 use std::path::PathBuf;
@@ -171,23 +171,4 @@ impl From<DurabilityName> for Durability {
             DurabilityName::Synced => Self::Synced,
         }
     }
-}
-
-/// What `log` does.
-#[derive(Debug, Subcommand)]
-pub enum Folder {
-    /// Tell what a folder has.
-    Info(FolderArgs),
-    /// Look at every byte of a folder, and tell what is not as it was written.
-    ///
-    /// Exit status: 0 if all is whole, 1 if something is not, 2 if it could not be read.
-    Verify(FolderArgs),
-}
-
-/// Arguments of `log info` and `log verify`.
-#[derive(Debug, Args)]
-pub struct FolderArgs {
-    /// The folder
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub folder: PathBuf,
 }

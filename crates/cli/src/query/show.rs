@@ -55,14 +55,14 @@ enum Cell<'a> {
     Nothing(bool),
 }
 
-/// Writes what was asked for.
+/// Writes what was asked for; how many packets were found, whether there are more, and what was seen.
 pub fn rows(
     asked: &Asked,
     question: Question<'_>,
     loaded: &Loaded,
     form: Form,
     out: &mut dyn Write,
-) -> io::Result<Seen> {
+) -> io::Result<((u64, bool), Seen)> {
     let schema = loaded.held.schema();
     let mut table = Table::new(names(asked, schema), form, out);
     let (mut found, mut stopped) = (0, false);
@@ -122,7 +122,7 @@ pub fn rows(
         }
     };
     foot((found, stopped), loaded, &seen, form, table.finish()?)?;
-    Ok(seen)
+    Ok(((found, stopped), seen))
 }
 
 /// Functions, and behind them how many packets there are.

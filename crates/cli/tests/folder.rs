@@ -1,0 +1,81 @@
+//! Folders made smaller, and written to files.
+
+#![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
+
+mod common;
+
+use common::{file, printed, run};
+use std::path::Path;
+
+/// Lines about records, without what is told behind them.
+fn rows(text: &str) -> Vec<String> {
+    text.lines().filter(|line| !line.contains("\"kind\":\"answer\"")).map(str::to_owned).collect()
+}
+
+fn csv(log: &Path) -> Vec<String> {
+    rows(&printed(run("query --csv --select ts,src_ip,dst_ip,length", &[log]), 0))
+}
+
+#[test]
+fn short_recordings_are_joined_and_old_ones_go() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    for chosen in ["tcp", "udp", "tcp"] {
+        printed(run(&format!("record --index dst_ip --where {chosen} --log"), &[&log, &demo]), 0);
+    }
+    let before = csv(&log);
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.contains("volumes  3, ") && info.contains("journals 0, ") && info.contains("dst_ip of 3"), "{info}");
+    assert!(info.contains(" UTC to ") && info.contains(" a record") && !info.contains("removed"), "{info}");
+    let compacted = printed(run("log compact", &[&log]), 0);
+    assert!(compacted.contains("9 files") && compacted.contains("3 files"), "{compacted}");
+    assert_eq!(csv(&log), before);
+    assert_eq!(printed(run("log verify", &[&log]), 0).matches("whole").count(), 1);
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.contains("volumes  1, ") && info.contains("dst_ip of 1"), "{info}");
+
+    // All is of one moment, more or less.
+    let kept = printed(run("log keep --for 1d --size 1GB", &[&log]), 0);
+    assert!(kept.starts_with("taken away: volumes 0, "), "{kept}");
+    assert_eq!(csv(&log), before);
+    let kept = printed(run("log keep --size 1kB", &[&log]), 0);
+    let count = printed(run("query --select count --csv", &[&log]), 0);
+    assert_eq!(count, "count\n0\n");
+    assert!(kept.starts_with("taken away: volumes 1, "), "{kept}");
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.contains("removed  ") && info.contains("volumes  0, "), "{info}");
+}
+
+#[test]
+fn what_is_exported_is_what_is_asked() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    printed(run("record --log", &[&log, &demo]), 0);
+    let attributes = printed(run("query --attributes", &[&log]), 0);
+    let attributes: Vec<_> = attributes.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let all = attributes.join(",");
+    for (form, end) in [("--csv", "csv"), ("--json", "jsonl")] {
+        let out = folder.path().join(format!("udp.{end}"));
+        let told = printed(run("log export --from 1s --to 3s", &[&log, &out, Path::new("udp")]), 0);
+        let asked =
+            printed(run(&format!("query --from 1s --to 3s {form} --select {all}"), &[&log, Path::new("udp")]), 0);
+        let written = std::fs::read_to_string(&out).expect("it was written");
+        assert_eq!(rows(&written), rows(&asked));
+        let records = rows(&written).len() - usize::from(end == "csv");
+        assert!(
+            records > 10 && told.replace(',', "").starts_with(&format!("{records} of 18949 records of ")),
+            "{told}"
+        );
+    }
+    let out = folder.path().join("udp.parquet");
+    printed(run("log export", &[&log, &out, Path::new("udp")]), 0);
+    let same = folder.path().join("same.parquet");
+    printed(run(&format!("query --select {all} --parquet"), &[&same, &log, Path::new("udp")]), 0);
+    assert_eq!(std::fs::read(&out).expect("it was written"), std::fs::read(&same).expect("it was written"));
+    // What cannot be written is refused.
+    for words in ["log export --from 3s --to 1s", "log export"] {
+        let out = if words.contains("from") { folder.path().join("none.csv") } else { folder.path().join("none.xlsx") };
+        assert_eq!(run(words, &[&log, &out]).status.code(), Some(2));
+        assert!(!out.exists());
+    }
+}
