@@ -2,6 +2,8 @@
 //!
 //! `readers.py` asks them. The Python that has them is named by `QUEUESCOPE_PYTHON`, or is `python3`.
 
+#![allow(clippy::disallowed_methods, reason = "it reads a page of the documentation, and where Python is")]
+
 mod common;
 
 use common::{file, printed, run};
