@@ -1,6 +1,6 @@
 //! From journals to volumes.
 
-use crate::catalogue::{AllSums, Catalogue, Entry, GroupEntry, PARQUET, SUMS, index_end};
+use crate::catalogue::{AllSums, Catalogue, Entry, FOLDERS, GroupEntry, PARQUET, SUMS, index_end};
 use crate::error::FolderError;
 use crate::folder::{Folder, whole};
 use crate::journal::Closed;
@@ -14,8 +14,6 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The folder of volumes.
-pub(crate) const ARCHIVE: &str = "archive";
 /// Days of records that lie together: of more, all lie where those without a day do.
 const MOST_DAYS: usize = 31;
 /// What the folder of records without a day is called, as other programs do.
@@ -78,11 +76,12 @@ impl<'a> Archiver<'a> {
         let (schema, Stretch { rows, first, lost, joined }) = (&self.folder.schema, stretch);
         let size = schema.record_size();
         let end = first + (rows.len() / size) as u64;
-        let within = [ARCHIVE, day].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("/");
-        let parent = self.folder.path.join(&within);
-        fs::create_dir_all(&parent).map_err(|error| FolderError::io("make the folder", &parent, error))?;
+        let within = if day.is_empty() { String::new() } else { format!("{day}/") };
+        for parent in FOLDERS.map(|name| self.folder.path.join(name).join(&within)) {
+            fs::create_dir_all(&parent).map_err(|error| FolderError::io("make the folder", &parent, error))?;
+        }
         let mut entry = Entry {
-            name: if joined { format!("{within}/{first:020}-{end:020}") } else { format!("{within}/{first:020}") },
+            name: if joined { format!("{within}{first:020}-{end:020}") } else { format!("{within}{first:020}") },
             bytes: 0,
             groups: vec![GroupEntry {
                 first,

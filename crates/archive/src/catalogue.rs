@@ -47,7 +47,7 @@ struct Head {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// Its path in the folder, without what its names end with.
+    /// Its path in `archive`, without what its name ends with.
     pub name: String,
     /// Bytes of all its files.
     pub bytes: u64,
@@ -153,9 +153,10 @@ impl Entry {
         self.groups.iter().map(|group| group.lost).sum()
     }
 
-    /// One of its files, by what its name ends with.
+    /// One of its files, by what its name ends with. Parquet lies by itself, so that other programs read the folder whole.
     pub fn path(&self, folder: &Path, end: &str) -> PathBuf {
-        folder.join(format!("{}.{end}", self.name))
+        let [archive, beside] = FOLDERS;
+        folder.join(format!("{}/{}.{end}", if end == PARQUET { archive } else { beside }, self.name))
     }
 
     /// All its files.
@@ -210,6 +211,8 @@ pub(crate) fn stretches(volumes: &[Entry]) -> impl Iterator<Item = &[Entry]> {
     volumes.chunk_by(|entry, next| next.first() < entry.end())
 }
 
+/// The folders of volumes: of Parquet, and of what lies beside it.
+pub(crate) const FOLDERS: [&str; 2] = ["archive", "beside"];
 /// What the names of a volume's files end with.
 pub(crate) const PARQUET: &str = "parquet";
 /// See [`PARQUET`].

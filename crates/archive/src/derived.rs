@@ -7,7 +7,7 @@ use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, whole};
 use crate::history::{Ask, History};
 use crate::recorder::unbounded;
-use queuescope_log::{Defined, Definitions, Dnf, Log, Snapshot, State};
+use queuescope_log::{Defined, Definitions, Dnf, Log, Number, Snapshot, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,19 +57,27 @@ pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
     }
 }
 
-/// The values of a folder's aggregates, by their names, and up to which position they are of its records; `None` if
-/// they were not kept, as by who was killed.
+/// The values of a folder's aggregates when recording ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aggregates {
+    /// They are of all records before this position.
+    pub position: u64,
+    /// By name.
+    pub values: Vec<(String, Number)>,
+}
+
+/// The values of a folder's aggregates; `None` if they were not kept, as by who was killed.
 ///
 /// # Errors
 /// If they cannot be read.
-pub fn aggregates(path: &Path) -> Result<Option<(u64, Vec<(String, queuescope_log::Number)>)>, FolderError> {
+pub fn aggregates(path: &Path) -> Result<Option<Aggregates>, FolderError> {
     let (folder, definitions) = (Folder::open(path)?, definitions(path)?);
     let Some((position, states)) = known(&folder, &definitions)? else { return Ok(None) };
     let log = unbounded(&folder.schema)?;
     let defined = apply(&folder, &definitions, &log, &states)?;
     let snapshot = log.snapshot();
     let values = defined.aggregates().filter_map(|(name, id)| Some((name.to_owned(), snapshot.value(id)?)));
-    Ok(Some((position, values.collect())))
+    Ok(Some(Aggregates { position, values: values.collect() }))
 }
 
 /// Adds definitions to a log whose first record has this position in the folder, with what aggregates are of the records

@@ -28,7 +28,7 @@ mod recorder;
 mod volume;
 
 pub use compact::{Compacted, Files, compact};
-pub use derived::{aggregates, definitions};
+pub use derived::{Aggregates, aggregates, definitions};
 pub use error::{Damage, FolderError};
 pub use history::{Ask, History, Sources};
 pub use keep::{Keep, Taken, keep};

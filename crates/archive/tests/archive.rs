@@ -255,7 +255,7 @@ proptest! {
 /// Files that a folder's records are in, and the catalogue.
 fn files(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.join("catalogue.jsonl")];
-    let mut folders = vec![path.join("archive")];
+    let mut folders = vec![path.join("archive"), path.join("beside")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("it is there") {
             let path = entry.expect("it is there").path();

@@ -9,7 +9,7 @@ use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKin
 use queuescope_report::json::Line;
 use queuescope_report::model;
 use queuescope_wire::Nanos;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -32,9 +32,10 @@ pub fn wanted(folder: &Path, schema: &Schema, args: &Derived) -> Result<Definiti
     Ok(all)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the command reads the definitions that it is given")]
 fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
     if let Some(path) = &args.definitions {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let value = |set: &'_ str| -> Result<(String, String)> {
             let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
             Ok((name.to_owned(), value.to_owned()))

@@ -5,7 +5,10 @@ use crate::outcome::{Outcome, print};
 use crate::query::export;
 use anstyle::Style;
 use anyhow::{Result, bail};
-use queuescope_archive::{Compacted, FileReport, Files, Keep, State, Taken, Verified, compact, keep, schema, verify};
+use queuescope_archive::{
+    Aggregates, Compacted, FileReport, Files, Keep, State, Taken, Verified, aggregates, compact, keep, schema, verify,
+};
+use queuescope_log::Number;
 use queuescope_report::format::{count, duration};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -31,6 +34,8 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
     let verified = verify(&args.folder)?;
     let records = verified.files.iter().map(|file| file.records).sum();
     let damage = damage(&verified);
+    // What is wrong with them is told as damage.
+    let known = aggregates(&args.folder).ok().flatten();
     print(
         false,
         |_| Ok(()),
@@ -42,10 +47,20 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
                 count(records),
                 verified.schema.name()
             )?;
-            contents(&verified, out)
+            contents(&verified, out)?;
+            worked_out(known.as_ref(), out)
         },
     )?;
     Ok(Outcome::of(damage))
+}
+
+/// What aggregates were when recording ended.
+fn worked_out(known: Option<&Aggregates>, out: &mut dyn Write) -> io::Result<()> {
+    known.iter().flat_map(|known| &known.values).try_for_each(|(name, value)| match value {
+        Number::Unsigned(value) => writeln!(out, "{name:<8} {}", count(u64::try_from(*value).unwrap_or(u64::MAX))),
+        Number::Signed(value) => writeln!(out, "{name:<8} {value}"),
+        Number::Float(value) => writeln!(out, "{name:<8} {value:.3}"),
+    })
 }
 
 /// Times, files, and what is not there any more.

@@ -147,7 +147,7 @@ proptest! {
         let none_is_larger = catalogue.stretches().map(records).all(|count| count <= most || was_there(count));
         prop_assert!(none_is_larger);
         let in_catalogue: usize = catalogue.volumes.iter().map(|entry| entry.ends().count()).sum();
-        let in_folder = contents(path).into_keys().filter(|file| file.starts_with(path.join("archive"))).count();
+        let in_folder = contents(path).into_keys().filter(|file| ["archive", "beside"].iter().any(|name| file.starts_with(path.join(name)))).count();
         prop_assert_eq!(in_folder, in_catalogue);
         // Journals alone say nothing of indexes.
         let has = indexed && journals < parts.len();
@@ -170,7 +170,7 @@ fn short_recordings_of_a_day_become_one_volume() {
     assert!(after.bytes * 10 < before.bytes, "{before:?} {after:?}");
     assert_eq!(compact(folder.path()).expect("there is room"), Compacted { before: after, after });
     let catalogue = Catalogue::read(folder.path()).expect("it is whole");
-    assert_eq!(catalogue.volumes[0].name, "archive/date=1970-01-01/00000000000000000000-00000000000000000040");
+    assert_eq!(catalogue.volumes[0].name, "date=1970-01-01/00000000000000000000-00000000000000000040");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What a folder that is recorded to again is in, and putting it right.
 
-use crate::archive::ARCHIVE;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, FOLDERS};
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::journal::{self, Closed};
@@ -73,8 +72,7 @@ fn close(path: &Path, offset: u64, position: u64) -> Result<(), FolderError> {
 /// Removes files of volumes that never came to be.
 fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
     let known: BTreeSet<PathBuf> = catalogue.volumes.iter().flat_map(|entry| entry.paths(&folder.path)).collect();
-    let archive = folder.path.join(ARCHIVE);
-    let mut folders = vec![archive];
+    let mut folders = FOLDERS.map(|name| folder.path.join(name)).to_vec();
     while let Some(path) = folders.pop() {
         let listed = match fs::read_dir(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,

@@ -46,7 +46,7 @@ pub fn all(path: &Path) -> Result<Found, FolderError> {
 
 /// The files of a folder's volumes.
 pub fn files(path: &Path) -> Vec<PathBuf> {
-    let (mut found, mut folders) = (Vec::new(), vec![path.join("archive")]);
+    let (mut found, mut folders) = (Vec::new(), vec![path.join("archive"), path.join("beside")]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("it is there").path();
