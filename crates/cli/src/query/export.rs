@@ -57,7 +57,7 @@ pub fn run(args: &Export) -> Result<Outcome> {
 
 /// A file of records, as its name ends.
 enum Output<'a> {
-    Parquet(Parquet<'a>),
+    Parquet(Box<Parquet<'a>>),
     Rows(Form, BufWriter<File>),
 }
 
@@ -65,7 +65,9 @@ impl<'a> Output<'a> {
     fn create(path: &'a Path, attributes: &'a [AttributeId], schema: &queuescope_log::Schema) -> Result<Self> {
         let rows = |form| Ok(Self::Rows(form, BufWriter::new(create(path)?)));
         match path.extension().and_then(|end| end.to_str()) {
-            Some("parquet") => Parquet::begin(path, attributes, u64::MAX, schema).map(Self::Parquet),
+            Some("parquet") => {
+                Parquet::begin(path, attributes, u64::MAX, schema).map(|parquet| Self::Parquet(Box::new(parquet)))
+            }
             Some("csv") => rows(Form::Csv),
             Some("jsonl") => rows(Form::Json),
             _ => {
