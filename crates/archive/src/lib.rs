@@ -2,7 +2,8 @@
 //!
 //! - [`Recorder`]: a [`Log`](queuescope_log::Log) whose records are written to a folder as they come, by a thread that
 //!   follows the log's tail; [`Durability`] says when they count as kept. One process records to a folder at a time.
-//! - [`read`]: what a folder holds, as a log in memory; also while another process records to it.
+//!   Another makes volumes in Parquet of what is written.
+//! - [`History`]: asks what a folder holds; also while another process records to it.
 //! - [`compact`]: few volumes of many; [`keep`]: old records taken away.
 //! - [`verify`]: every byte of a folder looked at.
 //!

@@ -15,6 +15,8 @@ pub(crate) enum Way {
     Dictionary,
     /// Differences to the value before.
     Differences,
+    /// Of texts: what differs from the one before.
+    Endings,
     /// As they are.
     Plain,
 }
@@ -33,6 +35,10 @@ impl Way {
             DataType::Int32 => number::<Int32Type>(values),
             DataType::Int64 => number::<Int64Type>(values),
             DataType::Timestamp(..) => number::<TimestampNanosecondType>(values),
+            // A dictionary of many texts is long, and is read for each page.
+            DataType::Dictionary(..) if values.as_dictionary::<Int32Type>().values().len() * 4 > values.len() => {
+                Self::Endings
+            }
             _ => Self::Dictionary,
         }
     }
@@ -79,7 +85,7 @@ impl Word for u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::{StringArray, UInt32Array};
+    use arrow_array::{DictionaryArray, StringArray, UInt32Array};
 
     #[test]
     fn what_takes_least_is_taken() {
@@ -89,5 +95,10 @@ mod tests {
         assert_eq!(of(|n| n.wrapping_mul(0x9e37_79b9).rotate_left(7) ^ n.wrapping_mul(n)), Way::Plain);
         assert_eq!(Way::of(&StringArray::from(vec!["a", "b"])), Way::Dictionary);
         assert_eq!(Way::of(&UInt32Array::from(Vec::<u32>::new())), Way::Dictionary);
+        let texts = |count: i32| {
+            let texts: Vec<_> = (0..100).map(|number| (number % count).to_string()).collect();
+            texts.iter().map(String::as_str).collect::<DictionaryArray<Int32Type>>()
+        };
+        assert_eq!((Way::of(&texts(25)), Way::of(&texts(26))), (Way::Dictionary, Way::Endings));
     }
 }

@@ -78,6 +78,7 @@ fn properties(columns: &Columns, group: Group<'_>) -> WriterProperties {
         let encoding = match way {
             Way::Dictionary => continue,
             Way::Differences => Encoding::DELTA_BINARY_PACKED,
+            Way::Endings => Encoding::DELTA_BYTE_ARRAY,
             Way::Plain => Encoding::PLAIN,
         };
         let path = ColumnPath::from(name);
