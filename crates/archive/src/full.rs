@@ -64,7 +64,7 @@ fn schema() -> Schema {
 
 fn open(path: &Path, gate: &Gate, full: Full) -> Recorder {
     let options = RecorderOptions {
-        memory: 2 * ROOM * SIZE,
+        memory: (ROOM * SIZE).div_ceil(3) * 8,
         full,
         durability: Durability::Relaxed,
         journal_records: ROOM,
@@ -182,7 +182,7 @@ fn writers_wait_for_room() {
 fn too_little_memory_is_refused() {
     let folder = tempfile::tempdir().expect("there is room");
     let options = RecorderOptions {
-        memory: 2 * ROOM * SIZE - 1,
+        memory: (ROOM * SIZE).div_ceil(3) * 8 - 8,
         full: Full::Wait,
         durability: Durability::Relaxed,
         journal_records: ROOM,
@@ -191,5 +191,5 @@ fn too_little_memory_is_refused() {
         keep: Keep::default(),
     };
     let error = Recorder::open(folder.path(), &schema(), options).map(|_| ()).expect_err("it is too little");
-    assert!(error.to_string().contains("give 4194304 or more"), "{error}");
+    assert!(error.to_string().contains("give 5592408 or more"), "{error}");
 }

@@ -50,8 +50,8 @@ pub enum Full {
 /// How is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecorderOptions {
-    /// Bytes of memory for all: half for records, the other for making volumes. Records that were written leave it when
-    /// others come.
+    /// Bytes of memory for all: three eighths for records, as much for making volumes, the rest for what does not grow.
+    /// Records that were written leave it when others come.
     pub memory: u64,
     /// What becomes of records when it is full.
     pub full: Full,
@@ -160,7 +160,7 @@ impl Recorder {
         let log = unbounded(schema)?;
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
         let journal = Journal::new(medium, path, of, most, recovered.end, recovered.lost);
-        let shared = Arc::new(Shared::new(log, folder, (room.records, options.full, options.durability), &recovered));
+        let shared = Arc::new(Shared::new(log, folder, (&room, options.full, options.durability), &recovered));
         let archive = options.archive.then_some((options.indexes, options.keep));
         let threads = Threads::start(&shared, journal, archive)?;
         Ok((
@@ -281,20 +281,27 @@ struct Room {
     records: u64,
     /// Records of a volume that is made.
     volume: u64,
+    /// Bytes of records that are written at once.
+    at_once: usize,
 }
 
 impl Room {
     fn new(options: &RecorderOptions, size: usize) -> Result<Self, FolderError> {
-        let records = options.memory / 2 / size as u64;
-        let least = 2 * LEAST * size as u64;
+        // Three eighths are for records, three for making volumes, and two for all that does not grow with them.
+        let (share, size) = (options.memory / 8 * 3, size as u64);
+        let records = share / size;
         if records < LEAST {
-            return Err(FolderError::TooLittle { bytes: options.memory, least });
+            return Err(FolderError::TooLittle { bytes: options.memory, least: (LEAST * size).div_ceil(3) * 8 });
         }
-        // Making a volume takes its records, and somewhat more than half as much besides.
-        Ok(Self { records, volume: (records / 2).min(VOLUME_RECORDS) })
+        let volume = (share / (size + SORTED)).min(VOLUME_RECORDS);
+        Ok(Self { records, volume, at_once: (options.memory / 32).min(AT_ONCE) as usize })
     }
 }
 
+/// Bytes that a record takes beside itself while a volume is made: as it is sorted, as an index, and written.
+const SORTED: u64 = 128;
+/// Bytes of records that are written at once, at most.
+const AT_ONCE: u64 = 4 << 20;
 /// Records that have to fit into memory: they are released by the block.
 const LEAST: u64 = 4 * Log::BLOCK;
 

@@ -146,7 +146,7 @@ fn what_is_no_log_is_refused() {
     fs::remove_file(folder.path().join("letter.txt")).expect("it is there");
     record(folder.path(), 0..10, options.clone());
     // Its records are larger.
-    let options = RecorderOptions { memory: 1 << 25, ..options.clone() };
+    let options = RecorderOptions { memory: 1 << 26, ..options.clone() };
     let other = error(Recorder::open(folder.path(), Schema::ethernet_tcp(), options).map(|_| ()));
     assert!(other.contains("'numbered', not of 'ethernet-tcp'"), "{other}");
     fs::write(folder.path().join("log.toml"), "format = 7").expect("there is room");

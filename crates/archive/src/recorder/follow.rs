@@ -1,7 +1,7 @@
 //! The threads of a recorder.
 
 use super::recover::Recovered;
-use super::{Durability, FinishError, Finished, Full, RecordError};
+use super::{Durability, FinishError, Finished, Full, RecordError, Room};
 use crate::archive::Archiver;
 use crate::error::FolderError;
 use crate::folder::Folder;
@@ -25,6 +25,8 @@ pub(super) struct Shared {
     pub folder: Folder,
     /// Records that may be in memory, and what becomes of others.
     pub room: u64,
+    /// Bytes of records that are written at once.
+    at_once: usize,
     full: Full,
     /// Records that were given room, and up to which of the log's positions memory was given back.
     taken: AtomicU64,
@@ -74,8 +76,6 @@ pub(super) struct Threads {
 
 /// How long the thread that writes sleeps if nobody waits for it.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Bytes of records that are written at once, at most.
-const AT_ONCE: usize = 4 << 20;
 
 impl Threads {
     /// Starts them; volumes are made only with indexes, perhaps of nothing, and what of them is kept.
@@ -120,7 +120,7 @@ impl Shared {
     pub fn new(
         log: Log,
         folder: Folder,
-        (room, full, durability): (u64, Full, Durability),
+        (room, full, durability): (&Room, Full, Durability),
         recovered: &Recovered,
     ) -> Self {
         let state = Following { journals: recovered.journals.iter().cloned().collect(), ..Following::default() };
@@ -128,7 +128,8 @@ impl Shared {
             log,
             durability,
             folder,
-            room,
+            room: room.records,
+            at_once: room.at_once,
             full,
             taken: AtomicU64::new(0),
             left: AtomicU64::new(0),
@@ -241,7 +242,7 @@ impl Shared {
         loop {
             let mut state = self.lock();
             // Who was behind goes on.
-            if !state.stop && state.wanted <= kept && records.len() < AT_ONCE / 2 {
+            if !state.stop && state.wanted <= kept && records.len() < self.at_once / 2 {
                 state = self.wanted.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
             }
             let stop = state.stop;
@@ -283,7 +284,7 @@ impl Shared {
     fn copy(&self, from: u64, records: &mut Vec<u8>) -> (u64, u64) {
         let snapshot = self.log.snapshot();
         let next = from.max(snapshot.first());
-        let most = (AT_ONCE / self.log.schema().record_size()).max(1) as u64;
+        let most = (self.at_once / self.log.schema().record_size()).max(1) as u64;
         records.clear();
         records.extend_from_slice(snapshot.records(next..snapshot.len().min(next + most)));
         (next, snapshot.len())

@@ -8,61 +8,57 @@ use queuescope_log::{AttributeId, Schema};
 /// by, equal ones as they came.
 pub(crate) fn order(schema: &Schema, rows: &[u8]) -> Vec<u32> {
     let count = rows.len() / schema.record_size();
-    // As many attributes as fit are sorted by at once, the last ones first: later sorts leave what is equal as it is.
     let mut places: Vec<u32> = (0..count as u32).collect();
+    // As many attributes as fit are sorted by at once, the last ones first: later sorts leave what is equal as it is.
     let mut left = schema.sort();
     while !left.is_empty() {
-        let (mut keys, mut bits) = (vec![0u128; count], 0);
+        let mut keyed: Vec<(u128, u32)> = places.drain(..).map(|place| (0, place)).collect();
+        let mut bits = 0;
         while let Some((id, before)) = left.split_last() {
-            let column = Column::of(schema, *id, rows);
-            if bits + column.bits > 128 {
+            let width = schema.attribute(*id).place.bits;
+            if bits + width.min(NUMBER) > 128 {
                 break;
             }
-            keys.iter_mut().zip(&column.keys).for_each(|(key, part)| *key |= part << bits);
-            (left, bits) = (before, bits + column.bits);
+            add(schema, (*id, bits), rows, &mut keyed);
+            (left, bits) = (before, bits + width.min(NUMBER));
         }
-        let mut sorted: Vec<_> = places.into_iter().map(|place| (keys[place as usize], place)).collect();
-        sorted.sort_by_key(|(key, _)| *key);
-        places = sorted.into_iter().map(|(_, place)| place).collect();
+        keyed.sort_by_key(|(key, _)| *key);
+        places = keyed.into_iter().map(|(_, place)| place).collect();
     }
     places
 }
 
-/// What is sorted by of one attribute.
-struct Column {
-    keys: Vec<u128>,
-    /// How many bits they have.
-    bits: u32,
-}
+/// Bits of the number of a key: keys that have more are numbered in their order, since there are no more of them than
+/// records.
+const NUMBER: u32 = 32;
 
-/// Keys of more bits are numbered in their order: there are no more of them than records.
-const WIDE: u32 = 40;
-
-impl Column {
-    fn of(schema: &Schema, id: AttributeId, rows: &[u8]) -> Self {
-        let (reader, bits) = (schema.reader(id), schema.attribute(id).place.bits);
-        let keys: Vec<_> = rows.chunks_exact(schema.record_size()).map(|record| reader.key(record)).collect();
-        if bits <= WIDE {
-            return Self { keys, bits };
-        }
-        let mut numbers: HashMap<u128, u32, FixedState> = HashMap::default();
-        let mut different = Vec::new();
-        let of_record: Vec<u32> = keys
-            .iter()
-            .map(|key| {
-                *numbers.entry(*key).or_insert_with(|| {
-                    different.push(*key);
-                    different.len() as u32 - 1
-                })
-            })
-            .collect();
-        let mut sorted: Vec<u32> = (0..different.len() as u32).collect();
-        sorted.sort_unstable_by_key(|number| different[*number as usize]);
-        let mut ranks = vec![0; sorted.len()];
-        for (rank, number) in sorted.into_iter().enumerate() {
-            ranks[number as usize] = rank as u128;
-        }
-        Self { keys: of_record.into_iter().map(|number| ranks[number as usize]).collect(), bits: 32 }
+/// Adds an attribute's keys to those of records, from a bit on.
+fn add(schema: &Schema, (id, at): (AttributeId, u32), rows: &[u8], keyed: &mut [(u128, u32)]) {
+    let (reader, size) = (schema.reader(id), schema.record_size());
+    let key = |place: u32| reader.key(&rows[place as usize * size..]);
+    if schema.attribute(id).place.bits <= NUMBER {
+        keyed.iter_mut().for_each(|(sum, place)| *sum |= key(*place) << at);
+        return;
+    }
+    let mut numbers: HashMap<u128, u32, FixedState> = HashMap::default();
+    let mut different = Vec::new();
+    let number = |place: u32| {
+        let key = key(place);
+        *numbers.entry(key).or_insert_with(|| {
+            different.push(key);
+            different.len() as u32 - 1
+        })
+    };
+    let of_records: Vec<u32> = keyed.iter().map(|(_, place)| *place).map(number).collect();
+    drop(numbers);
+    let mut sorted: Vec<u32> = (0..different.len() as u32).collect();
+    sorted.sort_unstable_by_key(|number| different[*number as usize]);
+    let mut ranks = vec![0u32; sorted.len()];
+    for (rank, number) in (0..).zip(sorted) {
+        ranks[number as usize] = rank;
+    }
+    for ((sum, _), number) in keyed.iter_mut().zip(of_records) {
+        *sum |= u128::from(ranks[number as usize]) << at;
     }
 }
 

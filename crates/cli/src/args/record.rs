@@ -118,7 +118,7 @@ pub struct Keeping {
     #[arg(long, value_enum, default_value_t = DurabilityName::Relaxed, requires = "log")]
     pub durability: DurabilityName,
 
-    /// Memory at most: half of it for packets that came last, half for writing them in Parquet
+    /// Memory at most: three eighths of it for packets that came last, as much for writing them in Parquet
     #[arg(long, value_name = "BYTES", default_value = "1GB", requires = "log")]
     pub log_memory: ByteCount,
 
