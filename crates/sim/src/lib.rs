@@ -40,7 +40,7 @@ pub use error::BuildError;
 pub use link::{GroupStats, LinkRate, LinkStats};
 pub use observer::Observer;
 pub use packets::{OnItsWay, number};
-pub use record::Records;
+pub use record::{Records, segment};
 pub use replay::{Output, Replay};
 pub use sample::{FlowSample, LinkSample, Sample};
 pub use simulation::Simulation;

@@ -5,6 +5,7 @@
 
 use crate::telemetry::Journey;
 use queuescope_log::packet::{self, Known, Segment, fill_known, fill_telemetry};
+use queuescope_queue::Headers;
 
 /// Makes records of simulated packets.
 #[derive(Debug, Clone)]
@@ -26,15 +27,10 @@ impl Records {
         let Journey { packet, headers, at, .. } = *journey;
         let mut key = packet.key();
         key.dscp = packet.class.0 & 0x3f;
-        let tcp = headers.tcp.map(|segment| Segment {
-            // Numbers wrap on the wire.
-            seq: segment.seq as u32,
-            ack: segment.ack as u32,
-            flags: segment.flags.bits(),
-            words: (segment.header_bytes() / 4) as u8,
-            payload: segment.length,
-        });
-        fill_known(&mut self.record, &Known { at, length: packet.bytes, key: &key, ecn: packet.ecn, tcp });
+        fill_known(
+            &mut self.record,
+            &Known { at, length: packet.bytes, key: &key, ecn: packet.ecn, tcp: segment(headers) },
+        );
         let source = packet.hosts[0];
         let switches = || journey.hops.iter().filter(|hop| hop.node.0 != source.0);
         self.hops.clear();
@@ -47,4 +43,16 @@ impl Records {
         fill_telemetry(&mut self.record, &packet::Telemetry { ingress, egress, hops: &self.hops });
         &self.record
     }
+}
+
+/// What records have of a packet's TCP header, if it has one.
+pub fn segment(headers: &Headers) -> Option<Segment> {
+    headers.tcp.map(|segment| Segment {
+        // Numbers wrap on the wire.
+        seq: segment.seq as u32,
+        ack: segment.ack as u32,
+        flags: segment.flags.bits(),
+        words: (segment.header_bytes() / 4) as u8,
+        payload: segment.length,
+    })
 }

@@ -7,10 +7,10 @@ use crate::queued::QueuedLog;
 use crate::recording::Recorded;
 use crate::records::Departures;
 use anyhow::Result;
-use queuescope_log::packet::{self, Known, Segment, fill_known};
+use queuescope_log::packet::{self, Known, fill_known};
 use queuescope_queue::{Dropped, Headers};
 use queuescope_report::model::Skipped;
-use queuescope_sim::{LinkId, OnItsWay, Simulation, number};
+use queuescope_sim::{LinkId, OnItsWay, Simulation, number, segment};
 use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
@@ -118,15 +118,10 @@ impl Queued {
 
     /// What is known of the packet's headers, as if it had been captured when it came to the queue.
     fn fill(&mut self, at: Nanos, ecn: Ecn, packet: &OnItsWay, headers: &Headers) {
-        let tcp = headers.tcp.map(|segment| Segment {
-            // Numbers wrap on the wire.
-            seq: segment.seq as u32,
-            ack: segment.ack as u32,
-            flags: segment.flags.bits(),
-            words: (segment.header_bytes() / 4) as u8,
-            payload: segment.length,
-        });
-        fill_known(&mut self.headers, &Known { at, length: packet.bytes, key: &packet.key(), ecn, tcp });
+        fill_known(
+            &mut self.headers,
+            &Known { at, length: packet.bytes, key: &packet.key(), ecn, tcp: segment(headers) },
+        );
     }
 }
 
