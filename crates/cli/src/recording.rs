@@ -36,6 +36,8 @@ pub struct Recorded {
     pub refused: u64,
     /// See `refused`.
     pub lost: u64,
+    /// Records that were taken away, since they were old or too many.
+    pub removed: u64,
     /// Packets that were not recorded for other reasons.
     pub others: Vec<Skipped>,
     /// What was there.
@@ -59,7 +61,7 @@ impl Recording {
             journal_records: VOLUME_RECORDS,
             archive: true,
             indexes,
-            keep: Keep::default(),
+            keep: Keep { age: keeping.keep_for.map(|age| age.0), bytes: keeping.keep_size.map(|size| size.0) },
         };
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
         if let Some(definitions) = definitions {
@@ -114,7 +116,7 @@ impl Recording {
         let Finished { records, lost, removed } = self.recorder.finish()?;
         let Self { path, recovery, refused, .. } = self;
         let records = records + removed - recovery.records;
-        Ok(Recorded { path, records, refused: refused.get(), lost, others: Vec::new(), recovery })
+        Ok(Recorded { path, records, refused: refused.get(), lost, removed, others: Vec::new(), recovery })
     }
 }
 
@@ -139,11 +141,17 @@ impl Recorded {
         [Some(recorded), cut].into_iter().flatten().chain(self.short()).chain(self.others.clone())
     }
 
-    /// What is missing since the disk did not keep up.
+    /// What is not there: since the disk did not keep up, or was not to be kept.
     pub fn short(&self) -> impl Iterator<Item = Skipped> + use<> {
         let left_out = "packets left out: the disk did not keep up, and memory was full";
         let lost = "packets lost before they were written: the disk did not keep up, and memory was full";
-        [noted("left_out", self.refused, left_out), noted("lost", self.lost, lost)].into_iter().flatten()
+        let removed = "packets taken away from the folder: they were old, or too many";
+        let notes = [
+            noted("left_out", self.refused, left_out),
+            noted("lost", self.lost, lost),
+            noted("removed", self.removed, removed),
+        ];
+        notes.into_iter().flatten()
     }
 
     /// A part is not all.

@@ -79,3 +79,19 @@ fn what_is_exported_is_what_is_asked() {
         assert!(!out.exists());
     }
 }
+
+#[test]
+fn old_packets_go_while_others_are_recorded() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    printed(run("record --log", &[&log, &demo]), 0);
+    // Two recordings of it are too many.
+    let recorded = printed(run("record --keep-size 300kB --log", &[&log, &demo]), 0);
+    assert!(recorded.contains("18,949 packets taken away"), "{recorded}");
+    assert_eq!(printed(run("query --select count --csv", &[&log]), 0), "count\n18949\n");
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.contains("removed") && info.contains("volumes  1, "), "{info}");
+    // None is older than the newest by so much.
+    let recorded = printed(run("record --keep-for 1h --log", &[&log, &demo]), 0);
+    assert!(!recorded.contains("taken away"), "{recorded}");
+}

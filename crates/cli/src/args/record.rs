@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum, ValueHint};
 use queuescope_archive::{Durability, Full};
-use queuescope_wire::ByteCount;
+use queuescope_wire::{ByteCount, Nanos};
 use std::path::PathBuf;
 
 /// Arguments of `record`.
@@ -11,7 +11,9 @@ use std::path::PathBuf;
     mut_arg("log_memory", |arg| arg.long("memory").help_heading(None)),
     mut_arg("log_index", |arg| arg.long("index").help_heading(None)),
     mut_arg("durability", |arg| arg.help_heading(None)),
-    mut_arg("when_full", |arg| arg.help_heading(None))
+    mut_arg("when_full", |arg| arg.help_heading(None)),
+    mut_arg("keep_for", |arg| arg.help_heading(None)),
+    mut_arg("keep_size", |arg| arg.help_heading(None))
 )]
 #[command(
     after_help = "Exit status: 0 if all went well, 1 if the capture is damaged (what came before that is recorded), or the disk \
@@ -125,6 +127,14 @@ pub struct Keeping {
     /// What becomes of packets when memory is full, since the disk does not keep up
     #[arg(long, value_enum, default_value_t = WhenFull::Wait, requires = "log")]
     pub when_full: WhenFull,
+
+    /// Take old packets away while recording, by volumes: those that are older than the newest by more than this, such as 7d
+    #[arg(long, value_name = "TIME", value_parser = Nanos::read_long, requires = "log")]
+    pub keep_for: Option<Nanos>,
+
+    /// Take the oldest packets away while recording, so that volumes have at most so many bytes, such as 100GB
+    #[arg(long, value_name = "BYTES", requires = "log")]
+    pub keep_size: Option<ByteCount>,
 
     /// Make indexes of these attributes, so that few packets with a value are found fast among many
     #[arg(long, value_name = "LIST", requires = "log")]
