@@ -78,7 +78,11 @@ impl<'a> Archiver<'a> {
         let end = first + (rows.len() / size) as u64;
         let within = if day.is_empty() { String::new() } else { format!("{day}/") };
         for parent in FOLDERS.map(|name| self.folder.path.join(name).join(&within)) {
-            fs::create_dir_all(&parent).map_err(|error| FolderError::io("make the folder", &parent, error))?;
+            let io = |error| FolderError::io("make the folder", &parent, error);
+            fs::create_dir_all(&parent).map_err(io)?;
+            // What is above it has to know of it, also after a loss of power.
+            let above = parent.ancestors().skip(1).take_while(|above| above.starts_with(&self.folder.path));
+            above.map(|above| File::open(above)?.sync_all()).collect::<Result<(), _>>().map_err(io)?;
         }
         let mut entry = Entry {
             name: if joined { format!("{within}{first:020}-{end:020}") } else { format!("{within}{first:020}") },

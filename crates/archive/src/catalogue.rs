@@ -39,8 +39,18 @@ pub(crate) struct Removed {
 #[serde(deny_unknown_fields)]
 struct Head {
     removed: Removed,
-    /// Of all that follows.
+    /// Of this line, written with 0 in this place, and all that follows.
     crc32: u32,
+}
+
+impl Head {
+    /// With the checksum of itself and the lines behind it.
+    fn sealed(removed: Removed, rest: &[u8]) -> Self {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(line(&Self { removed, crc32: 0 }).as_bytes());
+        sum.update(rest);
+        Self { removed, crc32: sum.finalize() }
+    }
 }
 
 /// A volume.
@@ -100,7 +110,7 @@ impl Catalogue {
         let mut head = Vec::new();
         lines.read_until(b'\n', &mut head).map_err(|error| error.to_string())?;
         let head: Head = serde_json::from_slice(&head).map_err(|error| format!("its first line is wrong: {error}"))?;
-        if crc32fast::hash(lines) != head.crc32 {
+        if Head::sealed(head.removed, lines).crc32 != head.crc32 {
             return Err("it is not as it was written".to_owned());
         }
         let volumes = serde_json::Deserializer::from_slice(lines).into_iter().collect::<Result<Vec<Entry>, _>>();
@@ -111,7 +121,7 @@ impl Catalogue {
     /// Puts it in place of the one before.
     pub fn write(&self, folder: &Path) -> Result<(), FolderError> {
         let rest: String = self.volumes.iter().map(line).collect();
-        let head = Head { removed: self.removed, crc32: crc32fast::hash(rest.as_bytes()) };
+        let head = Head::sealed(self.removed, rest.as_bytes());
         whole(&folder.join(NAME), (line(&head) + &rest).as_bytes())
     }
 

@@ -16,6 +16,8 @@ use std::time::Duration;
 const MANIFEST: &str = "log.toml";
 const SCHEMA: &str = "schema.toml";
 const LOCK: &str = "lock";
+/// How names of files end that are being written.
+const NEW: &str = "new";
 /// How names of files of records end.
 const JOURNAL: &str = "journal";
 /// How often and how long it is waited for the lock.
@@ -63,7 +65,9 @@ impl Folder {
         let mut others = Vec::new();
         for entry in listed {
             let name = entry.map_err(|error| FolderError::io("list", path, error))?.file_name();
-            others.extend((![LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name)).then_some(name));
+            let own = Path::new(&name).extension().is_some_and(|end| end == NEW)
+                || [LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name);
+            others.extend((!own).then_some(name));
         }
         if Self::is_there(path) || others.is_empty() {
             return Ok(());
@@ -158,7 +162,7 @@ impl Folder {
 
 /// Writes a file that is there whole or not at all, also after a loss of power.
 pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-    let beside = path.with_extension("new");
+    let beside = path.with_extension(NEW);
     let write = || -> io::Result<()> {
         let mut file = File::create(&beside)?;
         file.write_all(bytes)?;

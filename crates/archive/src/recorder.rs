@@ -211,7 +211,9 @@ impl Recorder {
         for part in records.chunks((shared.room / 4) as usize * size) {
             let count = (part.len() / size) as u64;
             let appended = if shared.take_room(count)? {
-                shared.log.append(part)
+                let appended = shared.log.append(part);
+                shared.give_room_back(appended.refused);
+                appended
             } else {
                 let end = shared.log.snapshot().len();
                 Appended { positions: end..end, refused: count }

@@ -370,3 +370,27 @@ fn volumes_are_made_while_others_read() {
     });
     assert_eq!(recorder.finish().expect("there is room").records, 40_000);
 }
+
+#[test]
+fn any_flipped_bit_of_the_catalogue_is_found() {
+    let folder = tempfile::tempdir().expect("there is room");
+    write(folder.path(), &[plain(100)], &options(80, &[]));
+    let path = folder.path().join("catalogue.jsonl");
+    let bytes = fs::read(&path).expect("it is there");
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, flipped).expect("there is room");
+        assert!(matches!(read(folder.path()), Err(FolderError::Damaged(_))), "bit {bit}");
+    }
+}
+
+#[test]
+fn a_folder_that_was_not_finished_can_be_made() {
+    let folder = tempfile::tempdir().expect("there is room");
+    for name in ["schema.new", "schema.toml", "catalogue.new", "catalogue.jsonl", "log.new"] {
+        fs::write(folder.path().join(name), "half").expect("there is room");
+    }
+    write(folder.path(), &[plain(10)], &options(80, &[]));
+    assert_eq!(read(folder.path()).expect("it is whole").0.len(), 10 * schema().record_size());
+}

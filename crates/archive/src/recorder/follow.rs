@@ -179,6 +179,11 @@ impl Shared {
         Ok(true)
     }
 
+    /// Records that were given room did not come: addresses are used up.
+    pub fn give_room_back(&self, count: u64) {
+        self.taken.fetch_sub(count, Ordering::Relaxed);
+    }
+
     /// Gives back memory of records.
     fn release(&self, before: u64) {
         let left = self.log.release(before);
