@@ -81,8 +81,8 @@ impl<'a> Archiver<'a> {
             let io = |error| FolderError::io("make the folder", &parent, error);
             fs::create_dir_all(&parent).map_err(io)?;
             // What is above it has to know of it, also after a loss of power.
-            let above = parent.ancestors().skip(1).take_while(|above| above.starts_with(&self.folder.path));
-            above.map(|above| File::open(above)?.sync_all()).collect::<Result<(), _>>().map_err(io)?;
+            let mut above = parent.ancestors().skip(1).take_while(|above| above.starts_with(&self.folder.path));
+            above.try_for_each(|above| File::open(above)?.sync_all()).map_err(io)?;
         }
         let mut entry = Entry {
             name: if joined { format!("{within}{first:020}-{end:020}") } else { format!("{within}{first:020}") },

@@ -242,7 +242,7 @@ pub(crate) fn look(
     let damaged = |position, offset, why: &str| {
         State::Damaged(Damage { path: path.to_owned(), why: why.to_owned(), at: Some((offset, position)) })
     };
-    let mut scan = match Scan::new(BufReader::new(file)).map_err(io)? {
+    let mut scan = match Scan::new(BufReader::new(file), length).map_err(io)? {
         Ok(Some(scan)) => scan,
         Ok(None) if last => return Ok(report((next, 0), 0, 0, State::Torn(length))),
         Ok(None) => return Ok(report((next, 0), 0, 0, damaged(next, 0, "it ends within its first bytes"))),

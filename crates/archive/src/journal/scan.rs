@@ -14,6 +14,8 @@ pub(crate) struct Scan<R> {
     next: u64,
     frames: u64,
     records: Vec<u8>,
+    /// Bytes that the file had when it was opened: what was written since may be written still.
+    length: u64,
     end: Option<End>,
 }
 
@@ -35,7 +37,7 @@ impl<R: Read + Seek> Scan<R> {
     ///
     /// # Errors
     /// What is wrong with the header, or those of the system.
-    pub fn new(mut input: R) -> io::Result<Result<Option<Self>, &'static str>> {
+    pub fn new(mut input: R, length: u64) -> io::Result<Result<Option<Self>, &'static str>> {
         let mut bytes = [0; FILE_HEADER];
         if fill(&mut input, &mut bytes)? < FILE_HEADER {
             return Ok(Ok(None));
@@ -44,7 +46,7 @@ impl<R: Read + Seek> Scan<R> {
             return Ok(Err("its first bytes are no header of records"));
         };
         let (offset, next) = (FILE_HEADER as u64, header.first);
-        Ok(Ok(Some(Self { input, header, offset, next, frames: 0, records: Vec::new(), end: None })))
+        Ok(Ok(Some(Self { input, header, offset, next, frames: 0, records: Vec::new(), length, end: None })))
     }
 
     pub fn header(&self) -> FileHeader {
@@ -110,13 +112,18 @@ impl<R: Read + Seek> Scan<R> {
         Ok(Some(&self.records))
     }
 
-    /// What is not whole is torn, unless something whole comes behind it.
+    /// What is not whole is torn, unless something whole comes behind it. What came since the file was opened is neither.
     fn ends_here(&mut self, why: &'static str) -> io::Result<Option<&[u8]>> {
+        if self.offset >= self.length {
+            self.end = Some(End::Open);
+            return Ok(None);
+        }
         self.input.seek(SeekFrom::Start(self.offset + 1))?;
         let (mut rest, mut length, mut damaged) = (Vec::with_capacity(FRAME), 1, false);
         loop {
             let kept = rest.len();
-            rest.resize(kept + FRAME, 0);
+            let left = self.length.saturating_sub(self.offset + length);
+            rest.resize(kept + FRAME.min(usize::try_from(left).unwrap_or(FRAME)), 0);
             let more = fill(&mut self.input, &mut rest[kept..])?;
             rest.truncate(kept + more);
             length += more as u64;
