@@ -48,6 +48,11 @@ pub enum FolderError {
         /// What it takes.
         least: u64,
     },
+    /// Records that may be lost would be acknowledged.
+    #[error(
+        "the oldest records cannot be lost when memory is full if each is waited for until it is kept: record relaxed, or choose another"
+    )]
+    Acknowledged,
     /// Its schema cannot be read.
     #[error("{0}")]
     Schema(TextError),

@@ -190,6 +190,9 @@ fn too_little_memory_is_refused() {
         indexes: Vec::new(),
         keep: Keep::default(),
     };
+    let promise = RecorderOptions { full: Full::LoseOldest, durability: Durability::Written, ..options.clone() };
+    let error = Recorder::open(folder.path(), &schema(), promise).map(|_| ()).expect_err("it cannot be");
+    assert!(error.to_string().contains("record relaxed"), "{error}");
     let error = Recorder::open(folder.path(), &schema(), options).map(|_| ()).expect_err("it is too little");
     assert!(error.to_string().contains("give 5592408 or more"), "{error}");
 }

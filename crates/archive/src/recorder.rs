@@ -43,7 +43,8 @@ pub enum Full {
     Wait,
     /// New records are left out: [`Appended::refused`] says how many.
     LeaveOut,
-    /// The oldest records that are not written yet are lost: [`Finished::lost`] says how many, and the folder does.
+    /// The oldest records that are not written yet are lost: [`Finished::lost`] says how many, and the folder does. Only of
+    /// what is recorded [relaxed](Durability::Relaxed).
     LoseOldest,
 }
 
@@ -147,6 +148,9 @@ impl Recorder {
         M::File: 'static,
     {
         // What is no log's is left as it is.
+        if options.full == Full::LoseOldest && options.durability != Durability::Relaxed {
+            return Err(FolderError::Acknowledged);
+        }
         let size = schema.record_size();
         let room = Room::new(&options, size)?;
         Folder::may_become(path)?;

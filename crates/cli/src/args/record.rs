@@ -148,7 +148,7 @@ pub enum WhenFull {
     Wait,
     /// New packets are left out, and counted
     LeaveOut,
-    /// The oldest packets that are not written yet are lost, and counted
+    /// The oldest packets that are not written yet are lost, and counted; with --durability relaxed
     LoseOldest,
 }
 
