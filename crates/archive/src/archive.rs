@@ -2,7 +2,7 @@
 
 use crate::catalogue::{AllSums, Catalogue, Entry, FOLDERS, GroupEntry, PARQUET, SUMS, index_end};
 use crate::error::FolderError;
-use crate::folder::{Folder, whole};
+use crate::folder::{Folder, place, whole};
 use crate::journal::Closed;
 use crate::reader::{State, look};
 use crate::volume::order::order;
@@ -144,15 +144,9 @@ pub(crate) fn remove(folder: &Folder, volumes: &[Entry]) -> Result<(), FolderErr
     Ok(())
 }
 
-/// Writes a file that is there whole or not at all, also after a loss of power.
+/// Puts a file in its place with its checksums.
 fn put(path: &Path, write: impl FnOnce(File) -> parquet::errors::Result<(File, Sums)>) -> Result<Sums, FolderError> {
-    let beside = path.with_extension("new");
-    let io = |error| FolderError::io("write", path, error);
-    let (file, sums) = write(File::create(&beside).map_err(io)?).map_err(|error| FolderError::volume(path, &error))?;
-    file.sync_all().map_err(io)?;
-    fs::rename(&beside, path).map_err(io)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map_err(io)?;
-    Ok(sums)
+    place(path, |file| write(file).map_err(|error| FolderError::volume(path, &error)))
 }
 
 /// The folders of records' days, and which records are of each, in their order.

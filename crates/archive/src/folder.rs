@@ -8,7 +8,7 @@ use crate::error::FolderError;
 use queuescope_log::Schema;
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -162,13 +162,22 @@ impl Folder {
 
 /// Writes a file that is there whole or not at all, also after a loss of power.
 pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+    place(path, |mut file| {
+        file.write_all(bytes).map_err(|error| FolderError::io("write", path, error))?;
+        Ok((file, ()))
+    })
+}
+
+/// The same of what something else writes, with what that tells.
+pub(crate) fn place<T>(
+    path: &Path,
+    write: impl FnOnce(File) -> Result<(File, T), FolderError>,
+) -> Result<T, FolderError> {
     let beside = path.with_extension(NEW);
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
-        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-    };
-    write().map_err(|error| FolderError::io("write", path, error))
+    let io = |error| FolderError::io("write", path, error);
+    let (file, told) = write(File::create(&beside).map_err(io)?)?;
+    file.sync_all().map_err(io)?;
+    fs::rename(&beside, path).map_err(io)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map_err(io)?;
+    Ok(told)
 }

@@ -10,7 +10,7 @@ use queuescope_report::json::Line;
 use queuescope_report::model;
 use queuescope_wire::Nanos;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What the alerts of a folder are called.
@@ -57,6 +57,16 @@ fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
     to.add_singles(&singles).map_err(|error| told(&error))
 }
 
+/// Opens a file of lines to add others. A last one that is not whole is cut off: who wrote it was stopped.
+fn whole_lines(path: &Path) -> io::Result<File> {
+    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    file.set_len(whole as u64)?;
+    Ok(file)
+}
+
 /// Triggers that are looked at as packets come.
 #[derive(Debug)]
 pub struct Alarms<'a> {
@@ -82,8 +92,7 @@ impl<'a> Alarms<'a> {
         };
         let monitor = defined.monitor(recording.recorder().log())?;
         let path = recording.path().join(ALERTS);
-        let out = OpenOptions::new().append(true).create(true).open(&path);
-        let out = out.with_context(|| format!("cannot write {}", path.display()))?;
+        let out = whole_lines(&path).with_context(|| format!("cannot write {}", path.display()))?;
         let longest = definitions.triggers().iter().map(|trigger| trigger.period).max().unwrap_or_default();
         Ok(Some(Self { recording, monitor, path, out, last: Nanos::ZERO, longest, fired: 0 }))
     }

@@ -1,5 +1,7 @@
 //! What is worked out of packets while they are recorded: kept with the folder, and told when triggers fire.
 
+#![allow(clippy::disallowed_methods, reason = "a test looks at what was written")]
+
 mod common;
 
 use common::{file, printed, run};
@@ -41,6 +43,13 @@ fn triggers_fire_by_the_time_of_packets_and_are_told() {
     let other = folder.path().join("other");
     printed(run(&format!("record {DEFINED} --log"), &[&other, &demo]), 0);
     assert_eq!(alerts(&other), first);
+
+    // A line that was not written to its end is not gone on with.
+    let torn = other.join("alerts.jsonl");
+    let text = std::fs::read(&torn).expect("it is there");
+    std::fs::write(&torn, &text[..text.len() - 5]).expect("there is room");
+    printed(run("record --log", &[&other, &demo]), 0);
+    assert!(alerts(&other).starts_with(&first[..first.len() - 1]));
 
     // What was defined stays, and goes on counting from where it was.
     let info = printed(run("log info", &[&log]), 0);

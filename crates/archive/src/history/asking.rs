@@ -247,6 +247,12 @@ impl<'a> Asking<'a> {
                 Ok(())
             })?;
             self.stopped = stopped || self.matching(&rows, |place| from + place, tell)?.is_break();
+            self.sources.lost += file.lost;
+            self.sources.from_journals += file.records;
+            self.sources.records += file.records;
+            self.at = file.first + file.records;
+            self.journals.push((self.at, file.records));
+            // What was told is not told again, whatever is wrong behind it.
             match file.state {
                 State::Damaged(damage) => return Err(damage.into()),
                 State::Torn(bytes) => {
@@ -254,11 +260,6 @@ impl<'a> Asking<'a> {
                 }
                 State::Open | State::Closed => {}
             }
-            self.sources.lost += file.lost;
-            self.sources.from_journals += file.records;
-            self.sources.records += file.records;
-            self.at = file.first + file.records;
-            self.journals.push((self.at, file.records));
         }
         Ok(())
     }
