@@ -3,7 +3,8 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_schema::DataType;
 use std::collections::BTreeSet;
@@ -28,9 +29,11 @@ impl Way {
     /// What takes least, as some of a column's values look, in the order that they are written.
     pub fn of(values: &dyn Array) -> Self {
         match values.data_type() {
+            DataType::UInt8 => number::<UInt8Type>(values),
             DataType::UInt16 => number::<UInt16Type>(values),
             DataType::UInt32 => number::<UInt32Type>(values),
             DataType::UInt64 => number::<UInt64Type>(values),
+            DataType::Int8 => number::<Int8Type>(values),
             DataType::Int16 => number::<Int16Type>(values),
             DataType::Int32 => number::<Int32Type>(values),
             DataType::Int64 => number::<Int64Type>(values),
@@ -47,8 +50,12 @@ impl Way {
 fn number<T: ArrowPrimitiveType<Native: Word>>(values: &dyn Array) -> Way {
     let values: Vec<i64> = values.as_primitive::<T>().values().iter().map(|value| value.word()).collect();
     let different: BTreeSet<_> = values.iter().collect();
-    if different.len() * 4 <= values.len() {
-        return Way::Dictionary;
+    match different.len() {
+        // What is always the same takes nothing compressed, and no value has to be looked up.
+        1 => return Way::Plain,
+        // Bytes are written as numbers of four, and have few values.
+        count if count * 4 <= values.len() || size_of::<T::Native>() == 1 => return Way::Dictionary,
+        _ => {}
     }
     let differences: Vec<i64> = values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
     let bits = |part: &[i64]| {
@@ -74,7 +81,7 @@ macro_rules! word {
     })* };
 }
 
-word!(u16, u32, i16, i32, i64);
+word!(u8, u16, u32, i8, i16, i32, i64);
 
 impl Word for u64 {
     fn word(self) -> i64 {

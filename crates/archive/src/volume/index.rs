@@ -30,30 +30,35 @@ const ROWS: usize = 2048;
 /// Bytes of a key.
 const KEY: usize = 16;
 
+/// Bits of keys that are sorted in a word with their pages.
+const NARROW: u32 = 32;
+
 /// Finds the entries of records that lie one behind the other, in an order.
 pub(crate) fn entries(schema: &Schema, attribute: AttributeId, rows: &[u8], order: &[u32]) -> Vec<Entry> {
     let (size, reader) = (schema.record_size(), schema.reader(attribute));
+    let key = |place: u32| reader.key(&rows[place as usize * size..]);
+    if schema.attribute(attribute).place.bits > NARROW {
+        return sorted(order, |place, page| (key(place), page));
+    }
+    // What is half as wide is sorted in less than half the time.
+    let words = sorted(order, |place, page| (key(place) as u64) << NARROW | u64::from(page));
+    words.into_iter().map(|word| (u128::from(word >> NARROW), word as u32)).collect()
+}
+
+/// What is made of records and their pages, sorted, each once.
+fn sorted<T: Ord + Copy>(order: &[u32], entry: impl Fn(u32, u32) -> T) -> Vec<T> {
     let mut found = Vec::new();
-    for (number, page) in order.chunks(PAGE).enumerate() {
-        let (page_number, start) = (number as u32, found.len());
-        for place in page {
-            let key = reader.key(&rows[*place as usize * size..]);
+    for (page, places) in (0..).zip(order.chunks(PAGE)) {
+        for place in places {
+            let entry = entry(*place, page);
             // Alike ones often lie together.
-            if found[start..].last() != Some(&(key, page_number)) {
-                found.push((key, page_number));
+            if found.last() != Some(&entry) {
+                found.push(entry);
             }
         }
-        found[start..].sort_unstable();
-        let mut kept = start;
-        for at in start..found.len() {
-            if at == start || found[at] != found[kept - 1] {
-                found[kept] = found[at];
-                kept += 1;
-            }
-        }
-        found.truncate(kept);
     }
     found.sort_unstable();
+    found.dedup();
     found
 }
 
