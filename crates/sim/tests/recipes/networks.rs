@@ -46,6 +46,7 @@ struct Building {
     flows: Vec<(NodeId, NodeId, Nanos, u64, Class)>,
     definitions: Definitions,
     tcp: TcpParams,
+    algorithm: Algorithm,
 }
 
 impl Building {
@@ -57,6 +58,7 @@ impl Building {
             flows: Vec::new(),
             definitions: Definitions::new(Schema::packet()),
             tcp: TcpParams::linux(),
+            algorithm: Algorithm::NewReno,
         }
     }
 
@@ -100,7 +102,7 @@ impl Building {
         let mut simulation =
             Simulation::new(self.topology.clone(), seed, Nanos::ZERO).unwrap_or_else(|error| panic!("{error}"));
         for (from, to, at, bytes, class) in &self.flows {
-            let algorithm = Algorithm::NewReno.params(Profile::Linux);
+            let algorithm = self.algorithm.params(Profile::Linux);
             let transport = Transport { tcp: self.tcp, algorithm, class: *class, l4s: false, activity: None };
             let start = FlowStart { at: *at, from: from.0 as usize, to: to.0 as usize, bytes: Some(*bytes) };
             simulation.add_flows(0, transport, None, std::iter::once(start));
@@ -239,38 +241,84 @@ pub fn losses(seed: u64, fault: bool) -> Network {
 /// switch, two are two switches further, twelve four. With the fault the port's buffer is small; without, it has no end.
 pub fn outcast(seed: u64, fault: bool) -> Network {
     let mut building = Building::new(seed);
-    let chain: [NodeId; 5] = building.nodes("switch");
     // What is in flight is bounded, so that the others keep the port busy and lose little.
     building.tcp.receive_window = 32_000;
     let buffer = building.between(38, 43);
-    for n in 0..4 {
-        building.link(chain[n], chain[n + 1], 100, 20, Limit::None);
-    }
-    let receiver = building.topology.add_node("receiver");
-    building.link(chain[4], receiver, 100, 20, limit(fault, buffer));
-    let mut hosts = Vec::new();
-    for n in 0..15 {
-        let switch = chain[if n == 0 {
-            4
-        } else if n < 13 {
-            0
-        } else {
-            2
-        }];
-        let from = building.host(&format!("sender-{n}"), switch, 100, 20);
-        // The one that is near is the first.
-        let at = n * 20_000 + building.between(0, 20_000);
-        building.flows.push((from, receiver, Nanos(at), 4_000_000, Class(0)));
-        let (name, src, port) = (from.0.to_string(), address(from), (1024 + n).to_string());
-        let (to, port) = (address(receiver), port.as_str());
-        let values = [("flow", &*name), ("src", &src), ("src_port", port), ("receiver", &to)];
-        add(&mut building.definitions, "outcast", &values);
-        hosts.push((from, receiver));
-    }
+    let (chain, hosts) = building.fifteen(100, (Limit::None, limit(fault, buffer)), 4_000_000, "50ms");
     let simulation = building.simulation(seed);
     let (end, look) = (Nanos(150 * MS), Nanos(50 * MS));
-    let others = hosts.split_off(1);
-    Network { simulation, definitions: building.definitions, end, look, switches: vec![chain[4]], hosts, others }
+    building.watched(simulation, (end, look), chain, hosts)
+}
+
+/// The same for two seconds, of links of 1 Gb/s with buffers, and with datagrams of a crowd that come when they come: what
+/// is sent by the clock of one port alone meets a full queue always or never.
+pub fn lasting_outcast(seed: u64) -> Network {
+    let mut building = Building::new(seed);
+    building.tcp.min_rto = Nanos(10 * MS);
+    building.algorithm = Algorithm::Cubic;
+    let buffer = Limit::Packets(200);
+    let (chain, hosts) = building.fifteen(1_000, (buffer, buffer), 1 << 30, "10ms");
+    let crowds = [chain[0], chain[4]].map(|switch| building.host("crowd", switch, 1_000, 20));
+    let mut simulation = building.simulation(seed);
+    let end = 2_000 * MS;
+    for crowd in crowds {
+        let mut chance = Random::new(building.between(1, u64::MAX));
+        let times = std::iter::successors(Some(0), move |at| Some(at + 1 + chance.below(32_000)));
+        let datagrams = times.take_while(move |at| *at < end).map(|at| (Nanos(at), ByteCount(100)).into());
+        let added = simulation.add_datagrams(DatagramParams::new(crowd, hosts[0].1), datagrams);
+        added.unwrap_or_else(|error| panic!("{error}"));
+    }
+    building.watched(simulation, (Nanos(end), Nanos(50 * MS)), chain, hosts)
+}
+
+impl Building {
+    /// The network of an outcast, its links with one limit and the last with another, flows of so many bytes, and when one
+    /// counts as silent: its switches, and who sends to whom, the one that is near first.
+    fn fifteen(
+        &mut self,
+        mbps: u64,
+        (limit, last): (Limit, Limit),
+        bytes: u64,
+        silence: &str,
+    ) -> ([NodeId; 5], Vec<(NodeId, NodeId)>) {
+        let chain: [NodeId; 5] = self.nodes("switch");
+        for n in 0..4 {
+            self.link(chain[n], chain[n + 1], mbps, 20, limit);
+        }
+        let receiver = self.topology.add_node("receiver");
+        self.link(chain[4], receiver, mbps, 20, last);
+        let mut hosts = Vec::new();
+        for n in 0..15 {
+            let switch = chain[if n == 0 {
+                4
+            } else if n < 13 {
+                0
+            } else {
+                2
+            }];
+            let from = self.host(&format!("sender-{n}"), switch, mbps, 20);
+            let at = n * 20_000 + self.between(0, 20_000);
+            self.flows.push((from, receiver, Nanos(at), bytes, Class(0)));
+            let (name, src, port) = (from.0.to_string(), address(from), (1024 + n).to_string());
+            let (to, port) = (address(receiver), port.as_str());
+            let values = [("flow", &*name), ("src", &src), ("src_port", port), ("receiver", &to), ("silence", silence)];
+            add(&mut self.definitions, "outcast", &values);
+            hosts.push((from, receiver));
+        }
+        (chain, hosts)
+    }
+
+    /// It, with the first of the hosts as who suffers.
+    fn watched(
+        self,
+        simulation: Simulation,
+        (end, look): (Nanos, Nanos),
+        chain: [NodeId; 5],
+        mut hosts: Vec<(NodeId, NodeId)>,
+    ) -> Network {
+        let others = hosts.split_off(1);
+        Network { simulation, definitions: self.definitions, end, look, switches: vec![chain[4]], hosts, others }
+    }
 }
 
 /// Many hosts send some packets each to one receiver, again and again: at once with the fault, in turn without it. One

@@ -1,6 +1,6 @@
 //! Who gets or takes how much: outcast, incast, heavy hitters, the traffic matrix.
 
-use crate::networks::{MS, incast, matrix, outcast};
+use crate::networks::{MS, incast, lasting_outcast, matrix, outcast};
 use crate::watch::{Seen, host, seeds, watch};
 use queuescope_sim::{DatagramRecord, LinkId, NodeId};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ const ALWAYS: (u64, u64) = (0, u64::MAX);
 
 /// Packets of each flow to a receiver until some time, by its source.
 fn packets(seen: &Seen, receiver: NodeId, until: u64) -> BTreeMap<NodeId, u64> {
-    let expression = format!("dst_ip == 10.0.0.{} and payload_length > 0B", receiver.0);
+    let expression = format!("dst_ip == 10.0.0.{} and protocol == TCP and payload_length > 0B", receiver.0);
     let flows = seen.ask(&expression, (0, until), &["src_ip"], &["count"]);
     flows.into_iter().map(|(keys, values)| (host(keys[0]), values[0])).collect()
 }
@@ -42,6 +42,28 @@ fn an_outcast_is_told_and_has_the_shortest_way() {
         let clean = watch(outcast(seed, false));
         assert!(clean.alerts.is_empty() && clean.log.snapshot().len() > 100, "seed {seed}: {:?}", clean.alerts);
     }
+}
+
+/// Figure 10(a) of the Confluo paper: the ratio of the fewest and the most packets, of all since the beginning, settles
+/// near 0.4 within a second.
+#[test]
+fn the_ratio_of_an_outcast_settles() {
+    let (mut last, seeds) = (Vec::new(), seeds().take(4));
+    for seed in seeds {
+        let network = lasting_outcast(seed);
+        let (near, receiver) = network.hosts[0];
+        let seen = watch(network);
+        assert!(seen.names().contains(&&*format!("outcast_{}", near.0)), "seed {seed}: {:?}", seen.alerts);
+        let flows = packets(&seen, receiver, u64::MAX);
+        assert_eq!(flows.iter().min_by_key(|(_, packets)| **packets).map(|(from, _)| *from), Some(near), "seed {seed}");
+        let ratios: Vec<_> = (10..=20).map(|step| ratio(&packets(&seen, receiver, step * 100 * MS))).collect();
+        println!("seed {seed}: {ratios:.2?}");
+        let (low, high) = ratios.iter().fold((1.0f64, 0.0f64), |(low, high), of| (low.min(*of), high.max(*of)));
+        assert!(low > 0.3 && high < 0.55 && high - low < 0.12, "seed {seed}: {ratios:.2?}");
+        last.extend(ratios.last());
+    }
+    let mean = last.iter().sum::<f64>() / last.len() as f64;
+    assert!((mean - 0.4).abs() < 0.06, "{last:.2?}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub fn watch(network: Network) -> Seen {
 
 /// An empty log.
 pub fn log() -> Log {
-    let options = Options { records: 1 << 16, memory: Memory::Lazy };
+    let options = Options { records: 1 << 19, memory: Memory::Lazy };
     Log::new(Schema::packet().clone(), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
