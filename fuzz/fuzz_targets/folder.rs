@@ -87,5 +87,5 @@ fn read() -> Result<(u64, u64), FolderError> {
 
 /// Bytes of the frame that ends a file.
 fn end(state: &State) -> u64 {
-    if *state == State::Closed { 24 } else { 0 }
+    if *state == State::Closed { 32 } else { 0 }
 }

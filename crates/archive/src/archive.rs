@@ -27,6 +27,8 @@ pub(crate) struct Archiver<'a> {
     folder: &'a Folder,
     columns: Columns,
     indexes: Vec<AttributeId>,
+    /// Records of a volume, at most.
+    most: u64,
 }
 
 /// Records that become volumes, at one stretch of positions.
@@ -43,9 +45,9 @@ pub(crate) struct Stretch<'a> {
 }
 
 impl<'a> Archiver<'a> {
-    /// With indexes of these attributes.
-    pub fn new(folder: &'a Folder, indexes: Vec<AttributeId>) -> Self {
-        Self { folder, columns: Columns::of(&folder.schema), indexes }
+    /// With indexes of these attributes; of a journal it takes so many records into memory at once.
+    pub fn new(folder: &'a Folder, indexes: Vec<AttributeId>, most: u64) -> Self {
+        Self { folder, columns: Columns::of(&folder.schema), indexes, most }
     }
 
     /// Writes records as volumes, one for each day; they count once they are in the catalogue.
@@ -56,19 +58,40 @@ impl<'a> Archiver<'a> {
         days.into_iter().map(|(day, order)| self.volume(&day, stretch, &order)).collect()
     }
 
-    /// Makes volumes of a journal, which goes.
+    /// Makes volumes of a journal, which goes. They count together, so that a journal is in volumes whole or not at all.
     pub fn journal(&self, journal: &Closed) -> Result<(), FolderError> {
-        let (mut rows, size) = (Vec::new(), self.folder.schema.record_size());
-        rows.reserve_exact((journal.positions.end - journal.positions.start) as usize * size);
-        let end = Catalogue::read(&self.folder.path)?.end();
-        let file = look(self.folder, &journal.path, end, false, &mut |_, records| {
-            rows.extend_from_slice(records);
+        let size = self.folder.schema.record_size();
+        let most = self.most.min(journal.positions.end - journal.positions.start).max(1) as usize * size;
+        let (mut volumes, mut rows) = (Vec::new(), Vec::with_capacity(most));
+        // Up to where there are volumes, and the position of the first of these rows.
+        let mut end = Catalogue::read(&self.folder.path)?.end();
+        let mut next = end;
+        let mut make = |rows: &mut Vec<u8>, first: u64| -> Result<u64, FolderError> {
+            if !rows.is_empty() {
+                volumes.extend(self.volumes(Stretch { rows, first, lost: first - end, joined: false })?);
+                end = first + (rows.len() / size) as u64;
+                rows.clear();
+            }
+            Ok(end)
+        };
+        let file = look(self.folder, &journal.path, next, false, &mut |first, mut records| {
+            if rows.is_empty() {
+                next = first;
+            }
+            while !records.is_empty() {
+                let part;
+                (part, records) = records.split_at(records.len().min(most - rows.len()));
+                rows.extend_from_slice(part);
+                if rows.len() == most {
+                    next = make(&mut rows, next)?;
+                }
+            }
             Ok(())
         })?;
         if let State::Damaged(damage) = file.state {
             return Err(damage.into());
         }
-        let volumes = self.volumes(Stretch { rows: &rows, first: file.first, lost: file.lost, joined: false })?;
+        make(&mut rows, next)?;
         enter(self.folder, volumes, &journal.path)
     }
 
@@ -92,6 +115,7 @@ impl<'a> Archiver<'a> {
                 end,
                 lost,
                 records: order.len() as u64,
+                starts: schema.time().map(|time| schema.key(time, &rows[..size]) as u64),
                 times: times(schema, rows, order),
             }],
             indexes: self.indexes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
@@ -137,9 +161,9 @@ pub(crate) fn remove(folder: &Folder, volumes: &[Entry]) -> Result<(), FolderErr
             _ => {}
         }
     }
-    for day in volumes.iter().filter_map(|entry| entry.path(&folder.path, PARQUET).parent().map(Path::to_owned)) {
+    for path in volumes.iter().flat_map(|entry| entry.paths(&folder.path)) {
         // One that has others stays.
-        let _ = fs::remove_dir(day);
+        let _ = path.parent().map(fs::remove_dir);
     }
     Ok(())
 }

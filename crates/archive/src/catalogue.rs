@@ -81,6 +81,8 @@ pub(crate) struct GroupEntry {
     pub lost: u64,
     /// How many of them are here.
     pub records: u64,
+    /// The time of the first of them, wherever that is, in nanoseconds, if they have one.
+    pub starts: Option<u64>,
     /// The earliest and the latest time of these, in nanoseconds, if they have one.
     pub times: Option<(u64, u64)>,
 }

@@ -70,10 +70,11 @@ fn make_volumes(folder: &Folder) -> Result<(), FolderError> {
     let recovered = recover(folder)?;
     // What was lost behind the last record is told by a journal without records.
     let of = (folder.schema.record_size(), folder.checksum());
-    let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.end, recovered.lost);
+    let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.tail);
     rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
     let last = Catalogue::read(&folder.path)?.volumes.pop();
-    let archiver = Archiver::new(folder, last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry)));
+    let indexes = last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry));
+    let archiver = Archiver::new(folder, indexes, VOLUME_RECORDS);
     recovered.journals.iter().try_for_each(|journal| archiver.journal(journal))
 }
 
@@ -109,7 +110,7 @@ fn follows(run: &[Entry], next: &[Entry], most: u64) -> bool {
 fn join(history: &History, volumes: &[Entry]) -> Result<Vec<Entry>, FolderError> {
     let Some(entry) = volumes.first() else { return Ok(Vec::new()) };
     let rows = history.records_of(volumes)?;
-    let archiver = Archiver::new(history.folder(), indexes(history.schema(), entry));
+    let archiver = Archiver::new(history.folder(), indexes(history.schema(), entry), VOLUME_RECORDS);
     archiver.volumes(Stretch { rows: &rows, first: entry.first(), lost: entry.lost(), joined: true })
 }
 

@@ -1,13 +1,13 @@
-//! What becomes of records when the disk fails, or the power does.
+//! What becomes of records when the disk fails, or the power does ([`power`]).
 
 use crate::journal::Medium;
 use crate::{Ask, Durability, FinishError, Full, History, Keep, RecordError, Recorder, RecorderOptions};
 use proptest::prelude::*;
 use queuescope_log::{Dnf, Schema};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 const SIZE: usize = 4;
@@ -73,6 +73,11 @@ impl Medium for Faulty {
 
     fn create(&mut self, path: &Path) -> io::Result<FaultyFile> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        Ok(FaultyFile { file, faulty: self.clone(), interrupted: false })
+    }
+
+    fn reopen(&mut self, path: &Path) -> io::Result<FaultyFile> {
+        let file = OpenOptions::new().append(true).open(path)?;
         Ok(FaultyFile { file, faulty: self.clone(), interrupted: false })
     }
 
@@ -185,115 +190,4 @@ proptest! {
     }
 }
 
-/// What was done to files, in order.
-#[derive(Debug, Clone)]
-enum Done {
-    Created(PathBuf),
-    Written(PathBuf, Vec<u8>),
-    Synced(PathBuf),
-    /// The recorder said that so many records are kept.
-    Acknowledged(u32),
-}
-
-#[derive(Debug, Clone, Default)]
-struct Noted(Arc<Mutex<Vec<Done>>>);
-
-#[derive(Debug)]
-struct NotedFile(PathBuf, Noted);
-
-impl Noted {
-    fn note(&self, done: Done) {
-        self.0.lock().expect("nobody panics").push(done);
-    }
-}
-
-impl Medium for Noted {
-    type File = NotedFile;
-
-    fn create(&mut self, path: &Path) -> io::Result<NotedFile> {
-        self.note(Done::Created(path.to_owned()));
-        Ok(NotedFile(path.to_owned(), self.clone()))
-    }
-
-    fn sync(&mut self, _file: &NotedFile, path: &Path, _new: bool) -> io::Result<()> {
-        self.note(Done::Synced(path.to_owned()));
-        Ok(())
-    }
-}
-
-impl Write for NotedFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.1.note(Done::Written(self.0.clone(), bytes.to_vec()));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A file as the disk has it after a loss of power: what was synced, and of what was not, `kept` bytes; the rest is as
-/// long as it was and zero, or not there.
-fn lost(done: &[Done], kept: usize, zeroed: bool) -> (Vec<(PathBuf, Vec<u8>)>, u32) {
-    let (mut files, mut acknowledged): (Vec<(PathBuf, Vec<u8>, usize)>, u32) = (Vec::new(), 0);
-    for done in done {
-        let of = |files: &mut Vec<(PathBuf, Vec<u8>, usize)>, path: &Path| {
-            files.iter().position(|(other, ..)| other == path).expect("it was created")
-        };
-        match done {
-            Done::Created(path) => files.push((path.clone(), Vec::new(), 0)),
-            Done::Written(path, bytes) => {
-                let at = of(&mut files, path);
-                files[at].1.extend_from_slice(bytes);
-            }
-            Done::Synced(path) => {
-                let at = of(&mut files, path);
-                files[at].2 = files[at].1.len();
-            }
-            Done::Acknowledged(count) => acknowledged = *count,
-        }
-    }
-    let after = files.into_iter().filter_map(|(path, mut bytes, synced)| {
-        let (all, end) = (bytes.len(), (synced + kept).min(bytes.len()));
-        bytes.truncate(end);
-        if zeroed {
-            bytes.resize(all, 0);
-        }
-        // A file that was never synced may not be there at all.
-        (synced > 0 || kept > 0).then_some((path, bytes))
-    });
-    (after.collect(), acknowledged)
-}
-
-#[test]
-fn what_was_acknowledged_survives_a_loss_of_power_at_any_moment() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let noted = Noted::default();
-    let (recorder, _) = Recorder::with(noted.clone(), folder.path(), &schema(), options(Durability::Synced))
-        .unwrap_or_else(|error| panic!("{error}"));
-    let mut next = 0;
-    for count in [3, 200, 1, 500, 40, 900, 7] {
-        let appended = recorder.append(&records(next..next + count)).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(appended.refused, 0);
-        next += count;
-        noted.note(Done::Acknowledged(next));
-    }
-    assert_eq!(recorder.finish().expect("there is room").records, u64::from(next));
-    let done = noted.0.lock().expect("nobody panics").clone();
-    for moment in 0..=done.len() {
-        for (kept, zeroed) in
-            [(0, false), (1, false), (39, false), (48, true), (65, false), (1000, true), (1 << 20, false)]
-        {
-            let (files, acknowledged) = lost(&done[..moment], kept, zeroed);
-            for (path, bytes) in &files {
-                fs::write(path, bytes).expect("there is room");
-            }
-            let kept_records = found(folder.path());
-            assert!(records(0..next).starts_with(&kept_records), "at {moment}, {kept}");
-            assert!(kept_records.len() / SIZE >= acknowledged as usize, "at {moment}, {kept}: records are lost");
-            for (path, _) in &files {
-                fs::remove_file(path).expect("it is there");
-            }
-        }
-    }
-}
+mod power;

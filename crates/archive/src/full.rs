@@ -37,6 +37,11 @@ impl Medium for Gate {
         Ok(Gated(Disk.create(path)?, self.clone()))
     }
 
+    fn reopen(&mut self, path: &Path) -> io::Result<Gated> {
+        self.pass();
+        Ok(Gated(Disk.reopen(path)?, self.clone()))
+    }
+
     fn sync(&mut self, file: &Gated, path: &Path, new: bool) -> io::Result<()> {
         Disk.sync(&file.0, path, new)
     }

@@ -81,7 +81,7 @@ impl History {
         &self.folder.schema
     }
 
-    /// The earliest time of the records that come first, in nanoseconds, if they have one.
+    /// The time of the record that comes first, in nanoseconds, if they have one. Records that came behind it may be earlier.
     ///
     /// # Errors
     /// As of [`each`](Self::each).
@@ -89,8 +89,8 @@ impl History {
         let Some(time) = self.schema().time() else { return Ok(None) };
         let catalogue = Catalogue::read(&self.folder.path)?;
         let groups = catalogue.volumes.iter().flat_map(|entry| &entry.groups);
-        if let Some(first) = groups.clone().map(|group| group.first).min() {
-            return Ok(groups.filter(|group| group.first == first).filter_map(|group| Some(group.times?.0)).min());
+        if let Some(group) = groups.min_by_key(|group| group.first) {
+            return Ok(group.starts);
         }
         let mut found = None;
         let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &[time] };

@@ -6,20 +6,29 @@
 //!
 //! | file header | bytes | | frame header | bytes |
 //! |---|---|---|---|---|
-//! | `QSJOURN1` | 8 | | `QSFR` | 4 |
+//! | `QSJOURN2` | 8 | | `QSFR` | 4 |
 //! | position of the first record | 8 | | records | 4 |
 //! | records before it that were lost | 8 | | position of the first | 8 |
-//! | bytes of a record | 4 | | checksum of the records | 4 |
-//! | checksum of the schema's text | 4 | | checksum of these 20 | 4 |
-//! | checksum of these 32 | 4 | | | |
+//! | bytes of a record | 4 | | bytes of the file that are synced | 8 |
+//! | checksum of the schema's text | 4 | | checksum of the records | 4 |
+//! | checksum of these 32 | 4 | | checksum of these 28 | 4 |
 //! | zero | 4 | | | |
+//!
+//! # What a loss of power leaves
+//!
+//! What is not synced may be there in parts, in any order. So that this is told from damage, a file's header is synced
+//! before its first frame is written, all frames before the one that closes it, and that before another file is begun.
+//! Therefore only the last file may have something that is not whole, and only behind what the frames that are there
+//! know to be synced: then it is *torn*. Anything else is damage.
 
+mod behind;
 mod frame;
 mod scan;
 mod write;
 
+pub(crate) use frame::FILE_HEADER;
 pub(crate) use scan::{End, Scan};
-pub(crate) use write::{Closed, Disk, Journal, Medium, end};
+pub(crate) use write::{Closed, Disk, Journal, Medium, Tail, end};
 
 /// Bytes of records in a frame, at most: what is read at once.
 pub(crate) const FRAME: usize = 1 << 20;

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that are the beginning of something that was not written to its end.
+/// The bytes of a file from something on that is not whole, since who recorded was stopped or power was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// Which file.
@@ -19,6 +19,9 @@ pub struct Part {
     pub offset: u64,
     /// How many bytes.
     pub bytes: u64,
+    /// Records among them that are whole themselves: they came behind others that are not, as a loss of power leaves what
+    /// was not synced.
+    pub records: u64,
 }
 
 /// What a look at every byte found.
@@ -60,8 +63,8 @@ pub enum State {
     Closed,
     /// It was not: somebody records to it, or was stopped.
     Open,
-    /// So many bytes at its end are not whole.
-    Torn(u64),
+    /// This at its end is not whole.
+    Torn(Part),
     /// Not as it was written.
     Damaged(Damage),
 }
@@ -216,7 +219,7 @@ fn missing(first: u64, next: u64) -> String {
 /// Whom the records of a frame are told to, with the position of the first.
 type Tell<'t> = dyn FnMut(u64, &[u8]) -> Result<(), FolderError> + 't;
 
-/// A journal, of which the records before `next` are elsewhere. Only the last may end in the middle of something.
+/// A journal, of which the records before `next` are elsewhere. Only the last may have something that is not whole.
 ///
 /// # Errors
 /// Those of the system, and of whom it is told.
@@ -239,14 +242,20 @@ pub(crate) fn look(
         indexes: Vec::new(),
         state,
     };
+    let torn = |offset, bytes, records| State::Torn(Part { path: path.to_owned(), offset, bytes, records });
     let damaged = |position, offset, why: &str| {
         State::Damaged(Damage { path: path.to_owned(), why: why.to_owned(), at: Some((offset, position)) })
     };
     let mut scan = match Scan::new(BufReader::new(file), length).map_err(io)? {
-        Ok(Some(scan)) => scan,
-        Ok(None) if last => return Ok(report((next, 0), 0, 0, State::Torn(length))),
-        Ok(None) => return Ok(report((next, 0), 0, 0, damaged(next, 0, "it ends within its first bytes"))),
-        Err(why) => return Ok(report((next, 0), 0, 0, damaged(next, 0, why))),
+        Ok(scan) => scan,
+        Err(end) => {
+            let state = match end {
+                End::Torn { bytes, records } if last => torn(0, bytes, records),
+                End::Damaged(why) => damaged(next, 0, why),
+                _ => damaged(next, 0, "it ends within its first bytes"),
+            };
+            return Ok(report((next, 0), 0, 0, state));
+        }
     };
     let header = scan.header();
     if header.record_size as usize != folder.schema.record_size() || header.schema != folder.checksum() {
@@ -262,13 +271,14 @@ pub(crate) fn look(
         tell(first, records)?;
     }
     let (offset, end) = (scan.offset(), scan.next_position());
-    if last && scan.frames() == 0 && matches!(scan.end(), Some(End::Open | End::Torn(_))) {
-        return Ok(report((next, 0), 0, 0, State::Torn(length)));
+    if !last && scan.frames() == 0 && matches!(scan.end(), Some(End::Open | End::Closed)) {
+        // It says how many were lost, as the one behind it does, too.
+        return Ok(report((next, 0), 0, offset, State::Closed));
     }
     let state = match scan.end() {
         Some(End::Closed) => State::Closed,
         Some(End::Open) | None if last => State::Open,
-        Some(End::Torn(bytes)) if last => State::Torn(bytes),
+        Some(End::Torn { bytes, records }) if last => torn(offset, bytes, records),
         Some(End::Damaged(why)) => damaged(end, offset, why),
         _ => damaged(end, offset, "it ends too early, and another file follows"),
     };

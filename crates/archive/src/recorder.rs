@@ -163,7 +163,7 @@ impl Recorder {
         let recovered = recover(&folder)?;
         let log = unbounded(schema)?;
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
-        let journal = Journal::new(medium, path, of, most, recovered.end, recovered.lost);
+        let journal = Journal::new(medium, path, of, most, recovered.tail.clone());
         let shared = Arc::new(Shared::new(log, folder, (&room, options.full, options.durability), &recovered));
         let archive = options.archive.then_some((options.indexes, options.keep));
         let threads = Threads::start(&shared, journal, archive)?;

@@ -172,7 +172,7 @@ fn left(path: &Path, count: u32) -> Vec<u8> {
     let last = files.last().expect("there is one");
     let bytes = fs::read(last).expect("it is there");
     // Without what closed it.
-    fs::write(last, &bytes[..bytes.len() - 24]).expect("there is room");
+    fs::write(last, &bytes[..bytes.len() - 32]).expect("there is room");
     fs::read(last).expect("it is there")
 }
 

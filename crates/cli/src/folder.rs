@@ -6,7 +6,7 @@ use crate::query::export;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use queuescope_archive::{
-    Aggregates, Compacted, FileReport, Files, Keep, State, Taken, Verified, aggregates, compact, keep, schema, verify,
+    Aggregates, Compacted, FileReport, Files, Keep, Part, State, Taken, Verified, aggregates, compact, keep, schema, verify,
 };
 use queuescope_log::Number;
 use queuescope_report::format::{count, duration};
@@ -147,7 +147,10 @@ fn files(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
         let state = match &file.state {
             State::Closed => "whole".to_owned(),
             State::Open => "whole, not closed: it is recorded to, or who did was stopped".to_owned(),
-            State::Torn(bytes) => format!("{} bytes at its end are not whole", count(*bytes)),
+            State::Torn(Part { bytes, records: 0, .. }) => format!("{} bytes at its end are not whole", count(*bytes)),
+            State::Torn(Part { bytes, records, .. }) => {
+                format!("{} bytes at its end are not whole; {} packets among them are", count(*bytes), count(*records))
+            }
             State::Damaged(damage) => match damage.at {
                 Some((offset, _)) => format!("damaged at byte {}: {}", count(offset), damage.why),
                 None => format!("damaged: {}", damage.why),

@@ -75,9 +75,13 @@ pub fn run(args: &Record) -> Result<Outcome> {
 fn tell(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
     let recovery = &recorded.recovery;
     if let Some(cut) = &recovery.cut {
+        let behind = match cut.records {
+            0 => String::new(),
+            records => format!("; {} packets were among them, behind others that a loss of power broke", count(records)),
+        };
         writeln!(
             out,
-            "{} bytes at the end of {} were not whole, and were cut off: who recorded last was stopped",
+            "{} bytes at the end of {} were not whole, and were cut off: who recorded last was stopped{behind}",
             count(cut.bytes),
             cut.path.display()
         )?;

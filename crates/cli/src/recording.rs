@@ -138,7 +138,9 @@ impl Recorded {
             );
             noted("cut_off", cut.bytes, &meaning)
         });
-        [Some(recorded), cut].into_iter().flatten().chain(self.short()).chain(self.others.clone())
+        let behind = self.recovery.cut.as_ref().map_or(0, |cut| cut.records);
+        let behind = noted("cut_off_packets", behind, "packets were among these bytes, behind others that a loss of power broke");
+        [Some(recorded), cut, behind].into_iter().flatten().chain(self.short()).chain(self.others.clone())
     }
 
     /// What is not there: since the disk did not keep up, or was not to be kept.

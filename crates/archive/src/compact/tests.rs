@@ -1,6 +1,7 @@
 //! What is asked has the same answer before volumes are joined, while they are, and after.
 
 use super::*;
+use crate::journal::Tail;
 use crate::keep::{Keep, take_away};
 use crate::reader::{State, verify};
 use crate::{Ask, Sources};
@@ -34,7 +35,7 @@ fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool)
     let schema = Schema::parse("timed.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"));
     let folder = Folder::create(path, &schema).expect("there is room");
     let key = schema.find("key").expect("it is there");
-    let archiver = Archiver::new(&folder, if indexed { vec![key] } else { Vec::new() });
+    let archiver = Archiver::new(&folder, if indexed { vec![key] } else { Vec::new() }, 1 << 20);
     let mut catalogue = Catalogue::default();
     let (volumes, journals) = parts.split_at(parts.len().saturating_sub(journals));
     let mut next = 0;
@@ -54,7 +55,7 @@ fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool)
     }
     catalogue.write(path).expect("there is room");
     let of = (SIZE as usize, folder.checksum());
-    let mut journal = Journal::new(Disk, path, of, 1 << 20, catalogue.end(), 0);
+    let mut journal = Journal::new(Disk, path, of, 1 << 20, Tail { next: catalogue.end(), ..Tail::default() });
     let mut closed = Vec::new();
     for part in journals {
         journal.pass_by(part.lost, &mut closed).expect("there is room");

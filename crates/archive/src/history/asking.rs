@@ -3,7 +3,7 @@
 use super::{Ask, History, Sources, Tell};
 use crate::catalogue::{AllSums, Catalogue, Entry, PARQUET, index_end};
 use crate::error::{Damage, FolderError};
-use crate::reader::{Part, State, look};
+use crate::reader::{State, look};
 use crate::volume::read::{Rows, Volume};
 use crate::volume::{PAGES, index};
 use queuescope_log::{AttributeId, Log, Memory, Options};
@@ -25,6 +25,8 @@ pub(super) struct Asking<'a> {
     pub sources: Sources,
     /// All before this position was told.
     pub at: u64,
+    /// All before this position was read: volumes, and journals to their end.
+    read: u64,
     /// What is from here on is not asked for.
     until: u64,
     /// Nobody wants to be told more: what is left is only counted.
@@ -68,6 +70,7 @@ impl<'a> Asking<'a> {
             needed,
             sources: Sources::default(),
             at: 0,
+            read: 0,
             until: u64::MAX,
             stopped: false,
             journals: Vec::new(),
@@ -92,6 +95,7 @@ impl<'a> Asking<'a> {
         let still = self.journals.iter().filter(|(end, _)| *end > catalogue.end()).map(|(_, records)| records);
         self.sources.records = catalogue.records() + still.sum::<u64>();
         self.at = self.at.max(catalogue.removed.before);
+        self.read = self.read.max(catalogue.removed.before);
         let mut units: BTreeMap<(u64, u64), Vec<(&Entry, usize)>> = BTreeMap::new();
         for entry in &catalogue.volumes {
             for (number, group) in entry.groups.iter().enumerate() {
@@ -100,6 +104,7 @@ impl<'a> Asking<'a> {
         }
         for ((first, end), parts) in units {
             if end <= self.at || first >= self.until {
+                self.read = self.read.max(end);
                 continue;
             }
             let lost = parts.first().map_or(0, |(entry, number)| entry.groups[*number].lost);
@@ -114,7 +119,7 @@ impl<'a> Asking<'a> {
                 self.stopped = self.unit((first, end), &parts, tell)?.is_break();
             }
             self.sources.lost += if told { 0 } else { lost };
-            self.at = end;
+            (self.at, self.read) = (end, end);
         }
         self.journals(catalogue, tell)
     }
@@ -225,42 +230,66 @@ impl<'a> Asking<'a> {
 
     /// Records that are in no volume yet.
     fn journals(&mut self, catalogue: &Catalogue, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+        if self.until <= catalogue.end() {
+            return Ok(());
+        }
         let folder = &self.history.folder;
-        let (paths, size) = (folder.journals(catalogue.end().max(self.at))?, folder.schema.record_size());
+        let paths = folder.journals(catalogue.end().max(self.read))?;
+        // What was not whole was cut off since, if there is another journal behind it, or a volume of it.
+        self.sources.torn = self.sources.torn.take().filter(|part| paths.is_empty() && part.path.exists());
         for (number, path) in paths.iter().enumerate() {
             if self.at >= self.until {
                 break;
             }
-            let (mut rows, mut from, mut stopped) = (Vec::new(), self.at, self.stopped);
-            let file = look(folder, path, self.at, number + 1 == paths.len(), &mut |first, records| {
-                if stopped {
-                    return Ok(());
-                }
-                if rows.is_empty() {
-                    from = first;
-                }
-                rows.extend_from_slice(records);
-                if rows.len() >= AT_ONCE * size {
-                    stopped = self.matching(&rows, |place| from + place, tell)?.is_break();
-                    rows.clear();
-                }
-                Ok(())
+            let mut rows = Vec::new();
+            let file = look(folder, path, self.read, number + 1 == paths.len(), &mut |first, records| {
+                self.frame((first, records), &mut rows, tell)
             })?;
-            self.stopped = stopped || self.matching(&rows, |place| from + place, tell)?.is_break();
-            self.sources.lost += file.lost;
+            self.rows(&mut rows, tell)?;
+            self.sources.lost += file.first.saturating_sub(self.at);
             self.sources.from_journals += file.records;
             self.sources.records += file.records;
-            self.at = file.first + file.records;
-            self.journals.push((self.at, file.records));
+            self.read = file.first + file.records;
+            self.at = self.at.max(self.read);
+            self.journals.push((self.read, file.records));
             // What was told is not told again, whatever is wrong behind it.
             match file.state {
                 State::Damaged(damage) => return Err(damage.into()),
-                State::Torn(bytes) => {
-                    self.sources.torn = Some(Part { path: path.clone(), offset: file.bytes, bytes });
-                }
+                State::Torn(part) => self.sources.torn = Some(part),
                 State::Open | State::Closed => {}
             }
         }
+        Ok(())
+    }
+
+    /// Records of a journal that lie one behind the other, from a position on: with those that wait they are told when
+    /// there are enough.
+    fn frame(
+        &mut self,
+        (first, records): (u64, &[u8]),
+        rows: &mut Vec<u8>,
+        tell: &mut Tell<'_>,
+    ) -> Result<(), FolderError> {
+        let size = self.history.schema().record_size();
+        if rows.is_empty() && self.at < first {
+            self.sources.lost += first - self.at;
+            self.at = first;
+        }
+        // Some were told before the rest could not be read.
+        let waiting = self.at + (rows.len() / size) as u64;
+        let told = (waiting - first) as usize * size;
+        rows.extend_from_slice(&records[told.min(records.len())..]);
+        if rows.len() >= AT_ONCE * size { self.rows(rows, tell) } else { Ok(()) }
+    }
+
+    /// Tells records that come next.
+    fn rows(&mut self, rows: &mut Vec<u8>, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+        let from = self.at;
+        if !self.stopped {
+            self.stopped = self.matching(rows, |place| from + place, tell)?.is_break();
+        }
+        self.at += (rows.len() / self.history.schema().record_size()) as u64;
+        rows.clear();
         Ok(())
     }
 

@@ -3,9 +3,9 @@
 /// Bytes of a file's header.
 pub(crate) const FILE_HEADER: usize = 40;
 /// Bytes of a frame's.
-pub(crate) const FRAME_HEADER: usize = 24;
+pub(crate) const FRAME_HEADER: usize = 32;
 
-const FILE_MAGIC: [u8; 8] = *b"QSJOURN1";
+const FILE_MAGIC: [u8; 8] = *b"QSJOURN2";
 /// What every frame begins with.
 pub(crate) const FRAME_MAGIC: [u8; 4] = *b"QSFR";
 
@@ -29,6 +29,8 @@ pub(crate) struct FrameHeader {
     pub records: u32,
     /// The position of the first.
     pub position: u64,
+    /// Bytes of the file that were on the disk for sure when this was written.
+    pub synced: u64,
     /// Their checksum.
     pub checksum: u32,
 }
@@ -59,8 +61,8 @@ impl FileHeader {
 
 impl FrameHeader {
     /// Of these records.
-    pub fn of(position: u64, records: u32, bytes: &[u8]) -> Self {
-        Self { records, position, checksum: crc32fast::hash(bytes) }
+    pub fn of(position: u64, records: u32, synced: u64, bytes: &[u8]) -> Self {
+        Self { records, position, synced, checksum: crc32fast::hash(bytes) }
     }
 
     pub fn write(&self) -> [u8; FRAME_HEADER] {
@@ -68,7 +70,8 @@ impl FrameHeader {
         bytes[..4].copy_from_slice(&FRAME_MAGIC);
         bytes[4..8].copy_from_slice(&self.records.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.position.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.checksum.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.synced.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.checksum.to_le_bytes());
         seal(&mut bytes);
         bytes
     }
@@ -78,7 +81,8 @@ impl FrameHeader {
         (bytes[..4] == FRAME_MAGIC && is_sealed(bytes)).then(|| Self {
             records: u32_at(bytes, 4),
             position: u64_at(bytes, 8),
-            checksum: u32_at(bytes, 16),
+            synced: u64_at(bytes, 16),
+            checksum: u32_at(bytes, 24),
         })
     }
 }
@@ -110,7 +114,7 @@ mod tests {
     #[test]
     fn a_header_with_any_bit_flipped_is_none() {
         let file = FileHeader { first: 7 << 40, lost: 5 << 33, record_size: 185, schema: 0xdead_beef };
-        let frame = FrameHeader::of(3 << 33, 2, b"some records");
+        let frame = FrameHeader::of(3 << 33, 2, 5 << 35, b"some records");
         assert_eq!((FileHeader::read(&file.write()), FrameHeader::read(&frame.write())), (Some(file), Some(frame)));
         for bit in 0..FILE_HEADER * 8 {
             let mut bytes = file.write();

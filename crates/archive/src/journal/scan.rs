@@ -1,8 +1,9 @@
 //! Reading records from files, each frame checked.
 
 use super::FRAME;
-use super::frame::{FILE_HEADER, FRAME_HEADER, FRAME_MAGIC, FileHeader, FrameHeader};
-use std::io::{self, Read, Seek, SeekFrom};
+use super::behind::Behind;
+use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
+use std::io::{self, Read, Seek};
 
 /// Frames of a file, one after another.
 #[derive(Debug)]
@@ -26,27 +27,35 @@ pub(crate) enum End {
     Closed,
     /// With a whole frame: who wrote it is still there, or was stopped.
     Open,
-    /// So many bytes are the beginning of something that was not written to its end.
-    Torn(u64),
-    /// There are bytes that were not written so, and behind them others that were.
+    /// With something that is not whole, and was never synced.
+    Torn {
+        /// Bytes from there on.
+        bytes: u64,
+        /// Records of whole frames among them.
+        records: u64,
+    },
+    /// There are bytes that were not written so, although they were synced.
     Damaged(&'static str),
 }
 
 impl<R: Read + Seek> Scan<R> {
-    /// Reads the header; `None` if the file is shorter than that, as one is that was just made.
+    /// Reads the header, or says how a file ends that has none that is whole.
     ///
     /// # Errors
-    /// What is wrong with the header, or those of the system.
-    pub fn new(mut input: R, length: u64) -> io::Result<Result<Option<Self>, &'static str>> {
+    /// Those of the system.
+    pub fn new(mut input: R, length: u64) -> io::Result<Result<Self, End>> {
         let mut bytes = [0; FILE_HEADER];
-        if fill(&mut input, &mut bytes)? < FILE_HEADER {
-            return Ok(Ok(None));
+        let found = fill(&mut input, &mut bytes)?;
+        if let Some(header) = FileHeader::read(&bytes).filter(|_| found == FILE_HEADER) {
+            let (offset, next) = (FILE_HEADER as u64, header.first);
+            return Ok(Ok(Self { input, header, offset, next, frames: 0, records: Vec::new(), length, end: None }));
         }
-        let Some(header) = FileHeader::read(&bytes) else {
-            return Ok(Err("its first bytes are no header of records"));
-        };
-        let (offset, next) = (FILE_HEADER as u64, header.first);
-        Ok(Ok(Some(Self { input, header, offset, next, frames: 0, records: Vec::new(), length, end: None })))
+        let behind = Behind { input: &mut input, length, next: 0, record_size: 0 }.records(0)?;
+        Ok(Err(match behind {
+            // Nothing is written behind a header that is not synced.
+            Some(_) => End::Torn { bytes: length, records: 0 },
+            None => End::Damaged("its first bytes are no header of records"),
+        }))
     }
 
     pub fn header(&self) -> FileHeader {
@@ -112,38 +121,24 @@ impl<R: Read + Seek> Scan<R> {
         Ok(Some(&self.records))
     }
 
-    /// What is not whole is torn, unless something whole comes behind it. What came since the file was opened is neither.
+    /// What is not whole is torn, unless it was synced. What came since the file was opened is neither.
     fn ends_here(&mut self, why: &'static str) -> io::Result<Option<&[u8]>> {
-        if self.offset >= self.length {
-            self.end = Some(End::Open);
-            return Ok(None);
-        }
-        self.input.seek(SeekFrom::Start(self.offset + 1))?;
-        let (mut rest, mut length, mut damaged) = (Vec::with_capacity(FRAME), 1, false);
-        loop {
-            let kept = rest.len();
-            let left = self.length.saturating_sub(self.offset + length);
-            rest.resize(kept + FRAME.min(usize::try_from(left).unwrap_or(FRAME)), 0);
-            let more = fill(&mut self.input, &mut rest[kept..])?;
-            rest.truncate(kept + more);
-            length += more as u64;
-            damaged |= rest.windows(FRAME_HEADER).any(|bytes| {
-                let header = bytes.first_chunk().filter(|_| bytes[..4] == FRAME_MAGIC).and_then(FrameHeader::read);
-                header.is_some_and(|header| header.position >= self.next)
-            });
-            if more == 0 || damaged {
-                break;
+        self.end = Some(if self.offset >= self.length {
+            End::Open
+        } else {
+            let record_size = self.header.record_size as usize;
+            let mut behind = Behind { input: &mut self.input, length: self.length, next: self.next, record_size };
+            match behind.records(self.offset)? {
+                Some(records) => End::Torn { bytes: self.length - self.offset, records },
+                None => End::Damaged(why),
             }
-            // A header may lie across the edge.
-            rest.drain(..rest.len().saturating_sub(FRAME_HEADER - 1));
-        }
-        self.end = Some(if damaged { End::Damaged(why) } else { End::Torn(length) });
+        });
         Ok(None)
     }
 }
 
 /// Reads until the buffer is full or the input ends; how much there was.
-fn fill(input: &mut impl Read, mut buffer: &mut [u8]) -> io::Result<usize> {
+pub(super) fn fill(input: &mut impl Read, mut buffer: &mut [u8]) -> io::Result<usize> {
     let all = buffer.len();
     while !buffer.is_empty() {
         match input.read(buffer) {

@@ -1,7 +1,7 @@
 //! Writing records to files.
 
 use super::FRAME;
-use super::frame::{FRAME_HEADER, FileHeader, FrameHeader};
+use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -12,6 +12,8 @@ pub(crate) trait Medium {
     type File: Write + Send;
     /// Makes a file that is not there yet.
     fn create(&mut self, path: &Path) -> io::Result<Self::File>;
+    /// Opens one that is there, to write on at its end.
+    fn reopen(&mut self, path: &Path) -> io::Result<Self::File>;
     /// Returns when what was written to it, and that it is there, survives a loss of power.
     fn sync(&mut self, file: &Self::File, path: &Path, new: bool) -> io::Result<()>;
 }
@@ -25,6 +27,10 @@ impl Medium for Disk {
 
     fn create(&mut self, path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).open(path)
+    }
+
+    fn reopen(&mut self, path: &Path) -> io::Result<File> {
+        OpenOptions::new().append(true).open(path)
     }
 
     fn sync(&mut self, file: &File, path: &Path, new: bool) -> io::Result<()> {
@@ -47,9 +53,19 @@ pub(crate) struct Journal<M: Medium> {
     /// Records of a file, at most.
     most: u64,
     open: Option<Open<M::File>>,
-    next: u64,
-    /// How many before the next were lost, if no file is open.
-    lost: u64,
+    /// Where it goes on; while a file is open, nothing before that is lost.
+    tail: Tail,
+}
+
+/// Where files of records go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// The position of the record that comes next.
+    pub next: u64,
+    /// How many before it were lost.
+    pub lost: u64,
+    /// A file that has nothing but a header, which is synced and says that. It stays until another says it.
+    pub told: Option<PathBuf>,
 }
 
 /// A journal to which nothing more is written.
@@ -65,14 +81,15 @@ struct Open<F> {
     file: F,
     path: PathBuf,
     first: u64,
-    /// Whether the folder knows of it for sure.
-    known: bool,
+    /// Bytes that were written, and those of them that are synced.
+    written: u64,
+    synced: u64,
 }
 
 impl<M: Medium> Journal<M> {
     /// Goes on at a position, with a new file when there is something to write.
-    pub fn new(medium: M, folder: &Path, (record_size, schema): (usize, u32), most: u64, next: u64, lost: u64) -> Self {
-        Self { medium, folder: folder.to_owned(), record_size, schema, most: most.max(1), open: None, next, lost }
+    pub fn new(medium: M, folder: &Path, (record_size, schema): (usize, u32), most: u64, tail: Tail) -> Self {
+        Self { medium, folder: folder.to_owned(), record_size, schema, most: most.max(1), open: None, tail }
     }
 
     /// Writes the records that come next; says which files were closed.
@@ -83,7 +100,7 @@ impl<M: Medium> Journal<M> {
         let size = self.record_size;
         let mut left = records;
         while !left.is_empty() {
-            let room = self.open.as_ref().map_or(self.most, |open| self.most - (self.next - open.first));
+            let room = self.open.as_ref().map_or(self.most, |open| self.most - (self.tail.next - open.first));
             if room == 0 {
                 closed.extend(self.close()?);
                 continue;
@@ -92,7 +109,6 @@ impl<M: Medium> Journal<M> {
             let part;
             (part, left) = left.split_at(left.len().min(most * size));
             let count = (part.len() / size) as u32;
-            let header = FrameHeader::of(self.next, count, part).write();
             let open = match &mut self.open {
                 Some(open) => open,
                 None => {
@@ -100,23 +116,34 @@ impl<M: Medium> Journal<M> {
                     self.open.insert(file)
                 }
             };
+            let header = FrameHeader::of(self.tail.next, count, open.synced, part).write();
             open.file
                 .write_all(&header)
                 .and_then(|()| open.file.write_all(part))
                 .map_err(|error| (open.path.clone(), error))?;
-            self.next += u64::from(count);
+            open.written += (FRAME_HEADER + part.len()) as u64;
+            self.tail.next += u64::from(count);
         }
         Ok(())
     }
 
-    /// Begins a file.
+    /// Begins a file. Its header is synced before anything is written behind it.
     fn begin(&mut self) -> Result<Open<M::File>, (PathBuf, io::Error)> {
-        let path = self.folder.join(file_name(self.next));
-        let mut file = self.medium.create(&path).map_err(|error| (path.clone(), error))?;
-        let (record_size, lost) = (self.record_size as u32, std::mem::take(&mut self.lost));
-        let header = FileHeader { first: self.next, lost, record_size, schema: self.schema }.write();
-        file.write_all(&header).map_err(|error| (path.clone(), error))?;
-        Ok(Open { file, path, first: self.next, known: false })
+        let (path, first) = (self.folder.join(file_name(self.tail.next)), self.tail.next);
+        let lost = std::mem::take(&mut self.tail.lost);
+        let begun = if self.tail.told.take().is_some_and(|told| told == path) {
+            // This is what its header says.
+            self.medium.reopen(&path)
+        } else {
+            let header = FileHeader { first, lost, record_size: self.record_size as u32, schema: self.schema };
+            self.medium.create(&path).and_then(|mut file| {
+                file.write_all(&header.write())?;
+                self.medium.sync(&file, &path, true)?;
+                Ok(file)
+            })
+        };
+        let file = begun.map_err(|error| (path.clone(), error))?;
+        Ok(Open { file, path, first, written: FILE_HEADER as u64, synced: FILE_HEADER as u64 })
     }
 
     /// Passes by records that are lost, with another file behind them.
@@ -126,8 +153,8 @@ impl<M: Medium> Journal<M> {
     pub fn pass_by(&mut self, records: u64, closed: &mut Vec<Closed>) -> Result<(), (PathBuf, io::Error)> {
         if records > 0 {
             closed.extend(self.close()?);
-            self.next += records;
-            self.lost += records;
+            self.tail.next += records;
+            self.tail.lost += records;
         }
         Ok(())
     }
@@ -137,10 +164,10 @@ impl<M: Medium> Journal<M> {
     /// # Errors
     /// Those of the system.
     pub fn sync(&mut self) -> Result<(), (PathBuf, io::Error)> {
-        if let Some(open) = &mut self.open {
-            let synced = self.medium.sync(&open.file, &open.path, !open.known);
+        if let Some(open) = self.open.as_mut().filter(|open| open.synced < open.written) {
+            let synced = self.medium.sync(&open.file, &open.path, false);
             synced.map_err(|error| (open.path.clone(), error))?;
-            open.known = true;
+            open.synced = open.written;
         }
         Ok(())
     }
@@ -150,28 +177,32 @@ impl<M: Medium> Journal<M> {
     /// # Errors
     /// Those of the system.
     pub fn finish(&mut self) -> Result<Option<Closed>, (PathBuf, io::Error)> {
-        if self.lost > 0 && self.open.is_none() {
+        if self.tail.lost > 0 && self.open.is_none() {
             self.open = Some(self.begin()?);
         }
         self.close()
     }
 
-    /// Ends the file that is written to, so that a reader knows that nothing is missing at its end.
+    /// Ends the file that is written to, so that a reader knows that nothing is missing at its end. All before that is
+    /// synced first: whatever is not whole in a file that was ended is damaged.
     ///
     /// # Errors
     /// Those of the system.
     pub fn close(&mut self) -> Result<Option<Closed>, (PathBuf, io::Error)> {
+        self.sync()?;
         if let Some(open) = &mut self.open {
-            open.file.write_all(&end(self.next)).map_err(|error| (open.path.clone(), error))?;
+            let end = end(self.tail.next, open.synced);
+            open.file.write_all(&end).map_err(|error| (open.path.clone(), error))?;
+            open.written += end.len() as u64;
         }
         self.sync()?;
-        Ok(self.open.take().map(|open| Closed { path: open.path, positions: open.first..self.next }))
+        Ok(self.open.take().map(|open| Closed { path: open.path, positions: open.first..self.tail.next }))
     }
 }
 
-/// What a file ends with that was closed, behind the record before this position.
-pub(crate) fn end(position: u64) -> [u8; FRAME_HEADER] {
-    FrameHeader::of(position, 0, &[]).write()
+/// What a file ends with that was closed, behind the record before this position and so many bytes that are synced.
+pub(crate) fn end(position: u64, synced: u64) -> [u8; FRAME_HEADER] {
+    FrameHeader::of(position, 0, synced, &[]).write()
 }
 
 /// What the file is called whose first record has this position: names are in the order of positions.

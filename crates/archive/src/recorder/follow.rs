@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub room: u64,
     /// Bytes of records that are written at once.
     at_once: usize,
+    /// Records of a volume, at most.
+    volume: u64,
     full: Full,
     /// Records that were given room, and up to which of the log's positions memory was given back.
     taken: AtomicU64,
@@ -130,10 +132,11 @@ impl Shared {
             folder,
             room: room.records,
             at_once: room.at_once,
+            volume: room.volume,
             full,
             taken: AtomicU64::new(0),
             left: AtomicU64::new(0),
-            from: recovered.end,
+            from: recovered.tail.next,
             before: recovered.records,
             state: Mutex::new(state),
             wanted: Condvar::new(),
@@ -208,15 +211,17 @@ impl Shared {
     /// What has become of it, when the threads have ended.
     pub fn finished(&self) -> Result<Finished, FinishError> {
         let mut state = self.lock();
-        let written = self.before + state.kept - state.lost;
+        let written = self.written(&state);
         match (state.failed.clone(), state.archive_failed.take()) {
-            (Some(error), _) => Err(error.into()),
+            (Some(error), _) => Err(RecordError { written, ..error }.into()),
             (None, Some(why)) => Err(FinishError::Archive { written, why }),
-            (None, None) => {
-                let Following { lost, removed, .. } = *state;
-                Ok(Finished { records: written - removed, lost, removed })
-            }
+            (None, None) => Ok(Finished { records: written, lost: state.lost, removed: state.removed }),
         }
+    }
+
+    /// Records that the folder has.
+    fn written(&self, state: &Following) -> u64 {
+        self.before + state.kept - state.lost - state.removed
     }
 
     fn lock(&self) -> MutexGuard<'_, Following> {
@@ -234,8 +239,8 @@ impl Shared {
         };
         let mut state = self.lock();
         if let Some((path, why)) = failure {
-            state.failed =
-                Some(RecordError { path, why: Arc::new(why), written: self.before + state.kept - state.lost });
+            let written = self.written(&state);
+            state.failed = Some(RecordError { path, why: Arc::new(why), written });
         }
         state.last = true;
         self.kept.notify_all();
@@ -319,7 +324,7 @@ impl Shared {
     }
 
     fn make_volumes(&self, indexes: Vec<AttributeId>, keep: Keep) -> Result<(), FolderError> {
-        let archiver = Archiver::new(&self.folder, indexes);
+        let archiver = Archiver::new(&self.folder, indexes, self.volume);
         loop {
             let mut state = self.lock();
             let journal = loop {

@@ -3,10 +3,10 @@
 use crate::catalogue::{Catalogue, FOLDERS};
 use crate::error::FolderError;
 use crate::folder::Folder;
-use crate::journal::{self, Closed};
+use crate::journal::{self, Closed, FILE_HEADER, Tail};
 use crate::reader::{Part, State, look};
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,56 +15,72 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Recovered {
     /// Records that are there.
     pub records: u64,
-    /// The position behind the last, and how many were lost behind it.
-    pub end: u64,
-    pub lost: u64,
+    /// Where recording goes on.
+    pub tail: Tail,
     /// What was cut off.
     pub cut: Option<Part>,
     /// Journals that no volume was made of.
     pub journals: Vec<Closed>,
 }
 
-/// Checks the journals of a folder, cuts off what is not whole at their end, and takes away what was made while it was
+/// Checks the journals of a folder, cuts off what is not whole at their end, ends them, and takes away what was made while it was
 /// stopped: volumes that are not in the catalogue, and journals of those that are.
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     remove_strays(folder, &catalogue)?;
     let (paths, archived) = folder.all_journals(catalogue.end())?;
     archived.iter().try_for_each(|path| remove(path))?;
-    let mut found = Recovered { records: catalogue.records(), end: catalogue.end(), ..Recovered::default() };
+    let tail = Tail { next: catalogue.end(), ..Tail::default() };
+    let mut found = Recovered { records: catalogue.records(), tail, ..Recovered::default() };
     for (number, path) in paths.iter().enumerate() {
-        let file = look(folder, path, found.end, number + 1 == paths.len(), &mut |_, _| Ok(()))?;
-        let cut = |bytes| Part { path: path.clone(), offset: file.bytes, bytes };
+        let last = number + 1 == paths.len();
+        let file = look(folder, path, found.tail.next, last, &mut |_, _| Ok(()))?;
         match file.state {
             State::Damaged(damage) => return Err(damage.into()),
-            State::Torn(bytes) => found.cut = Some(cut(bytes)),
+            State::Torn(part) if part.offset == 0 => {
+                // It was about to be begun: the one before it is the last.
+                remove(path)?;
+                let before = recover(folder)?;
+                return Ok(Recovered { cut: before.cut.or_else(|| (part.bytes > 0).then_some(part)), ..before });
+            }
+            State::Torn(part) => found.cut = Some(part),
             State::Open | State::Closed => {}
         }
-        if file.records == 0 {
-            // Nothing but how many were lost is in it.
-            found.lost = file.lost;
-            found.end += file.lost;
-            remove(path)?;
-            continue;
-        }
+        found.tail.next = file.first + file.records;
         found.records += file.records;
-        found.end = file.first + file.records;
-        if file.state != State::Closed {
-            close(path, file.bytes, found.end)?;
+        if file.records > 0 {
+            if last {
+                // Those before it were synced before it was begun.
+                end(path, file.bytes, Some(found.tail.next))?;
+            }
+            found.journals.push(Closed { path: path.clone(), positions: file.first..found.tail.next });
+        } else if file.lost > 0 {
+            // Nothing but how many were lost is in it: recording goes on in it, if no more are.
+            end(path, FILE_HEADER as u64, None)?;
+            (found.tail.lost, found.tail.told) = (file.lost, Some(path.clone()));
+        } else {
+            remove(path)?;
         }
-        found.journals.push(Closed { path: path.clone(), positions: file.first..found.end });
     }
+    // That files are there, or gone, survives, too.
+    let synced = File::open(&folder.path).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| FolderError::io("sync", &folder.path, error))?;
     Ok(found)
 }
 
-/// Cuts off what is not whole, and ends the file as if it had been closed.
-fn close(path: &Path, offset: u64, position: u64) -> Result<(), FolderError> {
+/// Cuts off what is not whole, and ends the file as if it had been closed behind the record before a position: all of it
+/// is synced then.
+fn end(path: &Path, offset: u64, position: Option<u64>) -> Result<(), FolderError> {
     let end = || -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.set_len(offset)?;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(&journal::end(position))?;
-        file.sync_all()
+        file.sync_all()?;
+        if let Some(position) = position {
+            file.seek(SeekFrom::End(0))?;
+            file.write_all(&journal::end(position, offset))?;
+            file.sync_all()?;
+        }
+        Ok(())
     };
     end().map_err(|error| FolderError::io("end", path, error))
 }

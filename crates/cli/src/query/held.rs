@@ -117,12 +117,13 @@ fn seen(sources: Result<Sources, FolderError>) -> Seen {
         Ok(sources) => sources,
         Err(error) => return Seen { damage: Some(error.to_string()), ..Seen::default() },
     };
-    let torn = sources.torn.as_ref().map_or(0, |part| part.bytes);
+    let (torn, behind) = sources.torn.as_ref().map_or((0, 0), |part| (part.bytes, part.records));
     let unfinished = "bytes at the end that are not whole: a record is being written, or who did was stopped; left out";
     let notes = [
         noted("lost", sources.lost, "packets are not there: the disk could not keep up when they came"),
         noted("removed", sources.removed, "packets before these were taken away, since they were old or too many"),
         noted("torn", torn, unfinished),
+        noted("torn_packets", behind, "packets among these bytes are whole, behind others that are not; left out, too"),
     ];
     Seen {
         records: sources.records,

@@ -1,0 +1,77 @@
+//! What lies behind something that is not whole.
+
+use super::FRAME;
+use super::frame::{FRAME_HEADER, FRAME_MAGIC, FrameHeader};
+use super::scan::fill;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// Bytes that are searched at once.
+const SEARCHED: usize = 1 << 16;
+
+/// A search for frames behind something that is not whole.
+#[derive(Debug)]
+pub(super) struct Behind<'a, R> {
+    pub input: &'a mut R,
+    /// Where the file ends.
+    pub length: u64,
+    /// Frames of records before this position are none that come next.
+    pub next: u64,
+    /// Bytes of a record.
+    pub record_size: usize,
+}
+
+impl<R: Read + Seek> Behind<'_, R> {
+    /// The records of whole frames behind an offset; `None` if a header says that what is there was synced.
+    pub fn records(&mut self, offset: u64) -> io::Result<Option<u64>> {
+        let (mut records, mut at) = (0, offset + 1);
+        while let Some((found, header)) = self.find(at)? {
+            if header.synced > offset {
+                return Ok(None);
+            }
+            at = found + 1;
+            if let Some(end) = self.end(found, header)? {
+                records += u64::from(header.records);
+                at = end;
+            }
+        }
+        Ok(Some(records))
+    }
+
+    /// The next header of a frame from an offset on.
+    fn find(&mut self, mut from: u64) -> io::Result<Option<(u64, FrameHeader)>> {
+        self.input.seek(SeekFrom::Start(from))?;
+        // Most often one is right there.
+        let (mut rest, mut wanted) = (Vec::new(), FRAME_HEADER);
+        loop {
+            let kept = rest.len();
+            let left = usize::try_from(self.length.saturating_sub(from + kept as u64)).unwrap_or(wanted);
+            rest.resize(kept + wanted.min(left), 0);
+            let more = fill(self.input, &mut rest[kept..])?;
+            rest.truncate(kept + more);
+            let found = rest.windows(FRAME_HEADER).enumerate().find_map(|(at, bytes)| {
+                let header = bytes.first_chunk().filter(|_| bytes[..4] == FRAME_MAGIC).and_then(FrameHeader::read);
+                header.filter(|header| header.position >= self.next).map(|header| (from + at as u64, header))
+            });
+            if found.is_some() || more == 0 {
+                return Ok(found);
+            }
+            // A header may lie across the edge.
+            let gone = rest.len().saturating_sub(FRAME_HEADER - 1);
+            rest.drain(..gone);
+            (from, wanted) = (from + gone as u64, SEARCHED);
+        }
+    }
+
+    /// Where a frame ends, if its records are whole.
+    fn end(&mut self, offset: u64, header: FrameHeader) -> io::Result<Option<u64>> {
+        let size = header.records as usize * self.record_size;
+        if size > FRAME.max(self.record_size) {
+            return Ok(None);
+        }
+        let from = offset + FRAME_HEADER as u64;
+        self.input.seek(SeekFrom::Start(from))?;
+        let mut records = vec![0; size];
+        let whole = fill(self.input, &mut records)? == size && crc32fast::hash(&records) == header.checksum;
+        Ok(whole.then_some(from + size as u64))
+    }
+}
