@@ -1,4 +1,4 @@
-//! What becomes of records when the disk fails, or the power does ([`power`]).
+//! What becomes of records when the disk fails, or the power does ([`power`]), and of what is told to be lost ([`gaps`]).
 
 use crate::journal::Medium;
 use crate::{Ask, Durability, FinishError, Full, History, Keep, RecordError, Recorder, RecorderOptions};
@@ -190,4 +190,20 @@ proptest! {
     }
 }
 
+#[test]
+fn records_that_were_taken_away_are_not_told_to_be_kept() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let faulty = Faulty { fault: Fault::Io, left: Arc::new(Mutex::new(40)), at_sync: false };
+    let options =
+        RecorderOptions { archive: true, keep: Keep { age: None, bytes: Some(0) }, ..options(Durability::Written) };
+    let (recorder, _) =
+        Recorder::with(faulty, folder.path(), &schema(), options).unwrap_or_else(|error| panic!("{error}"));
+    while recorder.append(&records(0..300)).is_ok() {}
+    let Err(FinishError::Record(error)) = recorder.finish() else { panic!("nothing can be written") };
+    let there = found(folder.path()).len() / SIZE;
+    // Of what failed, some may be there.
+    assert!(error.written as usize <= there && there <= 2 * 750, "{} told, {there} there", error.written);
+}
+
+mod gaps;
 mod power;

@@ -176,3 +176,6 @@ impl History {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

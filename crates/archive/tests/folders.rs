@@ -247,3 +247,21 @@ fn a_file_that_is_missing_is_missed() {
     fs::remove_file(&files[0]).expect("it is there");
     assert!(read(folder.path()).is_err());
 }
+
+#[test]
+fn volumes_of_a_journal_fit_memory_that_is_less_than_it_was() {
+    let folder = tempfile::tempdir().expect("there is room");
+    // As much as it takes, and what of it is for the records of a volume.
+    let least = (4 * Log::BLOCK * SIZE as u64).div_ceil(3) * 8;
+    let most = least / 8 * 3 / (SIZE as u64 + 128);
+    let count = (3 * most + most / 2) as u32;
+    record(folder.path(), 0..count, RecorderOptions { memory: 8 * least, ..options(Durability::Relaxed, 1 << 20) });
+    assert_eq!(files(folder.path()).len(), 1);
+    let small = RecorderOptions { memory: least, archive: true, ..options(Durability::Relaxed, 1 << 20) };
+    record(folder.path(), count..count, small);
+    let verified = verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+    let records_of: Vec<_> = verified.files.iter().map(|file| file.records).collect();
+    assert_eq!(records_of, [most, most, most, u64::from(count) - 3 * most]);
+    assert!(verified.files.iter().all(|file| file.is_volume() && file.lost == 0));
+    assert!(read(folder.path()).expect("it is whole").0 == records(0..count));
+}

@@ -123,6 +123,7 @@ proptest! {
         prop_assert_eq!((verified.removed, verified.files.len() as u64), (first, volumes as u64 - taken.volumes));
         // No file is left of what is gone: volumes, with an index and checksums.
         prop_assert_eq!(common::files(path).len(), 3 * verified.files.len());
+        prop_assert!(taken.volumes == 0 || common::empty_folders(path).is_empty());
         prop_assert_eq!(keep(path, wanted).expect("it is whole"), Taken::default());
 
         // Whoever records next goes on where it ended.

@@ -132,6 +132,10 @@ proptest! {
         write(path, &parts, journals, lost, indexed);
         prop_assert!(is_whole(path));
         let before = answers(path);
+        // What times count from stays, too: when the record came that is first.
+        let starts = before[0].0.first().and_then(|(_, record)| record.first_chunk().copied().map(u64::from_be_bytes));
+        let first = || History::open(path).and_then(|history| history.first()).unwrap_or_else(|error| panic!("{error}"));
+        prop_assert_eq!(first(), starts);
         let lengths: Vec<_> = Catalogue::read(path).expect("it is whole").stretches().map(records).collect();
         // Somebody reads while they are joined.
         let at = at.index(before[0].0.len());
@@ -142,7 +146,7 @@ proptest! {
         });
         prop_assert_eq!(&(told, sources.lost, sources.records), &before[0]);
         prop_assert_eq!(answers(path), before);
-        prop_assert!(is_whole(path));
+        prop_assert!(is_whole(path) && first() == starts);
         let catalogue = Catalogue::read(path).expect("it is whole");
         let was_there = |count| lengths.contains(&count) || parts.iter().any(|part| part.times.len() as u64 == count);
         let none_is_larger = catalogue.stretches().map(records).all(|count| count <= most || was_there(count));

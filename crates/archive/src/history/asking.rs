@@ -245,19 +245,19 @@ impl<'a> Asking<'a> {
             let file = look(folder, path, self.read, number + 1 == paths.len(), &mut |first, records| {
                 self.frame((first, records), &mut rows, tell)
             })?;
+            // What was told is not told again, whatever is wrong behind it.
             self.rows(&mut rows, tell)?;
+            match file.state {
+                State::Damaged(damage) => return Err(damage.into()),
+                State::Torn(part) => self.sources.torn = Some(part),
+                State::Open | State::Closed => {}
+            }
             self.sources.lost += file.first.saturating_sub(self.at);
             self.sources.from_journals += file.records;
             self.sources.records += file.records;
             self.read = file.first + file.records;
             self.at = self.at.max(self.read);
             self.journals.push((self.read, file.records));
-            // What was told is not told again, whatever is wrong behind it.
-            match file.state {
-                State::Damaged(damage) => return Err(damage.into()),
-                State::Torn(part) => self.sources.torn = Some(part),
-                State::Open | State::Closed => {}
-            }
         }
         Ok(())
     }

@@ -32,6 +32,7 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     archived.iter().try_for_each(|path| remove(path))?;
     let tail = Tail { next: catalogue.end(), ..Tail::default() };
     let mut found = Recovered { records: catalogue.records(), tail, ..Recovered::default() };
+    let mut empty = Vec::new();
     for (number, path) in paths.iter().enumerate() {
         let last = number + 1 == paths.len();
         let file = look(folder, path, found.tail.next, last, &mut |_, _| Ok(()))?;
@@ -59,9 +60,11 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
             end(path, FILE_HEADER as u64, None)?;
             (found.tail.lost, found.tail.told) = (file.lost, Some(path.clone()));
         } else {
-            remove(path)?;
+            empty.push(path);
         }
     }
+    // What they say, the last one does, too.
+    empty.into_iter().try_for_each(|path| remove(path))?;
     // That files are there, or gone, survives, too.
     let synced = File::open(&folder.path).and_then(|folder| folder.sync_all());
     synced.map_err(|error| FolderError::io("sync", &folder.path, error))?;

@@ -56,3 +56,10 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// The folders of days that have nothing in them.
+pub fn empty_folders(path: &Path) -> Vec<PathBuf> {
+    let days = ["archive", "beside"].map(|name| fs::read_dir(path.join(name)).into_iter().flatten());
+    let days = days.into_iter().flatten().map(|entry| entry.expect("it is there").path());
+    days.filter(|day| fs::read_dir(day).is_ok_and(|mut files| files.next().is_none())).collect()
+}
