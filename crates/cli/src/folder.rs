@@ -6,7 +6,8 @@ use crate::query::export;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use queuescope_archive::{
-    Aggregates, Compacted, FileReport, Files, Keep, Part, State, Taken, Verified, aggregates, compact, keep, schema, verify,
+    Aggregates, Compacted, FileReport, Files, Keep, Part, State, Taken, Verified, aggregates, compact, keep, schema,
+    verify,
 };
 use queuescope_log::Number;
 use queuescope_report::format::{count, duration};

@@ -77,7 +77,9 @@ fn tell(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Wri
     if let Some(cut) = &recovery.cut {
         let behind = match cut.records {
             0 => String::new(),
-            records => format!("; {} packets were among them, behind others that a loss of power broke", count(records)),
+            records => {
+                format!("; {} packets were among them, behind others that a loss of power broke", count(records))
+            }
         };
         writeln!(
             out,

@@ -139,7 +139,11 @@ impl Recorded {
             noted("cut_off", cut.bytes, &meaning)
         });
         let behind = self.recovery.cut.as_ref().map_or(0, |cut| cut.records);
-        let behind = noted("cut_off_packets", behind, "packets were among these bytes, behind others that a loss of power broke");
+        let behind = noted(
+            "cut_off_packets",
+            behind,
+            "packets were among these bytes, behind others that a loss of power broke",
+        );
         [Some(recorded), cut, behind].into_iter().flatten().chain(self.short()).chain(self.others.clone())
     }
 

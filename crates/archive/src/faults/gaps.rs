@@ -39,8 +39,11 @@ fn session() -> impl Strategy<Value = Session> {
         any::<(Index, Index)>().prop_map(|(moment, part)| End::Killed(moment, part)),
         (any::<Index>(), prop::collection::vec(any::<bool>(), 16)).prop_map(|(at, pages)| End::PowerLost(at, pages)),
     ];
-    (prop::collection::vec(step, 0..4), any::<bool>(), ends)
-        .prop_map(|(steps, finishes, ends)| Session { steps, finishes, ends })
+    (prop::collection::vec(step, 0..4), any::<bool>(), ends).prop_map(|(steps, finishes, ends)| Session {
+        steps,
+        finishes,
+        ends,
+    })
 }
 
 /// Goes on with a folder, and leaves it as the end of the session does.

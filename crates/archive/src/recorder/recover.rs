@@ -23,8 +23,8 @@ pub(crate) struct Recovered {
     pub journals: Vec<Closed>,
 }
 
-/// Checks the journals of a folder, cuts off what is not whole at their end, ends them, and takes away what was made while it was
-/// stopped: volumes that are not in the catalogue, and journals of those that are.
+/// Checks the journals of a folder, cuts off what is not whole at their end, ends them, and takes away what was made as
+/// somebody was stopped: volumes that are not in the catalogue, and journals of those that are.
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     remove_strays(folder, &catalogue)?;
