@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
         _ => {
             let path = folder.join("aggregates.json");
             fs::write(&path, data).expect("there is room");
-            let _ = (verify(folder), aggregates(folder));
+            let _ = (verify(folder), aggregates(folder, 0));
             fs::remove_file(path).expect("it is there");
         }
     }

@@ -2,16 +2,15 @@
 
 use crate::catalogue::{AllSums, Catalogue, Entry, FOLDERS, GroupEntry, PARQUET, SUMS, index_end};
 use crate::error::FolderError;
-use crate::folder::{Folder, place, whole};
+use crate::folder::Folder;
 use crate::journal::Closed;
 use crate::reader::{State, look};
+use crate::store::Written;
 use crate::volume::order::order;
 use crate::volume::sums::Sums;
 use crate::volume::{Columns, index, write};
 use queuescope_log::{AttributeId, Schema};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// Days of records that lie together: of more, all lie where those without a day do.
@@ -54,18 +53,40 @@ impl<'a> Archiver<'a> {
     pub fn volumes(&self, stretch: Stretch<'_>) -> Result<Vec<Entry>, FolderError> {
         let schema = &self.folder.schema;
         let order = order(schema, stretch.rows);
-        let days = days(schema, stretch.rows, order);
-        days.into_iter().map(|(day, order)| self.volume(&day, stretch, &order)).collect()
+        let mut volumes = Vec::new();
+        let made = days(schema, stretch.rows, order).into_iter().try_for_each(|(day, order)| {
+            volumes.push(self.entry(&day, stretch, &order));
+            volumes.last_mut().map_or(Ok(()), |entry| self.fill(entry, stretch, &order))
+        });
+        // No catalogue knows of those that are there already; they would only take room.
+        made.inspect_err(|_| drop(remove(self.folder, &volumes)))?;
+        Ok(volumes)
     }
 
-    /// Makes volumes of a journal, which goes. They count together, so that a journal is in volumes whole or not at all.
+    /// Makes volumes of a journal, which goes. They count together, so that a journal is in volumes whole or not at all. What
+    /// was stopped by an error before is done again, or to its end.
     pub fn journal(&self, journal: &Closed) -> Result<(), FolderError> {
+        let mut catalogue = Catalogue::read(&self.folder.path)?;
+        if journal.positions.end <= catalogue.end() {
+            // Perhaps the disk does not know of this catalogue yet.
+            catalogue.write(self.folder)?;
+            return self.folder.remove(&journal.path);
+        }
+        let mut volumes = Vec::new();
+        let made = self.pieces(journal, catalogue.end(), &mut volumes);
+        // No catalogue knows of those that are there already; they would only take room.
+        made.inspect_err(|_| drop(remove(self.folder, &volumes)))?;
+        catalogue.volumes.extend(volumes);
+        catalogue.write(self.folder)?;
+        self.folder.remove(&journal.path)
+    }
+
+    /// Makes volumes of a journal in pieces that there is memory for; those before it end at a position.
+    fn pieces(&self, journal: &Closed, mut end: u64, volumes: &mut Vec<Entry>) -> Result<(), FolderError> {
         let size = self.folder.schema.record_size();
         let most = self.most.min(journal.positions.end - journal.positions.start).max(1) as usize * size;
-        let (mut volumes, mut rows) = (Vec::new(), Vec::with_capacity(most));
+        let (mut rows, mut next) = (Vec::with_capacity(most), end);
         // Up to where there are volumes, and the position of the first of these rows.
-        let mut end = Catalogue::read(&self.folder.path)?.end();
-        let mut next = end;
         let mut make = |rows: &mut Vec<u8>, first: u64| -> Result<u64, FolderError> {
             if !rows.is_empty() {
                 volumes.extend(self.volumes(Stretch { rows, first, lost: first - end, joined: false })?);
@@ -92,22 +113,16 @@ impl<'a> Archiver<'a> {
             return Err(damage.into());
         }
         make(&mut rows, next)?;
-        enter(self.folder, volumes, &journal.path)
+        Ok(())
     }
 
-    fn volume(&self, day: &str, stretch: Stretch<'_>, order: &[u32]) -> Result<Entry, FolderError> {
+    /// What the catalogue will say of a volume, but for its files.
+    fn entry(&self, day: &str, stretch: Stretch<'_>, order: &[u32]) -> Entry {
         let (schema, Stretch { rows, first, lost, joined }) = (&self.folder.schema, stretch);
         let size = schema.record_size();
         let end = first + (rows.len() / size) as u64;
         let within = if day.is_empty() { String::new() } else { format!("{day}/") };
-        for parent in FOLDERS.map(|name| self.folder.path.join(name).join(&within)) {
-            let io = |error| FolderError::io("make the folder", &parent, error);
-            fs::create_dir_all(&parent).map_err(io)?;
-            // What is above it has to know of it, also after a loss of power.
-            let mut above = parent.ancestors().skip(1).take_while(|above| above.starts_with(&self.folder.path));
-            above.try_for_each(|above| File::open(above)?.sync_all()).map_err(io)?;
-        }
-        let mut entry = Entry {
+        Entry {
             name: if joined { format!("{within}{first:020}-{end:020}") } else { format!("{within}{first:020}") },
             bytes: 0,
             groups: vec![GroupEntry {
@@ -120,57 +135,56 @@ impl<'a> Archiver<'a> {
             }],
             indexes: self.indexes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
             sums: 0,
-        };
+        }
+    }
+
+    /// Writes the files of a volume.
+    fn fill(&self, entry: &mut Entry, stretch: Stretch<'_>, order: &[u32]) -> Result<(), FolderError> {
+        let (schema, Stretch { rows, first, .. }) = (&self.folder.schema, stretch);
+        let within = Path::new(&entry.name).parent().unwrap_or(Path::new(""));
+        FOLDERS.iter().try_for_each(|name| self.folder.make_folder(&Path::new(name).join(within)))?;
         let mut sums = AllSums::new();
-        let group = write::Group { rows, size, first, order };
+        let group = write::Group { rows, size: schema.record_size(), first, order };
         let path = entry.path(&self.folder.path, PARQUET);
-        sums.insert(PARQUET.to_owned(), put(&path, |file| write::write(file, &self.columns, group))?);
+        sums.insert(PARQUET.to_owned(), self.put(&path, |file| write::write(file, &self.columns, group))?);
         for id in &self.indexes {
             let end = index_end(&schema.attribute(*id).name);
             let entries = index::entries(schema, *id, rows, order);
             let path = entry.path(&self.folder.path, &end);
-            sums.insert(end, put(&path, |file| index::write(file, &entries))?);
+            sums.insert(end, self.put(&path, |file| index::write(file, &entries))?);
         }
-        self.seal(&mut entry, &sums)?;
-        Ok(entry)
+        self.seal(entry, &sums)
+    }
+
+    /// Puts a file in its place with its checksums.
+    fn put(
+        &self,
+        path: &Path,
+        write: impl FnOnce(Box<dyn Written>) -> parquet::errors::Result<(Box<dyn Written>, Sums)>,
+    ) -> Result<Sums, FolderError> {
+        self.folder.place(path, |file| write(file).map_err(|error| FolderError::written(path, &error)))
     }
 
     /// Writes the checksums of a volume's files, which are there.
     fn seal(&self, entry: &mut Entry, sums: &AllSums) -> Result<(), FolderError> {
         let text = serde_json::to_vec(sums).unwrap_or_else(|error| unreachable!("it has only numbers: {error}"));
-        whole(&entry.path(&self.folder.path, SUMS), &text)?;
+        self.folder.whole(&entry.path(&self.folder.path, SUMS), &text)?;
         entry.sums = crc32fast::hash(&text);
         entry.bytes = sums.values().map(|sums| sums.bytes).sum::<u64>() + text.len() as u64;
         Ok(())
     }
 }
 
-/// Adds volumes to the catalogue, and takes the journal away that they were made of.
-fn enter(folder: &Folder, volumes: Vec<Entry>, journal: &Path) -> Result<(), FolderError> {
-    let mut catalogue = Catalogue::read(&folder.path)?;
-    catalogue.volumes.extend(volumes);
-    catalogue.write(&folder.path)?;
-    fs::remove_file(journal).map_err(|error| FolderError::io("remove", journal, error))
-}
-
-/// Takes the files of volumes away that are not in the catalogue any more, and the folders of days that have none left.
+/// Takes the files of volumes away that are not in the catalogue any more, and the folders of days that have none left. One
+/// that cannot be removed does not keep the others.
 pub(crate) fn remove(folder: &Folder, volumes: &[Entry]) -> Result<(), FolderError> {
-    for path in volumes.iter().flat_map(|entry| entry.paths(&folder.path)) {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(FolderError::io("remove", &path, error)),
-            _ => {}
-        }
-    }
-    for path in volumes.iter().flat_map(|entry| entry.paths(&folder.path)) {
+    let paths = volumes.iter().flat_map(|entry| entry.paths(&folder.path));
+    let removed = paths.clone().map(|path| folder.remove(&path)).fold(Ok(()), Result::and);
+    for day in paths.filter_map(|path| path.parent().map(Path::to_owned)) {
         // One that has others stays.
-        let _ = path.parent().map(fs::remove_dir);
+        folder.remove_folder(&day);
     }
-    Ok(())
-}
-
-/// Puts a file in its place with its checksums.
-fn put(path: &Path, write: impl FnOnce(File) -> parquet::errors::Result<(File, Sums)>) -> Result<Sums, FolderError> {
-    place(path, |file| write(file).map_err(|error| FolderError::volume(path, &error)))
+    removed
 }
 
 /// The folders of records' days, and which records are of each, in their order.

@@ -3,13 +3,13 @@
 //! `catalogue.jsonl` is written anew whenever a volume comes or goes, and put in its place whole: what it does not list
 //! is not there. Its first line has a checksum of the others.
 
-use crate::error::{Damage, FolderError};
-use crate::folder::whole;
-use crate::volume::sums::{Checked, Sums, check};
+use crate::error::{Damage, FolderError, MISSING};
+use crate::folder::Folder;
+use crate::volume::sums::{Checked, Sums, check, length};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, ErrorKind};
+use std::io::{self, BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -121,10 +121,19 @@ impl Catalogue {
     }
 
     /// Puts it in place of the one before.
-    pub fn write(&self, folder: &Path) -> Result<(), FolderError> {
+    pub fn write(&self, folder: &Folder) -> Result<(), FolderError> {
         let rest: String = self.volumes.iter().map(line).collect();
         let head = Head::sealed(self.removed, rest.as_bytes());
-        whole(&folder.join(NAME), (line(&head) + &rest).as_bytes())
+        folder.whole(&folder.path.join(NAME), (line(&head) + &rest).as_bytes())
+    }
+
+    /// Whether the files of all its volumes are there, as long as they were written, and with the checksums that they had. No
+    /// more than that is looked at, so that it takes no time to speak of also where there are many.
+    pub fn check(&self, folder: &Path) -> Result<(), FolderError> {
+        self.volumes.iter().try_for_each(|entry| match entry.check(folder) {
+            Err(FolderError::Damaged(damage)) => Err(FolderError::NotWhole { path: folder.to_owned(), damage }),
+            checked => checked,
+        })
     }
 
     /// The position behind the last record that it has or had.
@@ -185,7 +194,7 @@ impl Entry {
     /// The checksums of its files, which are checked themselves.
     pub fn sums(&self, folder: &Path) -> Result<AllSums, FolderError> {
         let path = self.path(folder, SUMS);
-        let bytes = fs::read(&path).map_err(|error| FolderError::io("read", &path, error))?;
+        let bytes = fs::read(&path).map_err(|error| unread(&path, error))?;
         let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
         if crc32fast::hash(&bytes) != self.sums {
             return Err(damaged("it is not as it was written".to_owned()));
@@ -196,7 +205,7 @@ impl Entry {
     /// One of its files, checked where it is read.
     pub fn open(&self, folder: &Path, end: &str, sums: &AllSums) -> Result<Checked, FolderError> {
         let path = self.path(folder, end);
-        let file = File::open(&path).map_err(|error| FolderError::io("read", &path, error))?;
+        let file = File::open(&path).map_err(|error| unread(&path, error))?;
         let sums = sums.get(end).cloned();
         let sums = sums.ok_or_else(|| FolderError::Damaged(Damage::of(&path, "it has no checksums".to_owned())))?;
         Ok(Checked::new(file, Arc::new(sums)))
@@ -204,17 +213,38 @@ impl Entry {
 
     /// Looks at every byte of it.
     pub fn verify(&self, folder: &Path) -> Result<(), FolderError> {
+        self.each(folder, |path, sums| check(File::open(path)?, sums))
+    }
+
+    /// Looks at how long its files are, and at its checksums.
+    fn check(&self, folder: &Path) -> Result<(), FolderError> {
+        self.each(folder, |path, sums| Ok(length(fs::metadata(path)?.len(), sums)))
+    }
+
+    /// Looks at its files in some way that tells what is wrong.
+    fn each(
+        &self,
+        folder: &Path,
+        look: impl Fn(&Path, &Sums) -> io::Result<Option<String>>,
+    ) -> Result<(), FolderError> {
         let sums = self.sums(folder)?;
         for end in self.ends().filter(|end| end != SUMS) {
             let path = self.path(folder, &end);
-            let io = |error| FolderError::io("read", &path, error);
             let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
             let sums = sums.get(&end).ok_or_else(|| damaged("it has no checksums".to_owned()))?;
-            if let Some(why) = check(File::open(&path).map_err(io)?, sums).map_err(io)? {
+            if let Some(why) = look(&path, sums).map_err(|error| unread(&path, error))? {
                 return Err(damaged(why));
             }
         }
         Ok(())
+    }
+}
+
+/// A file that is not there is damage: the catalogue has it. What else the system says may be otherwise later.
+fn unread(path: &Path, error: io::Error) -> FolderError {
+    match error.kind() {
+        ErrorKind::NotFound => FolderError::Damaged(Damage::of(path, MISSING)),
+        _ => FolderError::io("read", path, error),
     }
 }
 

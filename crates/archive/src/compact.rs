@@ -49,17 +49,22 @@ pub fn compact(path: &Path) -> Result<Compacted, FolderError> {
 
 /// The same with volumes of so many records at most.
 fn compact_to(path: &Path, most: u64) -> Result<Compacted, FolderError> {
-    let history = History::open(path)?;
+    compact_in(Folder::open(path)?, most)
+}
+
+/// The same of a folder that is open.
+pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderError> {
+    let history = History::of(folder);
     let folder = history.folder();
-    let _lock = Folder::lock(path)?;
+    let _lock = Folder::lock(&folder.path)?;
     let before = files(folder)?;
     make_volumes(folder)?;
-    let mut catalogue = Catalogue::read(path)?;
+    let mut catalogue = Catalogue::read(&folder.path)?;
     // From behind, so that what is before stays where it is.
     for run in runs(&catalogue.volumes, most).into_iter().rev() {
         let joined = join(&history, &catalogue.volumes[run.clone()])?;
         let old: Vec<_> = catalogue.volumes.splice(run, joined).collect();
-        catalogue.write(path)?;
+        catalogue.write(folder)?;
         remove(folder, &old)?;
     }
     Ok(Compacted { before, after: files(folder)? })
@@ -144,4 +149,4 @@ fn files(folder: &Folder) -> Result<Files, FolderError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

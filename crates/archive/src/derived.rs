@@ -1,10 +1,11 @@
 //! What is worked out of a folder's records: its definitions, and what its aggregates were when recording ended.
 //!
-//! `definitions.toml` is as people write definitions. `aggregates.json` saves reading all records when recording goes on; what
-//! is not there, or is of other records or definitions, is worked out of the records again.
+//! `definitions.toml` is as people write definitions; every folder has one, so that one that was lost is missed. `aggregates.json`
+//! saves reading all records when recording goes on; what is not there, not as it was written, or of other records or
+//! definitions, is worked out of the records again.
 
-use crate::error::{Damage, FolderError};
-use crate::folder::{Folder, whole};
+use crate::error::{Damage, FolderError, MISSING};
+use crate::folder::Folder;
 use crate::history::{Ask, History};
 use crate::recorder::unbounded;
 use queuescope_log::{Defined, Definitions, Dnf, Log, Number, Snapshot, State};
@@ -15,7 +16,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-const DEFINITIONS: &str = "definitions.toml";
+pub(crate) const DEFINITIONS: &str = "definitions.toml";
 const AGGREGATES: &str = "aggregates.json";
 
 /// What aggregates are of the records before a position.
@@ -43,76 +44,99 @@ impl Known {
     }
 }
 
-/// What is worked out of a folder's records; nothing, if it has no definitions.
+/// What is worked out of a folder's records, which may be nothing.
 ///
 /// # Errors
 /// If they cannot be read.
 pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
-    let folder = Folder::open(path)?;
-    let name = path.join(DEFINITIONS);
+    read(&Folder::open(path)?)
+}
+
+fn read(folder: &Folder) -> Result<Definitions, FolderError> {
+    let name = folder.path.join(DEFINITIONS);
     match fs::read_to_string(&name) {
         Ok(text) => Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Definitions::new(&folder.schema)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(FolderError::NoDefinitions(name)),
         Err(error) => Err(FolderError::io("read", &name, error)),
     }
 }
 
-/// The values of a folder's aggregates when recording ended.
+/// What a new folder has: no definitions.
+pub(crate) fn create(folder: &Folder) -> Result<(), FolderError> {
+    folder.whole(&folder.path.join(DEFINITIONS), Definitions::new(&folder.schema).text().as_bytes())
+}
+
+/// Whether a folder has definitions: those that were lost are not replaced by others in silence.
+pub(crate) fn is_there(folder: &Folder) -> Result<(), FolderError> {
+    let name = folder.path.join(DEFINITIONS);
+    if name.exists() { Ok(()) } else { Err(FolderError::NoDefinitions(name)) }
+}
+
+/// The values of a folder's aggregates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregates {
-    /// They are of all records before this position.
-    pub position: u64,
+    /// Whether they were kept when recording ended: then they are also of records that were taken away since. Else nobody kept
+    /// them, as who is killed does not, and they were worked out of the records that are there.
+    pub kept: bool,
     /// By name.
     pub values: Vec<(String, Number)>,
 }
 
-/// The values of a folder's aggregates; `None` if they were not kept, as by who was killed.
+/// The values of a folder's aggregates, of all its records before a position: those that were kept, if they are of that one.
+/// Otherwise all records are read.
 ///
 /// # Errors
 /// If they cannot be read.
-pub fn aggregates(path: &Path) -> Result<Option<Aggregates>, FolderError> {
-    let (folder, definitions) = (Folder::open(path)?, definitions(path)?);
-    let Some((position, states)) = known(&folder, &definitions)? else { return Ok(None) };
+pub fn aggregates(path: &Path, position: u64) -> Result<Aggregates, FolderError> {
+    let folder = Folder::open(path)?;
+    let definitions = read(&folder)?;
+    let kept = known(&folder, &definitions).ok().flatten().filter(|(known, _)| *known == position);
+    let (kept, states) = match kept {
+        Some((_, states)) => (true, states),
+        None => (false, work_out(&folder, &definitions)?),
+    };
     let log = unbounded(&folder.schema)?;
     let defined = apply(&folder, &definitions, &log, &states)?;
     let snapshot = log.snapshot();
     let values = defined.aggregates().filter_map(|(name, id)| Some((name.to_owned(), snapshot.value(id)?)));
-    Ok(Some(Aggregates { position, values: values.collect() }))
+    Ok(Aggregates { kept, values: values.collect() })
 }
 
 /// Adds definitions to a log whose first record has this position in the folder, with what aggregates are of the records
-/// before it.
+/// before it. Also what was wrong with what was kept of them: then they were worked out again.
 pub(crate) fn define(
     folder: &Folder,
     definitions: &Definitions,
     log: &Log,
     position: u64,
-) -> Result<Defined, FolderError> {
-    let states = match known(folder, definitions)?.filter(|(known, _)| *known == position) {
+) -> Result<(Defined, Option<Damage>), FolderError> {
+    is_there(folder)?;
+    let (known, damage) = match known(folder, definitions) {
+        Err(FolderError::Damaged(damage)) => (None, Some(damage)),
+        known => (known?, None),
+    };
+    let states = match known.filter(|(known, _)| *known == position) {
         Some((_, states)) => states,
         None => work_out(folder, definitions)?,
     };
     let defined = apply(folder, definitions, log, &states)?;
     // What was kept is of other definitions, and soon of other records.
-    let path = folder.path.join(AGGREGATES);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(FolderError::io("remove", &path, error)),
-        _ => {}
-    }
-    whole(&folder.path.join(DEFINITIONS), definitions.text().as_bytes())?;
-    Ok(defined)
+    folder.remove(&folder.path.join(AGGREGATES))?;
+    folder.whole(&folder.path.join(DEFINITIONS), definitions.text().as_bytes())?;
+    Ok((defined, damage))
 }
 
 /// What is wrong with what is kept.
 pub(crate) fn verify(folder: &Folder) -> Result<Option<Damage>, FolderError> {
     let path = folder.path.join(DEFINITIONS);
     let there = folder.path.join(AGGREGATES).exists();
-    let known = definitions(&folder.path).and_then(|definitions| known(folder, &definitions));
+    let known = read(folder).and_then(|definitions| known(folder, &definitions));
     match known {
         Ok(None) if there => Ok(Some(Damage::of(&path, "aggregates were kept of other definitions than these"))),
         Ok(_) => Ok(None),
         Err(FolderError::Damaged(damage)) => Ok(Some(damage)),
         Err(FolderError::Schema(error)) => Ok(Some(Damage::of(&path, error.to_string()))),
+        Err(FolderError::NoDefinitions(path)) => Ok(Some(Damage::of(&path, MISSING))),
         Err(error) => Err(error),
     }
 }
@@ -127,7 +151,7 @@ pub(crate) fn keep(
     let words = |state: State| state.map(|word| format!("{word:x}"));
     let states = states(defined, snapshot).map(|(name, state)| (name.to_owned(), words(state))).collect();
     let known = Known { position, definitions: checksum(definitions), states, crc32: 0 }.sealed();
-    whole(&folder.path.join(AGGREGATES), known.text().as_bytes())
+    folder.whole(&folder.path.join(AGGREGATES), known.text().as_bytes())
 }
 
 type States = BTreeMap<String, State>;

@@ -2,6 +2,7 @@
 
 use parquet::errors::ParquetError;
 use queuescope_log::{MemoryError, TextError};
+use queuescope_wire::ByteCount;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +11,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// The system says no.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {why}", path.display())]
     Io {
         /// What was tried.
         what: &'static str,
         /// With which file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        why: io::Error,
     },
     /// It is something else.
     #[error("{} is no log: {why}", path.display())]
@@ -41,7 +42,7 @@ pub enum FolderError {
         wanted: String,
     },
     /// Memory is too little.
-    #[error("{bytes} bytes of memory are too few to record these: give {least} or more")]
+    #[error("{} of memory are too few to record these: give {} or more", ByteCount(*bytes), ByteCount(up(*least)))]
     TooLittle {
         /// What was given.
         bytes: u64,
@@ -56,6 +57,24 @@ pub enum FolderError {
     /// Its schema cannot be read.
     #[error("{0}")]
     Schema(TextError),
+    /// What is worked out of its records is not known any more.
+    #[error(
+        "{} is not there, and every log has one, also if nothing is worked out of its records: put a copy in its place, or an \
+         empty file if nothing is to be any more", .0.display()
+    )]
+    NoDefinitions(PathBuf),
+    /// A volume is not as the catalogue says, so that nothing is put behind it.
+    #[error(
+        "{} is left as it is, since {}; put a copy in its place, or take its records and those before them away with \
+         'queuescope log keep', or record to another folder ('queuescope log verify' tells what else is wrong)",
+        path.display(), damage.fact()
+    )]
+    NotWhole {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        damage: Damage,
+    },
     /// Some of it is not as it was written.
     #[error(transparent)]
     Damaged(#[from] Damage),
@@ -87,11 +106,7 @@ impl fmt::Display for Damage {
                  after is not taken for a log's end, since more was written behind it",
                 path.display()
             ),
-            None => write!(
-                f,
-                "{} is damaged: {why}; put a copy in its place, or leave it out of what is asked",
-                path.display()
-            ),
+            None => write!(f, "{}; put a copy in its place, or leave it out of what is asked", self.fact()),
         }
     }
 }
@@ -100,28 +115,70 @@ impl Damage {
     pub(crate) fn of(path: &Path, why: impl Into<String>) -> Self {
         Self { path: path.to_owned(), why: why.into(), at: None }
     }
+
+    /// What is wrong, without what to do.
+    fn fact(&self) -> String {
+        format!("{} is damaged: {}", self.path.display(), self.why)
+    }
 }
 
 impl FolderError {
-    pub(crate) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { what, path: path.to_owned(), source }
+    pub(crate) fn io(what: &'static str, path: &Path, why: io::Error) -> Self {
+        Self::Io { what, path: path.to_owned(), why }
     }
 
-    /// Of a file in Parquet.
+    /// Of a file in Parquet that is read.
     pub(crate) fn volume(path: &Path, error: &ParquetError) -> Self {
-        match error {
-            ParquetError::External(source) => {
-                let why = source.downcast_ref::<io::Error>().map_or_else(
-                    || io::Error::other(source.to_string()),
-                    |error| {
-                        error
-                            .raw_os_error()
-                            .map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error)
-                    },
-                );
-                Self::io("read or write", path, why)
-            }
-            error => Self::Damaged(Damage::of(path, error.to_string())),
+        match below(error) {
+            Ok(system) => Self::io("read", path, system),
+            Err(why) => Self::Damaged(Damage::of(path, why)),
         }
     }
+
+    /// The same of one that is written.
+    pub(crate) fn written(path: &Path, error: &ParquetError) -> Self {
+        Self::io("write", path, below(error).unwrap_or_else(io::Error::other))
+    }
 }
+
+/// What the system said, if it is the reason, or else what is wrong with the bytes: libraries wrap both, one in the other.
+fn below(error: &ParquetError) -> Result<io::Error, String> {
+    let mut innermost: &(dyn std::error::Error + 'static) = error;
+    loop {
+        if let Some(code) = innermost.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return Ok(io::Error::from_raw_os_error(code));
+        }
+        // The source of either is that of what it wraps, which would be passed by.
+        let within: Option<&(dyn std::error::Error + 'static)> = match innermost.downcast_ref::<ParquetError>() {
+            Some(ParquetError::External(within)) => Some(&**within),
+            Some(_) => None,
+            None => match innermost.downcast_ref::<io::Error>() {
+                Some(io) => io.get_ref().map(|within| within as _),
+                None => innermost.source(),
+            },
+        };
+        match within {
+            Some(within) => innermost = within,
+            None => break,
+        }
+    }
+    Err(match innermost.downcast_ref::<ParquetError>() {
+        Some(ParquetError::General(why) | ParquetError::EOF(why) | ParquetError::ArrowError(why)) => why.clone(),
+        _ => innermost.to_string(),
+    })
+}
+
+/// The next number of three digits and zeros: what is told is enough.
+fn up(bytes: u64) -> u64 {
+    let mut unit = 1;
+    while bytes / unit >= 1000 {
+        unit *= 10;
+    }
+    bytes.div_ceil(unit) * unit
+}
+
+/// What is wrong with a file that is not there.
+pub(crate) const MISSING: &str = "it is not there";
+
+#[cfg(test)]
+mod tests;

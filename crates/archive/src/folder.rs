@@ -4,12 +4,16 @@
 //! schema, as it was read. `lock` is locked by who records. `*.journal` are the records.
 
 use crate::catalogue::{self, Catalogue};
+use crate::derived;
 use crate::error::FolderError;
+use crate::journal::Disk;
+use crate::store::{Store, Written};
 use queuescope_log::Schema;
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -39,6 +43,8 @@ struct Manifest {
 pub(crate) struct Folder {
     pub path: PathBuf,
     pub schema: Schema,
+    /// Where its files are made.
+    store: Arc<dyn Store>,
 }
 
 /// The right to record to a folder, as long as it is held.
@@ -50,10 +56,12 @@ pub(crate) struct Lock {
 impl Folder {
     /// Makes a folder for a log, which [`may_become`](Self::may_become) one.
     pub fn create(path: &Path, schema: &Schema) -> Result<Self, FolderError> {
-        whole(&path.join(SCHEMA), schema.text().as_bytes())?;
-        Catalogue::default().write(path)?;
-        whole(&path.join(MANIFEST), format!("format = {FORMAT}\n").as_bytes())?;
-        Ok(Self { path: path.to_owned(), schema: schema.clone() })
+        let folder = Self { path: path.to_owned(), schema: schema.clone(), store: Arc::new(Disk) };
+        folder.whole(&path.join(SCHEMA), schema.text().as_bytes())?;
+        Catalogue::default().write(&folder)?;
+        derived::create(&folder)?;
+        folder.whole(&path.join(MANIFEST), format!("format = {FORMAT}\n").as_bytes())?;
+        Ok(folder)
     }
 
     /// Whether a folder is one of a log, is not there, or is empty but for what is left of one that was never finished.
@@ -65,8 +73,10 @@ impl Folder {
         let mut others = Vec::new();
         for entry in listed {
             let name = entry.map_err(|error| FolderError::io("list", path, error))?.file_name();
+            // A file of definitions that somebody has put there himself has no catalogue beside it.
             let own = Path::new(&name).extension().is_some_and(|end| end == NEW)
-                || [LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name);
+                || [LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name)
+                || (name == derived::DEFINITIONS && path.join(catalogue::NAME).exists());
             others.extend((!own).then_some(name));
         }
         if Self::is_there(path) || others.is_empty() {
@@ -99,7 +109,12 @@ impl Folder {
         }
         let name = path.join(SCHEMA);
         let schema = Schema::parse(&name.display().to_string(), &read(SCHEMA)?).map_err(FolderError::Schema)?;
-        Ok(Self { path: path.to_owned(), schema })
+        Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk) })
+    }
+
+    /// The same with files that are made elsewhere.
+    pub fn on(self, store: Arc<dyn Store>) -> Self {
+        Self { store, ..self }
     }
 
     /// The right to record, unless somebody has it.
@@ -158,26 +173,65 @@ impl Folder {
     pub fn checksum(&self) -> u32 {
         crc32fast::hash(self.schema.text().as_bytes())
     }
-}
+    /// Writes a file that is there whole or not at all, also after a loss of power.
+    pub fn whole(&self, path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+        self.place(path, |mut file| {
+            file.write_all(bytes).map_err(|error| FolderError::io("write", path, error))?;
+            Ok((file, ()))
+        })
+    }
 
-/// Writes a file that is there whole or not at all, also after a loss of power.
-pub(crate) fn whole(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
-    place(path, |mut file| {
-        file.write_all(bytes).map_err(|error| FolderError::io("write", path, error))?;
-        Ok((file, ()))
-    })
-}
+    /// The same of what something else writes, with what that tells.
+    pub fn place<T>(
+        &self,
+        path: &Path,
+        write: impl FnOnce(Box<dyn Written>) -> Result<(Box<dyn Written>, T), FolderError>,
+    ) -> Result<T, FolderError> {
+        let beside = path.with_extension(NEW);
+        let io = |error| FolderError::io("write", path, error);
+        let written = || -> Result<T, FolderError> {
+            let (mut file, told) = write(self.store.create(&beside).map_err(io)?)?;
+            file.sync().map_err(io)?;
+            self.store.rename(&beside, path).map_err(io)?;
+            Ok(told)
+        };
+        // Half of it would only take room; a disk that is full has none.
+        let told = written().inspect_err(|_| drop(self.store.remove(&beside)))?;
+        path.parent().map_or(Ok(()), |folder| self.store.sync_folder(folder)).map_err(io)?;
+        Ok(told)
+    }
 
-/// The same of what something else writes, with what that tells.
-pub(crate) fn place<T>(
-    path: &Path,
-    write: impl FnOnce(File) -> Result<(File, T), FolderError>,
-) -> Result<T, FolderError> {
-    let beside = path.with_extension(NEW);
-    let io = |error| FolderError::io("write", path, error);
-    let (file, told) = write(File::create(&beside).map_err(io)?)?;
-    file.sync_all().map_err(io)?;
-    fs::rename(&beside, path).map_err(io)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all()).map_err(io)?;
-    Ok(told)
+    /// Takes a file away, if it is there.
+    pub fn remove(&self, path: &Path) -> Result<(), FolderError> {
+        match self.store.remove(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(FolderError::io("remove", path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a folder in it away, unless something is in that.
+    pub fn remove_folder(&self, path: &Path) {
+        let _ = self.store.remove_folder(path);
+    }
+
+    /// Makes a folder in it, with those above, which are known to be there also after a loss of power.
+    pub fn make_folder(&self, within: &Path) -> Result<(), FolderError> {
+        let mut path = self.path.clone();
+        for part in within {
+            let above = path.clone();
+            path.push(part);
+            let made = match self.store.make_folder(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+                made => made,
+            };
+            made.and_then(|()| self.store.sync_folder(&above))
+                .map_err(|error| FolderError::io("make the folder", &path, error))?;
+        }
+        Ok(())
+    }
+
+    /// Returns when what was put in place and removed in it survives a loss of power.
+    pub fn sync(&self) -> Result<(), FolderError> {
+        self.store.sync_folder(&self.path).map_err(|error| FolderError::io("sync", &self.path, error))
+    }
 }

@@ -72,8 +72,12 @@ impl History {
     /// # Errors
     /// If it is no log.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
-        let folder = Folder::open(path)?;
-        Ok(Self { columns: Columns::of(&folder.schema), folder })
+        Folder::open(path).map(Self::of)
+    }
+
+    /// Asks one that is open.
+    pub(crate) fn of(folder: Folder) -> Self {
+        Self { columns: Columns::of(&folder.schema), folder }
     }
 
     /// What its records are made of.

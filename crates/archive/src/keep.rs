@@ -1,7 +1,7 @@
 //! Taking old records away: whole volumes, those whose records came first before others.
 //!
 //! The catalogue is written before files go, so that readers know. What somebody leaves who is stopped between is in no
-//! catalogue, and goes when the folder is recorded to again.
+//! catalogue, and goes when the folder is recorded to again. The volumes of the newest records always stay.
 
 use crate::archive::remove;
 use crate::catalogue::{Catalogue, Entry};
@@ -15,7 +15,7 @@ pub struct Keep {
     /// Those with a record at most so many nanoseconds older than the newest that is in a volume. Records without a
     /// time are never too old.
     pub age: Option<u64>,
-    /// As many as have at most so many bytes together.
+    /// As many as have at most so many bytes together; those of the newest records in any case.
     pub bytes: Option<u64>,
 }
 
@@ -28,6 +28,8 @@ pub struct Taken {
     pub records: u64,
     /// The bytes of their files.
     pub bytes: u64,
+    /// The bytes of the volumes that stay.
+    pub left: u64,
 }
 
 /// Takes volumes of a folder away that are not to stay.
@@ -37,26 +39,22 @@ pub struct Taken {
 pub fn keep(path: &Path, keep: Keep) -> Result<Taken, FolderError> {
     let folder = Folder::open(path)?;
     let _lock = Folder::lock(path)?;
+    // Not whether they are whole: those that are damaged may go.
     take_away(&folder, keep)
 }
 
 /// The same of a folder that is locked.
 pub(crate) fn take_away(folder: &Folder, keep: Keep) -> Result<Taken, FolderError> {
-    if keep == Keep::default() {
-        return Ok(Taken::default());
-    }
     let mut catalogue = Catalogue::read(&folder.path)?;
     let gone = too_old(&catalogue, keep);
     let gone: Vec<_> = catalogue.volumes.drain(..gone).collect();
-    let Some(before) = gone.iter().map(Entry::end).max() else { return Ok(Taken::default()) };
-    let taken = Taken {
-        volumes: gone.len() as u64,
-        records: gone.iter().map(Entry::records).sum(),
-        bytes: gone.iter().map(|entry| entry.bytes).sum(),
-    };
+    let left = bytes(&catalogue.volumes);
+    let Some(before) = gone.iter().map(Entry::end).max() else { return Ok(Taken { left, ..Taken::default() }) };
+    let taken =
+        Taken { volumes: gone.len() as u64, records: gone.iter().map(Entry::records).sum(), bytes: bytes(&gone), left };
     catalogue.removed.before = before;
     catalogue.removed.records += taken.records;
-    catalogue.write(&folder.path)?;
+    catalogue.write(folder)?;
     remove(folder, &gone)?;
     Ok(taken)
 }
@@ -65,8 +63,9 @@ pub(crate) fn take_away(folder: &Folder, keep: Keep) -> Result<Taken, FolderErro
 fn too_old(catalogue: &Catalogue, keep: Keep) -> usize {
     let oldest = keep.age.zip(newest(&catalogue.volumes)).map(|(age, newest)| newest.saturating_sub(age));
     let mut left = bytes(&catalogue.volumes);
-    let mut gone = 0;
-    for stretch in catalogue.stretches() {
+    let (mut gone, stretches) = (0, catalogue.stretches().collect::<Vec<_>>());
+    // The last stays: who gave too few bytes for it did not ask for an empty folder.
+    for stretch in stretches.iter().take(stretches.len().saturating_sub(1)) {
         let is_old = oldest.zip(newest(stretch)).is_some_and(|(oldest, newest)| newest < oldest);
         if !is_old && keep.bytes.is_none_or(|most| left <= most) {
             break;

@@ -26,6 +26,7 @@ mod journal;
 mod keep;
 mod reader;
 mod recorder;
+mod store;
 mod volume;
 
 pub use compact::{Compacted, Files, compact};

@@ -35,6 +35,8 @@ pub struct Verified {
     pub times: Option<(u64, u64)>,
     /// Records that were taken away, since they were old or too many.
     pub removed: u64,
+    /// The position behind the last record.
+    pub end: u64,
 }
 
 /// A volume, or a journal.
@@ -44,11 +46,11 @@ pub struct FileReport {
     pub path: PathBuf,
     /// The position of its first record.
     pub first: u64,
-    /// Whole records.
+    /// Whole records; none of a volume that is damaged.
     pub records: u64,
     /// How many records before it were lost, since the disk could not keep up.
     pub lost: u64,
-    /// Bytes that are whole; of a volume with its indexes.
+    /// Bytes that are whole; of a volume with its indexes, and none if it is damaged.
     pub bytes: u64,
     /// The attributes that it has indexes of; a journal has none.
     pub indexes: Vec<String>,
@@ -63,7 +65,7 @@ pub enum State {
     Closed,
     /// It was not: somebody records to it, or was stopped.
     Open,
-    /// This at its end is not whole.
+    /// This at its end is not whole, as who is stopped leaves the last journal: it is cut off when somebody records again.
     Torn(Part),
     /// Not as it was written.
     Damaged(Damage),
@@ -88,7 +90,7 @@ pub fn is_recorded(path: &Path) -> Result<bool, FolderError> {
 /// Looks at every byte of a folder's records.
 ///
 /// # Errors
-/// If it is no log or cannot be read. What is damaged is told of the file.
+/// If it is no log, or nobody knows what is in it. What is damaged, missing or cannot be read is told of the file.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
     let mut catalogue = Catalogue::read(path)?;
@@ -113,7 +115,7 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         let (path, state) = (damage.path.clone(), State::Damaged(damage));
         files.push(FileReport { path, first: next, records: 0, lost: 0, bytes: 0, indexes: Vec::new(), state });
     }
-    Ok(Verified { files, times, removed: catalogue.removed.records, schema: folder.schema })
+    Ok(Verified { files, times, removed: catalogue.removed.records, end: next, schema: folder.schema })
 }
 
 /// A look at every byte.
@@ -171,24 +173,19 @@ impl Verifying<'_> {
             self.files.retain(|file| file.first < first);
         }
         let state = match entry.verify(&self.folder.path) {
-            Err(FolderError::Damaged(damage)) => State::Damaged(damage),
-            Err(error) => return Err(error),
+            // Perhaps it is not there because somebody took it away or joined it since the catalogue was read.
+            Err(error) if !Catalogue::read(&self.folder.path)?.volumes.contains(entry) => return Err(error),
+            Err(error) => State::Damaged(damage(error)?),
             Ok(()) if !is_part && first > expected => State::Damaged(Damage::of(&path, missing(first, self.next))),
             Ok(()) => State::Closed,
         };
-        for group in &entry.groups {
-            self.times = join(self.times, group.times);
+        let (mut records, mut bytes) = (0, 0);
+        if state == State::Closed {
+            self.times = entry.groups.iter().fold(self.times, |times, group| join(times, group.times));
+            (records, bytes) = (entry.records(), entry.bytes);
         }
         self.next = entry.end();
-        self.files.push(FileReport {
-            path,
-            first,
-            records: entry.records(),
-            lost,
-            bytes: entry.bytes,
-            indexes: entry.indexes.clone(),
-            state,
-        });
+        self.files.push(FileReport { path, first, records, lost, bytes, indexes: entry.indexes.clone(), state });
         Ok(())
     }
 }
@@ -201,6 +198,15 @@ impl FileReport {
 
     fn is_damaged_journal(&mut self) -> bool {
         matches!(self.state, State::Damaged(Damage { at: Some(_), .. }))
+    }
+}
+
+/// What cannot be read of a file is told of it, and others are looked at.
+fn damage(error: FolderError) -> Result<Damage, FolderError> {
+    match error {
+        FolderError::Damaged(damage) => Ok(damage),
+        FolderError::Io { path, why, .. } => Ok(Damage::of(&path, format!("it cannot be read: {why}"))),
+        error => Err(error),
     }
 }
 

@@ -8,13 +8,15 @@ mod follow;
 mod recover;
 
 use crate::derived;
-use crate::error::FolderError;
+use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
 use crate::journal::{Disk, Journal, Medium};
 use crate::keep::Keep;
 use crate::reader::Part;
+use crate::store::Store;
 use crate::volume::GROUP;
+pub(crate) use follow::Pauses;
 use follow::{Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Defined, Definitions, Log, Memory, Options, Schema};
 pub(crate) use recover::recover;
@@ -110,12 +112,15 @@ pub enum FinishError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// All records were written, but not all became volumes, or what aggregates are could not be kept.
-    #[error("all {written} records are kept, but not all that follows from them: {why}")]
+    #[error(
+        "all {written} records are kept, but not all that follows from them, which is made when the folder is recorded to again: \
+         {why}"
+    )]
     Archive {
         /// Records that were written.
         written: u64,
         /// What went wrong.
-        why: FolderError,
+        why: Arc<FolderError>,
     },
 }
 
@@ -125,6 +130,8 @@ pub struct Recorder {
     shared: Arc<Shared>,
     threads: Threads,
     derived: Option<(Definitions, Defined)>,
+    /// What was wrong with what was kept of aggregates.
+    damage: Option<Damage>,
     _lock: Lock,
 }
 
@@ -147,6 +154,20 @@ impl Recorder {
         M: Medium + Send + 'static,
         M::File: 'static,
     {
+        Self::within((medium, Arc::new(Disk), Pauses::default()), path, schema, options)
+    }
+
+    /// With journals and other files that are made elsewhere, and other pauses.
+    pub(crate) fn within<M>(
+        (medium, store, pauses): (M, Arc<dyn Store>, Pauses),
+        path: &Path,
+        schema: &Schema,
+        options: RecorderOptions,
+    ) -> Result<(Self, Recovery), FolderError>
+    where
+        M: Medium + Send + 'static,
+        M::File: 'static,
+    {
         // What is no log's is left as it is.
         if options.full == Full::LoseOldest && options.durability != Durability::Relaxed {
             return Err(FolderError::Acknowledged);
@@ -160,15 +181,16 @@ impl Recorder {
             let (found, wanted) = (folder.schema.name().to_owned(), schema.name().to_owned());
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
+        let folder = folder.on(store);
         let recovered = recover(&folder)?;
         let log = unbounded(schema)?;
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
         let journal = Journal::new(medium, path, of, most, recovered.tail.clone());
         let shared = Arc::new(Shared::new(log, folder, (&room, options.full, options.durability), &recovered));
-        let archive = options.archive.then_some((options.indexes, options.keep));
+        let archive = options.archive.then_some((options.indexes, options.keep, pauses));
         let threads = Threads::start(&shared, journal, archive)?;
         Ok((
-            Self { shared, threads, derived: None, _lock: lock },
+            Self { shared, threads, derived: None, damage: None, _lock: lock },
             Recovery { records: recovered.records, cut: recovered.cut },
         ))
     }
@@ -187,13 +209,26 @@ impl Recorder {
         if let Some((_, defined)) = self.derived.take() {
             defined.remove(&self.shared.log);
         }
-        let defined = derived::define(&self.shared.folder, definitions, &self.shared.log, self.shared.from)?;
+        let (defined, damage) = derived::define(&self.shared.folder, definitions, &self.shared.log, self.shared.from)?;
+        self.damage = self.damage.take().or(damage);
         Ok(&self.derived.insert((definitions.clone(), defined)).1)
     }
 
     /// What was [defined](Self::define).
     pub fn defined(&self) -> Option<&Defined> {
         self.derived.as_ref().map(|(_, defined)| defined)
+    }
+
+    /// What was wrong with what was kept of aggregates, if it was, when they were [defined](Self::define): they were worked out
+    /// of all records again.
+    pub fn worked_out_again(&self) -> Option<&Damage> {
+        self.damage.as_ref()
+    }
+
+    /// Why no volumes are made or taken away at the moment, if so. It is tried again and again, a while apart; meanwhile records
+    /// are kept in journals. What is still so when recording ends, [`finish`](Self::finish) tells.
+    pub fn troubled(&self) -> Option<Arc<FolderError>> {
+        self.shared.troubled()
     }
 
     /// The folder's position of a position of the log.
@@ -263,13 +298,16 @@ impl Recorder {
     /// If something could not be written.
     pub fn finish(mut self) -> Result<Finished, FinishError> {
         self.threads.stop(&self.shared);
-        let finished = self.shared.finished()?;
-        if let Some((definitions, defined)) = &self.derived {
+        let finished = self.shared.finished();
+        // What aggregates are is kept as long as the records are, whatever became of volumes.
+        let is_written = !matches!(finished, Err(FinishError::Record(_)));
+        let kept = self.derived.as_ref().filter(|_| is_written).map_or(Ok(()), |(definitions, defined)| {
             let snapshot = self.shared.log.snapshot();
             let position = self.shared.from + snapshot.len();
-            let kept = derived::keep(&self.shared.folder, definitions, (defined, &snapshot), position);
-            kept.map_err(|why| FinishError::Archive { written: finished.records, why })?;
-        }
+            derived::keep(&self.shared.folder, definitions, (defined, &snapshot), position)
+        });
+        let finished = finished?;
+        kept.map_err(|why| FinishError::Archive { written: finished.records, why: Arc::new(why) })?;
         Ok(finished)
     }
 }

@@ -6,10 +6,10 @@ use crate::query::export;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use queuescope_archive::{
-    Aggregates, Compacted, FileReport, Files, Keep, Part, State, Taken, Verified, aggregates, compact, keep, schema,
-    verify,
+    Aggregates, Compacted, FileReport, Files, Keep, Part, State, Taken, Verified, aggregates, compact, definitions,
+    keep, schema, verify,
 };
-use queuescope_log::Number;
+use queuescope_log::{Definitions, Function, Kind, Number, Schema};
 use queuescope_report::format::{count, duration};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -35,8 +35,9 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
     let verified = verify(&args.folder)?;
     let records = verified.files.iter().map(|file| file.records).sum();
     let damage = damage(&verified);
-    // What is wrong with them is told as damage.
-    let known = aggregates(&args.folder).ok().flatten();
+    // Where something is damaged, that is told.
+    let known = if damage.is_none() { Some(aggregates(&args.folder, verified.end)?) } else { None };
+    let known = known.map(|known| Ok::<_, anyhow::Error>((known, definitions(&args.folder)?))).transpose()?;
     print(
         false,
         |_| Ok(()),
@@ -49,19 +50,48 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
                 verified.schema.name()
             )?;
             contents(&verified, out)?;
-            worked_out(known.as_ref(), out)
+            known.iter().try_for_each(|(known, definitions)| worked_out(known, definitions, out))
         },
     )?;
     Ok(Outcome::of(damage))
 }
 
-/// What aggregates were when recording ended.
-fn worked_out(known: Option<&Aggregates>, out: &mut dyn Write) -> io::Result<()> {
-    known.iter().flat_map(|known| &known.values).try_for_each(|(name, value)| match value {
-        Number::Unsigned(value) => writeln!(out, "{name:<8} {}", count(u64::try_from(*value).unwrap_or(u64::MAX))),
-        Number::Signed(value) => writeln!(out, "{name:<8} {value}"),
-        Number::Float(value) => writeln!(out, "{name:<8} {value:.3}"),
-    })
+/// What aggregates are.
+fn worked_out(known: &Aggregates, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
+    for (name, number) in &known.values {
+        let definition = definitions.aggregates().iter().find(|definition| definition.name == *name);
+        let of = definition.map_or(&Function::Count, |definition| &definition.function);
+        writeln!(out, "{name:<8} {}", value(*number, of, definitions.schema()))?;
+    }
+    if !known.kept && !known.values.is_empty() {
+        writeln!(
+            out,
+            "         (worked out of the records that are there: recording goes on, or who recorded last was stopped)"
+        )?;
+    }
+    Ok(())
+}
+
+/// A value with its unit: a minimum or a maximum is a value of its attribute.
+fn value(value: Number, function: &Function, schema: &Schema) -> String {
+    let text = match value {
+        Number::Unsigned(value) => count(u64::try_from(value).unwrap_or(u64::MAX)),
+        Number::Signed(value) => value.to_string(),
+        Number::Float(value) => format!("{value:.3}"),
+    };
+    match (function, value) {
+        (Function::Count, _) => format!("{text} records"),
+        (Function::Min(id) | Function::Max(id), Number::Unsigned(key)) => match u64::try_from(key) {
+            Ok(at) if schema.time() == Some(*id) => utc(at),
+            _ => schema.attribute(*id).text_of(key),
+        },
+        (Function::Sum(id) | Function::Mean(id), _) => match schema.attribute(*id).kind {
+            Kind::Size => format!("{text} bytes"),
+            Kind::Time => duration(value.to_f64() as u64),
+            _ => text,
+        },
+        _ => text,
+    }
 }
 
 /// Times, files, and what is not there any more.
@@ -128,9 +158,19 @@ fn kept(args: &KeepArgs) -> Result<Outcome> {
         bail!("the records of {} have no time, so that none is old; give --size", args.folder.display());
     }
     let wanted = Keep { age: args.age.map(|age| age.0), bytes: args.size.map(|size| size.0) };
-    let Taken { volumes, records, bytes } = keep(&args.folder, wanted)?;
+    let Taken { volumes, records, bytes, left } = keep(&args.folder, wanted)?;
     let (volumes, records, bytes) = (count(volumes), count(records), count(bytes));
-    print(false, |_| Ok(()), |out| writeln!(out, "taken away: volumes {volumes}, records {records}, bytes {bytes}"))?;
+    print(
+        false,
+        |_| Ok(()),
+        |out| {
+            writeln!(out, "taken away: volumes {volumes}, records {records}, bytes {bytes}")?;
+            match wanted.bytes.filter(|most| left > *most) {
+                Some(_) => writeln!(out, "the newest volume stays in any case: it has {} bytes", count(left)),
+                None => Ok(()),
+            }
+        },
+    )?;
     Ok(Outcome::Whole)
 }
 
@@ -148,13 +188,20 @@ fn files(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
         let state = match &file.state {
             State::Closed => "whole".to_owned(),
             State::Open => "whole, not closed: it is recorded to, or who did was stopped".to_owned(),
-            State::Torn(Part { bytes, records: 0, .. }) => format!("{} bytes at its end are not whole", count(*bytes)),
             State::Torn(Part { bytes, records, .. }) => {
-                format!("{} bytes at its end are not whole; {} packets among them are", count(*bytes), count(*records))
+                let whole = match records {
+                    0 => String::new(),
+                    _ => format!(", {} packets among them whole", count(*records)),
+                };
+                format!("torn end, {} bytes{whole}: they are cut off when it is recorded to again", count(*bytes))
             }
             State::Damaged(damage) => match damage.at {
                 Some((offset, _)) => format!("damaged at byte {}: {}", count(offset), damage.why),
-                None => format!("damaged: {}", damage.why),
+                // It may be another file of the volume.
+                None if damage.path == file.path => format!("damaged: {}", damage.why),
+                None => {
+                    format!("damaged, {}: {}", damage.path.file_name().unwrap_or_default().display(), damage.why)
+                }
             },
         };
         writeln!(out, "{name:<30}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
@@ -162,14 +209,14 @@ fn files(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What is not as it was written. An end that is not whole may be one that is being written.
+/// What is not as it was written: the first of it. The end of the last journal may be torn, as of who was killed: nothing that
+/// was whole is missing then.
 fn damage(verified: &Verified) -> Option<String> {
-    let damaged = verified.files.iter().find_map(|file| match &file.state {
+    let mut damaged = verified.files.iter().filter_map(|file| match &file.state {
         State::Damaged(damage) => Some(damage.to_string()),
         _ => None,
     });
-    damaged.or_else(|| {
-        let torn = verified.files.iter().find(|file| matches!(file.state, State::Torn(_)))?;
-        Some(format!("{} ends within a record that was being written", torn.path.display()))
-    })
+    let first = damaged.next()?;
+    let others = damaged.count() as u64;
+    Some(if others > 0 { format!("{first} ({} more)", count(others)) } else { first })
 }

@@ -3,6 +3,7 @@
 use crate::args::Keeping;
 use crate::capture::noted;
 use crate::query::attributes;
+use crate::sweep::note;
 use anyhow::Result;
 use queuescope_archive::{Finished, Keep, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_log::{Definitions, Schema};
@@ -23,6 +24,8 @@ pub struct Recording {
     batch: RefCell<Vec<u8>>,
     full: usize,
     refused: Cell<u64>,
+    /// Whether it was told that no volumes are made.
+    troubled: Cell<bool>,
 }
 
 /// What a folder has when nothing more comes.
@@ -66,10 +69,15 @@ impl Recording {
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
         if let Some(definitions) = definitions {
             recorder.define(definitions)?;
+            if let Some(damage) = recorder.worked_out_again() {
+                let (path, why) = (damage.path.display(), &damage.why);
+                note(&format!("{path} is damaged: {why}; aggregates were worked out of the records that are there"));
+            }
         }
         let full = BATCH * schema.record_size();
         let batch = RefCell::new(Vec::with_capacity(full));
-        Ok(Self { path: path.to_owned(), recorder, recovery, batch, full, refused: Cell::new(0) })
+        let (refused, troubled) = (Cell::new(0), Cell::new(false));
+        Ok(Self { path: path.to_owned(), recorder, recovery, batch, full, refused, troubled })
     }
 
     /// The folder.
@@ -104,7 +112,24 @@ impl Recording {
     fn append(&self, batch: &mut Vec<u8>) -> Result<()> {
         self.refused.set(self.refused.get() + self.recorder.append(batch)?.refused);
         batch.clear();
+        self.tell_trouble();
         Ok(())
+    }
+
+    /// Tells once when no volumes are made any more, and once when they are again.
+    fn tell_trouble(&self) {
+        let trouble = self.recorder.troubled();
+        if self.troubled.replace(trouble.is_some()) == trouble.is_some() {
+            return;
+        }
+        let path = self.path.display();
+        note(&match trouble {
+            Some(why) => format!(
+                "{path} gets no volumes at the moment, and old ones may stay: {why}; packets are kept in journals meanwhile, \
+                 and it is tried again"
+            ),
+            None => format!("{path} gets volumes again"),
+        });
     }
 
     /// Nothing more comes: what is left is written.

@@ -39,11 +39,9 @@ fn short_recordings_are_joined_and_old_ones_go() {
     assert!(kept.starts_with("taken away: volumes 0, "), "{kept}");
     assert_eq!(csv(&log), before);
     let kept = printed(run("log keep --size 1kB", &[&log]), 0);
-    let count = printed(run("query --select count --csv", &[&log]), 0);
-    assert_eq!(count, "count\n0\n");
-    assert!(kept.starts_with("taken away: volumes 1, "), "{kept}");
-    let info = printed(run("log info", &[&log]), 0);
-    assert!(info.contains("removed  ") && info.contains("volumes  0, "), "{info}");
+    // The newest volume stays, however little is to be kept.
+    assert!(kept.starts_with("taken away: volumes 0, ") && kept.contains("the newest volume stays"), "{kept}");
+    assert_eq!(csv(&log), before);
 }
 
 #[test]
@@ -94,4 +92,67 @@ fn old_packets_go_while_others_are_recorded() {
     // None is older than the newest by so much.
     let recorded = printed(run("record --keep-for 1h --log", &[&log, &demo]), 0);
     assert!(!recorded.contains("taken away"), "{recorded}");
+}
+
+#[test]
+fn what_is_missing_is_told_and_nothing_is_put_behind_it() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    for chosen in ["tcp", "udp"] {
+        printed(run(&format!("record --index dst_ip --where {chosen} --log"), &[&log, &demo]), 0);
+    }
+    let day = std::fs::read_dir(log.join("beside")).expect("it is there").next().expect("there is one");
+    let victim = day.expect("it is there").path().join("00000000000000000000.dst_ip.index");
+    let bytes = std::fs::read(&victim).expect("it is there");
+    std::fs::remove_file(&victim).expect("it is there");
+    let verified = printed(run("log verify", &[&log]), 1);
+    assert!(verified.contains("damaged, 00000000000000000000.dst_ip.index: it is not there"), "{verified}");
+    assert_eq!(verified.matches("whole").count(), 1, "{verified}");
+    let info = printed(run("log info", &[&log]), 1);
+    assert!(info.contains("volumes  2, "), "{info}");
+    let refused = run("record --log", &[&log, &demo]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains("dst_ip.index") && told.contains("log verify"), "{told}");
+    std::fs::write(&victim, bytes).expect("there is room");
+    printed(run("record --log", &[&log, &demo]), 0);
+    assert_eq!(printed(run("log verify", &[&log]), 0).matches("whole").count(), 3);
+}
+
+#[test]
+fn a_torn_end_is_told_and_no_damage() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    printed(run("record --log", &[&log, &demo]), 0);
+    // As who is killed leaves it: a journal whose first bytes are not all there.
+    std::fs::write(log.join("00000000000000018949.journal"), "QSJOU").expect("there is room");
+    let verified = printed(run("log verify", &[&log]), 0);
+    assert!(verified.contains("torn end, 5 bytes: they are cut off when it is recorded to again"), "{verified}");
+    printed(run("log info", &[&log]), 0);
+    assert!(printed(run("record --log", &[&log, &demo]), 0).contains("5 bytes at the end"));
+}
+
+#[test]
+fn aggregates_are_told_with_units_also_if_nobody_kept_them() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    let defined = "--aggregate all=count --aggregate bytes=sum(length) --aggregate longest=max(length)";
+    printed(run(&format!("record {defined} --log"), &[&log, &demo]), 0);
+    let info = printed(run("log info", &[&log]), 0);
+    let has = |info: &str| {
+        info.contains("all      18,949 records\n")
+            && info.contains(" bytes\nlongest  ")
+            && info.trim_end().contains("B")
+    };
+    assert!(has(&info) && !info.contains("worked out of"), "{info}");
+    std::fs::write(log.join("aggregates.json"), "{}").expect("there is room");
+    let told = run("record --where icmp --log", &[&log, &demo]);
+    assert!(String::from_utf8_lossy(&told.stderr).contains("aggregates were worked out of the records"), "{told:?}");
+    std::fs::remove_file(log.join("aggregates.json")).expect("it is there");
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.contains("bytes    ") && info.contains("(worked out of the records that are there"), "{info}");
+    // What was worked out is not known any more.
+    std::fs::remove_file(log.join("definitions.toml")).expect("it is there");
+    let refused = run("record --log", &[&log, &demo]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains("definitions.toml is not there"), "{told}");
 }

@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-const DAY: u64 = 86_400_000_000_000;
+pub(crate) const DAY: u64 = 86_400_000_000_000;
 const SCHEMA: &str = "name = \"timed\"\ntime = \"at\"\nsort = [\"key\"]\n[[attribute]]\nname = \"at\"\nkind = \"time\"\n\
                       [[attribute]]\nname = \"key\"\nkind = \"u8\"\n[[attribute]]\nname = \"number\"\nkind = \"u16\"\n";
 const SIZE: u64 = 11;
 
 /// Records at these times, so many lost before them; in a volume, or in a journal as the last are.
 #[derive(Debug, Clone)]
-struct Part {
-    times: Vec<u64>,
-    lost: u64,
+pub(crate) struct Part {
+    pub times: Vec<u64>,
+    pub lost: u64,
 }
 
 fn part() -> impl Strategy<Value = Part> {
@@ -31,7 +31,7 @@ fn part() -> impl Strategy<Value = Part> {
 }
 
 /// Makes a folder of volumes, and behind them so many journals; the last of these may tell only what was lost.
-fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool) {
+pub(crate) fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool) {
     let schema = Schema::parse("timed.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"));
     let folder = Folder::create(path, &schema).expect("there is room");
     let key = schema.find("key").expect("it is there");
@@ -53,7 +53,7 @@ fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool)
         let stretch = Stretch { rows: &rows, first, lost: part.lost, joined: false };
         catalogue.volumes.extend(archiver.volumes(stretch).expect("there is room"));
     }
-    catalogue.write(path).expect("there is room");
+    catalogue.write(&folder).expect("there is room");
     let of = (SIZE as usize, folder.checksum());
     let mut journal = Journal::new(Disk, path, of, 1 << 20, Tail { next: catalogue.end(), ..Tail::default() });
     let mut closed = Vec::new();
@@ -67,10 +67,10 @@ fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, indexed: bool)
 }
 
 /// What is told of records: positions and bytes.
-type Told = Vec<(u64, Vec<u8>)>;
+pub(crate) type Told = Vec<(u64, Vec<u8>)>;
 
 /// Asks, and does something when so many records were told.
-fn ask(path: &Path, text: &str, (from, to): (u64, u64), at: usize, then: &dyn Fn()) -> (Told, Sources) {
+pub(crate) fn ask(path: &Path, text: &str, (from, to): (u64, u64), at: usize, then: &dyn Fn()) -> (Told, Sources) {
     let history = History::open(path).expect("it is one");
     let scope = Scope::new(history.schema());
     let expression = scope.parse(text).expect("it means something").dnf(&scope).expect("it is short");
@@ -97,7 +97,7 @@ fn answers(path: &Path) -> Vec<(Told, u64, u64)> {
 }
 
 /// All files below a folder, with their bytes.
-fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![path.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("it is there") {
@@ -113,7 +113,7 @@ fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn is_whole(path: &Path) -> bool {
+pub(crate) fn is_whole(path: &Path) -> bool {
     let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
     verified.files.iter().all(|file| file.state == State::Closed)
 }

@@ -1,12 +1,13 @@
 //! The threads of a recorder.
 
+mod volumes;
+
 use super::recover::Recovered;
 use super::{Durability, FinishError, Finished, Full, RecordError, Room};
-use crate::archive::Archiver;
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
-use crate::keep::{Keep, take_away};
+use crate::keep::Keep;
 use queuescope_log::{AttributeId, Log};
 use std::collections::VecDeque;
 use std::io;
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+pub(crate) use volumes::Pauses;
 
 /// What writers and threads have in common.
 #[derive(Debug)]
@@ -35,8 +37,9 @@ pub(super) struct Shared {
     left: AtomicU64,
     /// The folder's position of the log's first record.
     pub from: u64,
-    /// Records that were in the folder before.
+    /// Records that were in the folder before, and that had been taken away.
     before: u64,
+    removed_before: u64,
     state: Mutex<Following>,
     /// There is something to write, or to stop for.
     wanted: Condvar,
@@ -65,8 +68,8 @@ struct Following {
     journals: VecDeque<Closed>,
     /// No more will be closed.
     last: bool,
-    /// Why no more volumes are made.
-    archive_failed: Option<FolderError>,
+    /// Why no volumes are made or taken away.
+    troubled: Option<Arc<FolderError>>,
 }
 
 /// The threads.
@@ -84,7 +87,7 @@ impl Threads {
     pub fn start<M>(
         shared: &Arc<Shared>,
         journal: Journal<M>,
-        archive: Option<(Vec<AttributeId>, Keep)>,
+        archive: Option<(Vec<AttributeId>, Keep, Pauses)>,
     ) -> Result<Self, FolderError>
     where
         M: Medium + Send + 'static,
@@ -94,9 +97,9 @@ impl Threads {
         let (follows, archives) = (Arc::clone(shared), Arc::clone(shared));
         let follower = thread::Builder::new().name("recorder".to_owned()).spawn(move || follows.run(journal));
         let mut threads = Self { follower: Some(follower.map_err(error)?), archiver: None };
-        let Some((indexes, keep)) = archive else { return Ok(threads) };
+        let Some((indexes, keep, pauses)) = archive else { return Ok(threads) };
         let archiver =
-            thread::Builder::new().name("archiver".to_owned()).spawn(move || archives.archive(indexes, keep));
+            thread::Builder::new().name("archiver".to_owned()).spawn(move || archives.archive(indexes, keep, pauses));
         match archiver {
             Ok(archiver) => threads.archiver = Some(archiver),
             Err(why) => {
@@ -138,6 +141,7 @@ impl Shared {
             left: AtomicU64::new(0),
             from: recovered.tail.next,
             before: recovered.records,
+            removed_before: recovered.removed,
             state: Mutex::new(state),
             wanted: Condvar::new(),
             kept: Condvar::new(),
@@ -149,6 +153,11 @@ impl Shared {
     /// Why nothing is written any more.
     pub fn failed(&self) -> Option<RecordError> {
         self.lock().failed.clone()
+    }
+
+    /// Why no volumes are made or taken away.
+    pub fn troubled(&self) -> Option<Arc<FolderError>> {
+        self.lock().troubled.clone()
     }
 
     /// Takes room for records; whether there is any, perhaps after a while.
@@ -210,9 +219,9 @@ impl Shared {
 
     /// What has become of it, when the threads have ended.
     pub fn finished(&self) -> Result<Finished, FinishError> {
-        let mut state = self.lock();
+        let state = self.lock();
         let written = self.written(&state);
-        match (state.failed.clone(), state.archive_failed.take()) {
+        match (state.failed.clone(), state.troubled.clone()) {
             (Some(error), _) => Err(RecordError { written, ..error }.into()),
             (None, Some(why)) => Err(FinishError::Archive { written, why }),
             (None, None) => Ok(Finished { records: written, lost: state.lost, removed: state.removed }),
@@ -311,37 +320,5 @@ impl Shared {
         }
         journal.write(records, closed)?;
         if self.durability == Durability::Synced { journal.sync() } else { Ok(()) }
-    }
-
-    /// What the thread that makes volumes does.
-    fn archive(&self, indexes: Vec<AttributeId>, keep: Keep) {
-        let archived = catch_unwind(AssertUnwindSafe(|| self.make_volumes(indexes, keep)));
-        let failure = archived.unwrap_or_else(|_| {
-            let why = io::Error::other("the thread that makes volumes has stopped");
-            Err(FolderError::io("archive", &self.folder.path, why))
-        });
-        self.lock().archive_failed = failure.err();
-    }
-
-    fn make_volumes(&self, indexes: Vec<AttributeId>, keep: Keep) -> Result<(), FolderError> {
-        let archiver = Archiver::new(&self.folder, indexes, self.volume);
-        loop {
-            let mut state = self.lock();
-            let journal = loop {
-                if let Some(journal) = state.journals.pop_front() {
-                    break journal;
-                }
-                if state.last {
-                    return Ok(());
-                }
-                state = self.closed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            };
-            drop(state);
-            // What only says how many were lost stays for who records next.
-            if !journal.positions.is_empty() {
-                archiver.journal(&journal)?;
-                self.lock().removed += take_away(&self.folder, keep)?.records;
-            }
-        }
     }
 }

@@ -1,12 +1,13 @@
 //! What a folder that is recorded to again is in, and putting it right.
 
 use crate::catalogue::{Catalogue, FOLDERS};
+use crate::derived;
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::journal::{self, Closed, FILE_HEADER, Tail};
 use crate::reader::{Part, State, look};
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Recovered {
     /// Records that are there.
     pub records: u64,
+    /// Records that were taken away.
+    pub removed: u64,
     /// Where recording goes on.
     pub tail: Tail,
     /// What was cut off.
@@ -27,11 +30,16 @@ pub(crate) struct Recovered {
 /// somebody was stopped: volumes that are not in the catalogue, and journals of those that are.
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
+    catalogue.check(&folder.path)?;
+    derived::is_there(folder)?;
+    // Who was stopped may have left a catalogue that the disk does not know of yet: what it does not list goes after that.
+    folder.sync()?;
     remove_strays(folder, &catalogue)?;
     let (paths, archived) = folder.all_journals(catalogue.end())?;
     archived.iter().try_for_each(|path| remove(path))?;
+    let (records, removed) = (catalogue.records(), catalogue.removed.records);
     let tail = Tail { next: catalogue.end(), ..Tail::default() };
-    let mut found = Recovered { records: catalogue.records(), tail, ..Recovered::default() };
+    let mut found = Recovered { records, removed, tail, ..Recovered::default() };
     let mut empty = Vec::new();
     for (number, path) in paths.iter().enumerate() {
         let last = number + 1 == paths.len();
@@ -66,8 +74,7 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     // What they say, the last one does, too.
     empty.into_iter().try_for_each(|path| remove(path))?;
     // That files are there, or gone, survives, too.
-    let synced = File::open(&folder.path).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| FolderError::io("sync", &folder.path, error))?;
+    folder.sync()?;
     Ok(found)
 }
 

@@ -74,14 +74,16 @@ pub(crate) fn write<W: Write + Send>(out: W, entries: &[Entry]) -> Result<(W, Su
         .set_column_encoding(ColumnPath::from("key"), Encoding::DELTA_BYTE_ARRAY)
         .set_column_encoding(ColumnPath::from("page"), Encoding::DELTA_BINARY_PACKED);
     let schema = schema();
-    let mut writer = ArrowWriter::try_new(Summing::new(out), Arc::clone(&schema), Some(properties.build()))?;
+    let mut out = Summing::new(out);
+    let mut writer = ArrowWriter::try_new(&mut out, Arc::clone(&schema), Some(properties.build()))?;
     for part in entries.chunks(GROUP) {
         let keys = part.iter().flat_map(|(key, _)| key.to_be_bytes()).collect::<Vec<_>>();
         let keys = FixedSizeBinaryArray::new(KEY as i32, keys.into(), None);
         let pages = UInt32Array::from_iter_values(part.iter().map(|(_, page)| *page));
         writer.write(&RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(keys), Arc::new(pages)])?)?;
     }
-    Ok(writer.into_inner()?.finish())
+    writer.close()?;
+    Ok(out.finish())
 }
 
 /// The pages that have keys in a range, sorted; `None` if they are more than `most`.

@@ -138,11 +138,15 @@ impl Read for From {
     }
 }
 
+/// Whether a file is as long as it was written: `Some` is what is wrong with it.
+pub(crate) fn length(bytes: u64, sums: &Sums) -> Option<String> {
+    (bytes != sums.bytes).then(|| format!("it has {bytes} bytes, and should have {}", sums.bytes))
+}
+
 /// Looks at all of a file: `Some` is what is wrong with it.
 pub(crate) fn check(file: File, sums: &Sums) -> io::Result<Option<String>> {
-    let length = file.metadata()?.len();
-    if length != sums.bytes {
-        return Ok(Some(format!("it has {length} bytes, and should have {}", sums.bytes)));
+    if let Some(why) = length(file.metadata()?.len(), sums) {
+        return Ok(Some(why));
     }
     let mut input = BufReader::with_capacity(PIECE * 8, file);
     input.seek(SeekFrom::Start(0))?;

@@ -34,8 +34,8 @@ pub(crate) struct Group<'a> {
 /// # Errors
 /// Those of the output.
 pub(crate) fn write<W: Write + Send>(out: W, columns: &Columns, group: Group<'_>) -> Result<(W, Sums)> {
-    let mut writer =
-        ArrowWriter::try_new(Summing::new(out), Arc::clone(&columns.arrow), Some(properties(columns, group)))?;
+    let mut out = Summing::new(out);
+    let mut writer = ArrowWriter::try_new(&mut out, Arc::clone(&columns.arrow), Some(properties(columns, group)))?;
     let mut page = Vec::with_capacity(PAGE * group.size);
     for places in group.order.chunks(PAGE) {
         gather(group, places, &mut page);
@@ -45,7 +45,9 @@ pub(crate) fn write<W: Write + Send>(out: W, columns: &Columns, group: Group<'_>
         arrays.push(Arc::new(UInt64Array::from_iter_values(positions)));
         writer.write(&RecordBatch::try_new(Arc::clone(&columns.arrow), arrays)?)?;
     }
-    Ok(writer.into_inner()?.finish())
+    // To take the output out of the writer would make a text of what the system says.
+    writer.close()?;
+    Ok(out.finish())
 }
 
 /// Records at some places, one behind the other.

@@ -11,7 +11,9 @@ pub enum Folder {
     Info(FolderArgs),
     /// Look at every byte of a folder, and tell what is not as it was written.
     ///
-    /// Exit status: 0 if all is whole, 1 if something is not, 2 if it could not be read.
+    /// An end that is torn, as who is killed leaves it, is told and no damage: it is cut off when somebody records again.
+    ///
+    /// Exit status: 0 if all is whole, 1 if something is damaged or missing, 2 if it is no folder of a log.
     Verify(FolderArgs),
     /// Make few files of many, as short recordings leave them; what is asked has the same answers.
     ///
@@ -48,7 +50,7 @@ pub struct KeepArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
     pub age: Option<Nanos>,
 
-    /// Take volumes away until all have at most so many bytes, such as 100GB
+    /// Take volumes away until all have at most so many bytes, such as 100GB; the newest stays
     #[arg(long, value_name = "BYTES")]
     pub size: Option<ByteCount>,
 }

@@ -132,7 +132,8 @@ pub struct Keeping {
     #[arg(long, value_name = "TIME", value_parser = Nanos::read_long, requires = "log")]
     pub keep_for: Option<Nanos>,
 
-    /// Take the oldest packets away while recording, so that volumes have at most so many bytes, such as 100GB
+    /// Take the oldest packets away while recording, so that volumes have at most so many bytes, such as
+    /// 100GB; the newest stays
     #[arg(long, value_name = "BYTES", requires = "log")]
     pub keep_size: Option<ByteCount>,
 

@@ -1,0 +1,85 @@
+//! What errors say: what failed, where, why, and what to do.
+
+use super::*;
+use crate::{FinishError, RecordError};
+use queuescope_log::Schema;
+use std::sync::Arc;
+
+fn system() -> io::Error {
+    io::Error::from_raw_os_error(20)
+}
+
+fn damage(at: Option<(u64, u64)>) -> Damage {
+    Damage { at, ..Damage::of(Path::new("log/file"), "it is not as it was written") }
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let path = PathBuf::from("log");
+    let io = |what| FolderError::io(what, Path::new("log/file"), system());
+    let memory = MemoryError::TooLarge { records: 7, size: 8 };
+    let record = RecordError { path: path.join("file"), why: Arc::new(system()), written: 7 };
+    let schema = Schema::parse("schema.toml", "name = 7").expect_err("a name is a text");
+    let errors = [
+        io("read"),
+        io("make the folder"),
+        FolderError::NotALog { path: path.clone(), why: "there is no log.toml in it".to_owned() },
+        FolderError::Busy(path.clone()),
+        FolderError::OtherSchema { path: path.clone(), found: "a".to_owned(), wanted: "b".to_owned() },
+        FolderError::TooLittle { bytes: 1_048_576, least: 5_592_408 },
+        FolderError::Acknowledged,
+        FolderError::NoDefinitions(path.join("definitions.toml")),
+        FolderError::NotWhole { path: path.clone(), damage: damage(None) },
+        FolderError::Damaged(damage(None)),
+        FolderError::Damaged(damage(Some((64, 7)))),
+        FolderError::Memory(memory),
+    ];
+    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let told = told.into_iter().chain([
+        FolderError::Schema(schema).to_string().lines().next().unwrap_or_default().to_owned(),
+        FinishError::from(record).to_string(),
+        FinishError::Archive { written: 7, why: Arc::new(io("write")) }.to_string(),
+    ]);
+    let wanted = include_str!("tests.txt");
+    let told: String = told.map(|line| line + "\n").collect();
+    assert_eq!(told, wanted, "\n{told}");
+}
+
+#[test]
+fn nothing_is_told_twice() {
+    // Whoever tells an error tells what is below it, too.
+    let error = FolderError::io("read", Path::new("log/file"), system());
+    assert!(std::error::Error::source(&error).is_none());
+    let finish = FinishError::Archive { written: 7, why: Arc::new(error) };
+    assert!(std::error::Error::source(&finish).is_none());
+}
+
+#[test]
+fn what_libraries_wrap_is_taken_out() {
+    let path = Path::new("log/file");
+    let external = |error: io::Error| ParquetError::External(Box::new(error));
+    let full = || io::Error::from_raw_os_error(28);
+    let deep = external(io::Error::other(external(io::Error::other(external(full())))));
+    for error in [external(full()), deep] {
+        let FolderError::Io { what, why, .. } = FolderError::volume(path, &error) else { panic!("{error}") };
+        assert_eq!((what, why.raw_os_error()), ("read", Some(28)));
+        let FolderError::Io { what, why, .. } = FolderError::written(path, &error) else { panic!("{error}") };
+        assert_eq!((what, why.raw_os_error()), ("write", Some(28)));
+    }
+    let general = || ParquetError::General("bytes 0 to 7 are not as they were written".to_owned());
+    for error in [general(), external(io::Error::other(general()))] {
+        let told = FolderError::volume(path, &error).to_string();
+        assert!(told.starts_with("log/file is damaged: bytes 0 to 7 are not as they were written;"), "{told}");
+        let told = FolderError::written(path, &error).to_string();
+        assert_eq!(told, "cannot write log/file: bytes 0 to 7 are not as they were written");
+    }
+}
+
+#[test]
+fn least_memory_is_never_told_as_less() {
+    for bytes in (0..4000).chain([5_592_404, 5_592_408, 9_995_000, 9_999_999, 899_999_999_999]) {
+        let told = up(bytes);
+        let read: ByteCount = ByteCount(told).to_string().parse().unwrap_or_else(|error| panic!("{error}"));
+        assert!(read.0 >= bytes && read.0 - bytes <= bytes / 99, "{bytes} {told} {read}");
+    }
+}

@@ -1,0 +1,172 @@
+//! What is missing or damaged in a folder is told before anything is put behind it, and what is whole is told, too.
+
+#![allow(clippy::disallowed_methods, reason = "a test looks at files")]
+
+mod common;
+
+use common::{files, read};
+use queuescope_archive::{
+    Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, aggregates, compact, definitions, keep,
+    verify,
+};
+use queuescope_log::{Definitions, Number, Schema};
+use std::fs;
+use std::path::Path;
+
+const SCHEMA: &str = "name = \"numbers\"\n[[attribute]]\nname = \"number\"\nkind = \"u32\"\n";
+const DEFINED: &str = "[[aggregate]]\nname = \"sum\"\nfunction = \"sum(number)\"\n";
+
+fn schema() -> Schema {
+    Schema::parse("numbers.toml", SCHEMA).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn open(path: &Path) -> Result<Recorder, FolderError> {
+    let options = RecorderOptions {
+        memory: 1 << 23,
+        full: Full::Wait,
+        durability: Durability::Relaxed,
+        journal_records: 100,
+        archive: true,
+        indexes: vec![schema().find("number").expect("it is there")],
+        keep: Keep::default(),
+    };
+    Recorder::open(path, &schema(), options).map(|(recorder, _)| recorder)
+}
+
+/// Records hundred numbers more, and works out their sum.
+fn record(path: &Path, from: u32) -> Recorder {
+    let mut recorder = open(path).unwrap_or_else(|error| panic!("{error}"));
+    let wanted = Definitions::parse("wanted.toml", DEFINED, &schema()).unwrap_or_else(|error| panic!("{error}"));
+    recorder.define(&wanted).unwrap_or_else(|error| panic!("{error}"));
+    let records: Vec<u8> = (from..from + 100).flat_map(u32::to_be_bytes).collect();
+    assert_eq!(recorder.append(&records).expect("there is room").refused, 0);
+    recorder
+}
+
+/// A folder of three volumes.
+fn three(path: &Path) {
+    for from in [0, 100, 200] {
+        assert_eq!(record(path, from).finish().expect("there is room").records, u64::from(from) + 100);
+    }
+}
+
+fn sum(of: u64) -> Vec<(String, Number)> {
+    vec![("sum".to_owned(), Number::Unsigned(u128::from(of * (of - 1) / 2)))]
+}
+
+#[test]
+fn nothing_is_put_behind_a_volume_that_is_not_whole() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    three(path);
+    let all = files(path);
+    assert_eq!(all.len(), 9);
+    for file in &all {
+        let bytes = fs::read(file).expect("it is there");
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 1;
+        let is_sums = file.extension().is_some_and(|end| end == "sums");
+        // Bytes of what is no checksum are looked at when they are read.
+        let wrong = [None, Some(bytes[..bytes.len() - 1].to_vec()), is_sums.then_some(flipped)];
+        for (number, wrong) in wrong.into_iter().enumerate().filter(|(number, wrong)| *number < 2 || wrong.is_some()) {
+            match wrong {
+                Some(bytes) => fs::write(file, bytes).expect("there is room"),
+                None => fs::remove_file(file).expect("it is there"),
+            }
+            let errors =
+                [open(path).map(drop).expect_err("it is damaged"), compact(path).map(drop).expect_err("it is")];
+            for error in errors {
+                assert!(matches!(&error, FolderError::NotWhole { damage, .. } if damage.path == *file), "{error}");
+                let told = error.to_string();
+                assert!(told.contains("log verify") && told.contains("log keep"), "{told}");
+                assert!(number > 0 || told.contains("it is not there"), "{told}");
+            }
+            // It is told of its volume, and the others are looked at.
+            let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+            let damaged: Vec<_> =
+                verified.files.iter().filter(|file| matches!(&file.state, State::Damaged(_))).collect();
+            assert!(verified.files.len() == 3 && damaged.len() == 1 && verified.end == 300, "{verified:?}");
+            assert!(matches!(&damaged[0].state, State::Damaged(damage) if damage.path == *file), "{damaged:?}");
+            assert_eq!(verified.files.iter().map(|file| file.records).sum::<u64>(), 200);
+            fs::write(file, &bytes).expect("there is room");
+        }
+    }
+    assert_eq!(read(path).expect("it is whole").0.len(), 300 * 4);
+    record(path, 300).finish().expect("it is whole");
+}
+
+#[test]
+fn what_is_damaged_may_be_taken_away() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    three(path);
+    let left: u64 = verify(path).expect("it is whole").files[1..].iter().map(|file| file.bytes).sum();
+    for file in files(path).iter().filter(|file| file.to_string_lossy().contains("/00000000000000000000.")) {
+        fs::remove_file(file).expect("it is there");
+    }
+    let taken = keep(path, Keep { age: None, bytes: Some(left) }).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((taken.volumes, taken.records, taken.left), (1, 100, left));
+    assert!(verify(path).expect("it is a log").files.iter().all(|file| file.state == State::Closed));
+    assert_eq!(record(path, 300).finish().expect("the rest is whole").records, 300);
+}
+
+#[test]
+fn definitions_that_were_lost_are_missed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    drop(open(path).expect("it is new"));
+    // Every folder has them.
+    assert!(definitions(path).expect("they are there").is_empty());
+    three(path);
+    let file = path.join("definitions.toml");
+    let text = fs::read(&file).expect("it is there");
+    fs::remove_file(&file).expect("it is there");
+    let errors = [definitions(path).map(drop), open(path).map(drop), aggregates(path, 300).map(drop)];
+    for error in errors.map(|result| result.expect_err("they are lost")) {
+        assert!(matches!(&error, FolderError::NoDefinitions(of) if *of == file), "{error}");
+    }
+    assert!(!file.exists() && path.join("aggregates.json").exists(), "nothing takes their place");
+    let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+    assert!(verified.files.iter().any(|found| found.path == file && matches!(found.state, State::Damaged(_))));
+    // Records are read without.
+    assert_eq!(read(path).expect("they are whole").0.len(), 300 * 4);
+    fs::write(&file, text).expect("there is room");
+    assert_eq!(aggregates(path, 300).expect("it is whole").values, sum(300));
+    fs::write(&file, "").expect("there is room");
+    assert!(open(path).is_ok() && definitions(path).expect("there are none").is_empty());
+}
+
+#[test]
+fn definitions_of_somebody_else_are_left_as_they_are() {
+    let folder = tempfile::tempdir().expect("there is room");
+    fs::write(folder.path().join("definitions.toml"), DEFINED).expect("there is room");
+    let error = open(folder.path()).map(drop).expect_err("it holds something");
+    assert!(error.to_string().contains("it holds definitions.toml"), "{error}");
+}
+
+#[test]
+fn aggregates_are_worked_out_again() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    three(path);
+    let file = path.join("aggregates.json");
+    let kept = aggregates(path, 300).expect("it is whole");
+    assert!(kept.kept && kept.values == sum(300));
+    let bytes = fs::read(&file).expect("it is there");
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 1;
+    for (from, wrong) in [(300, flipped), (400, b"{".to_vec()), (500, Vec::new())] {
+        fs::write(&file, wrong).expect("there is room");
+        let known = aggregates(path, u64::from(from)).expect("records are whole");
+        assert!(!known.kept && known.values == sum(u64::from(from)));
+        let recorder = record(path, from);
+        assert_eq!(recorder.worked_out_again().map(|damage| &damage.path), Some(&file));
+        recorder.finish().expect("there is room");
+        let known = aggregates(path, u64::from(from) + 100).expect("it is whole");
+        assert!(known.kept && known.values == sum(u64::from(from) + 100));
+    }
+    // Who was killed kept none, and nothing is wrong with them.
+    fs::remove_file(&file).expect("it is there");
+    assert!(!aggregates(path, 600).expect("records are whole").kept);
+    assert_eq!(record(path, 600).worked_out_again(), None);
+}
