@@ -115,9 +115,8 @@ impl<'a> Alarms<'a> {
     ///
     /// # Errors
     /// As of [`at`](Self::at).
-    pub fn finish(mut self) -> Result<u64> {
-        self.look(self.last.saturating_add(Nanos(self.longest)))?;
-        Ok(self.fired)
+    pub fn finish(&mut self) -> Result<()> {
+        self.look(self.last.saturating_add(Nanos(self.longest)))
     }
 
     fn look(&mut self, now: Nanos) -> Result<()> {

@@ -107,6 +107,10 @@ impl Listener for Analysis<Flows, Outputs> {
     fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<()> {
         if self.watcher.wants_packets() { self.watcher.read(record, frame, time, packets) } else { Ok(()) }
     }
+
+    fn hand_over(&mut self) -> Result<()> {
+        self.watcher.hand_over()
+    }
 }
 
 impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {

@@ -8,6 +8,7 @@ use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Opened, OpenedCapture, OpenedTable};
+use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::Result;
 use queuescope_meter::History;
@@ -25,7 +26,8 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
     let output = &args.output;
     check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
     // What cannot be read, or means nothing, must not cost an older report.
-    let input = source::open(&args.input)?;
+    let stop = Stop::of(&args.queued)?;
+    let input = source::open(&args.input, stop.as_ref())?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
@@ -33,7 +35,7 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
         Opened::Capture(opened) => from_capture(args, opened, outputs)?,
         Opened::Table(opened) => from_departures(args, opened, outputs)?,
     };
-    let recorded = outputs.finish()?;
+    let recorded = Stop::noted(stop.as_ref(), outputs.finish()?);
     views.write(report, recorded.as_ref())
 }
 

@@ -1,6 +1,7 @@
 //! From a capture file to arrivals at the queue.
 
 use crate::args::Overhead;
+use crate::arriving::Arriving;
 use crate::chosen::Chosen;
 use crate::clock::Clock;
 use crate::progress::Progress;
@@ -57,7 +58,7 @@ pub struct Read {
 /// # Errors
 /// Those of the listener.
 pub fn replay(
-    reader: &mut CaptureReader,
+    arriving: &mut Arriving,
     reading: Reading,
     chosen: Option<Chosen<Frames>>,
     mut queue: Replay<TailDrop>,
@@ -82,9 +83,13 @@ pub fn replay(
     };
     let damage = loop {
         if feed.frames.is_multiple_of(65_536) {
-            progress.update(reader.input_read(), feed.frames);
+            progress.update(arriving.reader.input_read(), feed.frames);
         }
-        match reader.next_record() {
+        if arriving.may_wait() {
+            feed.send(&mut queue, listener);
+            listener.hand_over()?;
+        }
+        match arriving.reader.next_record() {
             Ok(Some(record)) => {
                 feed.frame(&record, listener)?;
                 if feed.batch.len() == BATCH {
@@ -92,12 +97,12 @@ pub fn replay(
                 }
             }
             Ok(None) => break None,
-            Err(error) => break Some(error),
+            Err(error) => break arriving.damage(error),
         }
     };
     feed.send(&mut queue, listener);
     queue.finish(listener);
-    let skipped = feed.skipped(reader);
+    let skipped = feed.skipped(&arriving.reader);
     Ok(Read {
         packets: feed.frames - feed.chosen.as_ref().map_or(0, Chosen::left_out),
         bytes: feed.bytes,

@@ -5,6 +5,7 @@ use crate::chosen::Chosen;
 use crate::progress::Progress;
 use crate::records::Rows;
 use crate::source::Listener;
+use crate::stop::Stop;
 use anyhow::Result;
 use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
@@ -30,13 +31,14 @@ pub struct Read {
 /// Rows that may stand before others that left earlier: they are put in order.
 const REORDER: usize = 1 << 16;
 
-/// Tells the departures of a table, in the order of their departure: all of them, or those that are chosen.
+/// Tells the departures of a table, in the order of their departure: all of them, or those that are chosen; until its end, or
+/// until a signal comes.
 ///
 /// # Errors
 /// Those of the listener.
 pub fn read(
     reader: &mut DepartureReader,
-    mut chosen: Option<Chosen<Rows>>,
+    (mut chosen, stop): (Option<Chosen<Rows>>, Option<&Stop>),
     listener: &mut impl Listener<Key = str>,
     progress: &Progress,
 ) -> Result<Read> {
@@ -47,9 +49,14 @@ pub fn read(
         if rows.is_multiple_of(65_536) {
             progress.update(reader.input_read(), rows);
         }
+        if let Some(stop) = stop.filter(|stop| stop.is_asked()) {
+            stop.obey();
+            break None;
+        }
         let row = match reader.next_row() {
             Ok(Some(row)) => row,
             Ok(None) => break None,
+            Err(_) if stop.is_some_and(Stop::is_obeyed) => break None,
             Err(error) => break Some(error),
         };
         let number = rows;

@@ -4,6 +4,7 @@
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
 //! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them.
+//! - [`arriving`] is a capture that may let its reader wait, [`stop`] the end that a signal asks for.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
@@ -14,6 +15,7 @@ pub mod analysis;
 pub mod analyze;
 mod annotate;
 pub mod args;
+pub mod arriving;
 pub mod capture;
 pub mod chosen;
 mod clock;
@@ -38,6 +40,7 @@ pub mod records;
 mod setup;
 pub mod sim;
 pub mod source;
+pub mod stop;
 mod sweep;
 pub mod tap;
 pub mod truths;

@@ -69,6 +69,15 @@ impl Outputs {
         }
     }
 
+    /// The next packet may be a while: what is known goes to the log.
+    ///
+    /// # Errors
+    /// If it cannot be kept, or something went wrong since the last frame.
+    pub fn hand_over(&mut self) -> Result<()> {
+        self.check()?;
+        self.log.as_ref().map_or(Ok(()), Passing::hand_over)
+    }
+
     /// What went wrong since the last call.
     ///
     /// # Errors

@@ -54,6 +54,14 @@ impl QueuedLog {
         self.recording.push(self.record.as_slice())
     }
 
+    /// The next packet may be a while.
+    ///
+    /// # Errors
+    /// If what came before cannot be kept.
+    pub fn hand_over(&self) -> Result<()> {
+        self.recording.flush()
+    }
+
     /// Nothing more comes.
     ///
     /// # Errors
@@ -139,6 +147,14 @@ impl Passing {
     /// The id of a flow is taken back.
     pub fn forget(&mut self, flow: FlowId) {
         self.flows.forget(flow, &());
+    }
+
+    /// The next packet may be a while: what is known goes to the folder.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    pub fn hand_over(&self) -> Result<()> {
+        self.log.hand_over()
     }
 
     /// Nothing more comes.

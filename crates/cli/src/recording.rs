@@ -4,13 +4,14 @@ use crate::args::Keeping;
 use crate::capture::noted;
 use crate::query::attributes;
 use crate::sweep::note;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use queuescope_archive::{Finished, Keep, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Records that are appended at once.
 const BATCH: usize = 256;
@@ -18,10 +19,17 @@ const BATCH: usize = 256;
 /// A folder that is recorded to.
 #[derive(Debug)]
 pub struct Recording {
-    path: PathBuf,
-    recorder: Recorder,
     recovery: Recovery,
-    batch: RefCell<Vec<u8>>,
+    batch: Batch,
+}
+
+/// Records that are appended together. Those that were not yet are when it is dropped, so that whoever stops with an error keeps what
+/// came before.
+#[derive(Debug)]
+struct Batch {
+    path: PathBuf,
+    recorder: Arc<Recorder>,
+    records: RefCell<Vec<u8>>,
     full: usize,
     refused: Cell<u64>,
     /// Whether it was told that no volumes are made.
@@ -75,19 +83,20 @@ impl Recording {
             }
         }
         let full = BATCH * schema.record_size();
-        let batch = RefCell::new(Vec::with_capacity(full));
+        let records = RefCell::new(Vec::with_capacity(full));
         let (refused, troubled) = (Cell::new(0), Cell::new(false));
-        Ok(Self { path: path.to_owned(), recorder, recovery, batch, full, refused, troubled })
+        let (path, recorder) = (path.to_owned(), Arc::new(recorder));
+        Ok(Self { recovery, batch: Batch { path, recorder, records, full, refused, troubled } })
     }
 
     /// The folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.batch.path
     }
 
     /// What is recorded with.
     pub fn recorder(&self) -> &Recorder {
-        &self.recorder
+        &self.batch.recorder
     }
 
     /// One more record.
@@ -96,9 +105,7 @@ impl Recording {
     /// If it cannot be kept, or one before it could not.
     #[inline]
     pub fn push(&self, record: &[u8]) -> Result<()> {
-        let mut batch = self.batch.borrow_mut();
-        batch.extend_from_slice(record);
-        if batch.len() >= self.full { self.append(&mut batch) } else { Ok(()) }
+        self.batch.push(record)
     }
 
     /// Appends those that were not yet.
@@ -106,13 +113,39 @@ impl Recording {
     /// # Errors
     /// As of [`push`](Self::push).
     pub fn flush(&self) -> Result<()> {
-        self.append(&mut self.batch.borrow_mut())
+        self.batch.append(&mut self.batch.records.borrow_mut())
     }
 
-    fn append(&self, batch: &mut Vec<u8>) -> Result<()> {
-        self.refused.set(self.refused.get() + self.recorder.append(batch)?.refused);
-        batch.clear();
-        self.tell_trouble();
+    /// Nothing more comes: what is left is written.
+    ///
+    /// # Errors
+    /// If not all is kept.
+    pub fn finish(self) -> Result<Recorded> {
+        self.flush()?;
+        let Self { recovery, batch } = self;
+        let (path, refused, recorder) = (batch.path.clone(), batch.refused.get(), Arc::clone(&batch.recorder));
+        drop(batch);
+        let recorder = Arc::into_inner(recorder).context("somebody records still")?;
+        let Finished { records, lost, removed } = recorder.finish()?;
+        let records = records + removed - recovery.records;
+        Ok(Recorded { path, records, refused, lost, removed, others: Vec::new(), recovery })
+    }
+}
+
+impl Batch {
+    #[inline]
+    fn push(&self, record: &[u8]) -> Result<()> {
+        let mut records = self.records.borrow_mut();
+        records.extend_from_slice(record);
+        if records.len() >= self.full { self.append(&mut records) } else { Ok(()) }
+    }
+
+    fn append(&self, records: &mut Vec<u8>) -> Result<()> {
+        if !records.is_empty() {
+            self.refused.set(self.refused.get() + self.recorder.append(records)?.refused);
+            records.clear();
+            self.tell_trouble();
+        }
         Ok(())
     }
 
@@ -131,17 +164,12 @@ impl Recording {
             None => format!("{path} gets volumes again"),
         });
     }
+}
 
-    /// Nothing more comes: what is left is written.
-    ///
-    /// # Errors
-    /// If not all is kept.
-    pub fn finish(self) -> Result<Recorded> {
-        self.flush()?;
-        let Finished { records, lost, removed } = self.recorder.finish()?;
-        let Self { path, recovery, refused, .. } = self;
-        let records = records + removed - recovery.records;
-        Ok(Recorded { path, records, refused: refused.get(), lost, removed, others: Vec::new(), recovery })
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // Who stops with an error tells that one. If this is the reason, it was told by whoever appended before.
+        _ = self.append(&mut self.records.take());
     }
 }
 
@@ -190,5 +218,34 @@ impl Recorded {
         let missing = self.refused + self.lost;
         let why = || format!("the disk did not keep up: {missing} packets are not in {}", self.path.display());
         (missing > 0).then(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+    use queuescope_archive::{Ask, History};
+    use queuescope_log::{Dnf, packet};
+    use std::ops::ControlFlow;
+
+    #[test]
+    fn who_stops_with_an_error_keeps_what_came_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let words = ["queuescope", "record", "-", "--log", "unused"];
+        let Command::Record(args) = Cli::parse_from(words).command else { panic!("it is `record`") };
+        let recording = Recording::open(&path, packet::schema(), &args.keeping, None).unwrap();
+        (0..BATCH + 3).for_each(|_| recording.push(&[0; packet::SIZE]).unwrap());
+        drop(recording);
+        let (mut found, everything) = (0, Dnf::all());
+        let ask = Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
+        let history = History::open(&path).unwrap();
+        _ = history.each(ask, &mut |_, _| {
+            found += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(found, BATCH + 3);
     }
 }

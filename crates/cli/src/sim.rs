@@ -16,6 +16,7 @@ use crate::progress::Progress;
 use crate::queued::QueuedLog;
 use crate::recording::Recorded;
 use crate::records::Departures;
+use crate::stop::Stop;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Context, Result, anyhow, bail};
@@ -63,11 +64,13 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     check_outputs(inputs.iter().chain([&args.scenario]), [&output.html, &output.parquet, &args.telemetry])?;
     let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
+    let stop = Stop::of(&args.queued)?;
     let log = QueuedLog::open(&args.queued)?;
     let log = log.map(|log| Queued::new(log, &built.simulation, chosen.clone()));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
-    let (report, recorded) = simulate(args, &scenario, (built, skipped), chosen.as_ref(), (outputs, log))?;
+    let (report, recorded) =
+        simulate(args, &scenario, (built, skipped), chosen.as_ref(), (outputs, log, stop.as_ref()))?;
     views.write(report, recorded.as_ref())
 }
 
@@ -76,17 +79,17 @@ fn simulate(
     scenario: &Scenario,
     (built, skipped): (Built, Vec<Skipped>),
     chosen: Option<&Chosen<Departures>>,
-    (outputs, log): (Outputs, Option<Queued>),
+    (outputs, log, stop): (Outputs, Option<Queued>, Option<&Stop>),
 ) -> Result<(Report, Option<Recorded>)> {
     let Built { mut simulation, groups, meters } = built;
     let mut meters = metered(args, scenario, (&simulation, &meters), chosen, (outputs, log))?;
     match &args.telemetry {
-        None => step_through(scenario.duration, &mut simulation, &mut meters, Meters::check)?,
+        None => step_through((scenario.duration, stop), &mut simulation, &mut meters, Meters::check)?,
         Some(path) => {
             let mut table = Table::create(path, simulation.topology())?;
             let mut both =
                 Telemetry::new(simulation.topology(), &mut meters, |journey: &Journey<'_>| table.add(journey));
-            step_through(scenario.duration, &mut simulation, &mut both, |both| both.inner.check())?;
+            step_through((scenario.duration, stop), &mut simulation, &mut both, |both| both.inner.check())?;
             table.finish()?;
         }
     }
@@ -108,7 +111,7 @@ fn simulate(
         groups,
     };
     report.sim = Some(tell(&simulation, about));
-    Ok((report, log.map(Queued::finish).transpose()?))
+    Ok((report, Stop::noted(stop, log.map(Queued::finish).transpose()?)))
 }
 
 /// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What
@@ -132,9 +135,9 @@ fn metered(
     Ok(Meters { first, others: others.collect::<Result<_>>()?, log })
 }
 
-/// Runs to the end, and looks now and then whether something went wrong.
+/// Runs to the end, and looks now and then whether something went wrong or a signal came.
 fn step_through<O: Observer>(
-    end: Nanos,
+    (end, stop): (Nanos, Option<&Stop>),
     simulation: &mut Simulation,
     observer: &mut O,
     check: impl Fn(&mut O) -> Result<()>,
@@ -148,6 +151,10 @@ fn step_through<O: Observer>(
         }
         check(observer)?;
         progress.update(step, simulation.hops());
+        if let Some(stop) = stop.filter(|stop| step < STEPS && stop.is_asked()) {
+            stop.obey();
+            break;
+        }
     }
     progress.finish();
     Ok(())

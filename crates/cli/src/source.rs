@@ -1,12 +1,14 @@
 //! Where departures come from: a capture that is replayed, or a table; and what is told of them.
 
 use crate::args::{Input, Keys, Table};
+use crate::arriving::Arriving;
 use crate::capture::{self, Reading};
 use crate::chosen::Chosen;
 use crate::departures;
 use crate::progress::Progress;
 use crate::records::{Frames, Rows};
-use anyhow::{Result, anyhow};
+use crate::stop::{Stop, Stoppable};
+use anyhow::{Context, Result, anyhow};
 use queuescope_pcap::{CaptureReader, OpenError, Record};
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model;
@@ -33,6 +35,14 @@ pub trait Listener: Output {
     /// What went wrong since the last frame, which ends the run.
     #[inline]
     fn read(&mut self, _record: &Record<'_>, _frame: Frame, _time: Nanos, _packets: Range<u64>) -> Result<()> {
+        Ok(())
+    }
+
+    /// The next frame may be a while: what is known is handed to those who keep it.
+    ///
+    /// # Errors
+    /// If they cannot.
+    fn hand_over(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -84,7 +94,7 @@ pub enum Opened {
 
 /// A capture that could be opened.
 pub struct OpenedCapture {
-    reader: CaptureReader,
+    arriving: Arriving,
     chosen: Option<Chosen<Frames>>,
     /// Of the link that it is sent through.
     pub rate: Rate,
@@ -94,26 +104,28 @@ pub struct OpenedCapture {
 pub struct OpenedTable {
     reader: DepartureReader,
     chosen: Option<Chosen<Rows>>,
+    stop: Option<Stop>,
 }
 
-/// Opens the input.
+/// Opens the input, to be read until its end, or until a signal comes if one may `stop` it.
 ///
 /// # Errors
 /// If the expression means nothing; if the input cannot be read, or is not what it is said to be.
-pub fn open(input: &Input) -> Result<Opened> {
+pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened> {
     let only = input.only.as_deref();
     if let Some(rate) = input.rate.filter(|_| !input.table.departures) {
         let chosen = Chosen::of(only)?;
-        let reader = open_capture(&input.file).map_err(|error| match error.downcast_ref() {
+        let arriving = Arriving::open(&input.file, stop).map_err(|error| match error.downcast_ref() {
             Some(OpenError::NotCapture { .. }) => {
                 anyhow!("{error}; a table of departures is read with --departures in place of --rate")
             }
             _ => error,
         });
-        return Ok(Opened::Capture(OpenedCapture { reader: reader?, chosen, rate }));
+        return Ok(Opened::Capture(OpenedCapture { arriving: arriving?, chosen, rate }));
     }
     let chosen = Chosen::of(only)?;
-    Ok(Opened::Table(OpenedTable { reader: open_table(&input.file, &input.table)?, chosen }))
+    let reader = table_until(&input.file, &input.table, stop)?;
+    Ok(Opened::Table(OpenedTable { reader, chosen, stop: stop.cloned() }))
 }
 
 /// Opens a table of departures, or standard input as one.
@@ -121,11 +133,20 @@ pub fn open(input: &Input) -> Result<Opened> {
 /// # Errors
 /// If it cannot be read, or is no such table.
 pub fn open_table(path: &Path, table: &Table) -> Result<DepartureReader> {
+    table_until(path, table, None)
+}
+
+/// The same, until a signal comes.
+fn table_until(path: &Path, table: &Table, stop: Option<&Stop>) -> Result<DepartureReader> {
     let options = TableOptions { columns: table.map.clone().unwrap_or_default(), time_unit: table.time_unit };
-    Ok(if is_standard_input(path) {
-        DepartureReader::from_csv(io::stdin(), "standard input", options)
-    } else {
-        DepartureReader::open(path, options)
+    let name = "standard input";
+    Ok(match stop {
+        _ if !is_standard_input(path) => DepartureReader::open(path, options),
+        Some(stop) => {
+            let input = Stoppable::standard_input(stop).with_context(|| format!("cannot read {name}"))?;
+            DepartureReader::from_csv(input, name, options)
+        }
+        None => DepartureReader::from_csv(io::stdin(), name, options),
     }?)
 }
 
@@ -150,7 +171,7 @@ pub fn replay(
     keys: &Keys,
     listener: &mut impl Listener<Key = MaskedKey>,
 ) -> Result<Source> {
-    let OpenedCapture { mut reader, chosen, rate } = opened;
+    let OpenedCapture { mut arriving, chosen, rate } = opened;
     let limit = input.queue.limit;
     let queue = TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(0), seed: 0 });
     let reading = Reading {
@@ -162,12 +183,12 @@ pub fn replay(
         split: input.queue.split_gso,
     };
     let progress = Progress::new(length(&input.file));
-    let read = capture::replay(&mut reader, reading, chosen, Replay::new(queue, rate), listener, &progress)?;
+    let read = capture::replay(&mut arriving, reading, chosen, Replay::new(queue, rate), listener, &progress)?;
     progress.finish();
     Ok(Source {
         input: model::Input {
             name: input.file.display().to_string(),
-            format: reader.format().to_string(),
+            format: arriving.reader.format().to_string(),
             first_ns: read.first.0,
             damage: read.damage.as_ref().map(ToString::to_string),
         },
@@ -190,9 +211,9 @@ pub fn replay(
 /// # Errors
 /// If the listener fails. Damage is told by the source's `input`.
 pub fn table(opened: OpenedTable, input: &Input, listener: &mut impl Listener<Key = str>) -> Result<Source> {
-    let OpenedTable { mut reader, chosen } = opened;
+    let OpenedTable { mut reader, chosen, stop } = opened;
     let progress = Progress::new(length(&input.file));
-    let read = departures::read(&mut reader, chosen, listener, &progress)?;
+    let read = departures::read(&mut reader, (chosen, stop.as_ref()), listener, &progress)?;
     progress.finish();
     Ok(Source {
         input: model::Input {

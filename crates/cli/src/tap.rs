@@ -17,6 +17,7 @@ use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source;
+use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Result, anyhow, bail};
 use bridge::{Bridge, Told};
@@ -53,6 +54,8 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let within = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within)).max().unwrap_or_default();
     // The clocks are not yet the better ones as the order is seen.
     params.history = history(seen.disorder.saturating_add(Nanos(2 * within.0)).min(longest));
+    // Before, there is nothing to keep.
+    let stop = Stop::of(&args.queued)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), log)?;
@@ -64,13 +67,13 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let used = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within));
     let headers = args.queued.log.as_ref().map(|_| Headers::new(seen.params.max_delay, seen.params.early));
     let mut bridge = Bridge::new(&mut analysis, &granularities, longest, used.collect(), headers.as_ref());
-    let matcher = captures.matched(&seen, Some(seen.routes.clone()), headers.as_ref(), &mut bridge)?;
+    let matcher = captures.matched(&seen, Some(seen.routes.clone()), (headers.as_ref(), stop.as_ref()), &mut bridge)?;
     let told = bridge.finish();
     captures.work.finish();
     let tapped = Tapped { seen: &seen, told: &told, stats: matcher.stats(), granularity: granularities[0] };
     let (mut report, outputs) = finish(analysis, tapped.source(args), &args.question, &args.sketch);
     report.tap = Some(tapped.tell(args));
-    let recorded = outputs.finish()?;
+    let recorded = Stop::noted(stop.as_ref(), outputs.finish()?);
     views.write(report, recorded.as_ref())
 }
 
@@ -167,7 +170,7 @@ impl Captures {
         let mut known =
             Known { links, egress, invariant, params: TapParams { entries, ..params }, routes, disorder: Nanos::ZERO };
         let mut order = Order::default();
-        let matcher = self.matched(&known, None, None, &mut order)?;
+        let matcher = self.matched(&known, None, (None, None), &mut order)?;
         known.disorder = order.disorder;
         known.routes = matcher.routes();
         let used = known.links.iter_mut().filter_map(|link| link.clock.as_mut());
@@ -182,12 +185,12 @@ impl Captures {
         let survey =
             SurveyParams { max_delay: params.max_delay, shared_clock: params.shared_clock, ..SurveyParams::default() };
         let mut survey = Survey::new(survey, self.ingress.len());
-        let mut reading = self.egress.read(invariant, &self.work)?;
+        let mut reading = self.egress.read(invariant, &self.work, None)?;
         while let Some(seen) = reading.next_seen() {
             survey.egress(&seen);
         }
         for (link, capture) in self.ingress.iter().enumerate() {
-            let mut reading = capture.read(invariant, &self.work)?;
+            let mut reading = capture.read(invariant, &self.work, None)?;
             while let Some(seen) = reading.next_seen() {
                 survey.ingress(link, &seen);
             }
@@ -200,12 +203,12 @@ impl Captures {
         Ok(found.into_iter().map(Result::ok).collect())
     }
 
-    /// A pass that matches packets, and keeps headers of what comes in if they are wanted.
+    /// A pass that matches packets, until a signal comes if one may stop it, and keeps headers of what comes in if they are wanted.
     fn matched(
         &self,
         known: &Known,
         routes: Option<Routes>,
-        headers: Option<&Headers>,
+        (headers, stop): (Option<&Headers>, Option<&Stop>),
         output: &mut impl TapOutput,
     ) -> Result<Matcher> {
         let used = self.ingress.iter().zip(&known.links);
@@ -213,11 +216,11 @@ impl Captures {
         let (captures, clocks): (Vec<_>, Vec<ClockEstimate>) = used.unzip();
         let clocks: Vec<Clock> = clocks.iter().map(|estimate| estimate.clock).collect();
         let ingress = captures.iter().enumerate().map(|(link, capture)| {
-            let reading = capture.read(known.invariant, &self.work)?;
+            let reading = capture.read(known.invariant, &self.work, stop)?;
             Ok(reading.keeping(headers.map(|headers| (headers, link))))
         });
         let mut ingress = ingress.collect::<Result<Vec<_>>>()?;
-        let mut egress = self.egress.read(known.invariant, &self.work)?;
+        let mut egress = self.egress.read(known.invariant, &self.work, stop)?;
         let mut matcher = match routes {
             Some(routes) => Matcher::with_routes(known.params, &clocks, routes),
             None => Matcher::new(known.params, &clocks),

@@ -1,6 +1,7 @@
 //! The truth about every departure of a capture that is replayed, or of a scenario's link: what sketches are held against.
 
 use crate::args::Overhead;
+use crate::arriving::Arriving;
 use crate::capture::{self, Read, Reading};
 use crate::progress::Progress;
 use crate::sim::{metered_link, too_many_packets};
@@ -39,14 +40,14 @@ pub struct Left {
 /// # Errors
 /// If it cannot be read to its end.
 pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
-    let mut reader = source::open_capture(file)?;
+    let mut arriving = Arriving::from(source::open_capture(file)?);
     let queue = TailDrop::new(TailDropParams { limit: Limit::None }, Outlet { rate, queue: QueueId(0), seed: 0 });
     let mask = KeyMask::covering(&FLOW);
     let (tunnel, overhead) = (Tunnel::Outer, Overhead::None);
     let reading = Reading { mask, tunnel, overhead, speedup, mtu: MTU, split: false };
     let mut recorder = Recorder::new(None);
     let progress = Progress::hidden();
-    let read = capture::replay(&mut reader, reading, None, Replay::new(queue, rate), &mut recorder, &progress)?;
+    let read = capture::replay(&mut arriving, reading, None, Replay::new(queue, rate), &mut recorder, &progress)?;
     let Read { damage, span: (first, last), .. } = read;
     if let Some(damage) = damage {
         return Err(anyhow!(damage).context(format!("{} is damaged", file.display())));

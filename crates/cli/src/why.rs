@@ -21,7 +21,7 @@ use std::ops::Range;
 /// If nothing could be done: no input, or nothing in it that the question is about.
 pub fn run(args: &Why) -> Result<Outcome> {
     let frame = args.packet.map(NonZeroU64::get);
-    let answer = match source::open(&args.input)? {
+    let answer = match source::open(&args.input, None)? {
         Opened::Capture(opened) => {
             let mut log = Recorder::new(Flows::new(&source::granularities(&args.keys), usize::MAX), frame);
             let source = source::replay(opened, &args.input, &args.keys, &mut log)?;

@@ -91,6 +91,13 @@ impl Legacy {
         Ok(Some(Found { time: Some(time), link, interface: 0, original_len, captured, from, length }))
     }
 
+    /// Whether `bytes` have a whole record.
+    #[inline]
+    pub(crate) fn has_next(&self, bytes: &[u8]) -> bool {
+        let captured = bytes.first_chunk::<RECORD_HEADER>().map(|header| word(header, 8, self.big_endian) as usize);
+        captured.is_some_and(|captured| bytes.len() >= self.record_header.saturating_add(captured))
+    }
+
     /// The end of the file where a record's header would stand.
     #[cold]
     fn ends(&self, buffer: &Buffer) -> Result<Option<Found>, Damage> {

@@ -89,6 +89,24 @@ impl Pcapng {
         }
     }
 
+    /// Whether `bytes` have a whole block of a packet, and before it only whole ones of this section. What is wrong with them is not
+    /// looked at.
+    #[inline]
+    pub(crate) fn has_next(&self, mut bytes: &[u8]) -> bool {
+        while bytes.len() >= FRAME as usize {
+            let (kind, length) = (self.order.word(bytes, 0), self.order.word(bytes, 4));
+            // The lengths of another section may be in the other order.
+            if kind == SECTION_HEADER || length < FRAME || bytes.len() < length as usize {
+                return false;
+            }
+            if [ENHANCED_PACKET, PACKET, SIMPLE_PACKET].contains(&kind) {
+                return true;
+            }
+            bytes = &bytes[length as usize..];
+        }
+        false
+    }
+
     /// Makes a whole block available and checks its frame; gives its length.
     #[inline]
     fn block(&self, buffer: &mut Buffer, kind: u32) -> Result<u32, Damage> {

@@ -36,6 +36,14 @@ enum Parser {
 impl CaptureReader {
     /// Opens the file at `path`; whoever calls decides what `-` means.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_through(path, |file| file)
+    }
+
+    /// The same, but what is read of the file is read through what `through` makes of it.
+    pub fn open_through<R: Read + Send + 'static>(
+        path: &Path,
+        through: impl FnOnce(File) -> R,
+    ) -> Result<Self, OpenError> {
         let name = || path.display().to_string();
         let unreadable = |why: io::Error| match why.kind() {
             io::ErrorKind::NotFound => OpenError::Missing { name: name() },
@@ -47,7 +55,7 @@ impl CaptureReader {
         if file.metadata().map_err(unreadable)?.is_dir() {
             return Err(OpenError::Directory { name: name() });
         }
-        Self::new(file, &name())
+        Self::new(through(file), &name())
     }
 
     /// Reads from any source, which errors will call `name`; how it is compressed, and which kind of capture it is, is
@@ -113,6 +121,17 @@ impl CaptureReader {
                 self.ended = true;
                 Err(self.damaged(damage))
             }
+        }
+    }
+
+    /// Whether the next packet is in memory for sure: then [`next_record`](Self::next_record) does not read from the source, and
+    /// does not wait for it.
+    #[inline]
+    pub fn has_next(&self) -> bool {
+        let bytes = self.buffer.available();
+        match &self.parser {
+            Parser::Legacy(legacy) => legacy.has_next(bytes),
+            Parser::Pcapng(pcapng) => pcapng.has_next(bytes),
         }
     }
 

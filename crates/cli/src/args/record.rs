@@ -18,9 +18,10 @@ use std::path::PathBuf;
 #[command(
     after_help = "Exit status: 0 if all went well, 1 if the capture is damaged (what came before that is recorded), or the disk \
                         could not keep up and packets were left out or lost, 2 if nothing could be done, or not all that \
-                        was acknowledged could be kept.\n\n\
+                        was acknowledged could be kept. SIGINT (Ctrl-C) and SIGTERM end the input, and what was read is kept; a second one \
+                        ends at once.\n\n\
                         Examples: queuescope record trace.pcap --log traffic --index src_ip,dst_ip\n          \
-                        tcpdump -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced"
+                        tcpdump -U -w - -s 128 | queuescope record - --log traffic --where 'tcp' --durability synced"
 )]
 pub struct Record {
     /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input

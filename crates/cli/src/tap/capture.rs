@@ -1,14 +1,16 @@
 //! A capture, read anew for each pass over it.
 
 use super::headers::Headers;
+use crate::arriving::Arriving;
 use crate::capture::{file_notes, noted, parser_notes};
 use crate::chosen::Chosen;
 use crate::progress::Progress;
 use crate::records::Frames;
-use crate::source::{is_standard_input, length, open_capture};
+use crate::source::{is_standard_input, length};
+use crate::stop::Stop;
 use anyhow::{Result, bail};
 use queuescope_meter::tap::{Feed, Seen};
-use queuescope_pcap::{CaptureReader, ReadError, Record};
+use queuescope_pcap::{ReadError, Record};
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
 use queuescope_wire::{Nanos, Rate};
@@ -68,7 +70,7 @@ pub struct Work {
 
 /// A pass over a capture.
 pub struct Reading<'a> {
-    reader: CaptureReader,
+    arriving: Arriving,
     parser: Parser,
     capture: &'a Capture,
     chosen: Option<Chosen<Frames>>,
@@ -116,13 +118,13 @@ impl Capture {
         Ok(())
     }
 
-    /// Begins a pass.
+    /// Begins a pass, to the end or until a signal comes if one may `stop` it.
     ///
     /// # Errors
     /// If it is no capture.
-    pub fn read<'a>(&'a self, invariant: InvariantParams, work: &'a Work) -> Result<Reading<'a>> {
+    pub fn read<'a>(&'a self, invariant: InvariantParams, work: &'a Work, stop: Option<&Stop>) -> Result<Reading<'a>> {
         Ok(Reading {
-            reader: open_capture(&self.path)?,
+            arriving: Arriving::open(&self.path, stop)?,
             parser: Parser::new(self.tunnel),
             capture: self,
             chosen: self.chosen.clone(),
@@ -143,7 +145,7 @@ impl Capture {
     /// # Errors
     /// If it is no capture.
     pub fn content(&self, stretch: Nanos, work: &Work) -> Result<Content> {
-        let mut reading = self.read(InvariantParams::default(), work)?;
+        let mut reading = self.read(InvariantParams::default(), work, None)?;
         let (mut reach, mut busiest, mut first) = (Reach::new(), Busiest::new(stretch), None);
         let mut see = |time: Nanos, frame: &Frame, record: &Record<'_>| {
             first.get_or_insert(time);
@@ -154,9 +156,9 @@ impl Capture {
         let back = "packets with a time before that of the packet before them";
         let left_out = reading.chosen.as_ref().and_then(Chosen::note);
         let notes = left_out.into_iter().chain(noted("time_ran_back", reading.backwards, back));
-        let notes = notes.chain(file_notes(&reading.reader)).chain(parser_notes(&reading.parser)).collect();
+        let notes = notes.chain(file_notes(&reading.arriving.reader)).chain(parser_notes(&reading.parser)).collect();
         Ok(Content {
-            format: reading.reader.format().to_string(),
+            format: reading.arriving.reader.format().to_string(),
             packets: reading.packets,
             first: first.unwrap_or_default(),
             reach: reach.bytes(),
@@ -181,14 +183,14 @@ impl<'a> Reading<'a> {
             if self.frames.is_multiple_of(UPDATE) {
                 self.update();
             }
-            let record = match self.reader.next_record() {
+            let record = match self.arriving.reader.next_record() {
                 Ok(Some(record)) => record,
                 Ok(None) => {
                     self.update();
                     return None;
                 }
                 Err(error) => {
-                    self.damage = Some(error);
+                    self.damage = self.arriving.damage(error);
                     return None;
                 }
             };
@@ -226,7 +228,7 @@ impl<'a> Reading<'a> {
     }
 
     fn update(&mut self) {
-        let (read, work) = (self.reader.input_read(), self.work);
+        let (read, work) = (self.arriving.reader.input_read(), self.work);
         work.read.set(work.read.get() + read.saturating_sub(self.told));
         work.packets.set(work.packets.get() + UPDATE);
         self.told = read;

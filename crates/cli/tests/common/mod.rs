@@ -40,7 +40,8 @@ pub fn run_with_input(words: &str, input: &[u8]) -> Output {
     child.wait_with_output().expect("the command ends")
 }
 
-fn command(words: &str, paths: &[&Path]) -> Command {
+/// The command with words, split at spaces, and then paths.
+pub fn command(words: &str, paths: &[&Path]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
     command.current_dir(ROOT).args(words.split_whitespace()).args(paths);
     command

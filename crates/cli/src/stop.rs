@@ -1,0 +1,173 @@
+//! An end before the input's: on SIGINT and SIGTERM, what was read is finished as if nothing more came.
+
+use crate::args::Queued;
+use crate::capture::noted;
+use crate::recording::Recorded;
+use anyhow::Result;
+use queuescope_report::model::Skipped;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether a signal asked for an end. Those who share it are asked together.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    asked: Arc<AtomicBool>,
+    /// Whether a reader was stopped before the end of what it reads.
+    obeyed: Arc<AtomicBool>,
+    /// Has something to read once a signal came, so that who waits for input wakes up.
+    #[cfg(unix)]
+    wake: Arc<std::os::unix::net::UnixStream>,
+}
+
+impl Stop {
+    /// From now on, the first SIGINT or SIGTERM asks for an end, and the second of either ends the process at once. Elsewhere than on
+    /// Unix they end it as ever.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    #[cfg(unix)]
+    pub fn on_signals() -> Result<Self> {
+        use anyhow::Context;
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        use signal_hook::{flag, low_level::pipe};
+        use std::os::unix::net::UnixStream;
+
+        let asked = Arc::new(AtomicBool::new(false));
+        let register = || -> io::Result<UnixStream> {
+            let (wake, waker) = UnixStream::pair()?;
+            for signal in [SIGINT, SIGTERM] {
+                // In this order: the first signal does not find what it sets itself.
+                flag::register_conditional_default(signal, Arc::clone(&asked))?;
+                flag::register(signal, Arc::clone(&asked))?;
+                pipe::register(signal, waker.try_clone()?)?;
+            }
+            Ok(wake)
+        };
+        let wake = Arc::new(register().context("cannot wait for signals")?);
+        Ok(Self { asked, obeyed: Arc::default(), wake })
+    }
+
+    /// The same where there are no such signals.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg(not(unix))]
+    pub fn on_signals() -> Result<Self> {
+        Ok(Self { asked: Arc::default(), obeyed: Arc::default() })
+    }
+
+    /// The same if there is a folder to record to. Otherwise there is nothing to finish, and signals end the process as ever.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn of(args: &Queued) -> Result<Option<Self>> {
+        args.log.as_ref().map(|_| Self::on_signals()).transpose()
+    }
+
+    /// Whether a signal came.
+    #[inline]
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Something ends here that would have gone on.
+    pub fn obey(&self) {
+        self.obeyed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something ended before its end: an error of a reader after that is none.
+    pub fn is_obeyed(&self) -> bool {
+        self.obeyed.load(Ordering::Relaxed)
+    }
+
+    /// The same for a report.
+    pub fn note(&self) -> Option<Skipped> {
+        noted(
+            "stopped",
+            self.is_obeyed().into(),
+            "signal to stop came before the end; what would have followed is not there",
+        )
+    }
+
+    /// What was recorded, with that if there is such an end.
+    pub fn noted(stop: Option<&Self>, recorded: Option<Recorded>) -> Option<Recorded> {
+        let mut recorded = recorded?;
+        recorded.others.extend(stop.and_then(Self::note));
+        Some(recorded)
+    }
+
+    /// Returns when there is something to read, or a signal came.
+    #[cfg(unix)]
+    fn wait(&self, file: &File) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, poll};
+        loop {
+            let mut either = [PollFd::new(file, PollFlags::IN), PollFd::new(&*self.wake, PollFlags::IN)];
+            match poll(&mut either, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => return Ok(result.map(|_| ())?),
+            }
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn wait(&self, _file: &File) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file, or standard input, that fails to read on once a signal came.
+#[derive(Debug)]
+pub struct Stoppable {
+    file: File,
+    is_live: bool,
+    stop: Stop,
+}
+
+impl Stoppable {
+    /// Reads a file.
+    pub fn new(file: File, stop: &Stop) -> Self {
+        let is_live = !file.metadata().is_ok_and(|metadata| metadata.is_file());
+        Self { file, is_live, stop: stop.clone() }
+    }
+
+    /// Reads standard input.
+    ///
+    /// # Errors
+    /// If there is none.
+    #[cfg(unix)]
+    pub fn standard_input(stop: &Stop) -> io::Result<Self> {
+        use std::os::fd::AsFd;
+        Ok(Self::new(File::from(io::stdin().as_fd().try_clone_to_owned()?), stop))
+    }
+
+    /// The same elsewhere.
+    ///
+    /// # Errors
+    /// If there is none.
+    #[cfg(windows)]
+    pub fn standard_input(stop: &Stop) -> io::Result<Self> {
+        use std::os::windows::io::AsHandle;
+        Ok(Self::new(File::from(io::stdin().as_handle().try_clone_to_owned()?), stop))
+    }
+
+    /// Whether it may let its reader wait, as a pipe does.
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+}
+
+impl Read for Stoppable {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.is_live {
+            self.stop.wait(&self.file)?;
+        }
+        if self.stop.is_asked() {
+            // No end: a record that is not whole yet is not damaged.
+            self.stop.obey();
+            return Err(io::Error::other("a signal to stop came"));
+        }
+        self.file.read(into)
+    }
+}
