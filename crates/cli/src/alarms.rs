@@ -28,7 +28,8 @@ pub fn wanted(folder: &Path, schema: &Schema, args: &Derived) -> Result<Definiti
     if alone.is_empty() || alone.text() == all.text() {
         return Ok(all);
     }
-    add(&mut all, args).with_context(|| format!("{} has definitions already", folder.display()))?;
+    // What is wrong has lines of its own.
+    add(&mut all, args).map_err(|error| anyhow!("{} has other definitions already\n{error:#}", folder.display()))?;
     Ok(all)
 }
 

@@ -18,7 +18,7 @@ pub fn check_outputs<'a>(
     let mut taken: Vec<_> = inputs.into_iter().map(|file| (Place::of(input(file)), "the input")).collect();
     for path in outputs.into_iter().flatten() {
         if source::is_standard_input(path) {
-            bail!("{}: standard output has the report as text or JSON; name a file", cannot_write(path));
+            bail!("{}: standard output has what is told beside it; name a file", cannot_write(path));
         }
         let place = Place::of(path);
         // Devices, such as /dev/null, take any number of outputs.
@@ -29,6 +29,28 @@ pub fn check_outputs<'a>(
             bail!("{}: it is {what}, which would be overwritten; name another file", cannot_write(path));
         }
         taken.push((place, "another output"));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be the folder of a log, since it is not there or no folder.
+///
+/// # Errors
+/// If it is so.
+pub fn check_log(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        bail!("cannot open {}: there is no such folder; queuescope record makes one", folder.display());
+    }
+    check_folder(folder)
+}
+
+/// Refuses a file where a folder is meant.
+///
+/// # Errors
+/// If it is one.
+pub fn check_folder(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        bail!("{} is a file; a log is a folder", folder.display());
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `queuescope log`: what a folder has, whether it is whole, and making it smaller.
 
-use crate::args::{Folder, FolderArgs, KeepArgs};
+use crate::args::{Export, Folder, FolderArgs, KeepArgs};
+use crate::files::check_log;
 use crate::outcome::{Outcome, print};
 use crate::query::export;
 use anstyle::Style;
@@ -21,6 +22,12 @@ const BOLD: Style = Style::new().bold();
 /// # Errors
 /// If the folder cannot be read or written, or is no log.
 pub fn run(what: &Folder) -> Result<Outcome> {
+    let (Folder::Info(FolderArgs { folder })
+    | Folder::Verify(FolderArgs { folder })
+    | Folder::Compact(FolderArgs { folder })
+    | Folder::Keep(KeepArgs { folder, .. })
+    | Folder::Export(Export { folder, .. })) = what;
+    check_log(folder)?;
     match what {
         Folder::Info(args) => info(args),
         Folder::Verify(args) => checked(args),

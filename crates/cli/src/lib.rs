@@ -16,6 +16,7 @@ pub mod analyze;
 mod annotate;
 pub mod args;
 pub mod arriving;
+mod beside;
 pub mod capture;
 pub mod chosen;
 mod clock;

@@ -35,6 +35,14 @@ pub fn print(
         let mut out = anstream::stdout().lock();
         text(&mut out).and_then(|()| out.flush())
     };
+    told(result)
+}
+
+/// What became of writing to standard output. That nobody reads on is no error.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn told(result: io::Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),

@@ -9,10 +9,11 @@ mod load;
 mod show;
 
 use crate::args::Query;
+use crate::beside::Beside;
 use crate::chosen::expression;
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
-use crate::outputs::{cannot_write, create};
+use crate::outputs::cannot_write;
 use crate::records::Rows;
 use crate::source::{open_capture, open_table};
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -27,7 +28,6 @@ use queuescope_log::{AttributeId, Dnf, Schema, arrow};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_table::{BatchWriter, DepartureReader};
 use queuescope_wire::Nanos;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -42,6 +42,12 @@ pub fn run(args: &Query) -> Result<Outcome> {
         Some(_) if args.table.departures => bail!("--departures is of tables; a folder knows what its records are"),
         Some(_) if args.index.is_some() => {
             bail!("--index is of what is read into memory; a folder has the indexes that it was recorded with")
+        }
+        Some(_) if args.inner => {
+            bail!("--inner is of captures; a folder has the addresses that it was recorded with (record --inner)")
+        }
+        Some(_) if args.memory.is_some() => {
+            bail!("--memory is of what is read into memory; a folder is read part by part, whatever its size")
         }
         Some(history) => history.schema().clone(),
         None if args.table.departures => Schema::departure().clone(),
@@ -121,7 +127,7 @@ struct Parquet<'a> {
     path: &'a Path,
     attributes: &'a [AttributeId],
     limit: u64,
-    writer: BatchWriter<BufWriter<File>>,
+    writer: BatchWriter<BufWriter<Beside>>,
 }
 
 /// Rows that are handed to it at once.
@@ -140,7 +146,8 @@ impl<'a> Parquet<'a> {
     /// Begins a file of some attributes, and of so many packets at most.
     fn begin(path: &'a Path, attributes: &'a [AttributeId], limit: u64, schema: &Schema) -> Result<Self> {
         let columns = arrow::columns(schema, attributes);
-        let writer = BatchWriter::new(BufWriter::new(create(path)?), columns).with_context(|| cannot_write(path))?;
+        let writer = BatchWriter::new(BufWriter::new(Beside::create(path)?), columns);
+        let writer = writer.with_context(|| cannot_write(path))?;
         Ok(Self { path, attributes, limit, writer })
     }
 
@@ -164,8 +171,8 @@ impl<'a> Parquet<'a> {
         if let Some(batch) = batches.rest()? {
             self.writer.write(&batch).with_context(|| cannot_write(self.path))?;
         }
-        let mut out = self.writer.finish().with_context(|| cannot_write(self.path))?;
-        out.flush().with_context(|| cannot_write(self.path))?;
+        let out = self.writer.finish().with_context(|| cannot_write(self.path))?;
+        out.into_inner().with_context(|| cannot_write(self.path))?.put()?;
         Ok(((found, stopped), seen))
     }
 }
@@ -186,6 +193,7 @@ fn answer(
     let form = show::Form::of(args);
     let mut damage = loaded.damage.clone();
     let everything = Dnf::all();
+    let mut before = Vec::new();
     let question = match &mut company {
         None => question,
         Some(company) => {
@@ -194,13 +202,15 @@ fn answer(
                 Ok(ControlFlow::Continue(()))
             })?;
             damage = damage.or(found.damage);
+            before = found.steps;
+            before.push("then, for those that were in a queue with what was found:".to_owned());
             let from = company.from();
             Question { expression: &everything, from, to: u64::MAX, company: Some(company), ..question }
         }
     };
     let mut tell = |out: &mut dyn Write| -> io::Result<()> {
         let seen = if args.explain {
-            show::explained(&loaded.held, question, args.json, out)?
+            show::explained(&loaded.held, question, &before, args.json, out)?
         } else {
             show::rows(asked, question, loaded, form, out)?.1
         };

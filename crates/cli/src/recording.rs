@@ -2,6 +2,7 @@
 
 use crate::args::Keeping;
 use crate::capture::noted;
+use crate::files::check_folder;
 use crate::query::attributes;
 use crate::sweep::note;
 use anyhow::{Context, Result};
@@ -61,6 +62,7 @@ impl Recording {
     /// # Errors
     /// If it cannot be recorded to, or has records of another schema.
     pub fn open(path: &Path, schema: &Schema, keeping: &Keeping, definitions: Option<&Definitions>) -> Result<Self> {
+        check_folder(path)?;
         let mut indexes = attributes("--index", keeping.log_index.as_deref(), schema)?;
         indexes.extend(definitions.iter().flat_map(|definitions| definitions.indexes()));
         indexes.sort_unstable();

@@ -2,12 +2,13 @@
 
 use crate::alarms::ALERTS;
 use crate::args::Watch;
-use crate::outcome::{Outcome, print};
+use crate::files::check_log;
+use crate::outcome::{Outcome, told};
 use anyhow::{Context, Result};
 use queuescope_archive::{is_recorded, schema};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::thread;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long is waited before another look.
@@ -18,52 +19,77 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// # Errors
 /// If it is no folder of a log, or cannot be read.
 pub fn run(args: &Watch) -> Result<Outcome> {
+    check_log(&args.folder)?;
     schema(&args.folder)?;
-    let mut failed = None;
-    let mut tell = |out: &mut dyn Write| {
-        follow(args, out).or_else(|error| match error.downcast::<io::Error>() {
-            Ok(error) => Err(error),
-            Err(error) => {
-                failed = Some(error);
-                Ok(())
-            }
-        })
-    };
-    print(true, &mut tell, |_| Ok(()))?;
-    failed.map_or(Ok(Outcome::Whole), Err)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the command reads a file that grows, and waits for that")]
-fn follow(args: &Watch, out: &mut dyn Write) -> Result<()> {
-    let path = args.folder.join(ALERTS);
-    let (mut file, mut first, mut rest) = (None, true, Vec::new());
+    let mut alerts = Alerts { path: args.folder.join(ALERTS), file: None, from_now: !args.all, rest: Vec::new() };
+    let mut out = io::stdout().lock();
     loop {
         // Asked before reading, so that what was written before the end is read.
         let recorded = is_recorded(&args.folder)?;
-        if file.is_none() {
-            file = match File::open(&path) {
-                Ok(mut opened) => {
-                    if first && !args.all {
-                        opened.seek(SeekFrom::End(0))?;
-                    }
-                    Some(opened)
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound => None,
-                Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-            };
+        let lines = alerts.next()?;
+        let written = out.write_all(&lines).and_then(|()| out.flush());
+        let is_closed = written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        told(written)?;
+        if is_closed || !recorded || is_closed_within(PAUSE) {
+            return Ok(Outcome::Whole);
         }
-        first = false;
-        if let Some(file) = &mut file {
-            file.read_to_end(&mut rest).with_context(|| format!("cannot read {}", path.display()))?;
-            // A line may not be whole yet.
-            let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            out.write_all(&rest[..whole])?;
-            out.flush()?;
-            rest.drain(..whole);
-        }
-        if !recorded {
-            return Ok(());
-        }
-        thread::sleep(PAUSE);
     }
+}
+
+/// The lines of a file that grows, and that may not be there yet.
+struct Alerts {
+    path: PathBuf,
+    file: Option<File>,
+    /// Whether those that are there at the first look are not told.
+    from_now: bool,
+    /// A line that is not whole yet.
+    rest: Vec<u8>,
+}
+
+impl Alerts {
+    /// Whole lines that came since it was asked before.
+    fn next(&mut self) -> Result<Vec<u8>> {
+        self.read().with_context(|| format!("cannot read {}", self.path.display()))?;
+        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        Ok(self.rest.drain(..whole).collect())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the command reads a file that grows")]
+    fn read(&mut self) -> io::Result<()> {
+        let from_now = std::mem::take(&mut self.from_now);
+        if self.file.is_none() {
+            let mut opened = match File::open(&self.path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                opened => opened?,
+            };
+            if from_now {
+                opened.seek(SeekFrom::End(0))?;
+            }
+            self.file = Some(opened);
+        }
+        if let Some(file) = &mut self.file {
+            file.read_to_end(&mut self.rest)?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits, and tells whether nobody reads what is printed any more: nobody would write to them before a trigger fires.
+#[cfg(unix)]
+fn is_closed_within(pause: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let out = io::stdout();
+    // No event is asked for: errors are always told.
+    let mut out = [PollFd::new(&out, PollFlags::empty())];
+    let pause = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
+    _ = poll(&mut out, Some(&pause));
+    out[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
+/// Waits. Elsewhere than on Unix, that nobody reads is seen when something is printed.
+#[cfg(not(unix))]
+#[expect(clippy::disallowed_methods, reason = "it waits for others")]
+fn is_closed_within(pause: Duration) -> bool {
+    std::thread::sleep(pause);
+    false
 }

@@ -156,3 +156,73 @@ fn aggregates_are_told_with_units_also_if_nobody_kept_them() {
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(2) && told.contains("definitions.toml is not there"), "{told}");
 }
+
+#[test]
+fn a_damaged_folder_tells_what_it_knows() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    printed(run("record --log", &[&log, &demo]), 0);
+    let day =
+        std::fs::read_dir(log.join("archive")).expect("it is there").next().expect("one day").expect("it is read");
+    let volume = std::fs::read_dir(day.path()).expect("it is there").next().expect("one volume").expect("it is read");
+    let mut bytes = std::fs::read(volume.path()).expect("it is there");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 100].fill(0xff);
+    std::fs::write(volume.path(), &bytes).expect("there is room");
+    let text = printed(run("query --select src_mac,tcp_seq,ts", &[&log]), 1);
+    assert!(text.ends_with(&format!(" of an unknown number of packets of {}\n", log.display())), "{text}");
+    let json = printed(run("query --json --select src_mac,tcp_seq,ts", &[&log]), 1);
+    assert!(json.contains("\"records\":null"), "{json}");
+    // What could be read is there.
+    let out = folder.path().join("out.csv");
+    let told = printed(run("log export", &[&log, &out]), 1);
+    assert!(told.contains(" of an unknown number of records of ") && out.exists(), "{told}");
+}
+
+#[test]
+fn an_export_that_fails_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    printed(run("record --log", &[&log, &demo]), 0);
+    let out = folder.path().join("out");
+    std::fs::create_dir(&out).expect("there is room");
+    for end in ["csv", "jsonl", "parquet"] {
+        let path = out.join(format!("all.{end}"));
+        std::fs::write(&path, "before").expect("there is room");
+        // A file cannot be larger than that, in blocks of 512 or 1024 bytes.
+        let limited = |words: &str| {
+            let words = format!("trap '' XFSZ; ulimit -f 64; exec \"$0\" {words}");
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", &words]).args([Path::new(env!("CARGO_BIN_EXE_queuescope")), &log, &path]);
+            command.output().expect("there is a shell")
+        };
+        let failed = limited("log export \"$1\" \"$2\"");
+        assert_eq!(failed.status.code(), Some(2), "{failed:?}");
+        assert!(String::from_utf8_lossy(&failed.stderr).contains("cannot write "), "{failed:?}");
+        if end == "parquet" {
+            assert_eq!(limited("query \"$1\" --parquet \"$2\"").status.code(), Some(2));
+        }
+        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "before");
+    }
+    assert_eq!(std::fs::read_dir(&out).expect("it is there").count(), 3);
+}
+
+#[test]
+fn what_is_of_captures_is_refused_of_folders() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    printed(run("analyze --rate 20mbps --limit 100ms --log", &[&log, &demo]), 0);
+    for (words, why) in [("--inner", "record --inner"), ("--memory 4GB", "read part by part")] {
+        let refused = run(&format!("query {words}"), &[&log]);
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(why), "{refused:?}");
+        assert_eq!(printed(refused, 2), "");
+    }
+    // How both are found is told: what is asked about, and who was there with it.
+    let explained = printed(run("query --in-queue --explain", &[&log, Path::new("delay > 70ms")]), 0);
+    let (found, there) =
+        explained.split_once("then, for those that were in a queue with what was found:\n").expect("two");
+    assert!(found.contains("read") && there.contains("read"), "{explained}");
+    let counted = printed(run("query --in-queue --select count", &[&log, Path::new("delay > 70ms")]), 0);
+    let last = |text: &str| text.lines().last().and_then(|line| line.split(" packets").next().map(str::to_owned));
+    assert_eq!(last(&explained), last(&counted));
+}

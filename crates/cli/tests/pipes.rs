@@ -173,3 +173,36 @@ fn a_simulation_ends_when_it_is_told_to() {
     assert!(told.contains("signal to stop came"), "{told}");
     is_finished(&log);
 }
+
+/// Waits until a command has ended that was started.
+fn ended(child: &mut Child) -> std::process::ExitStatus {
+    let looks = |child: &mut Child| {
+        // Each look takes as long as a run of the command.
+        run("--version", &[]);
+        child.try_wait().expect("it is a child")
+    };
+    (0..LOOKS).find_map(|_| looks(child)).expect("it goes on for ever")
+}
+
+#[test]
+fn who_watches_ends_with_the_recorder_or_its_reader() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, (header, packets)) = (folder.path().join("log"), capture(3));
+    let (mut recorder, mut input) = start("record - --aggregate n=count --trigger one=n>=1@1ns", &log);
+    input.write_all(&[&header, &packets.concat()[..]].concat()).expect("it reads");
+    wait_for(&log, 3);
+    let watch = || {
+        let mut command = command("watch --all", &[&log]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs")
+    };
+    // Nobody reads, and nothing fires any more.
+    let mut unread = watch();
+    drop(unread.stdout.take());
+    assert!(ended(&mut unread).success());
+    let watching = watch();
+    recorder.kill().expect("it runs");
+    recorder.wait().expect("it was killed");
+    let told = printed(watching.wait_with_output().expect("it ends"), 0);
+    assert!(told.lines().count() == 1 && told.contains("\"trigger\":\"one\""), "{told}");
+    drop(input);
+}

@@ -164,21 +164,21 @@ fn the_cheapest_way_is_taken_and_told() {
     append(&log, &rows);
     let expression = dnf(&log, "node == 7 and door == 7");
     let explain = |at: &str| log.snapshot().query().matching(&dnf(&log, at)).explain().to_string();
-    assert_eq!(explain("node == 7 and door == 7"), "a look at 200000 records; of 200000 records");
+    assert_eq!(explain("node == 7 and door == 7"), "a look at 200,000 records; of 200,000 records");
     log.add_index(id(&log, "door"));
     log.add_index(id(&log, "node"));
     let told = explain("node == 7 and door == 7");
     assert_eq!(
         told,
-        "the index of node, about 984 records in 3 blocks, where it helps also of door; a look at 3392 records; of \
+        "the index of node, about 984 records in 3 blocks, where it helps also of door; a look at 3,392 records; of \
          200000 records"
     );
     // Of a disjunction each term needs an index.
-    assert!(explain("node == 7 or bytes == 3").starts_with("a look at 200000"));
+    assert!(explain("node == 7 or bytes == 3").starts_with("a look at 200,000"));
     assert!(explain("node == 7 or door == 3").starts_with("the index of node"));
-    assert_eq!(explain(""), "all records; of 200000 records");
+    assert_eq!(explain(""), "all records; of 200,000 records");
     let filter = log.add_filter(expression.clone());
-    assert_eq!(explain("node == 7 and door == 7"), "the matches of a filter of the log; of 200000 records");
+    assert_eq!(explain("node == 7 and door == 7"), "the matches of a filter of the log; of 200,000 records");
     let snapshot = log.snapshot();
     let within = snapshot.filter(filter).expect("it is there").from(5).to(10);
     assert_eq!(

@@ -68,7 +68,7 @@ pub struct Export {
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Which records: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: all]
+    /// Which records: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: every record]
     pub expression: Option<String>,
 
     /// From this time on, counted from the first record, such as 1.2s

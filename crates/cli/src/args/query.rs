@@ -18,7 +18,7 @@ pub struct Query {
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "attributes")]
     pub file: Option<PathBuf>,
 
-    /// Which packets: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: all]
+    /// Which packets: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: every packet]
     pub expression: Option<String>,
 
     /// From this time on, counted from the first packet, such as 1.2s
@@ -31,7 +31,7 @@ pub struct Query {
 
     /// In place of the packets that were found, those that were in the same queue while they waited: of a folder that analyze, tap or
     /// sim --log has made, or of departures
-    #[arg(long, conflicts_with = "explain", help_heading = "Question")]
+    #[arg(long, help_heading = "Question")]
     pub in_queue: bool,
 
     /// What is told of each packet: attributes; or of all, and with --group of each group: count, sum(length), min(ttl),
@@ -52,7 +52,7 @@ pub struct Query {
     #[arg(long, value_name = "N", conflicts_with = "group", help_heading = "Question")]
     pub limit: Option<u64>,
 
-    /// Look into tunnels: addresses and ports are those of the inner packet
+    /// Look into tunnels: addresses and ports are those of the inner packet; of a folder, record --inner decides
     #[arg(long, conflicts_with = "departures", help_heading = "Question")]
     pub inner: bool,
 
@@ -73,9 +73,10 @@ pub struct Query {
     #[arg(long, conflicts_with_all = ["json", "csv", "parquet", "explain"], help_heading = "Output")]
     pub attributes: bool,
 
-    /// Memory for packets' headers at most; what does not fit is left out, and counted (exit status 1)
-    #[arg(long, value_name = "BYTES", default_value = "4GB", help_heading = "Output")]
-    pub memory: ByteCount,
+    /// Memory for packets' headers at most; what does not fit is left out, and counted (exit status 1); of a folder there is no need
+    /// for it [default: 4GB]
+    #[arg(long, value_name = "BYTES", help_heading = "Output")]
+    pub memory: Option<ByteCount>,
 
     /// Print JSON in place of text, a line for each packet or group
     #[arg(long, help_heading = "Output")]

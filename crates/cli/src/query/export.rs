@@ -3,18 +3,18 @@
 use super::ask::Asked;
 use super::held::Question;
 use super::load;
-use super::show::{self, Form};
+use super::show::{self, Form, of};
 use super::{Parquet, at, check_times};
 use crate::args::Export;
+use crate::beside::Beside;
 use crate::chosen::expression;
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
-use crate::outputs::{cannot_write, create};
+use crate::outputs::cannot_write;
 use anyhow::{Context, Result, bail};
 use queuescope_archive::History;
 use queuescope_log::AttributeId;
 use queuescope_report::format::count;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -41,13 +41,13 @@ pub fn run(args: &Export) -> Result<Outcome> {
             is_told = form == Form::Csv;
             let told = show::rows(&asked, question, &loaded, form, &mut out);
             let told = told.with_context(|| cannot_write(&args.file))?;
-            out.flush().with_context(|| cannot_write(&args.file))?;
+            out.into_inner().with_context(|| cannot_write(&args.file))?.put()?;
             told
         }
     };
     let tell = |out: &mut dyn Write| {
         let (folder, file) = (args.folder.display(), args.file.display());
-        writeln!(out, "{} of {} records of {folder} written to {file}", count(found), count(seen.records))?;
+        writeln!(out, "{} records of {folder} written to {file}", of(found, seen.records))?;
         let mut notes = seen.skipped.iter().filter(|_| !is_told);
         notes.try_for_each(|note| writeln!(out, "note: {} {}", count(note.count), note.meaning))
     };
@@ -58,12 +58,12 @@ pub fn run(args: &Export) -> Result<Outcome> {
 /// A file of records, as its name ends.
 enum Output<'a> {
     Parquet(Box<Parquet<'a>>),
-    Rows(Form, BufWriter<File>),
+    Rows(Form, BufWriter<Beside>),
 }
 
 impl<'a> Output<'a> {
     fn create(path: &'a Path, attributes: &'a [AttributeId], schema: &queuescope_log::Schema) -> Result<Self> {
-        let rows = |form| Ok(Self::Rows(form, BufWriter::new(create(path)?)));
+        let rows = |form| Ok(Self::Rows(form, BufWriter::new(Beside::create(path)?)));
         match path.extension().and_then(|end| end.to_str()) {
             Some("parquet") => {
                 Parquet::begin(path, attributes, u64::MAX, schema).map(|parquet| Self::Parquet(Box::new(parquet)))

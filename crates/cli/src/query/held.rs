@@ -37,8 +37,8 @@ type Tell<'t> = dyn FnMut(u64, &[u8]) -> io::Result<ControlFlow<()>> + 't;
 /// What there was to answer from.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Records in all.
-    pub records: u64,
+    /// Records in all; none if that could not be read.
+    pub records: Option<u64>,
     /// What was remarkable.
     pub skipped: Vec<Skipped>,
     /// What could not be read; the answer is of what could.
@@ -94,7 +94,7 @@ fn in_memory(log: &Log, question: Question<'_>, tell: &mut Tell<'_>) -> io::Resu
         }
     }
     let Explained { steps, records } = query.explain();
-    Ok(Seen { records, steps: steps.iter().map(ToString::to_string).collect(), ..Seen::default() })
+    Ok(Seen { records: Some(records), steps: steps.iter().map(ToString::to_string).collect(), ..Seen::default() })
 }
 
 fn in_folder(history: &History, question: Question<'_>, tell: &mut Tell<'_>) -> io::Result<Seen> {
@@ -126,7 +126,7 @@ fn seen(sources: Result<Sources, FolderError>) -> Seen {
         noted("torn_packets", behind, "packets among these bytes are whole, behind others that are not; left out, too"),
     ];
     Seen {
-        records: sources.records,
+        records: Some(sources.records),
         skipped: notes.into_iter().flatten().collect(),
         damage: None,
         steps: steps(&sources),

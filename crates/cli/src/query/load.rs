@@ -22,6 +22,8 @@ use std::path::Path;
 
 /// Records that are appended at once.
 const BATCH: usize = 64;
+/// Bytes of memory for records, unless told otherwise.
+const MEMORY: u64 = 4_000_000_000;
 /// Records between updates of the progress.
 const UPDATE: u64 = 65_536;
 
@@ -203,7 +205,7 @@ fn time_named(schema: &Schema, name: &str) -> Option<AttributeId> {
 
 /// Records that there is memory for.
 fn room(args: &Query, schema: &Schema) -> u64 {
-    (args.memory.0 / schema.record_size() as u64).max(1)
+    (args.memory.map_or(MEMORY, |memory| memory.0) / schema.record_size() as u64).max(1)
 }
 
 /// A log that is being filled.

@@ -145,7 +145,7 @@ pub fn foot(
     form: Form,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let records = seen.records + loaded.refused;
+    let records = seen.records.map(|records| records + loaded.refused);
     let skipped = || loaded.skipped.iter().chain(&seen.skipped);
     let mut notes = skipped().map(|note| format!("{} {}", count(note.count), note.meaning));
     match form {
@@ -163,7 +163,7 @@ pub fn foot(
         ),
         Form::Text => {
             let first = if stopped { "the first " } else { "" };
-            writeln!(out, "{DIM}{first}{} of {} packets of {}{DIM:#}", count(found), count(records), loaded.name)?;
+            writeln!(out, "{DIM}{first}{} packets of {}{DIM:#}", of(found, records), loaded.name)?;
             notes.try_for_each(|note| writeln!(out, "{DIM}note: {note}{DIM:#}"))
         }
         Form::Csv => {
@@ -171,6 +171,12 @@ pub fn foot(
             Ok(())
         }
     }
+}
+
+/// `3 of 18,949`; where what is there could not be read whole, `3 of an unknown number of`.
+pub fn of(found: u64, records: Option<u64>) -> String {
+    let records = records.map_or_else(|| "an unknown number of".to_owned(), count);
+    format!("{} of {records}", count(found))
 }
 
 fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
@@ -377,19 +383,25 @@ fn line(line: &Line, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// How packets are found, and how many.
-pub fn explained(held: &Held, question: Question<'_>, as_json: bool, out: &mut dyn Write) -> io::Result<Seen> {
+/// How packets are found, behind what was done `before`, and how many.
+pub fn explained(
+    held: &Held,
+    question: Question<'_>,
+    before: &[String],
+    as_json: bool,
+    out: &mut dyn Write,
+) -> io::Result<Seen> {
     let mut found = 0;
     let seen = held.each(question, &mut |_| {
         found += 1;
         Ok(ControlFlow::Continue(()))
     })?;
     if as_json {
-        let Seen { steps, records, .. } = &seen;
-        line(&Line::Plan(Plan { steps: steps.clone(), records: *records, found }), out)?;
+        let steps = before.iter().chain(&seen.steps).cloned().collect();
+        line(&Line::Plan(Plan { steps, records: seen.records, found }), out)?;
     } else {
-        seen.steps.iter().try_for_each(|step| writeln!(out, "{step}"))?;
-        writeln!(out, "{BOLD}{} of {} packets{BOLD:#}", count(found), count(seen.records))?;
+        before.iter().chain(&seen.steps).try_for_each(|step| writeln!(out, "{step}"))?;
+        writeln!(out, "{BOLD}{} packets{BOLD:#}", of(found, seen.records))?;
     }
     Ok(seen)
 }

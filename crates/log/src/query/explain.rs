@@ -2,6 +2,7 @@
 
 use super::plan::{Plan, Way};
 use crate::derive::{BLOCK, CHUNK};
+use queuescope_wire::grouped;
 use std::fmt;
 use std::sync::Arc;
 
@@ -117,7 +118,7 @@ impl fmt::Display for Explained {
             }
             step.fmt(f)?;
         }
-        write!(f, "; of {} records", self.records)
+        write!(f, "; of {} records", grouped(self.records))
     }
 }
 
@@ -127,18 +128,23 @@ impl fmt::Display for Step {
             Self::All => write!(f, "all records"),
             Self::Filter { known, chunks } if known == chunks => write!(f, "the matches of a filter of the log"),
             Self::Filter { known, chunks } => {
-                write!(f, "the matches of a filter of the log, known of {known} of {chunks} chunks")
+                write!(
+                    f,
+                    "the matches of a filter of the log, known of {} of {} chunks",
+                    grouped(*known),
+                    grouped(*chunks)
+                )
             }
             Self::Index { attributes, about, blocks } => {
                 let (first, others) =
                     attributes.split_first().map_or(("", &[][..]), |(first, others)| (first.as_str(), others));
-                write!(f, "the index of {first}, about {about} records in {blocks} blocks")?;
+                write!(f, "the index of {first}, about {} records in {} blocks", grouped(*about), grouped(*blocks))?;
                 if !others.is_empty() {
                     write!(f, ", where it helps also of {}", others.join(", "))?;
                 }
                 Ok(())
             }
-            Self::Scan { records } => write!(f, "a look at {records} records"),
+            Self::Scan { records } => write!(f, "a look at {} records", grouped(*records)),
             Self::Test { terms: 1 } => write!(f, "a test of what was found"),
             Self::Test { terms } => write!(f, "a test of what was found, of {terms} terms"),
             Self::Time { attribute, from, to } => match (from, to) {

@@ -12,8 +12,8 @@ pub struct Answer {
     pub format: String,
     /// When its first packet was captured, nanoseconds since the Unix epoch.
     pub first_ns: u64,
-    /// Packets in it.
-    pub records: u64,
+    /// Packets in it; none if that could not be read.
+    pub records: Option<u64>,
     /// Packets that were found.
     pub found: u64,
     /// Packets that were left out or put right, by reason.
@@ -27,8 +27,8 @@ pub struct Answer {
 pub struct Plan {
     /// What is done, a sentence each.
     pub steps: Vec<String>,
-    /// Packets in the capture.
-    pub records: u64,
+    /// Packets in the capture; none if that could not be read.
+    pub records: Option<u64>,
     /// Packets that were found.
     pub found: u64,
 }

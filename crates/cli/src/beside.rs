@@ -1,0 +1,133 @@
+//! A file that is there when it is whole: it is written beside its place, under another name, and put there at its end. What was in its
+//! place before stays until then, and for good if something goes wrong.
+
+use crate::outputs::cannot_write;
+use anyhow::{Context, Result};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file on its way to its place; when it is dropped before, nothing is left of it.
+#[derive(Debug)]
+pub struct Beside {
+    path: PathBuf,
+    file: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Another file, and where it will be: behind links.
+    Other(NamedTempFile, PathBuf),
+    /// Itself: a pipe or a device, which nothing can take the place of.
+    Itself(File),
+}
+
+impl Beside {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = Place::of(path).with_context(|| cannot_write(path))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// It is whole.
+    ///
+    /// # Errors
+    /// If it cannot be put in its place.
+    pub fn put(self) -> Result<()> {
+        match self.file {
+            Place::Other(file, place) => {
+                file.persist(&place).map(|_| ()).map_err(|error| error.error).with_context(|| cannot_write(&self.path))
+            }
+            Place::Itself(_) => Ok(()),
+        }
+    }
+}
+
+impl Place {
+    fn of(path: &Path) -> io::Result<Self> {
+        let before = match path.metadata() {
+            Ok(before) if !before.is_file() => return OpenOptions::new().write(true).open(path).map(Self::Itself),
+            Ok(before) => Some(before.permissions()),
+            Err(_) => None,
+        };
+        let place = if before.is_some() { path.canonicalize()? } else { path.to_owned() };
+        let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut options = tempfile::Builder::new();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // As files are made, but for what the user's mask takes away.
+            options.permissions(PermissionsExt::from_mode(0o666));
+        }
+        let file = options.prefix(".queuescope-").suffix(".new").tempfile_in(folder)?;
+        if let Some(before) = before {
+            file.as_file().set_permissions(before)?;
+        }
+        Ok(Self::Other(file, place))
+    }
+}
+
+impl Write for Beside {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Place::Other(file, _) => file.write(bytes),
+            Place::Itself(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.file {
+            Place::Other(file, _) => file.flush(),
+            Place::Itself(file) => file.flush(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test looks at what was written")]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_takes_the_place_of_another_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, names) = (folder.path().join("a.csv"), || fs::read_dir(folder.path()).unwrap().count());
+        let begin = |path: &Path| {
+            let mut file = Beside::create(path).unwrap();
+            file.write_all(b"new").unwrap();
+            file
+        };
+        drop(begin(&path));
+        assert_eq!(names(), 0);
+        fs::write(&path, "old").unwrap();
+        drop(begin(&path));
+        assert_eq!((fs::read(&path).unwrap(), names()), (b"old".to_vec(), 1));
+        begin(&path).put().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), names()), (b"new".to_vec(), 1));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_rights_stay_and_devices_are_written_to() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("b"));
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        symlink(&path, &link).unwrap();
+        Beside::create(&link).unwrap().put().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(
+            (fs::read(&path).unwrap(), path.metadata().unwrap().permissions().mode() & 0o777),
+            (Vec::new(), 0o640)
+        );
+        Beside::create(Path::new("/dev/null")).unwrap().put().unwrap();
+        let error = Beside::create(&folder.path().join("none/a")).unwrap_err();
+        assert!(error.to_string().starts_with("cannot write "), "{error}");
+    }
+}
