@@ -155,3 +155,60 @@ fn a_comment_too_long_is_cut_between_characters() {
     let comment = std::str::from_utf8(&options[0].1).unwrap();
     assert_eq!(comment.len(), 65_534);
 }
+
+/// Gives so many bytes at once, and counts how often it was asked.
+struct Slow {
+    bytes: std::io::Cursor<Vec<u8>>,
+    at_once: usize,
+    asked: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl std::io::Read for Slow {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let at_once = into.len().min(self.at_once);
+        self.bytes.read(&mut into[..at_once])
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_in_memory_is_told_without_reading(
+        packets in packets(1 << 60), at_once in 1..2_000_usize, is_legacy: bool,
+    ) {
+        let bytes = if is_legacy {
+            let mut writer = PcapWriter::new(Vec::new(), 1, 0).unwrap();
+            for Packet { time, data, .. } in &packets {
+                writer.packet(Nanos(*time), data.len() as u32, data).unwrap();
+            }
+            writer.finish().unwrap()
+        } else {
+            let mut writer = PcapngWriter::new(Vec::new(), "queuescope test").unwrap();
+            writer.interface(1, 0).unwrap();
+            for Packet { time, data, comment, .. } in &packets {
+                writer.packet(0, Nanos(*time), data.len() as u32, data, comment.as_deref()).unwrap();
+            }
+            writer.finish().unwrap()
+        };
+        let asked = std::sync::Arc::default();
+        let length = bytes.len();
+        let slow = Slow { bytes: std::io::Cursor::new(bytes), at_once, asked: std::sync::Arc::clone(&asked) };
+        let mut reader = queuescope_pcap::CaptureReader::new(slow, "test").unwrap();
+        let count = || asked.load(std::sync::atomic::Ordering::Relaxed);
+        let (mut found, mut without) = (0, 0);
+        loop {
+            let (has_next, before) = (reader.has_next(), count());
+            let next = reader.next_record().unwrap().is_some();
+            prop_assert!(!has_next || next);
+            prop_assert_eq!(has_next, count() == before, "packet {}", found);
+            if !next {
+                break;
+            }
+            found += 1;
+            without += u64::from(has_next);
+        }
+        prop_assert_eq!(found, packets.len());
+        // The first bytes are read to tell what it is, the others when they are needed: after that, all is there.
+        prop_assert!(at_once < length || without + 1 >= found as u64);
+    }
+}
