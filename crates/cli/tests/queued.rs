@@ -288,7 +288,9 @@ fn folders_of_other_things_are_refused() {
         assert!(errors.contains(why), "{errors}");
     };
     for (words, input) in [("analyze --rate 20mbps", demo.as_path()), ("sim", SMALL.as_ref())] {
-        for (folder, why) in [(&packets, "has records of the schema 'packet', not of 'queued'"), (&text, "cannot ")] {
+        for (folder, why) in
+            [(&packets, "has records of the schema 'packet', not of 'queued'"), (&text, "is a file; a log is a folder")]
+        {
             refused(words, &[input, "--html".as_ref(), &page, "--log".as_ref(), folder], why);
             assert_eq!(std::fs::read_to_string(&page).expect("it is there"), "old", "{why}");
         }
