@@ -171,7 +171,7 @@ fn the_cheapest_way_is_taken_and_told() {
     assert_eq!(
         told,
         "the index of node, about 984 records in 3 blocks, where it helps also of door; a look at 3,392 records; of \
-         200000 records"
+         200,000 records"
     );
     // Of a disjunction each term needs an index.
     assert!(explain("node == 7 or bytes == 3").starts_with("a look at 200,000"));
