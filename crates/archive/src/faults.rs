@@ -127,10 +127,8 @@ fn record(path: &Path, faulty: Faulty, durability: Durability, batches: &[u32]) 
             return (acknowledged, Some(error));
         }
         next += count;
-        acknowledged = next;
-    }
-    if durability == Durability::Relaxed {
-        acknowledged = 0;
+        // What is only in memory is not acknowledged.
+        acknowledged = if durability == Durability::Relaxed { 0 } else { next };
     }
     match recorder.finish() {
         Ok(finished) => (finished.records as u32, None),

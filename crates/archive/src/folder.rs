@@ -164,9 +164,20 @@ impl Folder {
             }
         }
         found.sort_unstable();
-        let first = |path: &PathBuf| path.file_stem()?.to_str()?.parse::<u64>().ok();
         // What has another name is none that was written so: it is looked at, and found to be wrong.
-        Ok(found.into_iter().partition(|path| first(path).is_none_or(|first| first >= from)))
+        Ok(found.into_iter().partition(|path| position(path).is_none_or(|first| first >= from)))
+    }
+
+    /// A position that no record has that was there before this was asked: where the last journal would end if it had nothing
+    /// but records.
+    pub fn may_end(&self) -> Result<u64, FolderError> {
+        // First the journals: those that go meanwhile are in the catalogue then.
+        let last = self.journals(0)?.pop();
+        let in_journal = last.and_then(|path| {
+            let bytes = fs::metadata(&path).ok()?.len();
+            Some(position(&path)?.saturating_add(bytes / self.schema.record_size() as u64))
+        });
+        Ok(Catalogue::read(&self.path)?.end().max(in_journal.unwrap_or(0)))
     }
 
     /// The checksum of the schema's text, which each file of records has.
@@ -234,4 +245,9 @@ impl Folder {
     pub fn sync(&self) -> Result<(), FolderError> {
         self.store.sync_folder(&self.path).map_err(|error| FolderError::io("sync", &self.path, error))
     }
+}
+
+/// The position of a journal's first record, by its name.
+fn position(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.parse().ok()
 }

@@ -98,20 +98,26 @@ impl History {
         }
         let mut found = None;
         let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &[time] };
-        self.each(ask, &mut |_, record| {
-            found = Some(self.schema().key(time, record) as u64);
+        // The journal that it is in suffices.
+        let asked = self.go_through(&mut Asking::new(self, ask).until(catalogue.end() + 1), &mut |_, record| {
+            found = found.or_else(|| Some(self.schema().key(time, record) as u64));
             ControlFlow::Break(())
-        })?;
-        Ok(found)
+        });
+        // What is wrong behind it is told to who asks for that.
+        found.map_or_else(|| asked.map(|()| None), |found| Ok(Some(found)))
     }
 
-    /// Tells the records that are meant, in the order of their positions, until it is told to stop.
+    /// Tells the records that are meant, in the order of their positions, until it is told to stop: those that are there when it
+    /// begins, however many come meanwhile.
     ///
     /// # Errors
     /// If something cannot be read, or is not as it was written; what was told before is right.
     pub fn each(&self, ask: Ask<'_>, tell: &mut Tell<'_>) -> Result<Sources, FolderError> {
-        let mut asking = Asking::new(self, ask);
-        self.go_through(&mut asking, tell)?;
+        let until = self.folder.may_end()?;
+        let mut asking = Asking::new(self, ask).until(until);
+        self.go_through(&mut asking, &mut |position, record| {
+            if position < until { tell(position, record) } else { ControlFlow::Break(()) }
+        })?;
         Ok(asking.sources)
     }
 

@@ -90,6 +90,11 @@ impl<R: Read + Seek> Scan<R> {
         if self.end.is_some() {
             return Ok(None);
         }
+        if self.offset >= self.length {
+            // What came since is for who asks next; who asked now would never be done.
+            self.end = Some(End::Open);
+            return Ok(None);
+        }
         let mut bytes = [0; FRAME_HEADER];
         let found = fill(&mut self.input, &mut bytes)?;
         if found == 0 {

@@ -59,6 +59,8 @@ struct Following {
     /// Somebody waits for these.
     wanted: u64,
     stop: bool,
+    /// Something came, or nothing will: what is defined of the records before is worked out, and volumes may be made of them.
+    begun: bool,
     failed: Option<RecordError>,
     /// Records that left memory before they were written.
     lost: u64,
@@ -279,7 +281,9 @@ impl Shared {
             }
             // What was closed before something went wrong is whole.
             let mut state = self.lock();
-            if !closed.is_empty() {
+            let begins = !state.begun && (count > 0 || stop);
+            state.begun |= begins;
+            if begins || !closed.is_empty() {
                 state.journals.extend(closed.drain(..));
                 self.closed.notify_one();
             }

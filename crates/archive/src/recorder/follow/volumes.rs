@@ -43,7 +43,7 @@ impl Shared {
         let (mut pause, mut keeps_too_much) = (pauses.first, false);
         loop {
             let mut state = self.lock();
-            while state.journals.is_empty() && !state.last && !keeps_too_much {
+            while !state.last && (!state.begun || (state.journals.is_empty() && !keeps_too_much)) {
                 state = self.closed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             let (journal, last) = (state.journals.front().cloned(), state.last);
