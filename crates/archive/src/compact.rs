@@ -12,6 +12,7 @@ use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::history::History;
 use crate::journal::{Disk, Journal};
+use crate::reader::Part;
 use crate::recorder::{VOLUME_RECORDS, recover};
 use queuescope_log::{AttributeId, Schema};
 use std::fs;
@@ -20,12 +21,14 @@ use std::ops::Range;
 use std::path::Path;
 
 /// What there was, and what there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
     /// Before.
     pub before: Files,
     /// After.
     pub after: Files,
+    /// What was not whole at its end, and was cut off.
+    pub cut: Option<Part>,
 }
 
 /// Files of records: journals, and volumes with their indexes and checksums.
@@ -58,7 +61,7 @@ pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderE
     let folder = history.folder();
     let _lock = Folder::lock(&folder.path)?;
     let before = files(folder)?;
-    make_volumes(folder)?;
+    let cut = make_volumes(folder)?;
     let mut catalogue = Catalogue::read(&folder.path)?;
     // From behind, so that what is before stays where it is.
     for run in runs(&catalogue.volumes, most).into_iter().rev() {
@@ -67,11 +70,11 @@ pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderE
         catalogue.write(folder)?;
         remove(folder, &old)?;
     }
-    Ok(Compacted { before, after: files(folder)? })
+    Ok(Compacted { before, after: files(folder)?, cut })
 }
 
-/// Makes volumes of journals, as who records does.
-fn make_volumes(folder: &Folder) -> Result<(), FolderError> {
+/// Makes volumes of journals, as who records does; what of them was cut off.
+fn make_volumes(folder: &Folder) -> Result<Option<Part>, FolderError> {
     let recovered = recover(folder)?;
     // What was lost behind the last record is told by a journal without records.
     let of = (folder.schema.record_size(), folder.checksum());
@@ -80,7 +83,8 @@ fn make_volumes(folder: &Folder) -> Result<(), FolderError> {
     let last = Catalogue::read(&folder.path)?.volumes.pop();
     let indexes = last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry));
     let archiver = Archiver::new(folder, indexes, VOLUME_RECORDS);
-    recovered.journals.iter().try_for_each(|journal| archiver.journal(journal))
+    recovered.journals.iter().try_for_each(|journal| archiver.journal(journal))?;
+    Ok(recovered.cut)
 }
 
 /// Volumes that become one stretch: places among those of the catalogue.

@@ -4,16 +4,19 @@ use crate::args::{Export, Folder, FolderArgs, KeepArgs};
 use crate::files::check_log;
 use crate::outcome::{Outcome, print};
 use crate::query::export;
+use crate::recording::cut_off;
+use crate::sweep::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use queuescope_archive::{
-    Aggregates, Compacted, FileReport, Files, Keep, Part, State, Taken, Verified, aggregates, compact, definitions,
-    keep, schema, verify,
+    Aggregates, Compacted, FileReport, Files, FolderError, Keep, Part, State, Taken, Verified, aggregates, compact,
+    definitions, keep, schema, verify,
 };
 use queuescope_log::{Definitions, Function, Kind, Number, Schema};
 use queuescope_report::format::{count, duration};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 const BOLD: Style = Style::new().bold();
 
@@ -145,7 +148,8 @@ fn utc(nanos: u64) -> String {
 
 /// Few files of many.
 fn compacted(args: &FolderArgs) -> Result<Outcome> {
-    let Compacted { before, after } = compact(&args.folder)?;
+    let Compacted { before, after, cut } = compact(&args.folder)?;
+    cut.iter().for_each(|cut| note(&cut_off(cut)));
     print(
         false,
         |_| Ok(()),
@@ -183,15 +187,25 @@ fn kept(args: &KeepArgs) -> Result<Outcome> {
 
 /// Every file, and how it ends.
 fn checked(args: &FolderArgs) -> Result<Outcome> {
-    let verified = verify(&args.folder)?;
-    print(false, |_| Ok(()), |out| files(&verified, out))?;
+    let verified = match verify(&args.folder) {
+        // Without it nobody knows which files there are.
+        Err(FolderError::Damaged(damage)) => return Ok(Outcome::Damaged(damage.to_string())),
+        verified => verified?,
+    };
+    print(false, |_| Ok(()), |out| files(&verified, &args.folder, out))?;
     Ok(Outcome::of(damage(&verified)))
 }
 
-fn files(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{BOLD}{:<30}  {:>14}  {:>16}  state{BOLD:#}", "file", "records", "bytes")?;
+/// The path of a file within its folder.
+fn within(file: &FileReport, folder: &Path) -> String {
+    file.path.strip_prefix(folder).unwrap_or(&file.path).display().to_string()
+}
+
+fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<()> {
+    let width = verified.files.iter().map(|file| within(file, folder).len()).max().unwrap_or(0);
+    writeln!(out, "{BOLD}{:<width$}  {:>14}  {:>16}  state{BOLD:#}", "file", "records", "bytes")?;
     for file in &verified.files {
-        let name = file.path.file_name().unwrap_or_default().display().to_string();
+        let name = within(file, folder);
         let state = match &file.state {
             State::Closed => "whole".to_owned(),
             State::Open => "whole, not closed: it is recorded to, or who did was stopped".to_owned(),
@@ -211,7 +225,7 @@ fn files(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
                 }
             },
         };
-        writeln!(out, "{name:<30}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
+        writeln!(out, "{name:<width$}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
     }
     Ok(())
 }

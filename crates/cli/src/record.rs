@@ -49,7 +49,8 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let (damage, recorded) = match (ended.and_then(|damage| looked.map(|()| damage)), finished) {
         (Ok(damage), Ok(recorded)) => (Ok(damage), recorded),
         (Err(error), Ok(recorded)) => (Err(error), recorded),
-        (Err(error), Err(_)) | (Ok(_), Err(error)) => return Err(error),
+        (Err(error), Err(other)) => return Err(error.context(other)),
+        (Ok(_), Err(error)) => return Err(error),
     };
     let left_out = passing.chosen.as_ref().and_then(Chosen::note);
     let notes = left_out
@@ -115,20 +116,6 @@ impl Passing {
 
 fn tell(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
     let recovery = &recorded.recovery;
-    if let Some(cut) = &recovery.cut {
-        let behind = match cut.records {
-            0 => String::new(),
-            records => {
-                format!("; {} packets were among them, behind others that a loss of power broke", count(records))
-            }
-        };
-        writeln!(
-            out,
-            "{} bytes at the end of {} were not whole, and were cut off: who recorded last was stopped{behind}",
-            count(cut.bytes),
-            cut.path.display()
-        )?;
-    }
     let before = if recovery.records > 0 { format!(", behind {}", count(recovery.records)) } else { String::new() };
     writeln!(
         out,

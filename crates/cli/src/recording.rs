@@ -6,7 +6,7 @@ use crate::files::check_folder;
 use crate::query::attributes;
 use crate::sweep::note;
 use anyhow::{Context, Result};
-use queuescope_archive::{Finished, Keep, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
+use queuescope_archive::{Finished, Keep, Part, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -77,6 +77,8 @@ impl Recording {
             keep: Keep { age: keeping.keep_for.map(|age| age.0), bytes: keeping.keep_size.map(|size| size.0) },
         };
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
+        // At once: it is told nowhere again, whatever becomes of this recording.
+        recovery.cut.iter().for_each(|cut| note(&cut_off(cut)));
         if let Some(definitions) = definitions {
             recorder.define(definitions)?;
             if let Some(damage) = recorder.worked_out_again() {
@@ -134,6 +136,18 @@ impl Recording {
     }
 }
 
+/// What was not whole at the end of a folder, and is not there any more.
+pub fn cut_off(cut: &Part) -> String {
+    let behind = match cut.records {
+        0 => String::new(),
+        records => format!("; {} records were among them, behind others that a loss of power broke", count(records)),
+    };
+    let (bytes, path) = (count(cut.bytes), cut.path.display());
+    format!(
+        "{bytes} bytes at the end of {path} were not whole, and were cut off: who recorded last was stopped{behind}"
+    )
+}
+
 impl Batch {
     #[inline]
     fn push(&self, record: &[u8]) -> Result<()> {
@@ -186,20 +200,7 @@ impl Recorded {
             count: self.records,
             meaning: format!("packets put into {path}{behind}"),
         };
-        let cut = self.recovery.cut.as_ref().and_then(|cut| {
-            let meaning = format!(
-                "bytes at the end of {} that were not whole, since who recorded last was stopped; cut off",
-                cut.path.display()
-            );
-            noted("cut_off", cut.bytes, &meaning)
-        });
-        let behind = self.recovery.cut.as_ref().map_or(0, |cut| cut.records);
-        let behind = noted(
-            "cut_off_packets",
-            behind,
-            "packets were among these bytes, behind others that a loss of power broke",
-        );
-        [Some(recorded), cut, behind].into_iter().flatten().chain(self.short()).chain(self.others.clone())
+        std::iter::once(recorded).chain(self.short()).chain(self.others.clone())
     }
 
     /// What is not there: since the disk did not keep up, or was not to be kept.

@@ -128,7 +128,11 @@ fn a_torn_end_is_told_and_no_damage() {
     let verified = printed(run("log verify", &[&log]), 0);
     assert!(verified.contains("torn end, 5 bytes: they are cut off when it is recorded to again"), "{verified}");
     printed(run("log info", &[&log]), 0);
-    assert!(printed(run("record --log", &[&log, &demo]), 0).contains("5 bytes at the end"));
+    let again = run("record --log", &[&log, &demo]);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("5 bytes at the end"), "{again:?}");
+    std::fs::write(log.join("00000000000000037898.journal"), "QSJOU").expect("there is room");
+    let compacted = run("log compact", &[&log]);
+    assert!(String::from_utf8_lossy(&compacted.stderr).contains("5 bytes at the end"), "{compacted:?}");
 }
 
 #[test]
