@@ -58,6 +58,16 @@ fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
     to.add_singles(&singles).map_err(|error| told(&error))
 }
 
+/// Cuts off an alert that is not whole, where there is one, before anybody adds others.
+///
+/// # Errors
+/// If it cannot be.
+pub fn cut_off(folder: &Path) -> Result<()> {
+    let path = folder.join(ALERTS);
+    let cut = if path.exists() { whole_lines(&path).map(drop) } else { Ok(()) };
+    cut.with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Opens a file of lines to add others. A last one that is not whole is cut off: who wrote it was stopped.
 fn whole_lines(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
@@ -130,12 +140,14 @@ impl<'a> Alarms<'a> {
                 lines.push(Line::Alert(alert));
             }
         });
-        for line in lines {
+        let mut text = Vec::new();
+        for line in &lines {
             self.fired += 1;
-            let mut text = serde_json::to_vec(&line)?;
+            serde_json::to_writer(&mut text, line)?;
             text.push(b'\n');
-            self.out.write_all(&text).with_context(|| format!("cannot write {}", self.path.display()))?;
         }
-        Ok(())
+        let is_synced = self.recording.is_synced() && !lines.is_empty();
+        let written = self.out.write_all(&text).and_then(|()| if is_synced { self.out.sync_data() } else { Ok(()) });
+        written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

@@ -1,12 +1,13 @@
 //! Records on their way to a folder.
 
+use crate::alarms;
 use crate::args::Keeping;
 use crate::capture::noted;
 use crate::files::check_folder;
 use crate::query::attributes;
 use crate::sweep::note;
 use anyhow::{Context, Result};
-use queuescope_archive::{Finished, Keep, Part, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
+use queuescope_archive::{Durability, Finished, Keep, Part, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -20,6 +21,7 @@ const BATCH: usize = 256;
 /// A folder that is recorded to.
 #[derive(Debug)]
 pub struct Recording {
+    is_synced: bool,
     recovery: Recovery,
     batch: Batch,
 }
@@ -79,6 +81,7 @@ impl Recording {
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
         // At once: it is told nowhere again, whatever becomes of this recording.
         recovery.cut.iter().for_each(|cut| note(&cut_off(cut)));
+        alarms::cut_off(path)?;
         if let Some(definitions) = definitions {
             recorder.define(definitions)?;
             if let Some(damage) = recorder.worked_out_again() {
@@ -90,12 +93,18 @@ impl Recording {
         let records = RefCell::new(Vec::with_capacity(full));
         let (refused, troubled) = (Cell::new(0), Cell::new(false));
         let (path, recorder) = (path.to_owned(), Arc::new(recorder));
-        Ok(Self { recovery, batch: Batch { path, recorder, records, full, refused, troubled } })
+        let is_synced = Durability::from(keeping.durability) == Durability::Synced;
+        Ok(Self { is_synced, recovery, batch: Batch { path, recorder, records, full, refused, troubled } })
     }
 
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.batch.path
+    }
+
+    /// Whether what is acknowledged survives a loss of power.
+    pub fn is_synced(&self) -> bool {
+        self.is_synced
     }
 
     /// What is recorded with.
@@ -126,7 +135,7 @@ impl Recording {
     /// If not all is kept.
     pub fn finish(self) -> Result<Recorded> {
         self.flush()?;
-        let Self { recovery, batch } = self;
+        let Self { recovery, batch, .. } = self;
         let (path, refused, recorder) = (batch.path.clone(), batch.refused.get(), Arc::clone(&batch.recorder));
         drop(batch);
         let recorder = Arc::into_inner(recorder).context("somebody records still")?;

@@ -68,6 +68,12 @@ impl Alerts {
             self.file = Some(opened);
         }
         if let Some(file) = &mut self.file {
+            let end = file.metadata()?.len();
+            if end < file.stream_position()? {
+                // Who records now has cut off a line that was not whole.
+                self.rest.clear();
+                file.seek(SeekFrom::Start(end))?;
+            }
             file.read_to_end(&mut self.rest)?;
         }
         Ok(())
@@ -92,4 +98,29 @@ fn is_closed_within(pause: Duration) -> bool {
 fn is_closed_within(pause: Duration) -> bool {
     std::thread::sleep(pause);
     false
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "tests open files")]
+    use super::*;
+    use std::fs::OpenOptions;
+
+    #[test]
+    fn a_line_that_is_cut_off_is_not_told_with_the_next() {
+        let file = tempfile::NamedTempFile::new().expect("there is room");
+        let add = |text: &[u8]| {
+            let mut file = OpenOptions::new().append(true).open(file.path()).expect("it is there");
+            file.write_all(text).expect("there is room");
+        };
+        for (from_now, first) in [(false, &b"first\n"[..]), (true, b"")] {
+            std::fs::write(file.path(), "first\nhalf a li").expect("there is room");
+            let mut alerts = Alerts { path: file.path().to_owned(), file: None, from_now, rest: Vec::new() };
+            assert_eq!(alerts.next().expect("it is there"), first);
+            OpenOptions::new().write(true).open(file.path()).and_then(|file| file.set_len(6)).expect("it is there");
+            assert_eq!(alerts.next().expect("it is there"), b"");
+            add(b"another\n");
+            assert_eq!(alerts.next().expect("it is there"), b"another\n");
+        }
+    }
 }
