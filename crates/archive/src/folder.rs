@@ -5,13 +5,13 @@
 
 use crate::catalogue::{self, Catalogue};
 use crate::derived;
-use crate::error::FolderError;
+use crate::error::{Damage, FolderError};
 use crate::journal::Disk;
 use crate::store::{Store, Written};
 use queuescope_log::Schema;
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -36,6 +36,9 @@ const FORMAT: u32 = 1;
 struct Manifest {
     /// The format of the folder.
     format: u32,
+    /// The checksum of the schema's text.
+    #[serde(default)]
+    schema: u32,
 }
 
 /// A folder with a log.
@@ -60,7 +63,8 @@ impl Folder {
         folder.whole(&path.join(SCHEMA), schema.text().as_bytes())?;
         Catalogue::default().write(&folder)?;
         derived::create(&folder)?;
-        folder.whole(&path.join(MANIFEST), format!("format = {FORMAT}\n").as_bytes())?;
+        let manifest = format!("format = {FORMAT}\nschema = {}\n", folder.checksum());
+        folder.whole(&path.join(MANIFEST), manifest.as_bytes())?;
         Ok(folder)
     }
 
@@ -107,8 +111,12 @@ impl Folder {
         if manifest.format != FORMAT {
             return Err(not(format!("its format is {}, and this program knows {FORMAT}", manifest.format)));
         }
-        let name = path.join(SCHEMA);
-        let schema = Schema::parse(&name.display().to_string(), &read(SCHEMA)?).map_err(FolderError::Schema)?;
+        let (name, text) = (path.join(SCHEMA), read(SCHEMA)?);
+        if crc32fast::hash(text.as_bytes()) != manifest.schema {
+            let why = format!("it is not as it was written, or {MANIFEST} beside it is not");
+            return Err(Damage::of(&name, why).into());
+        }
+        let schema = Schema::parse(&name.display().to_string(), &text).map_err(FolderError::Schema)?;
         Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk) })
     }
 
@@ -119,7 +127,7 @@ impl Folder {
 
     /// The right to record, unless somebody has it.
     pub fn lock(path: &Path) -> Result<Lock, FolderError> {
-        fs::create_dir_all(path).map_err(|error| FolderError::io("make the folder", path, error))?;
+        make(path).map_err(|error| FolderError::io("make the folder", path, error))?;
         let name = path.join(LOCK);
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
         let file = file.map_err(|error| FolderError::io("open", &name, error))?;
@@ -245,6 +253,18 @@ impl Folder {
     pub fn sync(&self) -> Result<(), FolderError> {
         self.store.sync_folder(&self.path).map_err(|error| FolderError::io("sync", &self.path, error))
     }
+}
+
+/// Makes a folder and those that it is in, where they are not there; those above know of them then, also after a loss of power.
+fn make(path: &Path) -> io::Result<()> {
+    // One without a log may have been made by who was stopped before this.
+    let new = path.ancestors().take_while(|part| !part.exists() || (*part == path && !Folder::is_there(part)));
+    let above: Vec<_> = new.filter_map(Path::parent).map(Path::to_owned).collect();
+    fs::create_dir_all(path)?;
+    above.into_iter().try_for_each(|above| {
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { &above };
+        File::open(above)?.sync_all()
+    })
 }
 
 /// The position of a journal's first record, by its name.
