@@ -8,6 +8,7 @@
 
 use crate::archive::{Archiver, Stretch, remove};
 use crate::catalogue::{Catalogue, Entry, stretches};
+use crate::derived;
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::history::History;
@@ -40,7 +41,7 @@ pub struct Files {
     pub bytes: u64,
 }
 
-/// Makes volumes of all that is in journals, with the indexes that the last volume has, and joins small ones. It takes
+/// Makes volumes of all that is in journals, with the indexes that the last volume has and the folder's definitions name, and joins small ones. It takes
 /// memory for two and a half times the records of the largest that it makes.
 ///
 /// # Errors
@@ -80,8 +81,15 @@ fn make_volumes(folder: &Folder) -> Result<Option<Part>, FolderError> {
     let of = (folder.schema.record_size(), folder.checksum());
     let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.tail);
     rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
+    if recovered.journals.is_empty() {
+        return Ok(recovered.cut);
+    }
     let last = Catalogue::read(&folder.path)?.volumes.pop();
-    let indexes = last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry));
+    let mut indexes = last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry));
+    let defined = derived::read(folder)?;
+    indexes.extend(defined.indexes());
+    indexes.sort_unstable();
+    indexes.dedup();
     let archiver = Archiver::new(folder, indexes, VOLUME_RECORDS);
     recovered.journals.iter().try_for_each(|journal| archiver.journal(journal))?;
     Ok(recovered.cut)

@@ -52,7 +52,7 @@ pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
     read(&Folder::open(path)?)
 }
 
-fn read(folder: &Folder) -> Result<Definitions, FolderError> {
+pub(crate) fn read(folder: &Folder) -> Result<Definitions, FolderError> {
     let name = folder.path.join(DEFINITIONS);
     match fs::read_to_string(&name) {
         Ok(text) => Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema),
@@ -129,11 +129,21 @@ pub(crate) fn define(
 /// What is wrong with what is kept.
 pub(crate) fn verify(folder: &Folder) -> Result<Option<Damage>, FolderError> {
     let path = folder.path.join(DEFINITIONS);
-    let there = folder.path.join(AGGREGATES).exists();
-    let known = read(folder).and_then(|definitions| known(folder, &definitions));
-    match known {
-        Ok(None) if there => Ok(Some(Damage::of(&path, "aggregates were kept of other definitions than these"))),
-        Ok(_) => Ok(None),
+    let agree = || -> Result<bool, FolderError> {
+        let mut definitions = checksum(&read(folder)?);
+        loop {
+            let kept = kept(folder)?;
+            // Who begins to record may have changed both meanwhile.
+            let now = checksum(&read(folder)?);
+            if now == definitions {
+                return Ok(kept.is_none_or(|kept| kept.definitions == now));
+            }
+            definitions = now;
+        }
+    };
+    match agree() {
+        Ok(false) => Ok(Some(Damage::of(&path, "aggregates were kept of other definitions than these"))),
+        Ok(true) => Ok(None),
         Err(FolderError::Damaged(damage)) => Ok(Some(damage)),
         Err(FolderError::Schema(error)) => Ok(Some(Damage::of(&path, error.to_string()))),
         Err(FolderError::NoDefinitions(path)) => Ok(Some(Damage::of(&path, MISSING))),
@@ -156,6 +166,14 @@ pub(crate) fn keep(
 
 type States = BTreeMap<String, State>;
 
+/// What was kept of the records before a position.
+struct Kept {
+    position: u64,
+    /// The checksum of the definitions.
+    definitions: u32,
+    states: States,
+}
+
 fn apply(folder: &Folder, definitions: &Definitions, log: &Log, states: &States) -> Result<Defined, FolderError> {
     let defined = definitions.apply_from(log, |name| states.get(name).copied());
     defined.map_err(|error| FolderError::NotALog { path: folder.path.clone(), why: error.to_string() })
@@ -171,6 +189,12 @@ fn checksum(definitions: &Definitions) -> u32 {
 
 /// What was kept, if it is of these definitions.
 fn known(folder: &Folder, definitions: &Definitions) -> Result<Option<(u64, States)>, FolderError> {
+    let kept = kept(folder)?.filter(|kept| kept.definitions == checksum(definitions));
+    Ok(kept.map(|kept| (kept.position, kept.states)))
+}
+
+/// What was kept, as it was written.
+fn kept(folder: &Folder) -> Result<Option<Kept>, FolderError> {
     let path = folder.path.join(AGGREGATES);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -184,15 +208,13 @@ fn known(folder: &Folder, definitions: &Definitions) -> Result<Option<(u64, Stat
     if known.crc32 != crc32 {
         return Err(damaged("it is not as it was written".to_owned()));
     }
-    if known.definitions != checksum(definitions) {
-        return Ok(None);
-    }
     let word = |text: &String| u128::from_str_radix(text, 16).map_err(|error| damaged(format!("'{text}': {error}")));
     let state = |(name, words): (String, [String; 4])| {
         let words = words.iter().map(word).collect::<Result<Vec<_>, _>>()?;
         Ok((name, State::try_from(words).unwrap_or_default()))
     };
-    Ok(Some((known.position, known.states.into_iter().map(state).collect::<Result<_, FolderError>>()?)))
+    let states = known.states.into_iter().map(state).collect::<Result<_, FolderError>>()?;
+    Ok(Some(Kept { position: known.position, definitions: known.definitions, states }))
 }
 
 /// Works aggregates out of all records that the folder has.

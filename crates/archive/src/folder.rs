@@ -21,7 +21,7 @@ const MANIFEST: &str = "log.toml";
 const SCHEMA: &str = "schema.toml";
 const LOCK: &str = "lock";
 /// How names of files end that are being written.
-const NEW: &str = "new";
+pub(crate) const NEW: &str = "new";
 /// How names of files of records end.
 const JOURNAL: &str = "journal";
 /// How often and how long it is waited for the lock.
@@ -103,6 +103,9 @@ impl Folder {
             match fs::read_to_string(&file) {
                 Ok(text) => Ok(text),
                 Err(error) if error.kind() == ErrorKind::NotFound => Err(not(format!("there is no {name} in it"))),
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    Err(Damage::of(&file, "it is not as it was written: it is no text").into())
+                }
                 Err(error) => Err(FolderError::io("read", &file, error)),
             }
         };

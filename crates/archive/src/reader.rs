@@ -134,13 +134,17 @@ impl Verifying<'_> {
         self.next = self.next.max(catalogue.removed.before);
         self.files.retain(|file| file.first >= catalogue.removed.before);
         // Several days of the same records are volumes of their own.
-        let mut known = None;
-        for entry in &catalogue.volumes {
-            let is_part = known == Some(entry.first());
-            if entry.end() > self.next || is_part {
-                self.volume(entry, is_part)?;
-                known = Some(entry.first());
+        for stretch in catalogue.stretches() {
+            let end = stretch.iter().map(Entry::end).max().unwrap_or(0);
+            if end <= self.next {
+                continue;
             }
+            // Who stopped within it looks at all of it again.
+            self.files.retain(|file| file.first < stretch[0].first());
+            for (number, entry) in stretch.iter().enumerate() {
+                self.volume(entry, number > 0)?;
+            }
+            self.next = end;
         }
         let (paths, size) = (folder.journals(catalogue.end().max(self.next))?, folder.schema.record_size());
         let time = folder.schema.time().map(|time| folder.schema.reader(time));
@@ -168,10 +172,6 @@ impl Verifying<'_> {
         let (path, first) = (entry.path(&self.folder.path, PARQUET), entry.first());
         let lost = if is_part { 0 } else { entry.lost() };
         let expected = self.next + entry.groups.first().map_or(0, |group| group.lost);
-        if !is_part && first < self.next {
-            // It was joined of some that were looked at.
-            self.files.retain(|file| file.first < first);
-        }
         let state = match entry.verify(&self.folder.path) {
             // Perhaps it is not there because somebody took it away or joined it since the catalogue was read.
             Err(error) if !Catalogue::read(&self.folder.path)?.volumes.contains(entry) => return Err(error),
@@ -184,7 +184,6 @@ impl Verifying<'_> {
             self.times = entry.groups.iter().fold(self.times, |times, group| join(times, group.times));
             (records, bytes) = (entry.records(), entry.bytes);
         }
-        self.next = entry.end();
         self.files.push(FileReport { path, first, records, lost, bytes, indexes: entry.indexes.clone(), state });
         Ok(())
     }
@@ -289,4 +288,26 @@ pub(crate) fn look(
         _ => damaged(end, offset, "it ends too early, and another file follows"),
     };
     Ok(report(place, end - header.first, offset, state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compact::tests::{DAY, Part as Recorded, write};
+
+    #[test]
+    fn all_days_of_a_stretch_are_looked_at_also_once_more() {
+        let folder = tempfile::tempdir().expect("there is room");
+        write(folder.path(), &[Recorded { times: vec![1, DAY + 1, 2 * DAY + 1], lost: 0 }], 0, 0, true);
+        let catalogue = Catalogue::read(folder.path()).expect("it is whole");
+        let folder = Folder::open(folder.path()).expect("it is one");
+        let mut verifying = Verifying { folder: &folder, files: Vec::new(), times: None, next: 0 };
+        // As one that was read before the volumes of the last days were others.
+        let mut old = catalogue.clone();
+        old.volumes[1].name = "elsewhere".to_owned();
+        assert!(catalogue.volumes.len() == 3 && verifying.go_on(&old).is_err());
+        verifying.go_on(&catalogue).expect("it is whole");
+        let looked: Vec<_> = verifying.files.iter().map(|file| (file.records, file.state.clone())).collect();
+        assert_eq!(looked, vec![(1, State::Closed); 3]);
+    }
 }

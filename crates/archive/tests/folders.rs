@@ -234,6 +234,24 @@ proptest! {
 }
 
 #[test]
+fn any_flipped_bit_of_what_records_are_made_of_is_found() {
+    let folder = tempfile::tempdir().expect("there is room");
+    record(folder.path(), 0..100, RecorderOptions { archive: true, ..options(Durability::Relaxed, 280) });
+    for name in ["schema.toml", "log.toml"] {
+        let path = folder.path().join(name);
+        let whole = fs::read(&path).expect("it is there");
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, bytes).expect("there is room");
+            assert!(verify(folder.path()).is_err() && read(folder.path()).is_err(), "bit {bit} of {name}");
+        }
+        fs::write(&path, whole).expect("there is room");
+    }
+    verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
 fn a_file_that_is_missing_is_missed() {
     let folder = tempfile::tempdir().expect("there is room");
     record(folder.path(), 0..40_000, options(Durability::Written, 2800));

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// The folder that a child records to.
 const FOLDER: &str = "QUEUESCOPE_TEST_FOLDER";
+/// Whether what it acknowledges is synced.
+const SYNCED: &str = "QUEUESCOPE_TEST_SYNCED";
 const ROOM: u64 = 1 << 25;
 
 fn schema() -> Schema {
@@ -29,7 +31,7 @@ fn child() {
     let options = RecorderOptions {
         memory: 1 << 25,
         full: Full::Wait,
-        durability: Durability::Written,
+        durability: if std::env::var(SYNCED).is_ok() { Durability::Synced } else { Durability::Written },
         journal_records: 1 << 17,
         archive: true,
         indexes: Vec::new(),
@@ -58,7 +60,11 @@ fn nothing_that_was_acknowledged_is_lost() {
     let folder = tempfile::tempdir().expect("there is room");
     let (mut before, mut seed) = (0u64, 88_172_645_463_325_252u64);
     for round in 0..rounds {
-        let mut child = Command::new(std::env::current_exe().expect("it runs"))
+        let mut command = Command::new(std::env::current_exe().expect("it runs"));
+        if round % 2 == 1 {
+            command.env(SYNCED, "yes");
+        }
+        let mut child = command
             .args(["--exact", "child", "--nocapture"])
             .env(FOLDER, folder.path())
             .stdout(Stdio::piped())

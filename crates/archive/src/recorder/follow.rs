@@ -232,7 +232,7 @@ impl Shared {
 
     /// Records that the folder has.
     fn written(&self, state: &Following) -> u64 {
-        self.before + state.kept - state.lost - state.removed
+        (self.before + state.kept).saturating_sub(state.lost + state.removed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Following> {
@@ -281,6 +281,14 @@ impl Shared {
             }
             // What was closed before something went wrong is whole.
             let mut state = self.lock();
+            if let (Err(_), Some(last)) = (&written, closed.last()) {
+                // Volumes may be made of it and taken away: its records count as those that were there.
+                let whole = last.positions.end.saturating_sub(self.from);
+                if whole > next {
+                    state.lost += next - kept;
+                }
+                state.kept = state.kept.max(whole);
+            }
             let begins = !state.begun && (count > 0 || stop);
             state.begun |= begins;
             if begins || !closed.is_empty() {

@@ -1,11 +1,12 @@
 //! What a folder that is recorded to again is in, and putting it right.
 
-use crate::catalogue::{Catalogue, FOLDERS};
+use crate::catalogue::{Catalogue, FOLDERS, PARQUET, SUMS};
 use crate::derived;
 use crate::error::FolderError;
-use crate::folder::Folder;
+use crate::folder::{Folder, NEW};
 use crate::journal::{self, Closed, FILE_HEADER, Tail};
 use crate::reader::{Part, State, look};
+use queuescope_log::Schema;
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -108,7 +109,7 @@ fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderErr
             let path = entry.map_err(|error| FolderError::io("list", &path, error))?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if is_ours(&path) && !known.contains(&path) {
+            } else if is_ours(&folder.schema, &path) && !known.contains(&path) {
                 remove(&path)?;
             }
         }
@@ -116,14 +117,49 @@ fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderErr
     Ok(())
 }
 
-/// Whether a file is named as those of volumes are.
-fn is_ours(path: &Path) -> bool {
+/// Whether a file is named as those of volumes are, written whole or not. What somebody has set aside under another name is his.
+fn is_ours(schema: &Schema, path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_position = |text: &str| text.len() == 20 && text.bytes().all(|c| c.is_ascii_digit());
     // Those that were joined say where they end, too.
-    name.split_once('.').is_some_and(|(positions, _)| positions.split('-').all(is_position))
+    let are_positions =
+        |text: &str| text.split_once('-').map_or(is_position(text), |(a, b)| is_position(a) && is_position(b));
+    let is_index = |end: &str| {
+        let attribute = end.strip_suffix(".index").or_else(|| end.strip_suffix(".new"));
+        attribute.is_some_and(|name| schema.find(name).is_some())
+    };
+    let is_end = |end: &str| [PARQUET, SUMS, NEW].contains(&end) || is_index(end);
+    name.split_once('.').is_some_and(|(positions, end)| are_positions(positions) && is_end(end))
 }
 
 fn remove(path: &Path) -> Result<(), FolderError> {
     fs::remove_file(path).map_err(|error| FolderError::io("remove", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_named_as_volumes_are_is_ours() {
+        let schema = Schema::ethernet_tcp();
+        let (_, attribute) = schema.iter().next().expect("it has some");
+        let (one, joined) = ("00000000000000000000", "00000000000000000000-00000000000000000040");
+        let is_ours = |name: String| is_ours(schema, Path::new(&name));
+        for positions in [one, joined] {
+            for end in
+                ["parquet", "sums", "new", &format!("{}.index", attribute.name), &format!("{}.new", attribute.name)]
+            {
+                assert!(is_ours(format!("{positions}.{end}")), "{positions}.{end}");
+                for more in [".damaged", ".bak", "~", ".new.bak"] {
+                    assert!(!is_ours(format!("{positions}.{end}{more}")), "{positions}.{end}{more}");
+                }
+            }
+            for end in ["", "nobody.index", "nobody.new", "parquet.new", "index", "txt"] {
+                assert!(!is_ours(format!("{positions}.{end}")), "{positions}.{end}");
+            }
+            assert!(!is_ours(positions.to_owned()) && !is_ours(format!("{positions}-{one}-{one}.parquet")));
+        }
+        assert!(!is_ours("0.parquet".to_owned()) && !is_ours(format!("copy-{one}.parquet")));
+    }
 }
