@@ -169,8 +169,8 @@ impl Batch {
         if !records.is_empty() {
             self.refused.set(self.refused.get() + self.recorder.append(records)?.refused);
             records.clear();
-            self.tell_trouble();
         }
+        self.tell_trouble();
         Ok(())
     }
 

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub fn run(args: &Watch) -> Result<Outcome> {
     check_log(&args.folder)?;
     schema(&args.folder)?;
-    let mut alerts = Alerts { path: args.folder.join(ALERTS), file: None, from_now: !args.all, rest: Vec::new() };
+    let mut alerts = Alerts { path: args.folder.join(ALERTS), file: None, from_now: !args.all, at: 0 };
     let mut out = io::stdout().lock();
     loop {
         // Asked before reading, so that what was written before the end is read.
@@ -30,53 +30,56 @@ pub fn run(args: &Watch) -> Result<Outcome> {
         let written = out.write_all(&lines).and_then(|()| out.flush());
         let is_closed = written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
         told(written)?;
-        if is_closed || !recorded || is_closed_within(PAUSE) {
+        // Perhaps there are more lines.
+        let is_done = lines.is_empty() && (!recorded || is_closed_within(PAUSE));
+        if is_closed || is_done {
             return Ok(Outcome::Whole);
         }
     }
 }
 
-/// The lines of a file that grows, and that may not be there yet.
+/// The lines of a file that grows, and that may not be there yet. A last one that is not whole may be cut off, and another
+/// written in its place.
 struct Alerts {
     path: PathBuf,
     file: Option<File>,
     /// Whether those that are there at the first look are not told.
     from_now: bool,
-    /// A line that is not whole yet.
-    rest: Vec<u8>,
+    /// Where the line begins that comes next.
+    at: u64,
 }
 
+/// Bytes that are read at once.
+const AT_ONCE: u64 = 1 << 20;
+
 impl Alerts {
-    /// Whole lines that came since it was asked before.
+    /// Some whole lines that came since it was asked before; none if there are no more.
     fn next(&mut self) -> Result<Vec<u8>> {
-        self.read().with_context(|| format!("cannot read {}", self.path.display()))?;
-        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        Ok(self.rest.drain(..whole).collect())
+        let lines = loop {
+            let lines = self.read().with_context(|| format!("cannot read {}", self.path.display()))?;
+            self.at += lines.len() as u64;
+            if !self.from_now || lines.is_empty() {
+                break lines;
+            }
+        };
+        self.from_now = false;
+        Ok(lines)
     }
 
     #[expect(clippy::disallowed_methods, reason = "the command reads a file that grows")]
-    fn read(&mut self) -> io::Result<()> {
-        let from_now = std::mem::take(&mut self.from_now);
-        if self.file.is_none() {
-            let mut opened = match File::open(&self.path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                opened => opened?,
-            };
-            if from_now {
-                opened.seek(SeekFrom::End(0))?;
-            }
-            self.file = Some(opened);
-        }
-        if let Some(file) = &mut self.file {
-            let end = file.metadata()?.len();
-            if end < file.stream_position()? {
-                // Who records now has cut off a line that was not whole.
-                self.rest.clear();
-                file.seek(SeekFrom::Start(end))?;
-            }
-            file.read_to_end(&mut self.rest)?;
-        }
-        Ok(())
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => match File::open(&self.path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+                opened => self.file.insert(opened?),
+            },
+        };
+        file.seek(SeekFrom::Start(self.at))?;
+        let mut lines = Vec::new();
+        file.take(AT_ONCE).read_to_end(&mut lines)?;
+        lines.truncate(lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        Ok(lines)
     }
 }
 
@@ -113,14 +116,15 @@ mod tests {
             let mut file = OpenOptions::new().append(true).open(file.path()).expect("it is there");
             file.write_all(text).expect("there is room");
         };
-        for (from_now, first) in [(false, &b"first\n"[..]), (true, b"")] {
+        // A shorter and a longer one in its place, before anybody looked.
+        for (from_now, first, next) in [(false, &b"first\n"[..], &b"ab\n"[..]), (true, b"", b"another line\n")] {
             std::fs::write(file.path(), "first\nhalf a li").expect("there is room");
-            let mut alerts = Alerts { path: file.path().to_owned(), file: None, from_now, rest: Vec::new() };
+            let mut alerts = Alerts { path: file.path().to_owned(), file: None, from_now, at: 0 };
             assert_eq!(alerts.next().expect("it is there"), first);
             OpenOptions::new().write(true).open(file.path()).and_then(|file| file.set_len(6)).expect("it is there");
+            add(next);
+            assert_eq!(alerts.next().expect("it is there"), next);
             assert_eq!(alerts.next().expect("it is there"), b"");
-            add(b"another\n");
-            assert_eq!(alerts.next().expect("it is there"), b"another\n");
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct KeepArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
-    /// Take volumes away of which all records are older than the newest record of all by more than this, such as 7d, 12h or
+    /// Take volumes away of which all records are older than the newest of any volume by more than this, such as 7d, 12h or
     /// 30min
     #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
     pub age: Option<Nanos>,

@@ -129,7 +129,7 @@ pub struct Keeping {
     #[arg(long, value_enum, default_value_t = WhenFull::Wait, requires = "log")]
     pub when_full: WhenFull,
 
-    /// Take old packets away while recording, by volumes: those that are older than the newest by more than this, such as 7d
+    /// Take old packets away while recording, by volumes: those that are older than the newest of any volume by more than this, such as 7d
     #[arg(long, value_name = "TIME", value_parser = Nanos::read_long, requires = "log")]
     pub keep_for: Option<Nanos>,
 

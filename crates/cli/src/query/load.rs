@@ -182,11 +182,13 @@ fn first(history: &History) -> Result<Option<u64>> {
     let schema = history.schema();
     let Some(came) = time_named(schema, "enqueued") else { return Ok(history.first()?) };
     let (mut first, everything) = (None, Dnf::all());
-    history.each(Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[came] }, &mut |_, record| {
-        first = Some(schema.key(came, record) as u64);
-        ControlFlow::Break(())
-    })?;
-    Ok(first)
+    let asked =
+        history.each(Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[came] }, &mut |_, record| {
+            first = Some(schema.key(came, record) as u64);
+            ControlFlow::Break(())
+        });
+    // What is wrong behind it is told to who asks for that.
+    first.map_or_else(|| Ok(asked.map(|_| None)?), |first| Ok(Some(first)))
 }
 
 /// Attributes that are moments: the time of records, and those of a packet and its queue.
