@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What the programs use of the kernel: the few fields that they read, found in the running kernel by name (CO-RE), and
+ * helpers by their numbers, so that building needs no headers of any kernel. */
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed long long s64;
+typedef _Bool bool;
+
+#define SEC(name) __attribute__((section(name), used))
+#define CORE __attribute__((preserve_access_index))
+#define INLINE static inline __attribute__((always_inline))
+/* Checked by the kernel once, whoever calls it. */
+#define GLOBAL __attribute__((noinline))
+/* How a map says its type, entries and values. */
+#define NUMBER(name, value) int (*name)[value]
+#define TYPE(name, type) typeof(type) *name
+
+enum { MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_RINGBUF = 27 };
+
+struct ns_common {
+	u32 inum;
+} CORE;
+
+struct net {
+	struct ns_common ns;
+} CORE;
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	u32 ifindex;
+	u16 type;
+	struct netdev_queue *_tx;
+	possible_net_t nd_net;
+} CORE;
+
+struct netdev_queue {
+	struct net_device *dev;
+} CORE;
+
+struct qdisc_skb_head {
+	u32 qlen;
+} CORE;
+
+struct gnet_stats_queue {
+	u32 backlog;
+} CORE;
+
+struct Qdisc {
+	u32 handle;
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+	struct netdev_queue *dev_queue;
+} CORE;
+
+struct sk_buff {
+	struct sk_buff *next;
+	struct net_device *dev;
+	char cb[48];
+	u32 len, data_len;
+	u16 queue_mapping;
+	u16 vlan_tci;
+	u16 protocol, network_header;
+	u32 end;
+	u8 *head, *data;
+} CORE;
+
+struct skb_shared_info {
+	u16 gso_size, gso_segs;
+} CORE;
+
+enum skb_drop_reason { SKB_DROP_REASON_QDISC_DROP = 1 };
+
+/* What a classifier sees of a packet. */
+struct __sk_buff {
+	u32 len, pkt_type, mark, queue_mapping, protocol, vlan_present, vlan_tci, vlan_proto, priority;
+	u32 ingress_ifindex, ifindex, tc_index, cb[5];
+};
+
+static void *(*map_lookup)(void *map, const void *key) = (void *)1;
+static u64 (*ktime)(void) = (void *)5;
+static long (*probe_read_kernel)(void *to, u32 bytes, const void *from) = (void *)113;
+static void *(*ringbuf_reserve)(void *map, u64 bytes, u64 flags) = (void *)131;
+static void (*ringbuf_submit)(void *data, u64 flags) = (void *)132;
+static void (*ringbuf_discard)(void *data, u64 flags) = (void *)133;

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The probe: stamps packets before a qdisc, and measures them as they leave it. */
+#include "sketch.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Queues of a device that are told apart; those behind them share. */
+#define QUEUES 16
+/* Packets that leave at once and are looked at. */
+#define BULK 16
+/* A slice of time of the summary, in nanoseconds, as a power of two (67 ms); and how many are kept. */
+#define SLICE 26
+#define SLICES 64
+
+/* What is asked for; may change while it runs. */
+struct config {
+	u32 netns, ifindex;
+	/* Nanoseconds that a packet waits before it counts as congested. */
+	u64 tau;
+	/* A flow contributes if it has more than so many 65536ths of what left meanwhile. */
+	u32 alpha;
+	/* Whether all packets are told, and not only those of contributing flows in congestion. */
+	u32 all;
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct config);
+} config SEC(".maps");
+
+/* What is counted. */
+struct counters {
+	/* Of packets that came, exactly: super-packets as such, their bytes. */
+	u64 stamped, stamped_bytes;
+	/* Of packets that left: super-packets, wire packets, bytes on the wire. */
+	u64 seen, packets, bytes;
+	u64 congested, contributing;
+	/* Without a stamp of ours; not IP; more at once than are looked at; that did not fit in the ring buffer. */
+	u64 unstamped, other, bulk, untold;
+	/* Times that nothing left. */
+	u64 nothing;
+	/* That were dropped by the qdisc. */
+	u64 dropped;
+};
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct counters);
+} counters SEC(".maps");
+
+/* A slice of time of one queue. */
+struct slice {
+	/* Which, since the machine was started. */
+	u64 number;
+	u64 packets, bytes, congested;
+	/* Nanoseconds. */
+	u64 delay_sum, delay_max;
+	/* Bytes and packets in the queue, at most. */
+	u32 backlog_max, length_max;
+};
+
+/* The slices of one queue, then those of the next. */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, QUEUES * SLICES);
+	TYPE(key, u32);
+	TYPE(value, struct slice);
+} slices SEC(".maps");
+
+/* The sketch of each queue: packets leave one under its lock. */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, QUEUES);
+	TYPE(key, u32);
+	TYPE(value, struct sketch);
+} sketches SEC(".maps");
+
+/* A packet that left, as it is told. */
+struct event {
+	/* Nanoseconds of CLOCK_MONOTONIC. */
+	u64 enqueued, dequeued;
+	u64 digest;
+	/* Bytes of its flow, and of all, that left while it waited. */
+	u64 flow, all;
+	/* Bytes on the wire, and how many packets they are there. */
+	u32 bytes, packets;
+	/* Bytes and packets that it left behind in the queue. */
+	u32 backlog, length;
+	u32 queue;
+	/* Bytes of headers that there are; and whether they begin with those of Ethernet. */
+	u16 captured;
+	u8 framed, contributing;
+	u8 headers[HEADERS];
+};
+
+struct {
+	NUMBER(type, MAP_RINGBUF);
+	NUMBER(max_entries, 8 << 20);
+} events SEC(".maps");
+
+/* What is being looked at. */
+struct scratch {
+	/* Some bytes more, so that numbers can be read at any place. */
+	u8 headers[HEADERS + 16];
+	u64 digest;
+	struct estimates found;
+};
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct scratch);
+} scratch SEC(".maps");
+
+/* The length of a window of the sketch, as a power of two of nanoseconds. */
+const volatile u32 window_shift = 20;
+
+/* Says that a time is one of ours. */
+INLINE u32 check_of(u64 time)
+{
+	return (u32)(time >> 7) ^ 0x51750e5c;
+}
+
+/* Before the qdisc: each packet, exactly. Its time goes into the part of the control block that belongs to nobody there. */
+SEC("classifier")
+int stamp(struct __sk_buff *skb)
+{
+	u32 zero = 0;
+	struct counters *count = map_lookup(&counters, &zero);
+	u64 now = ktime();
+
+	skb->cb[2] = now;
+	skb->cb[3] = now >> 32;
+	skb->cb[4] = check_of(now);
+	if (count) {
+		count->stamped++;
+		count->stamped_bytes += skb->len;
+	}
+	return -1;
+}
+
+/* The control block as a qdisc has it: what it takes on the wire, and what was stamped. */
+struct block {
+	u32 bytes;
+	/* Its own, and the first two words of a classifier's. */
+	u32 others[3];
+	u32 time[2], check;
+};
+
+INLINE void sum_up(u32 queue, u64 now, u64 delay, u32 bytes, u32 packets, bool congested, struct Qdisc *qdisc)
+{
+	u64 number = now >> SLICE;
+	u32 place = queue * SLICES + number % SLICES;
+	struct slice *slice = map_lookup(&slices, &place);
+	u32 backlog = qdisc->qstats.backlog, length = qdisc->q.qlen;
+
+	if (!slice)
+		return;
+	if (slice->number != number) {
+		__builtin_memset(slice, 0, sizeof(*slice));
+		slice->number = number;
+	}
+	slice->packets += packets;
+	slice->bytes += bytes;
+	slice->congested += congested;
+	slice->delay_sum += delay;
+	if (delay > slice->delay_max)
+		slice->delay_max = delay;
+	if (backlog > slice->backlog_max)
+		slice->backlog_max = backlog;
+	if (length > slice->length_max)
+		slice->length_max = length;
+}
+
+/* Whose packet it is that the headers are of; whether it is IP. */
+GLOBAL int identify(u32 framed)
+{
+	u32 zero = 0;
+	struct scratch *place = map_lookup(&scratch, &zero);
+	struct words words;
+	bool is_ip;
+
+	if (!place)
+		return 0;
+	is_ip = flow_of(place->headers, framed, &words);
+	place->digest = digest(&words);
+	return is_ip;
+}
+
+/* A packet leaves a queue: what left it while it waited. */
+GLOBAL int measure(u32 number, u32 bytes, u64 enqueued, u64 now)
+{
+	u32 zero = 0;
+	struct scratch *place = map_lookup(&scratch, &zero);
+	struct sketch *sketch = map_lookup(&sketches, &number);
+
+	if (place && sketch)
+		place->found = observe(sketch, place->digest, bytes, enqueued, now, window_shift);
+	return 0;
+}
+
+INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked, struct counters *count, bool framed, u64 now)
+{
+	struct block block;
+	u32 zero = 0, number = skb->queue_mapping % QUEUES, head = skb->len - skb->data_len;
+	struct scratch *place = map_lookup(&scratch, &zero);
+	u64 enqueued;
+	u16 segments;
+	bool congested, contributing;
+
+	if (!place)
+		return;
+	if (probe_read_kernel(&block, sizeof(block), skb->cb))
+		return;
+	enqueued = block.time[0] | (u64)block.time[1] << 32;
+	count->seen++;
+	if (block.check != check_of(enqueued) || enqueued > now) {
+		count->unstamped++;
+		enqueued = now;
+	}
+	segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
+	if (!segments)
+		segments = 1;
+	__builtin_memset(place->headers, 0, sizeof(place->headers));
+	if (head > HEADERS)
+		head = HEADERS;
+	if (probe_read_kernel(place->headers, head, skb->data))
+		head = 0;
+	if (!identify(framed))
+		count->other++;
+	measure(number, block.bytes, enqueued, now);
+	congested = now - enqueued > asked->tau;
+	contributing = congested && place->found.flow << 16 > place->found.all * asked->alpha;
+	count->packets += segments;
+	count->bytes += block.bytes;
+	count->congested += congested;
+	count->contributing += contributing;
+	sum_up(number, now, now - enqueued, block.bytes, segments, congested, qdisc);
+	if (!contributing && !asked->all)
+		return;
+	struct event *event = ringbuf_reserve(&events, sizeof(*event), 0);
+	if (!event) {
+		count->untold++;
+		return;
+	}
+	event->enqueued = enqueued;
+	event->dequeued = now;
+	event->digest = place->digest;
+	event->flow = place->found.flow;
+	event->all = place->found.all;
+	event->bytes = block.bytes;
+	event->packets = segments;
+	event->backlog = qdisc->qstats.backlog;
+	event->length = qdisc->q.qlen;
+	event->queue = number;
+	event->captured = head;
+	event->framed = framed;
+	event->contributing = contributing;
+	__builtin_memcpy(event->headers, place->headers, HEADERS);
+	ringbuf_submit(event, 0);
+}
+
+/* Whether a device is the one that is watched. */
+INLINE bool is_watched(struct net_device *device, struct config *asked)
+{
+	return device->ifindex == asked->ifindex && device->nd_net.net->ns.inum == asked->netns;
+}
+
+SEC("tp_btf/qdisc_dequeue")
+int dequeue(u64 *arguments)
+{
+	struct Qdisc *qdisc = (void *)arguments[0];
+	struct netdev_queue *transmit = (void *)arguments[1];
+	struct sk_buff *skb = (void *)arguments[3];
+	u32 zero = 0;
+	struct config *asked = map_lookup(&config, &zero);
+	struct counters *count = map_lookup(&counters, &zero);
+	struct net_device *device = transmit->dev;
+	u64 now;
+	bool framed;
+
+	if (!asked || !count || !is_watched(device, asked))
+		return 0;
+	if (!skb) {
+		count->nothing++;
+		return 0;
+	}
+	now = ktime();
+	framed = device->type == ETHERNET || device->type == LOOPBACK;
+	for (int packet = 0; packet < BULK && skb; packet++) {
+		left(qdisc, skb, asked, count, framed, now);
+		skb = skb->next;
+	}
+	if (skb)
+		count->bulk++;
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int dropped(u64 *arguments)
+{
+	struct sk_buff *skb = (void *)arguments[0];
+	u32 zero = 0;
+	struct config *asked = map_lookup(&config, &zero);
+	struct counters *count = map_lookup(&counters, &zero);
+	u32 reason = __builtin_preserve_enum_value(*(typeof(enum skb_drop_reason) *)SKB_DROP_REASON_QDISC_DROP, 1);
+
+	if ((u32)arguments[2] != reason || !asked || !count || !skb->dev || !is_watched(skb->dev, asked))
+		return 0;
+	count->dropped++;
+	return 0;
+}

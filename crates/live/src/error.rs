@@ -1,0 +1,30 @@
+//! What can go wrong with the kernel.
+
+use std::io;
+
+/// Why an interface cannot be probed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// There is none of this name in the network namespace that the thread is in.
+    #[error("there is no interface {name} here; `ip link` lists those there are")]
+    NoInterface {
+        /// The name.
+        name: String,
+    },
+    /// The kernel or this user lacks something.
+    #[error("{what}: {why}; `queuescope doctor` tells what is missing, and what grants it")]
+    Refused {
+        /// What was to be done.
+        what: &'static str,
+        /// What the kernel said.
+        why: String,
+    },
+    /// Something about the system could not be found out.
+    #[error("read {what}: {why}")]
+    System {
+        /// What was to be read.
+        what: &'static str,
+        /// Why not.
+        why: io::Error,
+    },
+}

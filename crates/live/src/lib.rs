@@ -1,0 +1,14 @@
+//! The queue of a Linux interface, while packets are in it.
+//!
+//! An eBPF [`Probe`] stamps each packet before a qdisc and measures it as it leaves: how long it waited, and by ConQuest
+//! snapshots kept in the kernel, how much of its flow left meanwhile. Only packets of flows that fill a congested queue
+//! are told one by one; all others are counted.
+#![cfg(target_os = "linux")]
+
+mod error;
+mod namespace;
+mod probe;
+
+pub use error::ProbeError;
+pub use namespace::Namespace;
+pub use probe::{Counters, Left, Probe, ProbeParams, Slice, sketch};

@@ -1,0 +1,169 @@
+//! The probe, as this side of the kernel has it.
+
+mod told;
+
+use crate::ProbeError;
+use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{BtfTracePoint, LinkOrder, Program, SchedClassifier, TcAttachType};
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use queuescope_sketch::{ConQuestParams, Expiry, Weights};
+use queuescope_wire::Nanos;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+pub use told::{Counters, Left, Slice};
+
+/// The programs, compiled; their source is beside them.
+static PROGRAMS: &[u8] = include_bytes_aligned!("../bpf/probe.bpf.o");
+
+/// An interface's queues are measured for as long as this is kept.
+#[derive(Debug)]
+pub struct Probe {
+    bpf: Ebpf,
+    /// The network namespace and the interface's index there.
+    device: [u32; 2],
+}
+
+/// What is measured, and told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProbeParams {
+    /// A packet that waited longer is congested (the paper's tau).
+    pub tau: Nanos,
+    /// A flow contributes if more than this part of what left meanwhile was its own (alpha).
+    pub alpha: f64,
+    /// A window of the sketch has 2 to the power of this nanoseconds; not changed while it runs.
+    pub window_shift: u32,
+    /// Every packet is told, and not only those of contributing flows.
+    pub all: bool,
+}
+
+/// The sketch that the kernel keeps of each queue.
+pub fn sketch(window_shift: u32) -> ConQuestParams {
+    ConQuestParams {
+        snapshots: 8,
+        rows: 2,
+        columns: 2048,
+        window: Nanos(1 << window_shift),
+        expiry: Expiry::Tag,
+        weights: Weights::Fine,
+        seed: 0,
+    }
+}
+
+impl Default for ProbeParams {
+    fn default() -> Self {
+        Self { tau: Nanos(1_000_000), alpha: 0.01, window_shift: 22, all: false }
+    }
+}
+
+impl Probe {
+    /// Begins to measure an interface of the network namespace that this thread is in.
+    ///
+    /// # Errors
+    /// If there is none of the name, or the kernel does not take the programs.
+    pub fn attach(interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
+        let btf = Btf::from_sys_fs().map_err(|why| refused("read the kernel's types", &why))?;
+        let mut loader = EbpfLoader::new();
+        loader.btf(Some(&btf)).override_global("window_shift", &params.window_shift, true);
+        let bpf = loader.load(PROGRAMS).map_err(|why| refused("load the probe", &why))?;
+        let mut probe = Self { bpf, device: [namespace()?, index(interface)?] };
+        probe.set(params)?;
+        for (program, tracepoint) in [("dequeue", "qdisc_dequeue"), ("dropped", "kfree_skb")] {
+            let program: &mut BtfTracePoint = probe.program(program)?;
+            program.load(tracepoint, &btf).map_err(|why| refused("load a program of tracing", &why))?;
+            program.attach().map_err(|why| refused("attach to a tracepoint of the kernel", &why))?;
+        }
+        // The stamps come last, so that no packet is stamped that is not seen.
+        let stamp: &mut SchedClassifier = probe.program("stamp")?;
+        stamp.load().map_err(|why| refused("load a classifier", &why))?;
+        let options = TcAttachOptions::TcxOrder(LinkOrder::default());
+        let attached = stamp.attach_with_options(interface, TcAttachType::Egress, options);
+        attached.map_err(|why| refused("attach before the queue of the interface", &why))?;
+        Ok(probe)
+    }
+
+    /// Changes what is told, while it runs; the windows of the sketch stay.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set(&mut self, params: ProbeParams) -> Result<(), ProbeError> {
+        let [netns, interface] = self.device;
+        let tau = params.tau.0;
+        let alpha = (params.alpha.clamp(0.0, 1.0) * 65_536.0).round() as u32;
+        let words = [netns, interface, tau as u32, (tau >> 32) as u32, alpha, u32::from(params.all)];
+        let mut config: Array<&mut MapData, [u32; 6]> = of(self.bpf.map_mut("config"))?;
+        config.set(0, words, 0).map_err(|why| refused("configure the probe", &why))
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn counters(&self) -> Result<Counters, ProbeError> {
+        let map: PerCpuArray<&MapData, [u64; Counters::WORDS]> = of(self.bpf.map("counters"))?;
+        let values = map.get(&0, 0).map_err(|why| refused("read what the probe counted", &why))?;
+        Ok(values.iter().fold(Counters::default(), |sum, words| sum + Counters::of(words)))
+    }
+
+    /// Tells the packets that left since this was asked before; how many there were.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn left(&mut self, mut tell: impl FnMut(Left<'_>)) -> Result<u64, ProbeError> {
+        let mut events: RingBuf<&mut MapData> = of(self.bpf.map_mut("events"))?;
+        let mut count = 0;
+        while let Some(bytes) = events.next() {
+            if let Some(left) = Left::of(&bytes) {
+                tell(left);
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// What was summed up of a queue in the last seconds, the earliest first.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn slices(&self, queue: u32) -> Result<Vec<Slice>, ProbeError> {
+        let map: Array<&MapData, [u64; Slice::WORDS]> = of(self.bpf.map("slices"))?;
+        let places = queue * Slice::KEPT..(queue + 1) * Slice::KEPT;
+        let read = |place| map.get(&place, 0).map(|words| Slice::of(&words));
+        let slices: Result<Vec<_>, _> = places.map(read).collect();
+        let mut slices = slices.map_err(|why| refused("read what the probe summed up", &why))?;
+        slices.retain(|slice| slice.packets > 0);
+        slices.sort_by_key(|slice| slice.start);
+        Ok(slices)
+    }
+
+    fn program<'a, P>(&'a mut self, name: &str) -> Result<&'a mut P, ProbeError>
+    where
+        &'a mut P: TryFrom<&'a mut Program>,
+    {
+        let lacks = || refused("find a program of the probe", &name);
+        self.bpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or_else(lacks)
+    }
+}
+
+/// A map of the probe, by its type.
+fn of<M, T: TryFrom<M, Error = MapError>>(map: Option<M>) -> Result<T, ProbeError> {
+    let map = map.ok_or_else(|| refused("find a map of the probe", &"it has none of this name"))?;
+    map.try_into().map_err(|why| refused("read a map of the probe", &why))
+}
+
+/// The number of the network namespace that this thread is in.
+fn namespace() -> Result<u32, ProbeError> {
+    let found = fs::metadata("/proc/thread-self/ns/net").map(|data| data.ino() as u32);
+    found.map_err(|why| ProbeError::System { what: "the network namespace, /proc/thread-self/ns/net", why })
+}
+
+fn index(interface: &str) -> Result<u32, ProbeError> {
+    use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index, socket};
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
+        .map_err(|why| ProbeError::System { what: "the interfaces", why: why.into() })?;
+    name_to_index(socket, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
+}
+
+fn refused(what: &'static str, why: &impl ToString) -> ProbeError {
+    ProbeError::Refused { what, why: why.to_string() }
+}

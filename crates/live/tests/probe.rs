@@ -1,0 +1,120 @@
+//! The probe on a queue of our own: between two network namespaces, as root.
+
+use queuescope_live::{Counters, Namespace, Probe, ProbeParams, sketch};
+use queuescope_sketch::{ConQuest, Estimator};
+use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+use queuescope_wire::{Granularity, Nanos};
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
+
+/// Two namespaces with a cable between them; what leaves the near end goes through a token bucket.
+struct Ends {
+    near: Namespace,
+    far: Namespace,
+}
+
+impl Ends {
+    fn new(qdisc: &str) -> Self {
+        let (near, far) = (Namespace::new().expect("root may"), Namespace::new().expect("root may"));
+        let number = far.number();
+        let there = format!(
+            "ip link add near0 address 02:00:00:00:00:01 type veth peer name far0 address 02:00:00:00:00:02 netns {number}"
+        );
+        near.run(move || ip(&there));
+        let qdisc = format!("tc qdisc replace dev near0 root {qdisc}");
+        near.run(move || {
+            ip("ip addr add 10.9.0.1/24 dev near0");
+            ip("ip -6 addr add fd09::1/64 dev near0 nodad");
+            ip("ip link set near0 up");
+            for address in ["10.9.0.2", "fd09::2"] {
+                ip(&format!("ip neigh add {address} lladdr 02:00:00:00:00:02 dev near0 nud permanent"));
+            }
+            ip(&qdisc);
+        });
+        far.run(|| {
+            ip("ip addr add 10.9.0.2/24 dev far0");
+            ip("ip -6 addr add fd09::2/64 dev far0 nodad");
+            ip("ip link set far0 up");
+        });
+        Self { near, far }
+    }
+}
+
+/// Does a command of iproute2.
+fn ip(command: &str) {
+    let mut words = command.split_whitespace();
+    let program = words.next().expect("there is one");
+    let output = Command::new(program).args(words).output().unwrap_or_else(|error| panic!("{command}: {error}"));
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What a test is told of a packet.
+#[derive(Debug)]
+struct Told {
+    enqueued: Nanos,
+    dequeued: Nanos,
+    digest: u64,
+    parsed: u64,
+    flow: u64,
+    bytes: u32,
+}
+
+/// All that left while something was sent, and what was counted.
+fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static) -> (Vec<Told>, Counters) {
+    ends.near.run(move || {
+        let mut probe = Probe::attach("near0", params).unwrap_or_else(|error| panic!("{error}"));
+        send();
+        let mut told = Vec::new();
+        let mut parser = Parser::new(Tunnel::Outer);
+        let mut counted = probe.counters().expect("it is there");
+        // Until the queue is empty.
+        for _ in 0..1000 {
+            probe
+                .left(|left| {
+                    let parsed = parser.parse(LinkType::Ethernet, left.bytes, left.headers);
+                    told.push(Told {
+                        enqueued: left.enqueued,
+                        dequeued: left.dequeued,
+                        digest: left.digest,
+                        parsed: Granularity::FiveTuple.project(&parsed.key).digest(),
+                        flow: left.flow,
+                        bytes: left.bytes,
+                    });
+                })
+                .expect("it is there");
+            counted = probe.counters().expect("it is there");
+            if counted.seen + counted.dropped >= counted.stamped {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        (told, counted)
+    })
+}
+
+#[test]
+fn the_kernel_estimates_as_the_sketch_does() {
+    let ends = Ends::new("tbf rate 50mbit burst 20kb limit 400kb");
+    let params = ProbeParams { all: true, window_shift: 22, ..ProbeParams::default() };
+    let (told, counted) = probed(&ends, params, || {
+        for sockets in [["10.9.0.1:0", "10.9.0.2"], ["[fd09::1]:0", "[fd09::2]"]] {
+            let [from, to] = sockets;
+            let sockets: Vec<_> = (0..10).map(|_| UdpSocket::bind(from).expect("there is a port")).collect();
+            for n in 0..400usize {
+                let socket = &sockets[(n * n) % 10];
+                let to: SocketAddr = format!("{to}:{}", 9 + n % 3).parse().expect("it is one");
+                // Nobody answers; what the far end says of it comes later.
+                let _ = socket.send_to(&vec![0; 100 + (n * 37) % 1300], to);
+            }
+        }
+    });
+    assert!(told.len() > 500 && counted.unstamped == 0, "{} {counted:?}", told.len());
+    let mut model = ConQuest::new(sketch(22)).expect("it can be");
+    for told in &told {
+        assert_eq!(told.digest, told.parsed, "{told:?}");
+        let flow = model.observe(told.digest, told.bytes, told.enqueued, told.dequeued, Estimator::Overlap);
+        assert_eq!(told.flow, flow, "{told:?}");
+    }
+    let longest = told.iter().map(|told| told.dequeued.0 - told.enqueued.0).max();
+    assert!(longest > Some(5_000_000), "{longest:?}");
+}
