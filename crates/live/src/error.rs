@@ -28,3 +28,13 @@ pub enum ProbeError {
         why: io::Error,
     },
 }
+
+impl ProbeError {
+    /// Why, in short.
+    pub(crate) fn why(&self) -> String {
+        match self {
+            Self::Refused { what, why } => format!("{what}: {why}"),
+            other => other.to_string(),
+        }
+    }
+}

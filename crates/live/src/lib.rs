@@ -5,10 +5,12 @@
 //! are told one by one; all others are counted.
 #![cfg(target_os = "linux")]
 
+mod abilities;
 mod error;
 mod namespace;
 mod probe;
 
+pub use abilities::{Ability, abilities};
 pub use error::ProbeError;
 pub use namespace::Namespace;
 pub use probe::{Counters, Left, Probe, ProbeParams, Slice, sketch};

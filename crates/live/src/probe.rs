@@ -9,6 +9,7 @@ use aya::programs::{BtfTracePoint, LinkOrder, Program, SchedClassifier, TcAttach
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
+use std::error::Error;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 pub use told::{Counters, Left, Slice};
@@ -62,24 +63,42 @@ impl Probe {
     /// # Errors
     /// If there is none of the name, or the kernel does not take the programs.
     pub fn attach(interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
-        let btf = Btf::from_sys_fs().map_err(|why| refused("read the kernel's types", &why))?;
+        let device = [namespace()?, index(interface)?];
+        let btf = types()?;
+        let mut probe = Self::load(device, &btf, params)?;
+        probe.trace(&btf)?;
+        // The stamps come last, so that no packet is stamped that is not seen.
+        probe.stamp(interface)?;
+        Ok(probe)
+    }
+
+    /// Its programs and maps, which do nothing yet.
+    pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut loader = EbpfLoader::new();
-        loader.btf(Some(&btf)).override_global("window_shift", &params.window_shift, true);
-        let bpf = loader.load(PROGRAMS).map_err(|why| refused("load the probe", &why))?;
-        let mut probe = Self { bpf, device: [namespace()?, index(interface)?] };
+        loader.btf(Some(btf)).override_global("window_shift", &params.window_shift, true);
+        let bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
+        let mut probe = Self { bpf, device };
         probe.set(params)?;
+        Ok(probe)
+    }
+
+    /// Looks at what leaves queues, and what they drop.
+    pub(crate) fn trace(&mut self, btf: &Btf) -> Result<(), ProbeError> {
         for (program, tracepoint) in [("dequeue", "qdisc_dequeue"), ("dropped", "kfree_skb")] {
-            let program: &mut BtfTracePoint = probe.program(program)?;
-            program.load(tracepoint, &btf).map_err(|why| refused("load a program of tracing", &why))?;
+            let program: &mut BtfTracePoint = self.program(program)?;
+            program.load(tracepoint, btf).map_err(|why| refused("load a program of tracing", &why))?;
             program.attach().map_err(|why| refused("attach to a tracepoint of the kernel", &why))?;
         }
-        // The stamps come last, so that no packet is stamped that is not seen.
-        let stamp: &mut SchedClassifier = probe.program("stamp")?;
+        Ok(())
+    }
+
+    /// Stamps what comes to the queues of an interface.
+    pub(crate) fn stamp(&mut self, interface: &str) -> Result<(), ProbeError> {
+        let stamp: &mut SchedClassifier = self.program("stamp")?;
         stamp.load().map_err(|why| refused("load a classifier", &why))?;
         let options = TcAttachOptions::TcxOrder(LinkOrder::default());
         let attached = stamp.attach_with_options(interface, TcAttachType::Egress, options);
-        attached.map_err(|why| refused("attach before the queue of the interface", &why))?;
-        Ok(probe)
+        attached.map(drop).map_err(|why| refused("attach before the queue of an interface", &why))
     }
 
     /// Changes what is told, while it runs; the windows of the sketch stay.
@@ -140,14 +159,19 @@ impl Probe {
     where
         &'a mut P: TryFrom<&'a mut Program>,
     {
-        let lacks = || refused("find a program of the probe", &name);
-        self.bpf.program_mut(name).and_then(|program| program.try_into().ok()).ok_or_else(lacks)
+        let program = self.bpf.program_mut(name).and_then(|program| program.try_into().ok());
+        program.ok_or_else(|| lacks("find a program of the probe"))
     }
+}
+
+/// What the running kernel's structures look like.
+pub(crate) fn types() -> Result<Btf, ProbeError> {
+    Btf::from_sys_fs().map_err(|why| refused("read the kernel's types, /sys/kernel/btf/vmlinux", &why))
 }
 
 /// A map of the probe, by its type.
 fn of<M, T: TryFrom<M, Error = MapError>>(map: Option<M>) -> Result<T, ProbeError> {
-    let map = map.ok_or_else(|| refused("find a map of the probe", &"it has none of this name"))?;
+    let map = map.ok_or_else(|| lacks("find a map of the probe"))?;
     map.try_into().map_err(|why| refused("read a map of the probe", &why))
 }
 
@@ -164,6 +188,18 @@ fn index(interface: &str) -> Result<u32, ProbeError> {
     name_to_index(socket, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
 }
 
-fn refused(what: &'static str, why: &impl ToString) -> ProbeError {
-    ProbeError::Refused { what, why: why.to_string() }
+fn refused(what: &'static str, why: &dyn Error) -> ProbeError {
+    let causes = std::iter::successors(Some(why), |why| (*why).source());
+    let mut told: Vec<_> = causes.map(ToString::to_string).collect();
+    told.dedup();
+    // What the verifier says is long; how it ends is why.
+    let why = told.join(": ");
+    let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let first = why.lines().next().unwrap_or_default();
+    ProbeError::Refused { what, why: if first == last { first.to_owned() } else { format!("{first} ... {last}") } }
+}
+
+/// Something of the compiled programs is not what this one takes it for.
+fn lacks(what: &'static str) -> ProbeError {
+    ProbeError::Refused { what, why: "the compiled programs are others".to_owned() }
 }

@@ -1,0 +1,85 @@
+//! What this machine and this user can do, found out by doing it.
+
+use crate::probe::types;
+use crate::{Namespace, Probe, ProbeError, ProbeParams};
+use rustix::fs::{Mode, OFlags, open};
+
+/// Something that is needed for something, and whether it is there.
+#[derive(Debug)]
+pub struct Ability {
+    /// What it is called in a test's list of what it needs.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Why it is not there.
+    pub missing: Option<String>,
+    /// What cannot be done without it.
+    pub costs: &'static str,
+    /// What gives it to this user, or to the machine.
+    pub grant: &'static str,
+}
+
+/// Tries everything, in a network namespace of its own; nothing stays.
+pub fn abilities() -> Vec<Ability> {
+    let namespace = Namespace::new();
+    let here = |try_it: fn() -> Result<(), ProbeError>| match &namespace {
+        Ok(namespace) => namespace.run(try_it),
+        // Then on what there is, which is no less true.
+        Err(_) => try_it(),
+    };
+    let known = |result: Result<(), ProbeError>| result.err().map(|error| error.why());
+    let capabilities = "sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep \"$(command -v queuescope)\"";
+    vec![
+        Ability {
+            name: "namespaces",
+            about: "network namespaces of its own",
+            missing: namespace.as_ref().err().map(ProbeError::why),
+            costs: "links of its own, and the tests of the probe",
+            grant: "sudo setcap cap_sys_admin,cap_net_admin+ep \"$(command -v queuescope)\"",
+        },
+        Ability {
+            name: "tun",
+            about: "network interfaces in user space, /dev/net/tun",
+            missing: known(tun()),
+            costs: "links with a discipline of queuescope",
+            grant: "sudo modprobe tun && sudo chmod 0666 /dev/net/tun",
+        },
+        Ability {
+            name: "btf",
+            about: "types of the kernel, /sys/kernel/btf/vmlinux",
+            missing: known(types().map(drop)),
+            costs: "live, capture",
+            grant: "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it since 2021",
+        },
+        Ability {
+            name: "ringbuf",
+            about: "maps of eBPF, with a ring buffer",
+            missing: known(here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop))),
+            costs: "live, capture",
+            grant: capabilities,
+        },
+        Ability {
+            name: "tp_btf",
+            about: "tracepoints of qdiscs",
+            missing: known(here(|| {
+                let btf = types()?;
+                Probe::load([0, 0], &btf, ProbeParams::default())?.trace(&btf)
+            })),
+            costs: "live",
+            grant: capabilities,
+        },
+        Ability {
+            name: "tcx",
+            about: "programs before a qdisc",
+            missing: known(here(|| Probe::load([0, 0], &types()?, ProbeParams::default())?.stamp("lo"))),
+            costs: "live, and acting on flows",
+            grant: capabilities,
+        },
+    ]
+}
+
+/// Opens the door to interfaces in user space.
+fn tun() -> Result<(), ProbeError> {
+    let opened = open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    opened.map(drop).map_err(|why| ProbeError::System { what: "/dev/net/tun", why: why.into() })
+}
