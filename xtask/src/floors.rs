@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-archive", 2),
     ("queuescope-queue", 2),
     ("queuescope-meter", 2),
+    ("queuescope-live", 3),
     ("queuescope-p4", 3),
     ("queuescope-report", 3),
     ("queuescope-scenario", 3),

@@ -1,0 +1,31 @@
+//! The compiled probe is that of the source beside it.
+#![allow(clippy::disallowed_methods, reason = "tests open files and start programs")]
+
+use sha2::{Digest, Sha256};
+use std::fs::read;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn the_compiled_probe_is_of_its_source() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
+    let sums = String::from_utf8(read(folder.join("probe.sums")).expect("it is there")).expect("it is text");
+    assert_eq!(sums.lines().count(), 5);
+    for line in sums.lines() {
+        let (sum, name) = line.split_once("  ").expect("a sum and a name");
+        let bytes = read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, sum, "{name} was changed: crates/live/bpf/build.sh compiles the probe again");
+    }
+}
+
+#[test]
+fn compiling_gives_the_same_bytes() {
+    if Command::new("clang-14").arg("--version").output().is_err() {
+        return println!("skipped: compiling_gives_the_same_bytes: there is no clang-14");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
+    let out = tempfile::NamedTempFile::new().expect("there is room");
+    let status = Command::new(folder.join("build.sh")).arg(out.path()).status().expect("there is a shell");
+    assert!(status.success() && read(out.path()).ok() == read(folder.join("probe.bpf.o")).ok());
+}
