@@ -96,11 +96,27 @@ pub enum Command {
     /// Ask whether an algorithm fits a switch's pipeline, where its parts go, and if it does not, why.
     #[command(subcommand)]
     P4(P4),
+    /// Tell what this machine and this user can do, by doing it.
+    ///
+    /// Measuring the queue of an interface needs some things of Linux. Each is tried, in a network namespace of its own, and
+    /// nothing stays. What is missing is told with what it costs, and the command that grants it.
+    #[cfg(target_os = "linux")]
+    Doctor(Doctor),
     /// Print the man page, a shell's completions, or the schema of --json.
     Generate {
         /// What to print.
         what: Generated,
     },
+}
+
+/// Arguments of `doctor`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if nothing is missing, 1 if something is.")]
+pub struct Doctor {
+    /// Tell it as JSON Lines
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `generate` prints.

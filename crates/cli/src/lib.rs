@@ -8,7 +8,8 @@
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`] and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `doctor` and
+//!   [`generate`] are the command itself.
 
 pub mod alarms;
 pub mod analysis;
@@ -21,6 +22,8 @@ pub mod capture;
 pub mod chosen;
 mod clock;
 pub mod departures;
+#[cfg(target_os = "linux")]
+pub mod doctor;
 pub mod door;
 pub mod experiment;
 mod files;

@@ -188,15 +188,12 @@ fn index(interface: &str) -> Result<u32, ProbeError> {
     name_to_index(socket, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
 }
 
+/// The deepest cause tells why; those above it say what was done, in words of the loader.
 fn refused(what: &'static str, why: &dyn Error) -> ProbeError {
-    let causes = std::iter::successors(Some(why), |why| (*why).source());
-    let mut told: Vec<_> = causes.map(ToString::to_string).collect();
-    told.dedup();
+    let deepest = std::iter::successors(Some(why), |why| (*why).source()).last().unwrap_or(why).to_string();
     // What the verifier says is long; how it ends is why.
-    let why = told.join(": ");
-    let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let first = why.lines().next().unwrap_or_default();
-    ProbeError::Refused { what, why: if first == last { first.to_owned() } else { format!("{first} ... {last}") } }
+    let why = deepest.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+    ProbeError::Refused { what, why }
 }
 
 /// Something of the compiled programs is not what this one takes it for.
