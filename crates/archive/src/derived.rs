@@ -55,7 +55,14 @@ pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
 pub(crate) fn read(folder: &Folder) -> Result<Definitions, FolderError> {
     let name = folder.path.join(DEFINITIONS);
     match fs::read_to_string(&name) {
-        Ok(text) => Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema),
+        Ok(text) if is_whole(&text) => {
+            Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema)
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidData => Err(Damage::of(&name, "it is no text").into()),
+        Ok(_) => {
+            let why = "it is not as it was written; who changed it himself takes its first line away";
+            Err(Damage::of(&name, why).into())
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Err(FolderError::NoDefinitions(name)),
         Err(error) => Err(FolderError::io("read", &name, error)),
     }
@@ -63,7 +70,23 @@ pub(crate) fn read(folder: &Folder) -> Result<Definitions, FolderError> {
 
 /// What a new folder has: no definitions.
 pub(crate) fn create(folder: &Folder) -> Result<(), FolderError> {
-    folder.whole(&folder.path.join(DEFINITIONS), Definitions::new(&folder.schema).text().as_bytes())
+    write(folder, &Definitions::new(&folder.schema))
+}
+
+/// What the first line begins with that has the checksum of the others.
+const SEAL: &str = "# crc32 ";
+
+fn write(folder: &Folder, definitions: &Definitions) -> Result<(), FolderError> {
+    let text = definitions.text();
+    let text = format!("{SEAL}{}\n{text}", crc32fast::hash(text.as_bytes()));
+    folder.whole(&folder.path.join(DEFINITIONS), text.as_bytes())
+}
+
+/// Whether a text of definitions is as it was written. What somebody wrote himself has no checksum.
+fn is_whole(text: &str) -> bool {
+    let Some(sealed) = text.strip_prefix(SEAL) else { return true };
+    let Some((crc32, text)) = sealed.split_once('\n') else { return false };
+    crc32 == crc32fast::hash(text.as_bytes()).to_string()
 }
 
 /// Whether a folder has definitions: those that were lost are not replaced by others in silence.
@@ -122,7 +145,7 @@ pub(crate) fn define(
     let defined = apply(folder, definitions, log, &states)?;
     // What was kept is of other definitions, and soon of other records.
     folder.remove(&folder.path.join(AGGREGATES))?;
-    folder.whole(&folder.path.join(DEFINITIONS), definitions.text().as_bytes())?;
+    write(folder, definitions)?;
     Ok((defined, damage))
 }
 

@@ -6,8 +6,9 @@ mod common;
 
 use common::read;
 use proptest::prelude::*;
+use queuescope_archive::definitions as archived;
 use queuescope_archive::{Durability, FolderError, Full, Keep, Recorder, RecorderOptions, Sources, State, verify};
-use queuescope_log::{Log, Schema};
+use queuescope_log::{Definitions, Log, Schema};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -249,6 +250,33 @@ fn any_flipped_bit_of_what_records_are_made_of_is_found() {
         fs::write(&path, whole).expect("there is room");
     }
     verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn any_flipped_bit_of_definitions_is_found_or_changes_nothing() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let text = "[[aggregate]]\nname = \"all\"\nfunction = \"sum(number)\"\n";
+    let definitions = Definitions::parse("d.toml", text, &schema()).unwrap_or_else(|error| panic!("{error}"));
+    let (mut recorder, _) =
+        Recorder::open(folder.path(), &schema(), options(Durability::Relaxed, 280)).expect("there is room");
+    recorder.define(&definitions).unwrap_or_else(|error| panic!("{error}"));
+    finish(recorder);
+    // As who is killed leaves it.
+    fs::remove_file(folder.path().join("aggregates.json")).expect("it is there");
+    let path = folder.path().join("definitions.toml");
+    let (whole, mut found) = (fs::read(&path).expect("it is there"), 0);
+    for bit in 0..whole.len() * 8 {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, bytes).expect("there is room");
+        let verified = verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        if verified.files.iter().any(|file| matches!(file.state, State::Damaged(_))) {
+            found += 1;
+        } else {
+            assert_eq!(archived(folder.path()).expect("they are whole").text(), definitions.text(), "bit {bit}");
+        }
+    }
+    assert!(found > (whole.len() - 9) * 8, "{found} of {}", whole.len() * 8);
 }
 
 #[test]
