@@ -11,7 +11,7 @@ use crate::recording::{Recorded, Recording};
 use crate::records::{Frames, Records};
 use crate::source::length;
 use crate::stop::Stop;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use queuescope_log::Sampling;
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -49,7 +49,7 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let (damage, recorded) = match (ended.and_then(|damage| looked.map(|()| damage)), finished) {
         (Ok(damage), Ok(recorded)) => (Ok(damage), recorded),
         (Err(error), Ok(recorded)) => (Err(error), recorded),
-        (Err(error), Err(other)) => return Err(error.context(other)),
+        (Err(error), Err(other)) => bail!("{error:#}; and {other:#}"),
         (Ok(_), Err(error)) => return Err(error),
     };
     let left_out = passing.chosen.as_ref().and_then(Chosen::note);
