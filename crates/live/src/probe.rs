@@ -121,7 +121,7 @@ impl Probe {
     pub fn counters(&self) -> Result<Counters, ProbeError> {
         let map: PerCpuArray<&MapData, [u64; Counters::WORDS]> = of(self.bpf.map("counters"))?;
         let values = map.get(&0, 0).map_err(|why| refused("read what the probe counted", &why))?;
-        Ok(values.iter().fold(Counters::default(), |sum, words| sum + Counters::of(words)))
+        Ok(Counters::of(&values))
     }
 
     /// Tells the packets that left since this was asked before; how many there were.

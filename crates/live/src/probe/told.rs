@@ -1,7 +1,7 @@
 //! What the kernel tells, as it lies in its maps (`bpf/probe.bpf.c`).
 
 use queuescope_wire::Nanos;
-use std::ops::Add;
+use std::array::from_fn;
 
 /// A packet that left a queue, perhaps several on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,8 +117,10 @@ impl<'a> Left<'a> {
 impl Counters {
     pub(super) const WORDS: usize = 13;
 
-    pub(super) fn of(words: &[u64; Self::WORDS]) -> Self {
-        let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = *words;
+    /// The sums of what each processor has counted.
+    pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
+        let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
+        let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = words;
         let [unstamped, other, bulk, untold, nothing, dropped] = rest;
         Self {
             stamped,
@@ -134,28 +136,6 @@ impl Counters {
             untold,
             nothing,
             dropped,
-        }
-    }
-}
-
-impl Add for Counters {
-    type Output = Self;
-
-    fn add(self, more: Self) -> Self {
-        Self {
-            stamped: self.stamped + more.stamped,
-            stamped_bytes: self.stamped_bytes + more.stamped_bytes,
-            seen: self.seen + more.seen,
-            packets: self.packets + more.packets,
-            bytes: self.bytes + more.bytes,
-            congested: self.congested + more.congested,
-            contributing: self.contributing + more.contributing,
-            unstamped: self.unstamped + more.unstamped,
-            other: self.other + more.other,
-            bulk: self.bulk + more.bulk,
-            untold: self.untold + more.untold,
-            nothing: self.nothing + more.nothing,
-            dropped: self.dropped + more.dropped,
         }
     }
 }
