@@ -19,7 +19,7 @@ use crate::volume::GROUP;
 pub(crate) use follow::Pauses;
 use follow::{Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Defined, Definitions, Log, Memory, Options, Schema};
-pub(crate) use recover::recover;
+pub(crate) use recover::{recover, remove_strays};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use crate::args::Derived;
 use crate::chosen::told;
 use crate::recording::Recording;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use queuescope_archive::definitions;
 use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
 use queuescope_report::json::Line;
@@ -43,6 +43,10 @@ fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
         };
         let values = args.set.iter().map(|set| value(set)).collect::<Result<Vec<_>>>()?;
         let values: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let twice = (1..values.len()).find(|at| values[..*at].iter().any(|(name, _)| *name == values[*at].0));
+        if let Some(at) = twice {
+            bail!("--set gives '{}' twice: leave one out", values[at].0);
+        }
         to.add_text_with(&path.display().to_string(), &text, &values).map_err(|error| told(&error))?;
     }
     let of = |option, texts: &'_ [String], kind| -> Vec<_> {

@@ -1,6 +1,6 @@
 //! How a run ends: what it prints, and whether its input was whole.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use std::io::{self, BufWriter, Write};
 
 /// Whether the input was whole.
@@ -46,5 +46,17 @@ pub fn told(result: io::Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
+    }
+}
+
+/// What two things gave that are both done whatever becomes of the other.
+///
+/// # Errors
+/// If one went wrong; both are told if both did.
+pub fn both<A, B>(one: Result<A>, other: Result<B>) -> Result<(A, B)> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(error), Err(other)) => Err(anyhow!("{error:#}; and {other:#}")),
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::analysis::Watcher;
 use crate::annotate::Annotator;
+use crate::outcome::both;
 use crate::queued::{Passing, QueuedLog};
 use crate::recording::Recorded;
 use anyhow::{Context, Result};
@@ -92,12 +93,17 @@ impl Outputs {
         self.wants_parts() || self.log.is_some()
     }
 
-    /// Ends the files, and tells what was put into the log, if there is one.
+    /// Ends the files and the log, whatever becomes of the other, and tells what was put into the log, if there is one.
     ///
     /// # Errors
     /// If they could not be written.
     pub fn finish(mut self) -> Result<Option<Recorded>> {
-        if let Some(failure) = self.failure.take() {
+        let log = self.log.take().map(Passing::finish).transpose();
+        Ok(both(self.end_files(), log)?.1)
+    }
+
+    fn end_files(self) -> Result<()> {
+        if let Some(failure) = self.failure {
             return Err(failure);
         }
         if let Some((path, annotator)) = self.annotator {
@@ -107,7 +113,7 @@ impl Outputs {
             let mut out = table.finish().with_context(|| cannot_write(&path))?;
             std::io::Write::flush(&mut out).with_context(|| cannot_write(&path))?;
         }
-        self.log.map(Passing::finish).transpose()
+        Ok(())
     }
 
     fn try_departed(

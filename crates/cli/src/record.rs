@@ -47,10 +47,10 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let finished = recording.finish();
     progress.finish();
     let (damage, recorded) = match (ended.and_then(|damage| looked.map(|()| damage)), finished) {
-        (Ok(damage), Ok(recorded)) => (Ok(damage), recorded),
-        (Err(error), Ok(recorded)) => (Err(error), recorded),
+        (damage, Ok(recorded)) => (damage, recorded),
+        (Ok(None), Err(error)) => return Err(error),
+        (Ok(Some(damage)), Err(error)) => bail!("{error:#}; and {damage}"),
         (Err(error), Err(other)) => bail!("{error:#}; and {other:#}"),
-        (Ok(_), Err(error)) => return Err(error),
     };
     let left_out = passing.chosen.as_ref().and_then(Chosen::note);
     let notes = left_out

@@ -10,7 +10,7 @@ pub(crate) mod tell;
 use crate::args::Sim;
 use crate::chosen::Chosen;
 use crate::files::check_outputs;
-use crate::outcome::{Outcome, print};
+use crate::outcome::{Outcome, both, print};
 use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::queued::QueuedLog;
@@ -96,7 +96,7 @@ fn simulate(
     let Meters { first, others, log } = meters;
     let meter = first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, outputs) = first.report(args, &simulation, skipped);
-    outputs.finish()?;
+    let (_, recorded) = both(outputs.finish(), log.map(Queued::finish).transpose())?;
     let found = others.into_iter().map(|other| {
         let link = other.name().unwrap_or(NO_METER).to_owned();
         OtherQueue { link, report: other.report(args, &simulation, Vec::new()).0 }
@@ -111,7 +111,7 @@ fn simulate(
         groups,
     };
     report.sim = Some(tell(&simulation, about));
-    Ok((report, Stop::noted(stop, log.map(Queued::finish).transpose()?)))
+    Ok((report, Stop::noted(stop, recorded)))
 }
 
 /// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What

@@ -8,7 +8,7 @@ mod common;
 use common::{command, file, printed, run};
 use queuescope_pcap::{CaptureReader, PcapWriter};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
@@ -81,6 +81,30 @@ fn packets_are_handed_over_before_others_come() {
         assert!(told.starts_with("6 packets of - recorded to "), "{told}");
         is_finished(&log);
     }
+}
+
+#[test]
+fn triggers_are_told_while_packets_come() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, (header, packets)) = (folder.path().join("log"), capture(6));
+    let (child, mut input) =
+        start("record - --aggregate n=count --trigger three=n>=3@1us --trigger five=n>=5@1us", &log);
+    input.write_all(&[&header, &packets[..2].concat()[..]].concat()).expect("it reads");
+    wait_for(&log, 2);
+    let mut watching = command("watch --all", &[&log]).stdout(Stdio::piped()).spawn().expect("the command runs");
+    let mut alerts = BufReader::new(watching.stdout.take().expect("it is piped")).lines();
+    let mut next = || alerts.next().map(|line| line.expect("it is text"));
+    // Triggers look at what came up to a time when a later one comes.
+    input.write_all(&packets[2..4].concat()).expect("it reads");
+    assert!(next().is_some_and(|alert| alert.contains("\"trigger\":\"three\"")));
+    // The recorder waits for more: nothing but the pipe keeps it.
+    wait_for(&log, 4);
+    input.write_all(&packets[4..].concat()).expect("it reads");
+    drop(input);
+    assert!(next().is_some_and(|alert| alert.contains("\"trigger\":\"five\"")));
+    assert_eq!(next(), None);
+    assert!(watching.wait().expect("it ends").success());
+    printed(child.wait_with_output().expect("it ends"), 0);
 }
 
 #[test]

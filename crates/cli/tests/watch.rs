@@ -11,6 +11,9 @@ use std::path::Path;
 const DEFINED: &str = "--filter call=udp --aggregate calls=count@call --aggregate bytes=sum(length) --trigger many=calls>100 \
                        --trigger burst=bytes>250KB@10ms/100ms";
 
+/// A parameter of a recipe that has two values.
+const TWICE: &str = "--definitions recipes/path-conformance.toml --set switch=1 --set switch=2";
+
 fn alerts(folder: &Path) -> Vec<Value> {
     let text = printed(run("watch --all", &[folder]), 0);
     text.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
@@ -74,7 +77,7 @@ fn triggers_fire_by_the_time_of_packets_and_are_told() {
 fn definitions_that_mean_nothing_are_refused_before_anything_is_recorded() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
-    for words in ["--filter a", "--filter a=nonsense", "--aggregate a=count@b", "--trigger t=a>1", "--set a=b"] {
+    for words in ["--filter a", "--filter a=nonsense", "--aggregate a=count@b", "--trigger t=a>1", "--set a=b", TWICE] {
         assert_eq!(run(&format!("record {words} --log"), &[&log, &demo]).status.code(), Some(2), "{words}");
         assert!(!log.exists(), "{words}");
     }

@@ -97,7 +97,7 @@ fn end(path: &Path, offset: u64, position: Option<u64>) -> Result<(), FolderErro
 }
 
 /// Removes files of volumes that never came to be.
-fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
+pub(crate) fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
     let known: BTreeSet<PathBuf> = catalogue.volumes.iter().flat_map(|entry| entry.paths(&folder.path)).collect();
     let mut folders = FOLDERS.map(|name| folder.path.join(name)).to_vec();
     while let Some(path) = folders.pop() {
@@ -110,7 +110,7 @@ fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderErr
             if path.is_dir() {
                 folders.push(path);
             } else if is_ours(&folder.schema, &path) && !known.contains(&path) {
-                remove(&path)?;
+                folder.remove(&path)?;
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! What goes wrong with it does not end recording: records are in journals. It is tried again, after pauses that grow, and
 //! once more when recording ends. A journal that is not as it was written is not tried again: those behind it cannot become
-//! volumes before it, since a catalogue has no gaps.
+//! volumes before it, since a catalogue has no gaps. Old volumes go in any case.
 
 use super::Shared;
 use crate::archive::Archiver;
@@ -10,6 +10,7 @@ use crate::catalogue::Catalogue;
 use crate::error::FolderError;
 use crate::journal::Closed;
 use crate::keep::{Keep, take_away};
+use crate::recorder::remove_strays;
 use queuescope_log::AttributeId;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,20 +41,21 @@ impl Shared {
     }
 
     fn make_volumes(&self, archiver: &Archiver<'_>, keep: Keep, pauses: Pauses) {
-        let (mut pause, mut keeps_too_much) = (pauses.first, false);
+        let (mut pause, mut keeps_too_much, mut damaged) = (pauses.first, false, None);
         loop {
             let mut state = self.lock();
-            while !state.last && (!state.begun || (state.journals.is_empty() && !keeps_too_much)) {
+            while !state.last && (!state.begun || ((state.journals.is_empty() || damaged.is_some()) && !keeps_too_much))
+            {
                 state = self.closed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            let (journal, last) = (state.journals.front().cloned(), state.last);
+            let (journal, last) = (state.journals.front().filter(|_| damaged.is_none()).cloned(), state.last);
             drop(state);
             if journal.is_none() && !keeps_too_much {
                 return;
             }
             let made = journal.as_ref().map_or(Ok(()), |journal| make(archiver, journal));
             // Also if there is no new volume: perhaps old ones take the room that it needs.
-            let kept = self.take_away(keep);
+            let kept = self.take_away(keep, keeps_too_much);
             keeps_too_much = kept.is_err();
             let gives_up = last && (made.is_err() || journal.is_none());
             let is_damaged = matches!((&made, &journal),
@@ -62,13 +64,21 @@ impl Shared {
             if made.is_ok() && journal.is_some() {
                 state.journals.pop_front();
             }
-            state.troubled = made.and(kept).err().map(Arc::new);
-            if state.troubled.is_none() {
+            let trouble = made.and(kept).err().map(Arc::new);
+            if is_damaged {
+                damaged.clone_from(&trouble);
+            }
+            let is_well = trouble.is_none();
+            state.troubled = trouble.or_else(|| damaged.clone());
+            if is_well {
                 pause = pauses.first;
                 continue;
             }
-            if is_damaged || gives_up {
+            if gives_up {
                 return;
+            }
+            if is_damaged && !keeps_too_much {
+                continue;
             }
             // Who ends recording does not wait for it.
             drop(self.closed.wait_timeout_while(state, pause, |state| !state.last));
@@ -76,17 +86,25 @@ impl Shared {
         }
     }
 
-    /// Takes volumes away that are not to stay, and counts their records.
-    fn take_away(&self, keep: Keep) -> Result<(), FolderError> {
+    /// Takes volumes away that are not to stay, and counts their records; `again` if it went wrong before.
+    fn take_away(&self, keep: Keep, again: bool) -> Result<(), FolderError> {
         if keep == Keep::default() {
             return Ok(());
         }
+        // The catalogue does not list any more what was not removed then.
+        let strays = if again { self.remove_strays() } else { Ok(()) };
         let kept = take_away(&self.folder, keep);
         // By the catalogue: they are gone also if something went wrong behind it.
         if let Ok(catalogue) = Catalogue::read(&self.folder.path) {
             self.lock().removed = catalogue.removed.records.saturating_sub(self.removed_before);
         }
-        kept.map(drop)
+        strays.and(kept.map(drop))
+    }
+
+    fn remove_strays(&self) -> Result<(), FolderError> {
+        let catalogue = Catalogue::read(&self.folder.path)?;
+        // Nobody else writes volumes: this thread does, and holds the lock of the folder.
+        remove_strays(&self.folder, &catalogue)
     }
 }
 

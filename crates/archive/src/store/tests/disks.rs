@@ -25,7 +25,6 @@ impl Fault {
 #[derive(Debug, Clone)]
 pub struct Failing {
     fault: Fault,
-    lasting: bool,
     state: Arc<(Mutex<Failures>, Condvar)>,
 }
 
@@ -33,14 +32,16 @@ pub struct Failing {
 struct Failures {
     /// Calls until it fails; `None`: it does not.
     left: Option<usize>,
+    /// Whether those after it fail, too.
+    lasting: bool,
     count: u64,
 }
 
 impl Failing {
     /// From this call on, counted from 1.
     pub fn new(fault: Fault, left: usize, lasting: bool) -> Self {
-        let failures = Failures { left: Some(left), count: 0 };
-        Self { fault, lasting, state: Arc::new((Mutex::new(failures), Condvar::new())) }
+        let failures = Failures { left: Some(left), lasting, count: 0 };
+        Self { fault, state: Arc::new((Mutex::new(failures), Condvar::new())) }
     }
 
     /// Not before it is told to, if ever.
@@ -52,7 +53,13 @@ impl Failing {
 
     /// From now on, or not any more.
     pub fn fail(&self, fail: bool) {
-        self.state.0.lock().expect("nobody panics").left = fail.then_some(1);
+        let mut state = self.state.0.lock().expect("nobody panics");
+        (state.left, state.lasting) = (fail.then_some(1), true);
+    }
+
+    /// This call, counted from the next, which is 1, and no other; what failed before is forgotten.
+    pub fn fail_once(&self, at: usize) {
+        *self.state.0.lock().expect("nobody panics") = Failures { left: Some(at), lasting: false, count: 0 };
     }
 
     pub fn has_failed(&self) -> bool {
@@ -72,7 +79,7 @@ impl Failing {
         if *left > 0 {
             return Ok(());
         }
-        if !self.lasting {
+        if !state.lasting {
             state.left = None;
         }
         state.count += 1;

@@ -61,6 +61,12 @@ fn until(is: impl Fn() -> bool) {
     }
 }
 
+fn damage(path: &Path) {
+    let mut bytes = fs::read(path).expect("it is there");
+    bytes[70] ^= 1;
+    fs::write(path, bytes).expect("there is room");
+}
+
 #[test]
 fn volumes_are_made_once_the_disk_works_again() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -120,9 +126,7 @@ fn a_damaged_journal_ends_volumes_and_not_recording() {
     store.wait(1);
     // Two were there; one behind it is whole, and one open.
     let victim = journals(path)[3].clone();
-    let mut bytes = fs::read(&victim).expect("it is there");
-    bytes[70] ^= 1;
-    fs::write(&victim, bytes).expect("there is room");
+    damage(&victim);
     store.fail(false);
     let is_told =
         |why: &FolderError| matches!(why, FolderError::Damaged(damage) if damage.path == victim && damage.at.is_some());
@@ -134,6 +138,43 @@ fn a_damaged_journal_ends_volumes_and_not_recording() {
     // Those before it are volumes, and it and those behind it are not.
     let left = journals(path);
     assert!(left.len() == 6 && left.first() == Some(&victim), "{left:?}");
+}
+
+#[test]
+fn what_could_not_be_removed_goes_once_it_can() {
+    for damaged in [false, true] {
+        let failed = (1..=60).filter(|at| {
+            let (folder, store) = (tempfile::tempdir().expect("there is room"), Failing::later(Fault::Io));
+            let path = folder.path();
+            let (before, recorder) = open(path, &store, Duration::ZERO, Keep { age: None, bytes: Some(1) });
+            store.fail(true);
+            append(&recorder, 4 * JOURNAL);
+            store.wait(1);
+            if damaged {
+                damage(&journals(path)[3]);
+            }
+            store.fail_once(*at);
+            let is_damaged = |why: Option<Arc<FolderError>>| matches!(why.as_deref(), Some(FolderError::Damaged(_)));
+            until(|| match recorder.troubled() {
+                None => journals(path).len() <= 1,
+                why => is_damaged(why),
+            });
+            let has_failed = store.has_failed();
+            store.fail(false);
+            let written = match recorder.finish() {
+                Ok(finished) if !damaged => finished.records,
+                Err(FinishError::Archive { written, .. }) if damaged => written,
+                other => panic!("call {at}: {other:?}"),
+            };
+            let removed = Catalogue::read(path).expect("it is whole").removed.records;
+            let all = before.len() as u64 + 4 * JOURNAL;
+            assert!(removed > 0 && written + removed == all, "call {at}: {written} and {removed}");
+            assert!(damaged || count(path) as u64 == written, "call {at}");
+            assert!(has_no_strays(path), "call {at}");
+            has_failed
+        });
+        assert!(failed.count() > 20);
+    }
 }
 
 #[test]
