@@ -1,0 +1,151 @@
+//! What the probe costs: nanoseconds a run, as the kernel counts them, and throughput where the processor is the limit, with
+//! and without it in alternation.
+
+use crate::road::{Road, within};
+use anyhow::Result;
+use aya::programs::loaded_programs;
+use aya::sys::{Stats, enable_stats};
+use queuescope_live::{Probe, ProbeParams};
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// No limit but the processor.
+const OPEN: &[&str] = &["qdisc replace dev near0 root tbf rate 100gbit burst 10mb limit 10mb"];
+/// A queue that is always there.
+const FULL: &[&str] = &["qdisc replace dev near0 root tbf rate 500mbit burst 100kb limit 1mb"];
+/// The probe's programs.
+const PROGRAMS: [&str; 3] = ["stamp", "dequeue", "dropped"];
+
+pub fn measure(seconds: u64, rounds: u64) -> Result<()> {
+    let time = Duration::from_secs(seconds);
+    println!("nanoseconds a run, as the kernel counts them (its counting adds some 70), and runs\n");
+    println!("load                             stamp             dequeue             dropped");
+    for (name, queue, load) in [
+        ("TCP of 1500 bytes, in a queue", FULL, tcp as Load),
+        ("TCP of 1500 bytes", OPEN, tcp),
+        ("UDP of 64 bytes", OPEN, udp),
+    ] {
+        let road = Road::new(queue, false)?;
+        let _stats = enable_stats(Stats::RunTime)?;
+        let probe = attach(&road)?;
+        load(&road, time)?;
+        print!("{name:29}");
+        for program in PROGRAMS {
+            let (runs, spent) = spent(program);
+            let each = spent.as_nanos() as f64 / runs as f64;
+            print!(" {each:6.0} x {runs:9}");
+        }
+        println!();
+        drop(probe);
+    }
+    println!("\nthroughput without and with the probe, {rounds} rounds in alternation\n");
+    println!("load                      without     with   ratio (median of the rounds, and their range)");
+    for (name, load, unit) in [("TCP of 1500 bytes, Gbit/s", tcp as Load, 8e-9), ("UDP of 64 bytes, Mpkt/s", udp, 1e-6)]
+    {
+        let road = Road::new(OPEN, false)?;
+        let (mut rates, mut ratios) = ([Vec::new(), Vec::new()], Vec::new());
+        for round in 0..rounds {
+            // Which comes first changes, so that who grows slower with time is neither.
+            let mut pair = [0.0; 2];
+            for with in if round % 2 == 0 { [false, true] } else { [true, false] } {
+                let probe = if with { Some(attach(&road)?) } else { None };
+                pair[usize::from(with)] = load(&road, time)?;
+                drop(probe);
+            }
+            (0..2).for_each(|with| rates[with].push(pair[with] * unit));
+            ratios.push(pair[1] / pair[0]);
+        }
+        let [without, with] = rates.map(median);
+        ratios.sort_by(f64::total_cmp);
+        let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
+        println!("{name:25} {without:7.3} {with:8.3}  {:6.3}  ({least:.3} to {most:.3})", median(ratios));
+    }
+    Ok(())
+}
+
+type Load = fn(&Road, Duration) -> Result<f64>;
+
+/// Bytes a second of four flows of TCP.
+fn tcp(road: &Road, time: Duration) -> Result<f64> {
+    road.flows(vec![None; 4], time)
+}
+
+/// Packets a second that arrive of as many as one thread sends, of 64 bytes with those of Ethernet.
+fn udp(road: &Road, time: Duration) -> Result<f64> {
+    let arrived = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    let (sum, asked) = (Arc::clone(&arrived), Arc::clone(&stop));
+    let reader = within(&road.sink, move || {
+        let socket = UdpSocket::bind("10.9.0.2:7001")?;
+        socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+        Ok(thread::spawn(move || {
+            let mut bytes = [0; 64];
+            while !asked.load(Ordering::Relaxed) {
+                sum.fetch_add(u64::from(socket.recv(&mut bytes).is_ok()), Ordering::Relaxed);
+            }
+        }))
+    })?;
+    let asked = Arc::clone(&stop);
+    let writer = within(&road.source, move || {
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        socket.connect("10.9.0.2:7001")?;
+        Ok(thread::spawn(move || {
+            while !asked.load(Ordering::Relaxed) {
+                let _ = socket.send(&[0; 22]);
+            }
+        }))
+    })?;
+    let begun = Instant::now();
+    thread::sleep(time);
+    let rate = arrived.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    for thread in [reader, writer] {
+        let _ = thread.join();
+    }
+    Ok(rate)
+}
+
+/// The probe, and who takes what it tells.
+struct Watching {
+    stop: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+fn attach(road: &Road) -> Result<Watching> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    let thread = within(&road.router, move || {
+        let mut probe = Probe::attach("near0", ProbeParams::default())?;
+        Ok(thread::spawn(move || {
+            while !asked.load(Ordering::Relaxed) {
+                let _ = probe.left(|_| ());
+                thread::sleep(Duration::from_millis(10));
+            }
+        }))
+    })?;
+    Ok(Watching { stop, thread: Some(thread) })
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How often programs of a name ran, and for how long.
+fn spent(name: &str) -> (u64, Duration) {
+    let programs = loaded_programs().flatten().filter(|program| program.name_as_str() == Some(name));
+    programs
+        .fold((0, Duration::ZERO), |(runs, spent), program| (runs + program.run_count(), spent + program.run_time()))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
