@@ -1,7 +1,7 @@
 //! The analysis: what it makes of departures and drops, whoever they come from.
 
 use crate::door::Door;
-use crate::findings::Findings;
+use crate::findings::{self, Findings};
 use crate::outputs::Outputs;
 use crate::source::Listener;
 use crate::worst::{Worst, WorstMeter};
@@ -14,6 +14,7 @@ use queuescope_meter::{
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
+use queuescope_report::model;
 use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
 use queuescope_wire::parse::Frame;
@@ -46,6 +47,8 @@ pub struct AnalysisParams {
     pub details: bool,
     /// The link's, where it is known.
     pub rate: Option<Rate>,
+    /// Whether bursts are asked for as they end ([`Analysis::ended`]), beside those that are kept.
+    pub tells: bool,
 }
 
 impl AnalysisParams {
@@ -71,6 +74,8 @@ pub struct Analysis<D: Door, W> {
     covered: Nanos,
     bursts: BurstTracker<D::Key>,
     kept: Vec<Told<D::Key>>,
+    /// Those that ended since they were asked for.
+    ended: Vec<Told<D::Key>>,
     /// Bursts are not kept whose longest wait is not above this.
     least_kept: Nanos,
     /// Bursts that were not kept, and the longest delays of those that may turn out to be none.
@@ -156,7 +161,7 @@ pub(crate) struct Meters {
 }
 
 /// A burst, and what is found out as it ends.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Told<K> {
     pub burst: Burst<K>,
     /// Flows of the first granularity whose rates jumped, by what factor at most.
@@ -237,6 +242,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
             bursts: BurstTracker::new(&most_culprits, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
             kept: Vec::new(),
+            ended: Vec::new(),
             least_kept: Nanos::ZERO,
             left_out: 0,
             perhaps_left_out: Vec::new(),
@@ -304,6 +310,26 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             details: self.params.details,
         };
         (findings, self.watcher)
+    }
+
+    /// Packets left of which nothing is known but that they did not wait for long: they are counted as not having waited.
+    pub fn left_at_once(&mut self, packets: Backlog) {
+        self.counts.departed.packets += packets.packets;
+        self.counts.departed.bytes += packets.bytes;
+    }
+
+    /// No packet that left before `now` comes any more: a burst ends that no later packet can be part of.
+    pub fn nothing_before(&mut self, now: Nanos) {
+        if self.bursts.ends_with(Nanos::MAX, now, self.params.tau.value()) {
+            self.close_burst();
+        }
+    }
+
+    /// The bursts that ended since this was asked before, as the report tells them, if they are asked for; the first gets the number
+    /// `first`. Times in them count from `origin`.
+    pub fn ended(&mut self, first: u64, origin: Nanos, ramped: Option<f64>) -> Vec<model::Burst> {
+        let ended = std::mem::take(&mut self.ended);
+        findings::bursts(&self.door, &ended, (first, origin), self.params.alpha, ramped)
     }
 
     /// A packet left of which nobody knows when it came: it takes its part in the queue, and no question is asked about it
@@ -463,12 +489,13 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     fn close_burst(&mut self) {
         let door = &self.door;
-        let Some(burst) = self.bursts.close(self.least_kept, |level, flow| door.key(level, flow).clone()) else {
+        let least = if self.params.tells { Nanos::ZERO } else { self.least_kept };
+        let Some(burst) = self.bursts.close(least, |level, flow| door.key(level, flow).clone()) else {
             return;
         };
         let (mut ramps, mut worst) = (Vec::new(), None);
         let jumps = self.ramps.take();
-        if burst.longest_wait > self.least_kept {
+        if burst.longest_wait > least {
             if !jumps.is_empty() {
                 let told = burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top);
                 let told: BTreeSet<_> = told.map(|(key, _)| key).collect();
@@ -478,7 +505,11 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
             worst = self.worst.as_mut().and_then(of);
         }
-        self.kept.push(Told { burst, ramps, worst });
+        let told = Told { burst, ramps, worst };
+        if self.params.tells {
+            self.ended.push(told.clone());
+        }
+        self.kept.push(told);
         let crowded = self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES);
         if crowded || self.params.pictures && self.kept.len().is_multiple_of(BURST_PICTURES) {
             self.thin_out();

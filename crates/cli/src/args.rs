@@ -2,6 +2,8 @@
 
 mod experiment;
 mod folder;
+#[cfg(target_os = "linux")]
+mod live;
 mod p4;
 mod query;
 mod record;
@@ -10,6 +12,8 @@ mod tap;
 
 pub use experiment::{Experiment, Paper};
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
+#[cfg(target_os = "linux")]
+pub use live::Live;
 pub use p4::{Fit, P4};
 pub use query::Query;
 pub use record::{Derived, DurabilityName, Keeping, Queued, Record, Watch};
@@ -96,6 +100,13 @@ pub enum Command {
     /// Ask whether an algorithm fits a switch's pipeline, where its parts go, and if it does not, why.
     #[command(subcommand)]
     P4(P4),
+    /// Tell what is in the queue of an interface of this machine, while it is: the bursts, and the flows to blame.
+    ///
+    /// Programs in the kernel see each packet as it comes to the interface's queue and as it leaves it. Those that waited for long
+    /// are told, the others counted; the rest is as with analyze. It needs Linux 6.6 and some rights: queuescope doctor tells
+    /// whether they are there. Nothing of it stays in the kernel when it ends, whatever ends it.
+    #[cfg(target_os = "linux")]
+    Live(Box<Live>),
     /// Tell what this machine and this user can do, by doing it.
     ///
     /// Measuring the queue of an interface needs some things of Linux. Each is tried, in a network namespace of its own, and

@@ -161,6 +161,19 @@ impl<D: Door> Findings<D> {
     }
 }
 
+/// Bursts as a report tells them; the first gets the number `first`, and times in them count from `origin`.
+pub(crate) fn bursts<D: Door>(
+    door: &D,
+    bursts: &[Told<D::Key>],
+    (first, origin): (u64, Nanos),
+    alpha: f64,
+    ramped: Option<f64>,
+) -> Vec<model::Burst> {
+    let names = &door.granularities();
+    let namer = Namer { door, origin, names, alpha, ramped, grouped_from: Nanos::ZERO };
+    bursts.iter().zip(first..).map(|(told, number)| namer.burst(number, told)).collect()
+}
+
 /// Turns keys into names and times into offsets.
 struct Namer<'a, D> {
     door: &'a D,

@@ -8,7 +8,7 @@
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `doctor` and
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `doctor` and
 //!   [`generate`] are the command itself.
 
 pub mod alarms;
@@ -31,6 +31,8 @@ pub mod findings;
 pub mod folder;
 pub mod generate;
 mod lasting;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod merge;
 pub mod outcome;
 pub mod outputs;

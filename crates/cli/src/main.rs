@@ -42,6 +42,8 @@ fn run(cli: &Cli) -> Result<Outcome> {
         Command::Experiment(args) => experiment::run(args),
         Command::P4(what) => p4::run(what),
         #[cfg(target_os = "linux")]
+        Command::Live(args) => queuescope::live::run(args),
+        #[cfg(target_os = "linux")]
         Command::Doctor(args) => queuescope::doctor::run(args),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),
     }

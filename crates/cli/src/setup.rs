@@ -97,6 +97,7 @@ pub fn params(
         most_bursts: question.most_bursts as usize,
         details: output.json || output.html.is_some(),
         rate,
+        tells: false,
     })
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct WorstMeter<K> {
 }
 
 /// The culprits of the packet that waited longest.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Worst<K> {
     /// Since when the queue had not been empty as it came.
     pub since: Nanos,
@@ -25,7 +25,7 @@ pub(crate) struct Worst<K> {
 }
 
 /// Flows with their bytes, heaviest first; of those without a key nobody knows the name any more.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Named<K> {
     pub flows: Vec<(Option<K>, u64)>,
     pub bytes: u64,

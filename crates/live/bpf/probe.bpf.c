@@ -19,7 +19,7 @@ struct config {
 	u64 tau;
 	/* A flow contributes if it has more than so many 65536ths of what left meanwhile. */
 	u32 alpha;
-	/* Whether all packets are told, and not only those of contributing flows in congestion. */
+	/* Whether all packets are told, and not only those that waited for at least half of tau. */
 	u32 all;
 };
 
@@ -241,7 +241,8 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	count->congested += congested;
 	count->contributing += contributing;
 	sum_up(number, now, now - enqueued, block.bytes, segments, congested, qdisc);
-	if (!contributing && !asked->all)
+	/* A burst goes on until a packet waits less than half of tau. */
+	if (now - enqueued < asked->tau / 2 && !asked->all)
 		return;
 	struct event *event = ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {

@@ -13,4 +13,4 @@ mod probe;
 pub use abilities::{Ability, abilities};
 pub use error::ProbeError;
 pub use namespace::Namespace;
-pub use probe::{Counters, Left, Probe, ProbeParams, Slice, sketch};
+pub use probe::{Counters, Left, Probe, ProbeParams, Slice, now, sketch};

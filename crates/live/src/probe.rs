@@ -12,6 +12,7 @@ use queuescope_wire::Nanos;
 use std::error::Error;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 pub use told::{Counters, Left, Slice};
 
 /// The programs, compiled; their source is beside them.
@@ -23,6 +24,7 @@ pub struct Probe {
     bpf: Ebpf,
     /// The network namespace and the interface's index there.
     device: [u32; 2],
+    interface: String,
 }
 
 /// What is measured, and told.
@@ -34,7 +36,7 @@ pub struct ProbeParams {
     pub alpha: f64,
     /// A window of the sketch has 2 to the power of this nanoseconds; not changed while it runs.
     pub window_shift: u32,
-    /// Every packet is told, and not only those of contributing flows.
+    /// Every packet is told, and not only those that waited for at least half of tau: a burst goes on so long.
     pub all: bool,
 }
 
@@ -58,6 +60,9 @@ impl Default for ProbeParams {
 }
 
 impl Probe {
+    /// Queues of an interface that are told apart; those behind them share.
+    pub const QUEUES: u32 = 16;
+
     /// Begins to measure an interface of the network namespace that this thread is in.
     ///
     /// # Errors
@@ -66,6 +71,7 @@ impl Probe {
         let device = [namespace()?, index(interface)?];
         let btf = types()?;
         let mut probe = Self::load(device, &btf, params)?;
+        interface.clone_into(&mut probe.interface);
         probe.trace(&btf)?;
         // The stamps come last, so that no packet is stamped that is not seen.
         probe.stamp(interface)?;
@@ -77,7 +83,7 @@ impl Probe {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(btf)).override_global("window_shift", &params.window_shift, true);
         let bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
-        let mut probe = Self { bpf, device };
+        let mut probe = Self { bpf, device, interface: String::new() };
         probe.set(params)?;
         Ok(probe)
     }
@@ -155,6 +161,32 @@ impl Probe {
         Ok(slices)
     }
 
+    /// Waits until there is something to tell, or for a time; a signal ends it early.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn wait(&mut self, time: Duration) -> Result<(), ProbeError> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let events: RingBuf<&mut MapData> = of(self.bpf.map_mut("events"))?;
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+        match poll(&mut [PollFd::new(&events, PollFlags::IN)], Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(why) => Err(ProbeError::System { what: "whether packets left", why: why.into() }),
+        }
+    }
+
+    /// Whether the interface is still there.
+    ///
+    /// # Errors
+    /// If the interfaces cannot be asked for.
+    pub fn is_there(&self) -> Result<bool, ProbeError> {
+        match index(&self.interface) {
+            Ok(index) => Ok(index == self.device[1]),
+            Err(ProbeError::NoInterface { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     fn program<'a, P>(&'a mut self, name: &str) -> Result<&'a mut P, ProbeError>
     where
         &'a mut P: TryFrom<&'a mut Program>,
@@ -162,6 +194,12 @@ impl Probe {
         let program = self.bpf.program_mut(name).and_then(|program| program.try_into().ok());
         program.ok_or_else(|| lacks("find a program of the probe"))
     }
+}
+
+/// The time on the clock that packets are told by, `CLOCK_MONOTONIC`.
+pub fn now() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// What the running kernel's structures look like.

@@ -92,12 +92,7 @@ pub struct Summary {
 /// # Errors
 /// Those of `out`.
 pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let first = Line::Analysis {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        input: report.input.clone(),
-        setup: Box::new(report.setup.clone()),
-    };
-    line(&first, out)?;
+    write_first(report, out)?;
     if let Some(tap) = &report.tap {
         line(&Line::Tap(Box::new(tap.clone())), out)?;
     }
@@ -115,9 +110,37 @@ pub fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
 
 /// What was found in a queue.
 fn found(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    for burst in &report.bursts {
-        line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)?;
-    }
+    report.bursts.iter().try_for_each(|burst| write_burst(burst, out))?;
+    write_summary(report, out)
+}
+
+/// Writes the first line of a report: what was read, and how it is analysed. Who tells bursts as they end writes the other lines
+/// with [`write_burst`] and [`write_summary`].
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_first(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let first = Line::Analysis {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        input: report.input.clone(),
+        setup: Box::new(report.setup.clone()),
+    };
+    line(&first, out)
+}
+
+/// Writes a burst as a JSON line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_burst(burst: &Burst, out: &mut impl Write) -> io::Result<()> {
+    line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)
+}
+
+/// Writes the last line of a report about one queue.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_summary(report: &Report, out: &mut impl Write) -> io::Result<()> {
     line(&Line::Summary(Box::new(summary(report))), out)
 }
 

@@ -102,6 +102,7 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
                 ),
             )?;
         }
+        _ if report.input.format == "interface" => field(out, "queue", "as the interface has it, while it has it")?,
         _ => field(out, "queue", "departures from elsewhere")?,
     }
     if let Some(tap) = &report.tap {

@@ -1,0 +1,53 @@
+//! Arguments of `live`.
+
+use super::{Keys, Question, Queued};
+use clap::{Args, ValueHint};
+use queuescope_wire::Nanos;
+use std::path::PathBuf;
+
+/// Arguments of `live`.
+#[derive(Debug, Args)]
+#[command(mut_arg("tau", |arg| arg.default_value("1ms").help("Delay from which on the queue is congested; packets that waited less than half of it are only counted")))]
+#[command(mut_arg("log", |arg| arg.help("Put each packet that is told into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
+#[command(
+    after_help = "Exit status: 0 when it ends, by a signal, --for, or since the interface is gone; 2 if nothing could be done.\n\n\
+                        Example: queuescope live eth0 --tau 5ms --for 1m"
+)]
+pub struct Live {
+    /// The interface, as `ip link` names it
+    #[arg(value_name = "INTERFACE", value_hint = ValueHint::Other)]
+    pub interface: String,
+
+    /// End after this time, such as 10s or 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
+    pub time: Option<Nanos>,
+
+    /// Only packets of which an expression holds, such as `delay > 5ms and tcp` (`queuescope query --attributes` lists what it can
+    /// be about, under departures): others are counted
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub only: Option<String>,
+
+    /// Tell every packet, and not only those that waited for at least half of --tau: shares are exact then, at the cost of time
+    #[arg(long)]
+    pub every_packet: bool,
+
+    /// What a flow is.
+    #[command(flatten)]
+    pub keys: Keys,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: Question,
+    /// Where packets go.
+    #[command(flatten)]
+    pub queued: Queued,
+
+    /// Print JSON Lines in place of text: each burst as it ends, and a summary at the end; so is it also where standard output is no
+    /// terminal
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+
+    /// Write the packets that are told, as pcapng, with their first 128 bytes and a comment on each: how long it waited, and its
+    /// flow's share of the queue
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub pcapng: Option<PathBuf>,
+}

@@ -1,0 +1,274 @@
+//! `queuescope live`: what is in the queue of an interface now.
+
+mod feed;
+
+use crate::analysis::{Analysis, AnalysisParams};
+use crate::args::{Keys, Live};
+use crate::capture::noted;
+use crate::files::check_outputs;
+use crate::findings::Findings;
+use crate::outcome::{Outcome, print};
+use crate::outputs::Outputs;
+use crate::queued::QueuedLog;
+use crate::setup::FLOWS;
+use crate::source::{Listener, Source, granularities};
+use crate::stop::Stop;
+use anyhow::Result;
+use feed::Feed;
+use queuescope_live::{Counters, Probe, ProbeParams, now, sketch};
+use queuescope_meter::{History, Tau};
+use queuescope_report::model::{Input, Report, Skipped};
+use queuescope_report::{json, text};
+use queuescope_wire::{Backlog, ByteCount, Flows, Nanos};
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, SystemTime};
+
+/// Packets told that are remembered.
+const DEPARTURES: usize = 1 << 18;
+/// How long it is waited for packets, and how often is looked for the rest.
+const PAUSE: Duration = Duration::from_millis(20);
+const LOOK: Nanos = Nanos(250_000_000);
+/// A burst of which nothing was heard for so long, and tau, has ended: who sends packets on may falter meanwhile.
+const QUIET: Nanos = Nanos(50_000_000);
+
+/// Runs `live`.
+///
+/// # Errors
+/// If nothing could be done: no such interface, a kernel or a user that may not look, an output that cannot be written.
+pub fn run(args: &Live) -> Result<Outcome> {
+    check_outputs([], [&args.pcapng])?;
+    let mut watch = Watch::begin(args)?;
+    let end = args.time.map_or(Nanos::MAX, |time| now().saturating_add(time));
+    let mut look = now();
+    while !watch.stop.is_asked() && now() < end {
+        let came = watch.take()?;
+        if now() >= look {
+            look = now().saturating_add(LOOK);
+            watch.look()?;
+        }
+        if watch.seen.is_gone {
+            break;
+        }
+        if came == 0 {
+            watch.probe.wait(PAUSE)?;
+        }
+    }
+    if watch.stop.is_asked() {
+        watch.stop.obey();
+    }
+    watch.finish()
+}
+
+/// An interface that is watched.
+struct Watch<'a> {
+    probe: Probe,
+    seen: Seen<'a>,
+    analysis: Analysis<Flows, Outputs>,
+    stop: Stop,
+    /// Bursts that were told.
+    bursts: u64,
+}
+
+impl<'a> Watch<'a> {
+    fn begin(args: &'a Live) -> Result<Self> {
+        let feed = Feed::new(args)?;
+        let stop = Stop::on_signals()?;
+        let params = ProbeParams {
+            tau: tau(args),
+            alpha: args.question.alpha.0,
+            all: args.every_packet,
+            ..ProbeParams::default()
+        };
+        let analysed = analysis_params(args, &params);
+        let probe = Probe::attach(&args.interface, params)?;
+        let log = QueuedLog::open(&args.queued)?;
+        let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
+        let blank = Analysis::new(door(&args.keys), analysed.clone(), Outputs::default())?;
+        let analysis = Analysis::new(door(&args.keys), analysed, outputs)?;
+        // Who is no person reads lines.
+        let is_json = args.json || !io::stdout().is_terminal();
+        let seen =
+            Seen { args, is_json, feed, counters: Counters::default(), deepest: Backlog::default(), is_gone: false };
+        // What is known before the first packet: which interface, and how it is watched.
+        let blank = seen.report(blank.finish().0);
+        seen.tell(|mut out| json::write_first(&blank, &mut out))?;
+        Ok(Self { probe, seen, analysis, stop, bursts: 0 })
+    }
+
+    /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
+    fn take(&mut self) -> Result<u64> {
+        let at = now().saturating_sub(QUIET);
+        let came = self.seen.feed.take(&mut self.probe, &mut self.analysis)?;
+        self.analysis.nothing_before(at);
+        if came == 0 {
+            self.analysis.hand_over()?;
+        } else {
+            self.analysis.check()?;
+        }
+        self.tell_bursts()?;
+        Ok(came)
+    }
+
+    fn tell_bursts(&mut self) -> Result<()> {
+        let ended = self.analysis.ended(self.bursts + 1, self.seen.feed.origin, self.seen.ramped());
+        self.bursts += ended.len() as u64;
+        if ended.is_empty() {
+            return Ok(());
+        }
+        self.seen.tell(|mut out| ended.iter().try_for_each(|burst| json::write_burst(burst, &mut out)))
+    }
+
+    /// Looks at what the kernel has counted, and whether the interface is there.
+    fn look(&mut self) -> Result<()> {
+        self.seen.counters = self.probe.counters()?;
+        let deepest = &mut self.seen.deepest;
+        for queue in 0..Probe::QUEUES {
+            for slice in self.probe.slices(queue)? {
+                deepest.packets = deepest.packets.max(u64::from(slice.length_max));
+                deepest.bytes = deepest.bytes.max(ByteCount(u64::from(slice.backlog_max)));
+            }
+        }
+        self.seen.is_gone = !self.probe.is_there()?;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Outcome> {
+        self.look()?;
+        while self.take()? > 0 {}
+        self.analysis.nothing_before(Nanos::MAX);
+        self.tell_bursts()?;
+        let Self { seen, mut analysis, stop, .. } = self;
+        analysis.left_at_once(seen.feed.rest(seen.left()));
+        let (findings, outputs) = analysis.finish();
+        let recorded = Stop::noted(Some(&stop), outputs.finish()?);
+        let mut report = seen.report(findings);
+        match &recorded {
+            Some(recorded) => report.skipped.extend(recorded.notes()),
+            None => report.skipped.extend(stop.note()),
+        }
+        let json = |mut out: &mut dyn Write| json::write_summary(&report, &mut out);
+        print(seen.is_json, json, |mut out| text::write(&report, &mut out))?;
+        Ok(Outcome::of(recorded.and_then(|recorded| recorded.damage())))
+    }
+}
+
+/// What was seen so far, but for what the analysis makes of it.
+struct Seen<'a> {
+    args: &'a Live,
+    is_json: bool,
+    feed: Feed,
+    counters: Counters,
+    /// The most bytes and packets in the queue.
+    deepest: Backlog,
+    is_gone: bool,
+}
+
+impl Seen<'_> {
+    /// JSON Lines are told as they come; a person is told at the end.
+    fn tell(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        if self.is_json { print(true, write, |_| Ok(())) } else { Ok(()) }
+    }
+
+    fn ramped(&self) -> Option<f64> {
+        self.args.question.ramped.map(|factor| factor.0)
+    }
+
+    /// What left the queue, told or not.
+    fn left(&self) -> Backlog {
+        Backlog { packets: self.counters.packets, bytes: ByteCount(self.counters.bytes) }
+    }
+
+    /// What was found, with what the kernel counted.
+    fn report(&self, findings: Findings<Flows>) -> Report {
+        let Counters { packets, bytes, dropped, .. } = self.counters;
+        let (input, skipped) = (self.input(), self.skipped());
+        let source = Source {
+            input,
+            packets: packets + dropped,
+            bytes,
+            span: (self.feed.origin, now()),
+            super_packets: self.feed.super_packets,
+            rate: None,
+            limit: "the interface's".to_owned(),
+            speedup: "1".to_owned(),
+            overhead: "none".to_owned(),
+            inner: self.args.keys.inner,
+            split_gso: true,
+            skipped,
+        };
+        let window = "the probe's".to_owned();
+        let mut report = findings.report(source, window, self.args.question.alpha.0, self.ramped());
+        let totals = &mut report.totals;
+        if dropped > 0 {
+            totals.drops.insert("qdisc".to_owned(), dropped);
+        }
+        totals.peak_depth_packets = totals.peak_depth_packets.max(self.deepest.packets);
+        totals.peak_depth_bytes = totals.peak_depth_bytes.max(self.deepest.bytes.0);
+        report
+    }
+
+    fn input(&self) -> Input {
+        Input {
+            name: self.args.interface.clone(),
+            format: "interface".to_owned(),
+            first_ns: self.feed.origin.0.saturating_add(self.feed.to_epoch),
+            damage: None,
+        }
+    }
+
+    /// What was not seen, or not told, and why.
+    fn skipped(&self) -> Vec<Skipped> {
+        let counters = &self.counters;
+        let unseen = counters.stamped.saturating_sub(counters.seen + counters.dropped);
+        let notes = [
+            noted("unseen", unseen, UNSEEN),
+            noted("unstamped", counters.unstamped, UNSTAMPED),
+            noted("untold", counters.untold, UNTOLD),
+            noted("bulk", counters.bulk, BULK),
+            noted("not_ip", counters.other, NOT_IP),
+            noted("interface_gone", self.is_gone.into(), GONE),
+        ];
+        self.feed.notes().chain(notes.into_iter().flatten()).collect()
+    }
+}
+
+const UNSEEN: &str = "packets that came to the queue and were neither seen to leave nor dropped: still in it, or the kernel left \
+                      them out";
+const UNSTAMPED: &str = "packets that left without the time at which they came: they came before, or the qdisc has overwritten it; \
+                         counted as not having waited";
+const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
+const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
+const GONE: &str = "interface is gone; what was seen before is told";
+const NOT_IP: &str = "packets that are not IP; those of the same addresses of Ethernet are a flow";
+
+fn tau(args: &Live) -> Nanos {
+    args.question.tau.unwrap_or(Nanos(1_000_000))
+}
+
+fn door(keys: &Keys) -> Flows {
+    Flows::new(&granularities(keys), FLOWS)
+}
+
+fn analysis_params(args: &Live, probe: &ProbeParams) -> AnalysisParams {
+    AnalysisParams {
+        history: History::Departures(DEPARTURES),
+        tau: Tau::Given(tau(args)),
+        alpha: args.question.alpha.0,
+        estimators: Vec::new(),
+        sketch: sketch(probe.window_shift),
+        window_grows: false,
+        across_classes: args.question.across_classes,
+        pictures: false,
+        most_bursts: args.question.most_bursts as usize,
+        details: true,
+        rate: None,
+        tells: true,
+    }
+}
+
+/// What has to be added to the kernel's clock to have the time since the Unix epoch, in nanoseconds.
+#[expect(clippy::disallowed_methods, reason = "what happens now is told by the time of day")]
+fn to_epoch() -> u64 {
+    let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    (today.as_nanos() as u64).saturating_sub(now().0)
+}

@@ -1,0 +1,160 @@
+//! From what the kernel tells to departures.
+
+use super::to_epoch;
+use crate::analysis::Analysis;
+use crate::args::Live;
+use crate::capture::{noted, parser_notes};
+use crate::chosen::Chosen;
+use crate::outputs::Outputs;
+use crate::records::Departures;
+use crate::source::{Listener, granularities};
+use anyhow::Result;
+use queuescope_live::{Left, Probe, now};
+use queuescope_pcap::Record;
+use queuescope_report::model::Skipped;
+use queuescope_sim::Output;
+use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Flows, KeyMask, Nanos, Packet, PacketId, QueueId};
+
+/// The numbers of link types, as captures have them: Ethernet, and IP without it.
+const ETHERNET: u32 = 1;
+const RAW: u32 = 101;
+
+/// Packets on their way from the kernel to an analysis.
+pub struct Feed {
+    parser: Parser,
+    mask: KeyMask,
+    chosen: Option<Chosen<Departures>>,
+    /// What came at once, which is put in order.
+    batch: Vec<Held>,
+    /// When it was begun, by the kernel's clock, and what makes that the time of day.
+    pub origin: Nanos,
+    pub to_epoch: u64,
+    /// Departures are told in order.
+    last: Nanos,
+    next_id: u64,
+    told: Backlog,
+    late: u64,
+    /// Super-packets.
+    pub super_packets: u64,
+}
+
+/// A packet as the kernel told it.
+struct Held {
+    enqueued: Nanos,
+    dequeued: Nanos,
+    bytes: u32,
+    packets: u32,
+    queue: u32,
+    framed: bool,
+    headers: Vec<u8>,
+}
+
+impl Feed {
+    /// For packets of which an expression holds, if there is one.
+    ///
+    /// # Errors
+    /// If that means nothing.
+    pub fn new(args: &Live) -> Result<Self> {
+        Ok(Self {
+            parser: Parser::new(if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer }),
+            mask: KeyMask::covering(&granularities(&args.keys)),
+            chosen: Chosen::of(args.only.as_deref())?,
+            batch: Vec::new(),
+            origin: now(),
+            to_epoch: to_epoch(),
+            last: Nanos::ZERO,
+            next_id: 0,
+            told: Backlog::default(),
+            late: 0,
+            super_packets: 0,
+        })
+    }
+
+    /// Hands over what there is; how many were told.
+    ///
+    /// # Errors
+    /// Those of the kernel, and of the outputs.
+    pub fn take(&mut self, probe: &mut Probe, analysis: &mut Analysis<Flows, Outputs>) -> Result<u64> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let came = probe.left(|left| batch.push(Held::of(&left)))?;
+        // Queues of one interface leave their packets side by side.
+        batch.sort_by_key(|held| held.dequeued);
+        batch.iter().try_for_each(|held| self.departed(held, analysis))?;
+        batch.clear();
+        self.batch = batch;
+        Ok(came)
+    }
+
+    fn departed(&mut self, held: &Held, analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+        let link = if held.framed { ETHERNET } else { RAW };
+        let frame = self.parser.parse(LinkType::from_dlt(link), held.bytes, &held.headers);
+        self.told.packets += u64::from(held.packets);
+        self.told.bytes += ByteCount(u64::from(held.bytes));
+        self.super_packets += u64::from(held.packets > 1);
+        self.late += u64::from(held.dequeued < self.last);
+        let dequeued = held.dequeued.max(self.last);
+        let flow = analysis.intern(&self.mask.mask(&frame.key), dequeued);
+        let departure = |id: u64, size: u32| Departure {
+            packet: Packet {
+                id: PacketId(id),
+                flow,
+                size: ByteCount(u64::from(size)),
+                class: Class(0),
+                ecn: frame.ecn,
+            },
+            queue: QueueId(held.queue as u16),
+            enqueued: held.enqueued.min(dequeued),
+            dequeued,
+            backlog_in: Backlog::default(),
+            backlog_out: Backlog::default(),
+        };
+        let first = self.next_id;
+        let whole = departure(first, held.bytes);
+        if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(&whole, &frame.key)) {
+            return Ok(());
+        }
+        self.last = dequeued;
+        self.next_id += u64::from(held.packets);
+        let time = Nanos(held.enqueued.0.saturating_add(self.to_epoch));
+        let record = Record { time: Some(time), link, interface: 0, original_len: held.bytes, data: &held.headers };
+        analysis.read(&record, frame, time, first..self.next_id)?;
+        // A super-packet is the packets that it is on the wire.
+        let (each, rest) = (held.bytes / held.packets, held.bytes % held.packets);
+        for id in first..self.next_id {
+            let size = if id + 1 == self.next_id { each + rest } else { each };
+            analysis.departed(&departure(id, size));
+        }
+        Ok(())
+    }
+
+    /// What of all that left was not told.
+    pub fn rest(&self, all: Backlog) -> Backlog {
+        Backlog {
+            packets: all.packets.saturating_sub(self.told.packets),
+            bytes: ByteCount(all.bytes.0.saturating_sub(self.told.bytes.0)),
+        }
+    }
+
+    /// What was remarkable.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> {
+        let left_out = self.chosen.as_ref().and_then(Chosen::note);
+        let late = "packets that left before others that were told first; taken to leave with them";
+        let late = noted("out_of_order", self.late, late);
+        left_out.into_iter().chain(late).chain(parser_notes(&self.parser))
+    }
+}
+
+impl Held {
+    fn of(left: &Left<'_>) -> Self {
+        Self {
+            enqueued: left.enqueued,
+            dequeued: left.dequeued,
+            bytes: left.bytes,
+            packets: left.packets.max(1),
+            queue: left.queue,
+            framed: left.framed,
+            headers: left.headers.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `queuescope live` on queues of our own: between two network namespaces, as root.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests run the command")]
+
+mod common;
+#[path = "../../live/tests/common/mod.rs"]
+mod namespaces;
+
+use common::{ROOT, file, printed, run};
+use namespaces::Ends;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+/// A queue of fifty megabits, or why there is none.
+fn ends(test: &str) -> Option<Ends> {
+    Ends::new("tbf rate 50mbit burst 20kb limit 400kb").map_err(|why| println!("skipped: {test}: {why}")).ok()
+}
+
+/// The command in the near namespace.
+struct Live {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Live {
+    /// Watches the near end, and has told so.
+    fn start(ends: &Ends, words: &'static str) -> (Self, Value) {
+        let mut child = ends.near.run(move || {
+            let mut command = command(words);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs")
+        });
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let mut live = Self { child, lines };
+        let first = live.next().unwrap_or_else(|| panic!("{}", live.complaint()));
+        (live, first)
+    }
+
+    fn next(&mut self) -> Option<Value> {
+        let line = self.lines.next()?.expect("it is text");
+        Some(serde_json::from_str(&line).expect("it is JSON"))
+    }
+
+    fn complaint(&mut self) -> String {
+        let mut text = String::new();
+        self.child.stderr.take().expect("it is piped").read_to_string(&mut text).expect("it is text");
+        text
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// What it tells until it ends, as it should.
+    fn rest(mut self) -> Vec<Value> {
+        let rest: Vec<_> = std::iter::from_fn(|| self.next()).collect();
+        let complaint = self.complaint();
+        assert!(self.child.wait().expect("it ends").success(), "{complaint}");
+        rest
+    }
+}
+
+fn command(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+    command.current_dir(ROOT).args(words.split_whitespace());
+    command
+}
+
+/// The same, to its end.
+fn output(ends: &Ends, words: &'static str) -> Output {
+    ends.near.run(move || command(words).output().expect("the command runs"))
+}
+
+/// A burst: one flow of 150 large packets, and three of five small ones.
+fn burst(ends: &Ends) {
+    ends.near.run(|| {
+        let sockets: Vec<_> = (0..4).map(|_| UdpSocket::bind("10.9.0.1:0").expect("there is a port")).collect();
+        for n in 0..150 {
+            // Nobody listens there; what is said of it comes later.
+            let _ = sockets[0].send_to(&[0; 1400], "10.9.0.2:7");
+            if n % 10 == 0 {
+                let _ = sockets[1 + n / 10 % 3].send_to(&[0; 200], "10.9.0.2:9");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_burst_is_told_as_it_ends_with_who_made_it() {
+    let Some(ends) = ends("a_burst_is_told_as_it_ends_with_who_made_it") else { return };
+    let schema = std::fs::read_to_string(file("docs/report.schema.json")).expect("it is there");
+    let schema = serde_json::from_str(&schema).expect("it is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+    let (mut live, first) = Live::start(&ends, "live near0 --json --tau 2ms");
+    assert_eq!((&first["kind"], &first["input"]["name"]), (&"analysis".into(), &"near0".into()));
+    assert_eq!(first["setup"]["tau_ns"], 2_000_000);
+    let mut lines = vec![first];
+    for number in 1..=2 {
+        burst(&ends);
+        // It goes on watching.
+        let told = live.next().expect("a burst");
+        assert_eq!((&told["kind"], &told["number"]), (&"burst".into(), &number.into()), "{told}");
+        let culprit = &told["culprits"][0]["flows"][0];
+        assert!(culprit["flow"].as_str().is_some_and(|flow| flow.ends_with("> 10.9.0.2:7 udp")), "{told}");
+        assert!(culprit["share"].as_f64() > Some(0.9), "{told}");
+        // 211 kB at 50 Mbit/s, but for what the bucket holds.
+        let peak = told["peak_delay_ns"].as_u64().expect("it is a number");
+        assert!(peak > 20_000_000, "{told}");
+        lines.push(told);
+    }
+    live.signal(Signal::INT);
+    lines.extend(live.rest());
+    let summary = lines.last().expect("there are lines");
+    assert_eq!((&summary["kind"], &summary["bursts"]), (&"summary".into(), &2.into()), "{summary}");
+    let skipped = &summary["skipped"];
+    assert!(skipped["stopped"] == 1 && skipped["unstamped"].is_null() && skipped["untold"].is_null(), "{skipped}");
+    assert!(summary["packets"].as_u64() >= Some(330), "{summary}");
+    for line in &lines {
+        let errors: Vec<_> = validator.iter_errors(line).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}: {line}");
+    }
+}
+
+#[test]
+fn two_watch_the_same_and_one_some_of_it() {
+    let Some(ends) = ends("two_watch_the_same_and_one_some_of_it") else { return };
+    let (one, _) = Live::start(&ends, "live near0 --json");
+    let (other, _) = Live::start(&ends, "live near0 --json --every-packet --where dst_port==9");
+    burst(&ends);
+    let told = |mut live: Live| {
+        let burst = live.next().expect("a burst");
+        live.signal(Signal::TERM);
+        (burst, live.rest().pop().expect("a summary"))
+    };
+    let (all, summary) = told(one);
+    assert!(all["packets"].as_u64() > Some(100), "{all}");
+    let (some, left) = told(other);
+    let flows = some["culprits"][0]["flows"].as_array().expect("they are told");
+    assert!(flows.len() == 3 && flows.iter().all(|flow| flow["flow"].as_str().expect("a name").contains(":9 udp")));
+    assert!(left["skipped"]["left_out_by_where"].as_u64() >= Some(150), "{left}");
+    // The kernel's own, such as who asks for addresses, may come when only one of them is there.
+    let [one, other] = [&summary, &left].map(|summary| summary["packets"].as_u64().expect("it is a number"));
+    assert!(one >= 165 && other >= 165 && one.abs_diff(other) < 10, "{one}, {other}");
+}
+
+#[test]
+fn packets_go_into_a_folder_and_a_capture() {
+    let Some(ends) = ends("packets_go_into_a_folder_and_a_capture") else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, capture) = (folder.path().join("log"), folder.path().join("burst.pcapng"));
+    let words = format!("live near0 --json --log {} --pcapng {}", log.display(), capture.display());
+    let (mut live, _) = Live::start(&ends, words.leak());
+    burst(&ends);
+    let told = live.next().expect("a burst");
+    live.signal(Signal::INT);
+    live.rest();
+    let asked = printed(run("query --select count --csv", &[&log, "dst_port == 7 and delay > 1ms".as_ref()]), 0);
+    let waited: u64 = asked.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
+    assert!(waited > 100 && waited <= told["packets"].as_u64().expect("it is a number"), "{waited}");
+    let found = printed(run("query --select count --csv", &[&capture, "udp dst port 7".as_ref()]), 0);
+    let found: u64 = found.lines().nth(1).and_then(|line| line.parse().ok()).expect("it is a number");
+    assert!(found >= waited, "{found} of {waited}");
+}
+
+#[test]
+fn an_interface_that_goes_ends_it_in_order() {
+    let Some(ends) = ends("an_interface_that_goes_ends_it_in_order") else { return };
+    let (mut live, _) = Live::start(&ends, "live near0 --json");
+    burst(&ends);
+    live.next().expect("a burst");
+    ends.near.run(|| {
+        let gone = Command::new("ip").args(["link", "del", "near0"]).status();
+        assert!(gone.expect("ip is there").success());
+    });
+    let summary = live.rest().pop().expect("a summary");
+    assert!(summary["skipped"]["interface_gone"] == 1 && summary["bursts"] == 1, "{summary}");
+}
+
+#[test]
+fn what_cannot_be_watched_is_told() {
+    let Some(ends) = ends("what_cannot_be_watched_is_told") else { return };
+    let refused = |words, says: &str| {
+        let output = output(&ends, words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(says) && output.stdout.is_empty(), "{said}");
+    };
+    refused("live nowhere0 --json", "there is no interface nowhere0 here");
+    refused("live near0 --where nonsense", "nonsense");
+    refused("live near0 --pcapng /nowhere/file", "cannot write /nowhere/file");
+    // Nobody in particular.
+    let output = ends.near.run(|| {
+        let binary = tempfile::tempdir().expect("there is room");
+        let copy = binary.path().join("queuescope");
+        std::fs::copy(env!("CARGO_BIN_EXE_queuescope"), &copy).expect("there is room");
+        let open = |path: &std::path::Path| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(path, mode).expect("it is ours");
+        };
+        open(binary.path());
+        open(&copy);
+        Command::new(&copy).args(["live", "near0", "--json"]).uid(65_534).gid(65_534).output().expect("it runs")
+    });
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("queuescope doctor"), "{said}");
+}
