@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")"
 clang-14 -O2 -g "-ffile-prefix-map=$PWD=." -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-function -c probe.bpf.c -o "${1:-probe.bpf.o}"
 llvm-strip-14 -g "${1:-probe.bpf.o}"
-[[ $# -gt 0 ]] || sha256sum flow.h kernel.h probe.bpf.c sketch.h probe.bpf.o >probe.sums
+[[ $# -gt 0 ]] || sha256sum act.h flow.h kernel.h probe.bpf.c sketch.h probe.bpf.o >probe.sums

@@ -6,9 +6,10 @@
 /* Bytes of a packet that are looked at, and told. */
 #define HEADERS 128
 
-/* The words of a FlowKey. */
+/* The words of a FlowKey; and where the outermost IP header begins, if there is one. */
 struct words {
 	u64 of[6];
+	u32 ip;
 };
 
 /* The folded product of two words: the high half of the 128 bits meets the low half. */
@@ -78,6 +79,7 @@ INLINE bool flow_of(const u8 *headers, bool framed, struct words *words)
 	} else {
 		kind = headers[0] >> 4 == 4 ? IPV4 : headers[0] >> 4 == 6 ? IPV6 : 0;
 	}
+	words->ip = at;
 	if (kind == IPV4 && *AT(at) >> 4 == 4) {
 		u32 source = *(const u32 *)AT(at + 12), destination = *(const u32 *)AT(at + 16);
 		words->of[0] = __builtin_bswap32(source);

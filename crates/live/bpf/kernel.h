@@ -19,7 +19,7 @@ typedef _Bool bool;
 #define NUMBER(name, value) int (*name)[value]
 #define TYPE(name, type) typeof(type) *name
 
-enum { MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_RINGBUF = 27 };
+enum { MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_LRU_HASH = 9, MAP_RINGBUF = 27 };
 
 struct ns_common {
 	u32 inum;
@@ -81,10 +81,19 @@ enum skb_drop_reason { SKB_DROP_REASON_QDISC_DROP = 1 };
 struct __sk_buff {
 	u32 len, pkt_type, mark, queue_mapping, protocol, vlan_present, vlan_tci, vlan_proto, priority;
 	u32 ingress_ifindex, ifindex, tc_index, cb[5];
+	u32 hash, tc_classid, data, data_end, napi_id, family, addresses[10], ports[2], data_meta;
+	u64 flow_keys, tstamp;
+	/* Bytes on the wire, and how many packets they are there, if not one. */
+	u32 wire_len, gso_segs;
 };
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)1;
+static long (*map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static u64 (*ktime)(void) = (void *)5;
+static u32 (*random)(void) = (void *)7;
+static long (*skb_store_bytes)(struct __sk_buff *skb, u32 at, const void *from, u32 bytes, u64 flags) = (void *)9;
+static long (*l3_csum_replace)(struct __sk_buff *skb, u32 at, u64 from, u64 to, u64 bytes) = (void *)10;
+static long (*skb_load_bytes)(const struct __sk_buff *skb, u32 at, void *to, u32 bytes) = (void *)26;
 static long (*probe_read_kernel)(void *to, u32 bytes, const void *from) = (void *)113;
 static void *(*ringbuf_reserve)(void *map, u64 bytes, u64 flags) = (void *)131;
 static void (*ringbuf_submit)(void *data, u64 flags) = (void *)132;

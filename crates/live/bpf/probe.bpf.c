@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* The probe: stamps packets before a qdisc, and measures them as they leave it. */
+#include "act.h"
 #include "sketch.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -107,6 +108,8 @@ struct scratch {
 	/* Some bytes more, so that numbers can be read at any place. */
 	u8 headers[HEADERS + 16];
 	u64 digest;
+	/* Where the IP header begins, if there is one. */
+	u64 ip;
 	struct estimates found;
 };
 
@@ -127,12 +130,10 @@ INLINE u32 check_of(u64 time)
 }
 
 /* Before the qdisc: each packet, exactly. Its time goes into the part of the control block that belongs to nobody there. */
-SEC("classifier")
-int stamp(struct __sk_buff *skb)
+INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 {
 	u32 zero = 0;
 	struct counters *count = map_lookup(&counters, &zero);
-	u64 now = ktime();
 
 	skb->cb[2] = now;
 	skb->cb[3] = now >> 32;
@@ -141,7 +142,13 @@ int stamp(struct __sk_buff *skb)
 		count->stamped++;
 		count->stamped_bytes += skb->len;
 	}
-	return -1;
+	return NEXT;
+}
+
+SEC("classifier")
+int stamp(struct __sk_buff *skb)
+{
+	return stamp_with(skb, ktime());
 }
 
 /* The control block as a qdisc has it: what it takes on the wire, and what was stamped. */
@@ -189,7 +196,38 @@ GLOBAL int identify(u32 framed)
 		return 0;
 	is_ip = flow_of(place->headers, framed, &words);
 	place->digest = digest(&words);
+	place->ip = words.ip;
 	return is_ip;
+}
+
+/* The same where flows are acted on; what is dropped here did not come to the queue, and is not stamped. */
+SEC("classifier")
+int act(struct __sk_buff *skb)
+{
+	u32 zero = 0, head = skb->len;
+	struct acting *asked = map_lookup(&acting, &zero);
+	struct acted *count = map_lookup(&acted, &zero);
+	struct standing *here = map_lookup(&standing, &zero);
+	struct scratch *place = map_lookup(&scratch, &zero);
+	struct victim *victim;
+	u64 now = ktime();
+	bool is_ip;
+
+	if (!asked || !count || !here || !place || !asked->action || here->framed == UNKNOWN)
+		return stamp_with(skb, now);
+	if (head >= HEADERS) {
+		if (skb_load_bytes(skb, 0, place->headers, HEADERS))
+			return stamp_with(skb, now);
+	} else {
+		__builtin_memset(place->headers, 0, sizeof(place->headers));
+		if (head == 0 || skb_load_bytes(skb, 0, place->headers, head))
+			return stamp_with(skb, now);
+	}
+	is_ip = identify(here->framed == FRAMED);
+	victim = asked->weigh == QUEUE ? &here->all : map_lookup(&victims, &place->digest);
+	if (victim && decide(skb, asked, count, victim, place->headers, place->ip, is_ip, now) == SHOT)
+		return SHOT;
+	return stamp_with(skb, now);
 }
 
 /* A packet leaves a queue: what left it while it waited. */
@@ -241,6 +279,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	count->congested += congested;
 	count->contributing += contributing;
 	sum_up(number, now, now - enqueued, block.bytes, segments, congested, qdisc);
+	remember(place->digest, place->found.flow, place->found.all, contributing, qdisc->qstats.backlog, framed, now);
 	/* A burst goes on until a packet waits less than half of tau. */
 	if (now - enqueued < asked->tau / 2 && !asked->all)
 		return;

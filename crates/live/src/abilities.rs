@@ -1,7 +1,7 @@
 //! What this machine and this user can do, found out by doing it.
 
 use crate::probe::types;
-use crate::{Namespace, Probe, ProbeError, ProbeParams};
+use crate::{Acting, Namespace, Probe, ProbeError, ProbeParams};
 use rustix::fs::{Mode, OFlags, open};
 
 /// Something that is needed for something, and whether it is there.
@@ -71,7 +71,11 @@ pub fn abilities() -> Vec<Ability> {
         Ability {
             name: "tcx",
             about: "programs before a qdisc",
-            missing: known(here(|| Probe::load([0, 0], &types()?, ProbeParams::default())?.stamp("lo"))),
+            missing: known(here(|| {
+                let mut probe = Probe::load([0, 0], &types()?, ProbeParams::default())?;
+                probe.stamp("lo")?;
+                probe.act(&Acting::default())
+            })),
             costs: "live, and acting on flows",
             grant: capabilities,
         },

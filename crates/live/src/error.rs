@@ -1,5 +1,6 @@
 //! What can go wrong with the kernel.
 
+use crate::ActingError;
 use std::io;
 
 /// Why an interface cannot be probed.
@@ -19,6 +20,9 @@ pub enum ProbeError {
         /// What the kernel said.
         why: String,
     },
+    /// The kernel's part cannot do what is asked.
+    #[error("act on flows: {0}")]
+    Acting(#[from] ActingError),
     /// Something about the system could not be found out.
     #[error("read {what}: {why}")]
     System {

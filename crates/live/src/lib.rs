@@ -2,7 +2,8 @@
 //!
 //! An eBPF [`Probe`] stamps each packet before a qdisc and measures it as it leaves: how long it waited, and by ConQuest
 //! snapshots kept in the kernel, how much of its flow left meanwhile. Only packets of flows that fill a congested queue
-//! are told one by one; all others are counted.
+//! are told one by one; all others are counted. Packets of such flows that come later can be marked, dropped or held to a
+//! rate before the queue ([`Acting`]).
 #![cfg(target_os = "linux")]
 
 mod abilities;
@@ -13,4 +14,5 @@ mod probe;
 pub use abilities::{Ability, abilities};
 pub use error::ProbeError;
 pub use namespace::Namespace;
+pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
 pub use probe::{Counters, Left, Probe, ProbeParams, Slice, now, sketch};

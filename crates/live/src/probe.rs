@@ -1,10 +1,13 @@
 //! The probe, as this side of the kernel has it.
 
+mod act;
+mod acting;
 mod told;
 
 use crate::ProbeError;
+pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
 use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
-use aya::programs::tc::TcAttachOptions;
+use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{BtfTracePoint, LinkOrder, Program, SchedClassifier, TcAttachType};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
@@ -25,6 +28,8 @@ pub struct Probe {
     /// The network namespace and the interface's index there.
     device: [u32; 2],
     interface: String,
+    /// Which program is before the queue.
+    before: Option<(&'static str, SchedClassifierLinkId)>,
 }
 
 /// What is measured, and told.
@@ -83,7 +88,7 @@ impl Probe {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(btf)).override_global("window_shift", &params.window_shift, true);
         let bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
-        let mut probe = Self { bpf, device, interface: String::new() };
+        let mut probe = Self { bpf, device, interface: String::new(), before: None };
         probe.set(params)?;
         Ok(probe)
     }
@@ -104,7 +109,9 @@ impl Probe {
         stamp.load().map_err(|why| refused("load a classifier", &why))?;
         let options = TcAttachOptions::TcxOrder(LinkOrder::default());
         let attached = stamp.attach_with_options(interface, TcAttachType::Egress, options);
-        attached.map(drop).map_err(|why| refused("attach before the queue of an interface", &why))
+        let link = attached.map_err(|why| refused("attach before the queue of an interface", &why))?;
+        self.before = Some(("stamp", link));
+        Ok(())
     }
 
     /// Changes what is told, while it runs; the windows of the sketch stay.
