@@ -7,7 +7,8 @@ use std::process::Command;
 pub struct Ends {
     pub near: Namespace,
     /// Kept, since the cable goes with it.
-    _far: Namespace,
+    #[allow(dead_code, reason = "not every test does something there")]
+    pub far: Namespace,
 }
 
 impl Ends {
@@ -35,7 +36,7 @@ impl Ends {
             ip("ip -6 addr add fd09::2/64 dev far0 nodad")?;
             ip("ip link set far0 up")
         })?;
-        Ok(Self { near, _far: far })
+        Ok(Self { near, far })
     }
 }
 

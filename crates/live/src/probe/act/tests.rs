@@ -251,6 +251,14 @@ fn only_flows_that_contribute_are_met_and_only_for_a_time() {
     assert_eq!(probe.0.victims().unwrap().len(), 2);
 }
 
+#[test]
+fn a_million_flows_are_as_many_as_there_is_room_for() {
+    let Some(mut probe) = Nowhere::new("a_million_flows_are_as_many_as_there_is_room_for") else { return };
+    (0..1_000_000).for_each(|flow| probe.victim(flow, u64::MAX, 1, 1));
+    let known = probe.0.victims().unwrap().len();
+    assert!((2048..=4096).contains(&known), "{known}");
+}
+
 /// A later fragment has no ports: it is of a flow of its own.
 #[test]
 fn fragments_are_of_the_flow_that_they_say() {

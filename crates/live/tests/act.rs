@@ -1,0 +1,248 @@
+//! Acting on flows before a queue of our own: between two network namespaces, as root.
+#![allow(clippy::disallowed_methods, reason = "tests start programs and write what the kernel is set to")]
+
+mod common;
+
+use common::Ends;
+use queuescope_live::{Acted, Acting, Action, Counters, Probe, ProbeParams};
+use queuescope_queue::{Curve, Response, Step, Steps};
+use queuescope_wire::Nanos;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Instant;
+
+/// What a test is told of a packet.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    enqueued: Nanos,
+    dequeued: Nanos,
+    digest: u64,
+    flow: u64,
+    contributing: bool,
+    ecn: u8,
+}
+
+/// Ends with this queue between them, or nothing where there can be none.
+fn ends(test: &str, qdisc: &str) -> Option<Ends> {
+    Ends::new(qdisc).map_err(|why| println!("skipped: {test}: {why}")).ok()
+}
+
+/// Does something in rounds: all that left, and what was counted. Every other round begins when the queue has been empty for
+/// 4 ms, and those between when forty packets are in it.
+fn rounds(
+    ends: &Ends,
+    params: ProbeParams,
+    acting: &Acting,
+    rounds: usize,
+    packets: usize,
+) -> (Vec<Told>, Counters, Acted) {
+    let acting = acting.clone();
+    ends.near.run(move || {
+        let mut probe = Probe::attach("near0", params).unwrap_or_else(|error| panic!("{error}"));
+        probe.act(&acting).expect("it can");
+        let mut told = Vec::new();
+        let sockets = sockets();
+        let mut counted = Counters::default();
+        for round in 0..rounds {
+            burst(&sockets, packets);
+            let standing = if round % 2 == 0 && round + 1 < rounds { 40 } else { 0 };
+            // A run for a packet that leaves may be left out: then there is nothing more for a while.
+            let mut since = Instant::now();
+            while since.elapsed().as_millis() < 4 {
+                told.extend(tell(&mut probe));
+                let now = probe.counters().expect("it is there");
+                if now.seen != counted.seen {
+                    since = Instant::now();
+                }
+                counted = now;
+                if standing > 0 && counted.seen + counted.dropped + standing >= counted.stamped {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+        (told, counted, probe.acted().expect("it is there"))
+    })
+}
+
+/// What left since this was asked before.
+fn tell(probe: &mut Probe) -> Vec<Told> {
+    let mut told = Vec::new();
+    let left = probe.left(|left| {
+        let second = left.headers[15];
+        told.push(Told {
+            enqueued: left.enqueued,
+            dequeued: left.dequeued,
+            digest: left.digest,
+            flow: left.flow,
+            contributing: left.contributing,
+            ecn: if left.headers[14] >> 4 == 4 { second & 3 } else { second >> 4 & 3 },
+        });
+    });
+    left.expect("it is there");
+    told
+}
+
+/// Sockets that say that they are capable of ECN, of IPv4 and of IPv6.
+fn sockets() -> Vec<(UdpSocket, &'static str)> {
+    let v4 = || {
+        let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+        rustix::net::sockopt::set_ip_tos(&socket, 2).expect("it can be");
+        (socket, "10.9.0.2")
+    };
+    let v6 = || {
+        let socket = UdpSocket::bind("[fd09::1]:0").expect("there is a port");
+        rustix::net::sockopt::set_ipv6_tclass(&socket, 1).expect("it can be");
+        (socket, "[fd09::2]")
+    };
+    (0..4).flat_map(|_| [v4(), v6()]).collect()
+}
+
+/// Eight flows, of which three are most of the packets.
+fn burst(sockets: &[(UdpSocket, &str)], packets: usize) {
+    for n in 0..packets {
+        let (socket, to) = &sockets[if n % 5 == 0 { n / 5 % 8 } else { n * n % 3 }];
+        let to: SocketAddr = format!("{to}:9").parse().expect("it is one");
+        // Nobody answers; what the far end says of it comes later.
+        let _ = socket.send_to(&vec![0; 100 + (n * 37) % 1300], to);
+    }
+}
+
+#[test]
+fn the_kernel_chooses_as_a_plain_model_does() {
+    let Some(ends) = ends("the_kernel_chooses_as_a_plain_model_does", "tbf rate 50mbit burst 20kb limit 400kb") else {
+        return;
+    };
+    let params = ProbeParams { all: true, alpha: 0.1, ..ProbeParams::default() };
+    let hold = Nanos(1_000_000);
+    let acting = Acting { threshold: 15_000.0, hold, dry: false, ..Acting::default() };
+    let (told, counted, acted) = rounds(&ends, params, &acting, 8, 150);
+    assert!(told.len() > 600 && counted.unstamped == 0, "{} {counted:?}", told.len());
+
+    // What the model knows of a flow at some time: until when it is acted on, by the packets that left before.
+    let mut departures: BTreeMap<u64, Vec<Nanos>> = BTreeMap::new();
+    for told in told.iter().filter(|told| told.contributing && told.flow >= 15_000) {
+        departures.entry(told.digest).or_default().push(told.dequeued);
+    }
+    let acts = |digest: u64, at: Nanos| {
+        let before = |left: &&Nanos| **left < at;
+        departures.get(&digest).and_then(|left| left.iter().rfind(before)).is_some_and(|left| at < *left + hold)
+    };
+    let (mut certain, mut marked) = (0, 0);
+    for told in &told {
+        // The program ran a little before the time that it stamped, and the other processor may be late, too.
+        let (early, late) = (Nanos(told.enqueued.0 - 50_000), Nanos(told.enqueued.0 + 50_000));
+        let expected = acts(told.digest, told.enqueued);
+        if acts(told.digest, early) == expected && acts(told.digest, late) == expected {
+            certain += 1;
+            assert_eq!(told.ecn == 3, expected, "{told:?}");
+        }
+        marked += u64::from(told.ecn == 3);
+    }
+    assert!(certain * 10 > told.len() * 9 && marked > 20 && marked * 10 < told.len() as u64 * 9, "{certain} {marked}");
+    // A run for a packet that leaves may be left out, but not for one that comes.
+    assert!(acted.marked >= marked && acted.marked * 9 <= marked * 10, "{marked} {acted:?}");
+    assert!(acted.expired > 0 && acted.met == acted.marked + acted.unmarkable, "{acted:?}");
+}
+
+#[test]
+fn the_kernel_chooses_as_often_as_asked_and_changes_nothing_when_dry() {
+    let test = "the_kernel_chooses_as_often_as_asked_and_changes_nothing_when_dry";
+    let Some(ends) = ends(test, "tbf rate 50mbit burst 20kb limit 400kb") else { return };
+    let params = ProbeParams { all: true, tau: Nanos(0), alpha: 0.0, ..ProbeParams::default() };
+    let quarter = Curve::Steps(Steps::new([Step { from: 0.0, probability: 0.25 }]).expect("it is one"));
+    let table = [
+        (Response::MarkOnly, true, [0, 0, 1, 0]),
+        (Response::Drop, true, [0, 0, 0, 1]),
+        (Response::MarkOnly, false, [1, 0, 0, 0]),
+        (Response::Drop, false, [0, 1, 0, 0]),
+    ];
+    for (response, dry, which) in table {
+        let action = Action::Respond(response);
+        let acting = Acting { action, curve: quarter.clone(), dry, ..Acting::default() };
+        let (told, counted, acted) = rounds(&ends, params, &acting, 10, 250);
+        let counts = [acted.marked, acted.dropped, acted.would_mark, acted.would_drop];
+        let chosen: u64 = counts.iter().sum();
+        assert_eq!(counts, which.map(|which| which * chosen), "{response:?} {dry}");
+        assert!(acted.met > 1000 && acted.met == chosen + acted.spared + acted.unmarkable, "{acted:?}");
+        // Packets of the interface itself (of neighbours) cannot be marked, whether they were chosen or not.
+        let (mean, sigma) = (acted.met as f64 / 4.0, (acted.met as f64 * 3.0 / 16.0).sqrt());
+        assert!(((chosen + acted.unmarkable) as f64 - mean).abs() < 6.0 * sigma, "{acted:?}");
+        let marks = told.iter().filter(|told| told.ecn == 3).count() as u64;
+        assert!(marks <= acted.marked && marks * 10 >= acted.marked * 9, "{marks} {acted:?}");
+        assert!(counted.stamped >= acted.spared + acted.marked, "{counted:?}");
+    }
+}
+
+/// A flow of one packet has nothing else in the queue, so it never contributes; of two, it may.
+#[test]
+fn many_flows_are_bounded() {
+    let Some(ends) = ends("many_flows_are_bounded", "tbf rate 10mbit burst 2kb limit 400kb") else { return };
+    let params = ProbeParams { tau: Nanos(0), alpha: 0.0, ..ProbeParams::default() };
+    for each in [1, 2] {
+        let (most, acted, counted) = ends.near.run(move || {
+            let mut probe = Probe::attach("near0", params).unwrap_or_else(|error| panic!("{error}"));
+            probe.act(&Acting { dry: false, ..Acting::default() }).expect("it can");
+            let mut most = 0;
+            for socket in (0..16).map(|_| UdpSocket::bind("10.9.0.1:0").expect("there is a port")) {
+                for port in (1..=5_000).flat_map(|port| std::iter::repeat_n(port, each)) {
+                    let _ = socket.send_to(&[], ("10.9.0.2", port));
+                }
+                most = most.max(probe.victims().expect("they are there").len());
+            }
+            (most, probe.acted().expect("it is there"), probe.counters().expect("it is there"))
+        });
+        let found = format!("{most} {acted:?} {counted:?}");
+        // Others of the interface itself, and collisions in the sketch, are few.
+        assert!(counted.seen > 10_000 && most <= 4096, "{found}");
+        assert_eq!(acted.victims > 4096, each == 2, "{found}");
+        assert!(acted.victims + acted.full <= counted.contributing && acted.full * 100 <= acted.victims, "{found}");
+    }
+}
+
+/// One flow of CUBIC with ECN that fills 400 kB: how long its packets wait on average, in nanoseconds, and what was done.
+fn bulk(ends: &Ends, acting: Option<Acting>) -> (u64, Acted) {
+    const BYTES: usize = 8_000_000;
+    let listener = ends.far.run(|| TcpListener::bind("10.9.0.2:0").expect("there is a port"));
+    let to = listener.local_addr().expect("it has one");
+    let reader = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("somebody comes");
+        std::io::copy(&mut stream, &mut std::io::sink()).expect("it is read")
+    });
+    let found = ends.near.run(move || {
+        // Of this namespace alone: 1 is that connections ask for ECN.
+        std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("it is there");
+        let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        if let Some(acting) = acting {
+            probe.act(&acting).expect("it can");
+        }
+        let mut stream = TcpStream::connect(to).expect("it listens");
+        rustix::net::sockopt::set_tcp_congestion(&stream, "cubic").expect("it is there");
+        stream.write_all(&vec![0; BYTES]).expect("it is read");
+        stream.shutdown(std::net::Shutdown::Write).expect("it can");
+        // Until the far end has all of it.
+        let _ = stream.read(&mut [0]);
+        let slices = probe.slices(0).expect("they are there");
+        let packets: u64 = slices.iter().map(|slice| slice.packets).sum();
+        let delay: u64 = slices.iter().map(|slice| slice.delay_sum.0).sum();
+        (delay / packets.max(1), probe.acted().expect("it is there"))
+    });
+    assert_eq!(reader.join().expect("it ends"), BYTES as u64);
+    found
+}
+
+#[test]
+fn a_bulk_flow_that_is_marked_or_limited_waits_for_less_than_half() {
+    let test = "a_bulk_flow_that_is_marked_or_limited_waits_for_less_than_half";
+    let Some(ends) = ends(test, "tbf rate 50mbit burst 20kb limit 400kb") else { return };
+    let one_in_16 = Curve::Steps(Steps::new([Step { from: 0.0, probability: 1.0 / 16.0 }]).expect("it is one"));
+    let marking = Acting { curve: one_in_16, dry: false, ..Acting::default() };
+    let (untouched, _) = bulk(&ends, None);
+    let (dry, counted) = bulk(&ends, Some(Acting { dry: true, ..marking.clone() }));
+    let (marked, acted) = bulk(&ends, Some(marking));
+    println!("untouched {untouched} ns, dry {dry} ns, marked {marked} ns: {acted:?}");
+    assert!(untouched > 10_000_000, "{untouched}");
+    assert!(dry * 2 > untouched && counted.would_mark > 0, "{dry} of {untouched}");
+    assert!(marked * 2 < untouched && acted.marked > 0, "{marked} of {untouched}");
+}
