@@ -5,7 +5,8 @@ use crate::road::{Road, within};
 use anyhow::Result;
 use aya::programs::loaded_programs;
 use aya::sys::{Stats, enable_stats};
-use queuescope_live::{Probe, ProbeParams};
+use queuescope_live::{Acting, Probe, ProbeParams};
+use queuescope_queue::{Curve, Step, Steps};
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,25 +18,30 @@ const OPEN: &[&str] = &["qdisc replace dev near0 root tbf rate 100gbit burst 10m
 /// A queue that is always there.
 const FULL: &[&str] = &["qdisc replace dev near0 root tbf rate 500mbit burst 100kb limit 1mb"];
 /// The probe's programs.
-const PROGRAMS: [&str; 3] = ["stamp", "dequeue", "dropped"];
+const PROGRAMS: [&str; 4] = ["stamp", "act", "dequeue", "dropped"];
 
 pub fn measure(seconds: u64, rounds: u64) -> Result<()> {
     let time = Duration::from_secs(seconds);
     println!("nanoseconds a run, as the kernel counts them (its counting adds some 70), and runs\n");
-    println!("load                             stamp             dequeue             dropped");
-    for (name, queue, load) in [
+    println!(
+        "load                                      stamp                act            dequeue            dropped"
+    );
+    for ((name, queue, load), acts) in [
         ("TCP of 1500 bytes, in a queue", FULL, tcp as Load),
         ("TCP of 1500 bytes", OPEN, tcp),
         ("UDP of 64 bytes", OPEN, udp),
-    ] {
+    ]
+    .into_iter()
+    .flat_map(|load| [(load, false), (load, true)])
+    {
         let road = Road::new(queue, false)?;
         let _stats = enable_stats(Stats::RunTime)?;
-        let probe = attach(&road)?;
+        let probe = attach(&road, acts)?;
         load(&road, time)?;
-        print!("{name:29}");
+        print!("{name:29} {:7}", if acts { "acting" } else { "" });
         for program in PROGRAMS {
             let (runs, spent) = spent(program);
-            let each = spent.as_nanos() as f64 / runs as f64;
+            let each = spent.as_nanos() as f64 / runs.max(1) as f64;
             print!(" {each:6.0} x {runs:9}");
         }
         println!();
@@ -51,7 +57,7 @@ pub fn measure(seconds: u64, rounds: u64) -> Result<()> {
             // Which comes first changes, so that who grows slower with time is neither.
             let mut pair = [0.0; 2];
             for with in if round % 2 == 0 { [false, true] } else { [true, false] } {
-                let probe = if with { Some(attach(&road)?) } else { None };
+                let probe = if with { Some(attach(&road, false)?) } else { None };
                 pair[usize::from(with)] = load(&road, time)?;
                 drop(probe);
             }
@@ -108,17 +114,26 @@ fn udp(road: &Road, time: Duration) -> Result<f64> {
     Ok(rate)
 }
 
+/// All packets of flows that contribute are weighed, and one in 16 is chosen.
+fn acting() -> Result<Acting> {
+    let curve = Curve::Steps(Steps::new([Step { from: 0.0, probability: 1.0 / 16.0 }])?);
+    Ok(Acting { curve, dry: false, ..Acting::default() })
+}
+
 /// The probe, and who takes what it tells.
 struct Watching {
     stop: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-fn attach(road: &Road) -> Result<Watching> {
+fn attach(road: &Road, acts: bool) -> Result<Watching> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     let thread = within(&road.router, move || {
         let mut probe = Probe::attach("near0", ProbeParams::default())?;
+        if acts {
+            probe.act(&acting()?)?;
+        }
         Ok(thread::spawn(move || {
             while !asked.load(Ordering::Relaxed) {
                 let _ = probe.left(|_| ());

@@ -24,9 +24,15 @@ struct acting {
 	u64 cost, burst;
 	u32 action, weigh;
 	/* Counted only, and nothing changed. */
-	u32 dry, spare;
-	/* From which weight on which probability holds, in parts of CERTAIN; the rest of the weights is the highest there is. */
-	u64 from[STEPS], probability[STEPS];
+	u32 dry;
+	/* Where a search among the steps begins. */
+	u32 middle;
+	u64 spare;
+	/* In order, and behind them some from a weight that there is not. */
+	struct step {
+		/* From which weight on the probability holds, in parts of CERTAIN. */
+		u64 from, probability;
+	} steps[STEPS];
 };
 
 struct {
@@ -96,10 +102,10 @@ INLINE u64 probability_of(const struct acting *asked, u64 weight)
 {
 	u32 above = 0;
 
-	for (u32 half = STEPS / 2; half; half /= 2)
-		if (asked->from[(above + half - 1) % STEPS] <= weight)
+	for (u32 half = asked->middle % STEPS; half; half /= 2)
+		if (asked->steps[(above + half - 1) % STEPS].from <= weight)
 			above += half;
-	return above ? asked->probability[(above - 1) % STEPS] : 0;
+	return above ? asked->steps[(above - 1) % STEPS].probability : 0;
 }
 
 /* A packet has left a queue in which this stands now: what is to be known of its flow when the next one comes. */
@@ -113,16 +119,21 @@ INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backl
 
 	if (!asked || !asked->action || !here || !count)
 		return;
-	here->framed = framed ? FRAMED : BARE;
-	here->all.until = now + asked->hold;
-	here->all.weight = backlog;
-	if (!contributing || asked->weigh == QUEUE)
+	/* Written seldom, so that it stays with the processors that read it. */
+	if (here->framed == UNKNOWN)
+		here->framed = framed ? FRAMED : BARE;
+	if (asked->weigh == QUEUE) {
+		here->all.until = now + asked->hold;
+		here->all.weight = backlog;
+		return;
+	}
+	if (!contributing)
 		return;
 	victim.until = now + asked->hold;
 	victim.weight = flow;
 	/* The sketch may say that a flow was more than all, but never here that it was nothing. */
 	victim.share = all ? (flow << 16) / all : 1 << 16;
-	if ((asked->weigh == SHARE ? victim.share : victim.weight) < asked->from[0])
+	if ((asked->weigh == SHARE ? victim.share : victim.weight) < asked->steps[0].from)
 		return;
 	known = map_lookup(&victims, &digest);
 	if (known) {

@@ -129,6 +129,12 @@ INLINE u32 check_of(u64 time)
 	return (u32)(time >> 7) ^ 0x51750e5c;
 }
 
+/* Says in its lower half that a digest is, too; never nothing, which is that there is none. */
+INLINE u32 check_of_digest(u64 digest)
+{
+	return ((digest ^ digest >> 16 ^ digest >> 32 ^ digest >> 48) & 0xfffe) | 1;
+}
+
 /* Before the qdisc: each packet, exactly. Its time goes into the part of the control block that belongs to nobody there. */
 INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 {
@@ -154,8 +160,8 @@ int stamp(struct __sk_buff *skb)
 /* The control block as a qdisc has it: what it takes on the wire, and what was stamped. */
 struct block {
 	u32 bytes;
-	/* Its own, and the first two words of a classifier's. */
-	u32 others[3];
+	/* Its own; whose packet it is, if that is known. */
+	u32 other, digest[2];
 	u32 time[2], check;
 };
 
@@ -210,7 +216,7 @@ int act(struct __sk_buff *skb)
 	struct standing *here = map_lookup(&standing, &zero);
 	struct scratch *place = map_lookup(&scratch, &zero);
 	struct victim *victim;
-	u64 now = ktime();
+	u64 now = ktime(), digest;
 	bool is_ip;
 
 	if (!asked || !count || !here || !place || !asked->action || here->framed == UNKNOWN)
@@ -224,10 +230,18 @@ int act(struct __sk_buff *skb)
 			return stamp_with(skb, now);
 	}
 	is_ip = identify(here->framed == FRAMED);
-	victim = asked->weigh == QUEUE ? &here->all : map_lookup(&victims, &place->digest);
+	digest = place->digest;
+	victim = asked->weigh == QUEUE ? &here->all : map_lookup(&victims, &digest);
 	if (victim && decide(skb, asked, count, victim, place->headers, place->ip, is_ip, now) == SHOT)
 		return SHOT;
-	return stamp_with(skb, now);
+	stamp_with(skb, now);
+	/* So that its headers need not be looked at again. A qdisc that uses these words leaves at least the time. */
+	if (is_ip) {
+		skb->cb[0] = digest;
+		skb->cb[1] = digest >> 32;
+		skb->cb[4] = check_of(now) ^ check_of_digest(digest);
+	}
+	return NEXT;
 }
 
 /* A packet leaves a queue: what left it while it waited. */
@@ -247,9 +261,10 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	struct block block;
 	u32 zero = 0, number = skb->queue_mapping % QUEUES, head = skb->len - skb->data_len;
 	struct scratch *place = map_lookup(&scratch, &zero);
-	u64 enqueued;
+	u64 enqueued, digest;
+	u32 apart;
 	u16 segments;
-	bool congested, contributing;
+	bool congested, contributing, is_known;
 
 	if (!place)
 		return;
@@ -257,20 +272,27 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 		return;
 	enqueued = block.time[0] | (u64)block.time[1] << 32;
 	count->seen++;
-	if (block.check != check_of(enqueued) || enqueued > now) {
+	digest = block.digest[0] | (u64)block.digest[1] << 32;
+	apart = block.check ^ check_of(enqueued);
+	is_known = apart == check_of_digest(digest) && enqueued <= now;
+	if (apart >> 16 || enqueued > now) {
 		count->unstamped++;
 		enqueued = now;
 	}
 	segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
 	if (!segments)
 		segments = 1;
-	__builtin_memset(place->headers, 0, sizeof(place->headers));
 	if (head > HEADERS)
 		head = HEADERS;
-	if (probe_read_kernel(place->headers, head, skb->data))
-		head = 0;
-	if (!identify(framed))
-		count->other++;
+	if (is_known) {
+		place->digest = digest;
+	} else {
+		__builtin_memset(place->headers, 0, sizeof(place->headers));
+		if (probe_read_kernel(place->headers, head, skb->data))
+			head = 0;
+		if (!identify(framed))
+			count->other++;
+	}
 	measure(number, block.bytes, enqueued, now);
 	congested = now - enqueued > asked->tau;
 	contributing = congested && place->found.flow << 16 > place->found.all * asked->alpha;
@@ -301,7 +323,13 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	event->captured = head;
 	event->framed = framed;
 	event->contributing = contributing;
-	__builtin_memcpy(event->headers, place->headers, HEADERS);
+	if (is_known) {
+		__builtin_memset(event->headers, 0, HEADERS);
+		if (probe_read_kernel(event->headers, head, skb->data))
+			event->captured = 0;
+	} else {
+		__builtin_memcpy(event->headers, place->headers, HEADERS);
+	}
 	ringbuf_submit(event, 0);
 }
 

@@ -6,7 +6,8 @@ mod common;
 use common::Ends;
 use queuescope_live::{Acted, Acting, Action, Counters, Probe, ProbeParams};
 use queuescope_queue::{Curve, Response, Step, Steps};
-use queuescope_wire::Nanos;
+use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+use queuescope_wire::{Granularity, Nanos};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -49,7 +50,8 @@ fn rounds(
             let standing = if round % 2 == 0 && round + 1 < rounds { 40 } else { 0 };
             // A run for a packet that leaves may be left out: then there is nothing more for a while.
             let mut since = Instant::now();
-            while since.elapsed().as_millis() < 4 {
+            while since.elapsed().as_millis() < if counted.seen + counted.dropped >= counted.stamped { 4 } else { 200 }
+            {
                 told.extend(tell(&mut probe));
                 let now = probe.counters().expect("it is there");
                 if now.seen != counted.seen {
@@ -69,7 +71,10 @@ fn rounds(
 /// What left since this was asked before.
 fn tell(probe: &mut Probe) -> Vec<Told> {
     let mut told = Vec::new();
+    let mut parser = Parser::new(Tunnel::Outer);
     let left = probe.left(|left| {
+        let parsed = parser.parse(LinkType::Ethernet, left.bytes, left.headers);
+        assert_eq!(left.digest, Granularity::FiveTuple.project(&parsed.key).digest());
         let second = left.headers[15];
         told.push(Told {
             enqueued: left.enqueued,
@@ -140,7 +145,7 @@ fn the_kernel_chooses_as_a_plain_model_does() {
         }
         marked += u64::from(told.ecn == 3);
     }
-    assert!(certain * 10 > told.len() * 9 && marked > 20 && marked * 10 < told.len() as u64 * 9, "{certain} {marked}");
+    assert!(certain * 2 > told.len() && marked > 20 && marked < told.len() as u64, "{certain} {marked}");
     // A run for a packet that leaves may be left out, but not for one that comes.
     assert!(acted.marked >= marked && acted.marked * 9 <= marked * 10, "{marked} {acted:?}");
     assert!(acted.expired > 0 && acted.met == acted.marked + acted.unmarkable, "{acted:?}");

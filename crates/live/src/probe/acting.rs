@@ -5,7 +5,7 @@
 //! [`ConQuestAqm`](queuescope_queue::ConQuestAqm) with `ActAt::Ingress` is the same, but for what this one remembers: the
 //! flow's weight, so that each packet that comes is drawn for, and not the packet that left.
 
-use queuescope_queue::{Curve, Response, Steps, StepsError};
+use queuescope_queue::{Curve, Response, Step, Steps, StepsError};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::array::from_fn;
 
@@ -133,7 +133,7 @@ impl Acting {
     /// Steps of a function that the kernel has room for.
     pub const STEPS: usize = 63;
     /// Words of `struct acting`.
-    pub(super) const WORDS: usize = 5 + 2 * (Self::STEPS + 1);
+    pub(super) const WORDS: usize = 6 + 2 * (Self::STEPS + 1);
     /// Steps that a slope is cut into: off by less than 0.01 where it is linear, and 0.02 where squared.
     const SLOPE: u16 = 60;
 
@@ -147,7 +147,7 @@ impl Acting {
             Steps::approximate(weight, self.threshold, self.threshold + full, Self::SLOPE)
         };
         let steps = match &self.curve {
-            Curve::Threshold => Steps::new([queuescope_queue::Step { from: self.threshold, probability: 1.0 }])?,
+            Curve::Threshold => Steps::new([Step { from: self.threshold, probability: 1.0 }])?,
             Curve::Linear { full } | Curve::Squared { full } => sloped(full)?,
             Curve::Steps(steps) => steps.clone(),
         };
@@ -174,13 +174,13 @@ impl Acting {
             Weigh::Queue => (2, 1.0),
         };
         // A weight is whole: it is at or above a step if it is at or above the next whole number.
-        let from = |place: usize| steps.steps().get(place).map_or(u64::MAX, |step| (step.from * unit).ceil() as u64);
-        let probability = |place: usize| steps.steps().get(place).map_or(0, |step| parts(step.probability));
-        let head = [self.hold.0, cost, burst, action | weigh << 32, u64::from(self.dry)];
+        let step = |step: &Step| [(step.from * unit).ceil() as u64, parts(step.probability)];
+        let nowhere = [u64::MAX, 0];
+        let middle = (steps.steps().len() as u64 + 1).next_power_of_two() / 2;
+        let head = [self.hold.0, cost, burst, action | weigh << 32, u64::from(self.dry) | middle << 32, 0];
         Ok(from_fn(|word| match word {
-            0..5 => head[word],
-            _ if word < 6 + Self::STEPS => from(word - 5),
-            _ => probability(word - 6 - Self::STEPS),
+            0..6 => head[word],
+            _ => steps.steps().get((word - 6) / 2).map_or(nowhere, step)[word % 2],
         }))
     }
 }
