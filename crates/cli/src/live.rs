@@ -62,6 +62,7 @@ pub fn run(args: &Live) -> Result<Outcome> {
 /// An interface that is watched.
 struct Watch<'a> {
     probe: Probe,
+    params: ProbeParams,
     seen: Seen<'a>,
     analysis: Analysis<Flows, Outputs>,
     stop: Stop,
@@ -92,7 +93,7 @@ impl<'a> Watch<'a> {
         // What is known before the first packet: which interface, and how it is watched.
         let blank = seen.report(blank.finish().0);
         seen.tell(|mut out| json::write_first(&blank, &mut out))?;
-        Ok(Self { probe, seen, analysis, stop, bursts: 0 })
+        Ok(Self { probe, params, seen, analysis, stop, bursts: 0 })
     }
 
     /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
@@ -122,11 +123,18 @@ impl<'a> Watch<'a> {
     fn look(&mut self) -> Result<()> {
         self.seen.counters = self.probe.counters()?;
         let deepest = &mut self.seen.deepest;
+        let mut longest = Nanos::ZERO;
         for queue in 0..Probe::QUEUES {
             for slice in self.probe.slices(queue)? {
+                longest = longest.max(slice.delay_max);
                 deepest.packets = deepest.packets.max(u64::from(slice.length_max));
                 deepest.bytes = deepest.bytes.max(ByteCount(u64::from(slice.backlog_max)));
             }
+        }
+        let fitted = self.params.fitted(longest);
+        if fitted != self.params {
+            self.params = fitted;
+            self.probe.set(fitted)?;
         }
         self.seen.is_gone = !self.probe.is_there()?;
         Ok(())

@@ -22,6 +22,9 @@ struct config {
 	u32 alpha;
 	/* Whether all packets are told, and not only those that waited for at least half of tau. */
 	u32 all;
+	/* The length of a window of the sketch, as a power of two of nanoseconds. */
+	u32 shift;
+	u32 unused;
 };
 
 struct {
@@ -119,9 +122,6 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, struct scratch);
 } scratch SEC(".maps");
-
-/* The length of a window of the sketch, as a power of two of nanoseconds. */
-const volatile u32 window_shift = 20;
 
 /* Says that a time is one of ours. */
 INLINE u32 check_of(u64 time)
@@ -245,14 +245,14 @@ int act(struct __sk_buff *skb)
 }
 
 /* A packet leaves a queue: what left it while it waited. */
-GLOBAL int measure(u32 number, u32 bytes, u64 enqueued, u64 now)
+GLOBAL int measure(u32 number, u32 bytes, u64 enqueued, u64 now, u32 shift)
 {
 	u32 zero = 0;
 	struct scratch *place = map_lookup(&scratch, &zero);
 	struct sketch *sketch = map_lookup(&sketches, &number);
 
 	if (place && sketch)
-		place->found = observe(sketch, place->digest, bytes, enqueued, now, window_shift);
+		place->found = observe(sketch, place->digest, bytes, enqueued, now, shift & 31);
 	return 0;
 }
 
@@ -293,7 +293,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 		if (!identify(framed))
 			count->other++;
 	}
-	measure(number, block.bytes, enqueued, now);
+	measure(number, block.bytes, enqueued, now, asked->shift);
 	congested = now - enqueued > asked->tau;
 	contributing = congested && place->found.flow << 16 > place->found.all * asked->alpha;
 	count->packets += segments;

@@ -11,14 +11,19 @@
 #define POINT 16
 #define FULL (1 << POINT)
 
+/* Bits of a tag that number a window; those above have the windows' length, so that counts of other windows are not taken
+ * for these. */
+#define NUMBERED 27
+
 struct cell {
 	u32 tag;
 	u32 counts[SNAPSHOTS];
 };
 
 struct sketch {
-	/* The current window. */
+	/* The current window, and how long windows are: if that changes, what was counted is forgotten. */
 	u64 window;
+	u32 shift;
 	/* All packets, whosoever. */
 	struct cell all;
 	struct cell rows[ROWS][COLUMNS];
@@ -91,10 +96,11 @@ INLINE struct estimates observe(struct sketch *sketch, u64 key, u32 weight, u64 
 	u32 window;
 	struct reach reach;
 
-	if (now >> shift > sketch->window)
+	if (now >> shift > sketch->window || shift != sketch->shift)
 		sketch->window = now >> shift;
+	sketch->shift = shift;
 	reach = reach_of(sketch->window, shift, from, now);
-	window = sketch->window;
+	window = (sketch->window & ((1 << NUMBERED) - 1)) | shift << NUMBERED;
 	struct cell *one = &sketch->rows[0][first % COLUMNS], *other = &sketch->rows[1][second % COLUMNS];
 	struct cell *all = &sketch->all;
 	for (u32 counter = 0; counter < SNAPSHOTS; counter++) {

@@ -39,11 +39,15 @@ pub struct ProbeParams {
     pub tau: Nanos,
     /// A flow contributes if more than this part of what left meanwhile was its own (alpha).
     pub alpha: f64,
-    /// A window of the sketch has 2 to the power of this nanoseconds; not changed while it runs.
+    /// A window of the sketch has 2 to the power of this nanoseconds, at most 31. If it changes, what was counted is forgotten.
     pub window_shift: u32,
     /// Every packet is told, and not only those that waited for at least half of tau: a burst goes on so long.
     pub all: bool,
 }
+
+/// The windows that are chosen from: 65 us to 2.1 s.
+const SHORTEST: u32 = 16;
+const LONGEST: u32 = 31;
 
 /// The sketch that the kernel keeps of each queue.
 pub fn sketch(window_shift: u32) -> ConQuestParams {
@@ -61,6 +65,18 @@ pub fn sketch(window_shift: u32) -> ConQuestParams {
 impl Default for ProbeParams {
     fn default() -> Self {
         Self { tau: Nanos(1_000_000), alpha: 0.01, window_shift: 22, all: false }
+    }
+}
+
+impl ProbeParams {
+    /// The shortest windows that hold the longest wait of late, which an estimate needs to be right; shorter ones than now only if
+    /// a quarter would do, so that they do not change with every burst.
+    #[must_use]
+    pub fn fitted(self, longest: Nanos) -> Self {
+        let span = |shift: u32| sketch(shift).span();
+        let needed = (SHORTEST..LONGEST).find(|shift| span(*shift) >= longest).unwrap_or(LONGEST);
+        let is_fit = needed <= self.window_shift && needed + 2 > self.window_shift;
+        Self { window_shift: if is_fit { self.window_shift } else { needed }, ..self }
     }
 }
 
@@ -86,7 +102,7 @@ impl Probe {
     /// Its programs and maps, which do nothing yet.
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut loader = EbpfLoader::new();
-        loader.btf(Some(btf)).override_global("window_shift", &params.window_shift, true);
+        loader.btf(Some(btf));
         let bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
         let mut probe = Self { bpf, device, interface: String::new(), before: None };
         probe.set(params)?;
@@ -114,7 +130,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Changes what is told, while it runs; the windows of the sketch stay.
+    /// Changes what is told and how it is measured, while it runs.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -122,8 +138,9 @@ impl Probe {
         let [netns, interface] = self.device;
         let tau = params.tau.0;
         let alpha = (params.alpha.clamp(0.0, 1.0) * 65_536.0).round() as u32;
-        let words = [netns, interface, tau as u32, (tau >> 32) as u32, alpha, u32::from(params.all)];
-        let mut config: Array<&mut MapData, [u32; 6]> = of(self.bpf.map_mut("config"))?;
+        let words =
+            [netns, interface, tau as u32, (tau >> 32) as u32, alpha, u32::from(params.all), params.window_shift, 0];
+        let mut config: Array<&mut MapData, [u32; 8]> = of(self.bpf.map_mut("config"))?;
         config.set(0, words, 0).map_err(|why| refused("configure the probe", &why))
     }
 

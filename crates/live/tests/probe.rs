@@ -59,8 +59,25 @@ fn the_kernel_estimates_as_the_sketch_does() {
         Ok(ends) => ends,
         Err(why) => return println!("skipped: the_kernel_estimates_as_the_sketch_does: {why}"),
     };
-    let params = ProbeParams { all: true, window_shift: 22, ..ProbeParams::default() };
-    let (told, counted) = probed(&ends, params, || {
+    for window_shift in [22, 20] {
+        estimates_are_the_same(&ends, window_shift);
+    }
+}
+
+#[test]
+fn windows_follow_the_longest_wait() {
+    let fitted = |shift, longest| {
+        ProbeParams { window_shift: shift, ..ProbeParams::default() }.fitted(Nanos(longest)).window_shift
+    };
+    let span = |shift| sketch(shift).span().0;
+    assert_eq!([fitted(22, span(22)), fitted(22, span(22) + 1)], [22, 23]);
+    assert_eq!([fitted(22, span(21)), fitted(22, span(20)), fitted(22, span(20) + 1)], [22, 20, 22]);
+    assert_eq!([fitted(22, 0), fitted(16, 0), fitted(22, u64::MAX)], [16, 16, 31]);
+}
+
+fn estimates_are_the_same(ends: &Ends, window_shift: u32) {
+    let params = ProbeParams { all: true, window_shift, ..ProbeParams::default() };
+    let (told, counted) = probed(ends, params, || {
         for sockets in [["10.9.0.1:0", "10.9.0.2"], ["[fd09::1]:0", "[fd09::2]"]] {
             let [from, to] = sockets;
             let sockets: Vec<_> = (0..10).map(|_| UdpSocket::bind(from).expect("there is a port")).collect();
@@ -73,7 +90,7 @@ fn the_kernel_estimates_as_the_sketch_does() {
         }
     });
     assert!(told.len() > 500 && counted.unstamped == 0, "{} {counted:?}", told.len());
-    let mut model = ConQuest::new(sketch(22)).expect("it can be");
+    let mut model = ConQuest::new(sketch(window_shift)).expect("it can be");
     for told in &told {
         assert_eq!(told.digest, told.parsed, "{told:?}");
         let flow = model.observe(told.digest, told.bytes, told.enqueued, told.dequeued, Estimator::Overlap);
