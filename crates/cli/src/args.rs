@@ -1,5 +1,7 @@
 //! The command line: one definition, from which parser, help, man page and completions are made.
 
+#[cfg(target_os = "linux")]
+mod acting;
 mod experiment;
 mod folder;
 #[cfg(target_os = "linux")]
@@ -10,6 +12,8 @@ mod record;
 mod sim;
 mod tap;
 
+#[cfg(target_os = "linux")]
+pub use acting::{ActingArgs, PolicyArgs};
 pub use experiment::{Experiment, Paper};
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 #[cfg(target_os = "linux")]

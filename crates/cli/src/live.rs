@@ -1,5 +1,6 @@
 //! `queuescope live`: what is in the queue of an interface now.
 
+mod acts;
 mod feed;
 
 use crate::analysis::{Analysis, AnalysisParams};
@@ -13,6 +14,7 @@ use crate::queued::QueuedLog;
 use crate::setup::FLOWS;
 use crate::source::{Listener, Source, granularities};
 use crate::stop::Stop;
+use acts::Acts;
 use anyhow::Result;
 use feed::Feed;
 use queuescope_live::{Counters, Probe, ProbeParams, now, sketch};
@@ -81,15 +83,24 @@ impl<'a> Watch<'a> {
             ..ProbeParams::default()
         };
         let analysed = analysis_params(args, &params);
-        let probe = Probe::attach(&args.interface, params)?;
+        let mut probe = Probe::attach(&args.interface, params)?;
         let log = QueuedLog::open(&args.queued)?;
         let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
         let blank = Analysis::new(door(&args.keys), analysed.clone(), Outputs::default())?;
         let analysis = Analysis::new(door(&args.keys), analysed, outputs)?;
         // Who is no person reads lines.
         let is_json = args.json || !io::stdout().is_terminal();
-        let seen =
-            Seen { args, is_json, feed, counters: Counters::default(), deepest: Backlog::default(), is_gone: false };
+        // Last, when nothing else can fail.
+        let acts = Acts::begin(&args.acting, &mut probe)?;
+        let seen = Seen {
+            args,
+            acts,
+            is_json,
+            feed,
+            counters: Counters::default(),
+            deepest: Backlog::default(),
+            is_gone: false,
+        };
         // What is known before the first packet: which interface, and how it is watched.
         let blank = seen.report(blank.finish().0);
         seen.tell(|mut out| json::write_first(&blank, &mut out))?;
@@ -122,6 +133,7 @@ impl<'a> Watch<'a> {
     /// Looks at what the kernel has counted, and whether the interface is there.
     fn look(&mut self) -> Result<()> {
         self.seen.counters = self.probe.counters()?;
+        self.seen.acts.look(&mut self.probe)?;
         let deepest = &mut self.seen.deepest;
         let mut longest = Nanos::ZERO;
         for queue in 0..Probe::QUEUES {
@@ -164,6 +176,7 @@ impl<'a> Watch<'a> {
 struct Seen<'a> {
     args: &'a Live,
     is_json: bool,
+    acts: Acts,
     feed: Feed,
     counters: Counters,
     /// The most bytes and packets in the queue.
@@ -236,7 +249,7 @@ impl Seen<'_> {
             noted("not_ip", counters.other, NOT_IP),
             noted("interface_gone", self.is_gone.into(), GONE),
         ];
-        self.feed.notes().chain(notes.into_iter().flatten()).collect()
+        self.feed.notes().chain(notes.into_iter().flatten()).chain(self.acts.notes()).collect()
     }
 }
 

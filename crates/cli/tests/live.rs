@@ -167,6 +167,35 @@ fn packets_go_into_a_folder_and_a_capture() {
 }
 
 #[test]
+fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
+    let Some(ends) = ends("flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes") else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let policy = folder.path().join("policy");
+    let write = |text: &str| std::fs::write(&policy, text).expect("there is room");
+    write("--drop # only counted");
+    let words = format!("live near0 --json --policy-file {}", policy.display());
+    let (mut live, _) = Live::start(&ends, words.leak());
+    let acts = |live: &mut Live| {
+        // The second comes while the first is in the queue.
+        (0..2).for_each(|_| burst(&ends));
+        live.next().expect("a burst");
+    };
+    acts(&mut live);
+    // What cannot be done changes nothing; then it is looked at again before the next burst has ended.
+    for text in ["--mark=nonsense", "--drop --for-real"] {
+        write(text);
+        (0..12).for_each(|_| acts(&mut live));
+    }
+    live.signal(Signal::INT);
+    let summary = live.rest().pop().expect("a summary");
+    let counted = |reason: &str| summary["skipped"][reason].as_u64().unwrap_or_default();
+    assert!(counted("would_drop") > 0 && counted("dropped") > 0 && counted("policy_refused") == 1, "{summary}");
+    let refused = output(&ends, "live near0 --policy-file /nowhere/policy");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("cannot read /nowhere/policy"), "{said}");
+}
+
+#[test]
 fn an_interface_that_goes_ends_it_in_order() {
     let Some(ends) = ends("an_interface_that_goes_ends_it_in_order") else { return };
     let (mut live, _) = Live::start(&ends, "live near0 --json");

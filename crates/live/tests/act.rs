@@ -238,8 +238,8 @@ fn bulk(ends: &Ends, acting: Option<Acting>) -> (u64, Acted) {
 }
 
 #[test]
-fn a_bulk_flow_that_is_marked_or_limited_waits_for_less_than_half() {
-    let test = "a_bulk_flow_that_is_marked_or_limited_waits_for_less_than_half";
+fn a_bulk_flow_that_is_marked_waits_for_less_than_half() {
+    let test = "a_bulk_flow_that_is_marked_waits_for_less_than_half";
     let Some(ends) = ends(test, "tbf rate 50mbit burst 20kb limit 400kb") else { return };
     let one_in_16 = Curve::Steps(Steps::new([Step { from: 0.0, probability: 1.0 / 16.0 }]).expect("it is one"));
     let marking = Acting { curve: one_in_16, dry: false, ..Acting::default() };

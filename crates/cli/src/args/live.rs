@@ -1,6 +1,6 @@
 //! Arguments of `live`.
 
-use super::{Keys, Question, Queued};
+use super::{ActingArgs, Keys, Question, Queued};
 use clap::{Args, ValueHint};
 use queuescope_wire::Nanos;
 use std::path::PathBuf;
@@ -40,6 +40,10 @@ pub struct Live {
     /// Where packets go.
     #[command(flatten)]
     pub queued: Queued,
+
+    /// What is done to flows.
+    #[command(flatten)]
+    pub acting: ActingArgs,
 
     /// Print JSON Lines in place of text: each burst as it ends, and a summary at the end; so is it also where standard output is no
     /// terminal

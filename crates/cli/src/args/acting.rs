@@ -1,0 +1,145 @@
+//! What `live` does to flows that contribute.
+
+use clap::{Args, Parser, ValueHint};
+use queuescope_live::{Acting, Action, Weigh};
+use queuescope_queue::{Curve, Response, Step, Steps};
+use queuescope_wire::{ByteCount, Rate};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What is done to flows that contribute, or where that is written.
+#[derive(Debug, Args)]
+pub struct ActingArgs {
+    /// What is done.
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+
+    /// Act as a file says, which holds the options of this group; when it changes, from then on
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Acting", conflicts_with_all = ["mark", "drop", "limit", "threshold", "for_real"])]
+    pub policy_file: Option<PathBuf>,
+}
+
+/// What is done to flows that contribute.
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    /// Mark packets (CE) of flows that contribute, before the queue: each whose flow has --threshold of it (the default, `threshold`),
+    /// with a probability (`1/16`), with one that grows above the threshold until it is 1 (`linear:20kB`, `squared:20kB`), or
+    /// of any flow while the whole queue is above it (`queue`)
+    #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "threshold", help_heading = "Acting")]
+    pub mark: Option<Function>,
+
+    /// Drop them; with --mark, only those that cannot be marked
+    #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "threshold", help_heading = "Acting")]
+    pub drop: Option<Function>,
+
+    /// Let each flow that contributes pass at a rate, such as 10Mbit/s, and drop what is beyond
+    #[arg(long, value_name = "RATE", help_heading = "Acting", conflicts_with_all = ["mark", "drop"])]
+    pub limit: Option<Rate>,
+
+    /// How much of the queue a flow must have, such as 30kB; with `queue`, how deep that must be
+    #[arg(long, value_name = "SIZE", help_heading = "Acting")]
+    pub threshold: Option<ByteCount>,
+
+    /// Change packets: without this, it is only counted what would be done
+    #[arg(long, help_heading = "Acting")]
+    pub for_real: bool,
+}
+
+/// A file's words.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Written {
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+/// With which probability a packet is chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    curve: Curve,
+    weigh: Weigh,
+}
+
+impl PolicyArgs {
+    /// Reads the options that a file holds: words as on the command line, in any number of lines, `#` before what is no word.
+    ///
+    /// # Errors
+    /// As on the command line.
+    pub fn read(text: &str) -> Result<Self, clap::Error> {
+        let words = text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace());
+        Written::try_parse_from(words).map(|written| written.policy)
+    }
+
+    /// How flows are acted on, if they are.
+    pub fn acting(&self) -> Option<Acting> {
+        let threshold = Function { curve: Curve::Threshold, weigh: Weigh::Bytes };
+        let (action, function) = match (&self.mark, &self.drop, self.limit) {
+            (Some(mark), Some(_), _) => (Action::Respond(Response::MarkOrDrop), mark),
+            (Some(mark), None, _) => (Action::Respond(Response::MarkOnly), mark),
+            (None, Some(drop), _) => (Action::Respond(Response::Drop), drop),
+            // Ten large packets at once.
+            (None, None, Some(rate)) => (Action::Limit { rate, burst: ByteCount(15_000) }, &threshold),
+            (None, None, None) => return None,
+        };
+        Some(Acting {
+            action,
+            weigh: function.weigh,
+            curve: function.curve.clone(),
+            threshold: self.threshold.unwrap_or_default().0 as f64,
+            dry: !self.for_real,
+            ..Acting::default()
+        })
+    }
+}
+
+impl FromStr for Function {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let of = |curve| Ok(Self { curve, weigh: Weigh::Bytes });
+        let (name, full) = text.split_once(':').unwrap_or((text, ""));
+        let full = full.parse::<ByteCount>().ok().map(|full| full.0 as f64);
+        match (name, full) {
+            ("threshold", None) if name == text => of(Curve::Threshold),
+            ("queue", None) if name == text => Ok(Self { curve: Curve::Threshold, weigh: Weigh::Queue }),
+            ("linear", Some(full)) if full > 0.0 => of(Curve::Linear { full }),
+            ("squared", Some(full)) if full > 0.0 => of(Curve::Squared { full }),
+            _ => {
+                let (number, parts) = text.split_once('/').unwrap_or((text, "1"));
+                let probability = number.parse::<f64>().ok().zip(parts.parse::<f64>().ok()).map(|(n, parts)| n / parts);
+                let steps = probability.map(|probability| Steps::new([Step { from: 0.0, probability }]));
+                match steps {
+                    Some(Ok(steps)) => of(Curve::Steps(steps)),
+                    _ => Err(format!(
+                        "'{text}' is no function: use threshold, queue, linear:20kB, squared:20kB or a probability such as 1/16"
+                    )),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_the_command_line_does() {
+        let read = |text: &str| PolicyArgs::read(text).map(|policy| policy.acting());
+        assert_eq!(read("# nothing\n").unwrap(), None);
+        let marking = Acting { threshold: 30_000.0, dry: false, ..Acting::default() };
+        let text = "--mark=linear:20kB # gently\n\n--threshold 30kB\n--for-real";
+        let linear = Acting { curve: Curve::Linear { full: 20_000.0 }, ..marking.clone() };
+        assert_eq!(read(text).unwrap(), Some(linear));
+        assert_eq!(read("--mark --threshold 30kB --for-real").unwrap(), Some(marking));
+        let limit = read("--limit 10Mbit/s").unwrap().unwrap();
+        assert!(matches!(limit.action, Action::Limit { .. }) && limit.dry);
+        assert_eq!(read("--mark=1/16 --drop").unwrap().unwrap().action, Action::Respond(Response::MarkOrDrop));
+        assert_eq!(read("--drop=queue").unwrap().unwrap().weigh, Weigh::Queue);
+        for wrong in
+            ["--mark=17/16", "--mark=linear", "--mark=squared:0", "--mark=queue:3", "--limit 1Mbit/s --drop", "mark"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
