@@ -11,6 +11,8 @@ mod query;
 mod record;
 mod sim;
 mod tap;
+#[cfg(target_os = "linux")]
+mod traffic;
 
 #[cfg(target_os = "linux")]
 pub use acting::{ActingArgs, PolicyArgs};
@@ -23,6 +25,8 @@ pub use query::Query;
 pub use record::{Derived, DurabilityName, Keeping, Queued, Record, Watch};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
+#[cfg(target_os = "linux")]
+pub use traffic::{Burst, Send, Serve, Traffic};
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use queuescope_queue::Limit;
@@ -117,6 +121,10 @@ pub enum Command {
     /// nothing stays. What is missing is told with what it costs, and the command that grants it.
     #[cfg(target_os = "linux")]
     Doctor(Doctor),
+    /// Send flows over TCP at known times, and take them: load to measure queues with.
+    #[cfg(target_os = "linux")]
+    #[command(subcommand)]
+    Traffic(Traffic),
     /// Print the man page, a shell's completions, or the schema of --json.
     Generate {
         /// What to print.

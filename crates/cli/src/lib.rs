@@ -8,8 +8,8 @@
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `doctor` and
-//!   [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `doctor`,
+//!   `traffic` and [`generate`] are the command itself.
 
 pub mod alarms;
 pub mod analysis;
@@ -49,6 +49,8 @@ pub mod source;
 pub mod stop;
 mod sweep;
 pub mod tap;
+#[cfg(target_os = "linux")]
+pub mod traffic;
 pub mod truths;
 mod views;
 pub mod watch;

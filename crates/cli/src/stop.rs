@@ -72,6 +72,12 @@ impl Stop {
         self.asked.load(Ordering::Relaxed)
     }
 
+    /// Has something to read once a signal came, for who waits for other things, too.
+    #[cfg(unix)]
+    pub fn waker(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&*self.wake)
+    }
+
     /// Something ends here that would have gone on.
     pub fn obey(&self) {
         self.obeyed.store(true, Ordering::Relaxed);

@@ -7,6 +7,8 @@
 #![cfg(target_os = "linux")]
 
 mod abilities;
+mod option;
+pub mod traffic;
 mod error;
 mod namespace;
 mod probe;

@@ -1,0 +1,157 @@
+//! Arguments of `traffic`.
+
+use clap::{ArgGroup, Args, Subcommand};
+use queuescope_wire::{ByteCount, Nanos, Rate};
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+/// What `traffic` does.
+#[derive(Debug, Subcommand)]
+pub enum Traffic {
+    /// Take flows, until a signal comes.
+    ///
+    /// What comes is forgotten; the sender is told how many bytes came.
+    Serve(Serve),
+    /// Send flows at known times, and tell how long each took.
+    ///
+    /// Each flow is a TCP connection: it starts when it is to, whatever became of those before, and is complete when the server has
+    /// told that all its bytes came. The same seed gives the same sizes and times.
+    Send(Box<Send>),
+}
+
+/// Arguments of `traffic serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 at its end, 2 if nobody can listen there. SIGINT (Ctrl-C) and SIGTERM end it, and what \
+                        came is told; a second one ends at once.\n\n\
+                        Example: queuescope traffic serve --listen 10.0.0.2:7000")]
+pub struct Serve {
+    /// Where to listen; port 0 is any that is free
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7000")]
+    pub listen: SocketAddr,
+
+    /// Connections at once; whoever comes to more is turned away
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub flows: NonZeroU64,
+
+    /// Close a connection on which nothing happened for so long
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub idle: Nanos,
+
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
+    pub duration: Option<Nanos>,
+
+    /// Tell it as JSON Lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `traffic send`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["rate", "every", "burst"]))]
+#[command(after_help = "Exit status: 0 if all flows completed, 1 if some did not, 2 if nothing could be sent. SIGINT (Ctrl-C) and \
+                        SIGTERM end it, and what was sent until then is told; a second one ends at once.\n\n\
+                        Example: queuescope traffic send 10.0.0.2:7000 --sizes web-rack --rate 40mbit --burst 5MB@1s --for 30s")]
+pub struct Send {
+    /// Where somebody takes flows
+    #[arg(value_name = "ADDR:PORT")]
+    pub to: SocketAddr,
+
+    /// How many bytes flows have: web-search, data-mining, web-rack; sizes, each as likely, such as 1kB,10kB; or a file
+    /// of points of the cumulative distribution (bytes and share, a line each)
+    #[arg(long, value_name = "SIZES", default_value = "web-rack", help_heading = "Flows")]
+    pub sizes: String,
+
+    /// Start flows so often that their bytes are this rate on average, at times that know nothing of one another
+    #[arg(long, value_name = "RATE", conflicts_with = "every", help_heading = "Flows")]
+    pub rate: Option<Rate>,
+
+    /// Start a flow this often on average
+    #[arg(long, value_name = "TIME", help_heading = "Flows")]
+    pub every: Option<Nanos>,
+
+    /// One after the other at equal times, in place of times that know nothing of one another
+    #[arg(long, help_heading = "Flows")]
+    pub periodic: bool,
+
+    /// Another flow of this size this often, half of that time after the beginning at first; with a congestion control of its
+    /// own if wanted: 50MB@1s:reno. Several times for several kinds
+    #[arg(long, value_name = "SIZE@TIME[:CONTROL]", help_heading = "Flows")]
+    pub burst: Vec<Burst>,
+
+    /// Congestion controls, which flows take in turn [default: what the kernel chooses]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Flows")]
+    pub congestion: Vec<String>,
+
+    /// Fail unless ECN is agreed on with the server (sysctl net.ipv4.tcp_ecn in both network namespaces decides)
+    #[arg(long, help_heading = "Flows")]
+    pub ecn: bool,
+
+    /// How long flows start
+    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long, default_value = "10s", help_heading = "Run")]
+    pub duration: Nanos,
+
+    /// So many flows at most, without bursts
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub count: Option<NonZeroU64>,
+
+    /// Flows at once; those that would be more do not start, and are counted
+    #[arg(long, value_name = "N", default_value = "1000", help_heading = "Run")]
+    pub flows: NonZeroU64,
+
+    /// How long flows that are open may take when the last has started
+    #[arg(long, value_name = "TIME", value_parser = Nanos::read_long, default_value = "10s", help_heading = "Run")]
+    pub wait: Nanos,
+
+    /// Another seed, other sizes and times
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Run")]
+    pub seed: u64,
+
+    /// Tell each flow as a line of JSON, and a summary at the end
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// A flow that comes again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Burst {
+    /// As it was written.
+    pub name: String,
+    /// How large.
+    pub size: ByteCount,
+    /// How often.
+    pub every: Nanos,
+    /// Its congestion control, if it has one of its own.
+    pub congestion: Option<String>,
+}
+
+impl FromStr for Burst {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (size, rest) = text.split_once('@').ok_or("a burst is a size and how often: 50MB@1s, or 50MB@1s:reno")?;
+        let (every, congestion) = rest.split_once(':').map_or((rest, None), |(every, name)| (every, Some(name)));
+        let size: ByteCount = size.parse().map_err(|error| format!("{error}"))?;
+        let every: Nanos = every.parse().map_err(|error| format!("{error}"))?;
+        if size.0 == 0 || every.0 == 0 || congestion == Some("") {
+            return Err("a burst has at least a byte, a time from one to the next, and a name behind the colon".to_owned());
+        }
+        Ok(Self { name: text.to_owned(), size, every, congestion: congestion.map(str::to_owned) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_are_read() {
+        let burst: Burst = "50MB@1s:reno".parse().unwrap();
+        assert_eq!((burst.size.0, burst.every.0, burst.congestion.as_deref()), (50_000_000, 1_000_000_000, Some("reno")));
+        assert_eq!("1kB@10ms".parse::<Burst>().unwrap().congestion, None);
+        for text in ["", "50MB", "50MB@", "@1s", "0B@1s", "1kB@0s", "1kB@1s:", "1kb@1s"] {
+            assert!(text.parse::<Burst>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `queuescope traffic`: load over the TCP of this machine, to measure queues with.
+
+mod plan;
+mod tell;
+
+use crate::args::{Send, Serve, Traffic};
+use crate::outcome::{Outcome, print, told};
+use crate::stop::Stop;
+use anyhow::{Context, Result};
+use plan::Plan;
+use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve};
+use std::io::{self, BufWriter, Write};
+use tell::{Told, served, served_json};
+
+/// Runs `traffic`.
+///
+/// # Errors
+/// If nothing could be sent or taken.
+pub fn run(what: &Traffic) -> Result<Outcome> {
+    match what {
+        Traffic::Serve(args) => take(args),
+        Traffic::Send(args) => give(args),
+    }
+}
+
+fn take(args: &Serve) -> Result<Outcome> {
+    let stop = Stop::on_signals()?;
+    let listener = listen(args.listen)?;
+    let at = listener.local_addr().context("cannot find out where it listens")?;
+    // At once: who starts it waits for this, and it may be all that comes for long.
+    let first = |out: &mut dyn Write| match args.json {
+        true => writeln!(out, "{}", serde_json::json!({"kind": "listening", "at": at.to_string()})),
+        false => writeln!(out, "takes flows at {at}"),
+    };
+    print(args.json, first, first)?;
+    let open = usize::try_from(args.flows.get()).unwrap_or(usize::MAX);
+    let params = ServeParams { open, idle: args.idle, until: args.duration };
+    let taken = serve(&listener, params, stop.waker())?;
+    print(args.json, |out| served_json(&taken, out), |out| served(&taken, out))?;
+    Ok(Outcome::Whole)
+}
+
+fn give(args: &Send) -> Result<Outcome> {
+    let stop = Stop::on_signals()?;
+    let plan = Plan::of(args)?;
+    let params = SendParams {
+        to: args.to,
+        open: usize::try_from(args.flows.get()).unwrap_or(usize::MAX),
+        wait: args.wait,
+        congestion: plan.congestion.clone(),
+        ecn: args.ecn,
+    };
+    let mut all = Told::new(&plan)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let sent = send(&params, plan.starts()?, stop.waker(), |flow: &Ended| {
+        all.add(flow);
+        if args.json {
+            all.flow(flow, &mut out)?;
+            // Whoever reads on wants to know now.
+            out.flush()?;
+        }
+        Ok(())
+    });
+    drop(out);
+    let sent = match sent {
+        Err(TrafficError::System { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::Whole),
+        sent => sent?,
+    };
+    if args.json {
+        told(all.summary_json(&sent, &mut io::stdout().lock()))?;
+    } else {
+        print(false, |_| Ok(()), |out| all.summary(args, &sent, out))?;
+    }
+    let failed = all.failed();
+    Ok(Outcome::of((failed > 0).then(|| format!("{failed} of {} flows did not complete", sent.flows))))
+}

@@ -1,0 +1,244 @@
+//! What is told of flows: each as a line, and all in a table.
+
+use super::plan::Plan;
+use crate::args::Send;
+use crate::capture::noted;
+use anyhow::Result;
+use hdrhistogram::Histogram;
+use queuescope_live::traffic::{Ended, Failure, Sent, Served};
+use queuescope_report::format::{bytes, count, duration, rate};
+use queuescope_report::model::Skipped;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// A start that is later by more than this is told, nanoseconds.
+const LATE: u64 = 1_000_000;
+
+/// What became of all flows.
+#[derive(Debug)]
+pub struct Told {
+    names: Vec<String>,
+    congestion: Vec<String>,
+    failed: BTreeMap<Failure, u64>,
+    late: u64,
+    latest: u64,
+    bytes: u64,
+    retransmitted: u64,
+    with_ecn: u64,
+    completed: u64,
+    /// Nanoseconds, by kind and size.
+    times: BTreeMap<(usize, u64), Histogram<u64>>,
+}
+
+impl Told {
+    /// Of none yet.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(plan: &Plan) -> Result<Self> {
+        Ok(Self {
+            names: plan.names().map(str::to_owned).collect(),
+            congestion: plan.congestion.clone(),
+            failed: BTreeMap::new(),
+            late: 0,
+            latest: 0,
+            bytes: 0,
+            retransmitted: 0,
+            with_ecn: 0,
+            completed: 0,
+            times: BTreeMap::new(),
+        })
+    }
+
+    /// One more has ended.
+    pub fn add(&mut self, flow: &Ended) {
+        self.late += u64::from(flow.late.0 > LATE);
+        self.latest = self.latest.max(flow.late.0);
+        match flow.result {
+            Ok(completed) => {
+                self.completed += 1;
+                self.bytes += flow.start.bytes;
+                self.retransmitted += u64::from(completed.retransmitted);
+                self.with_ecn += u64::from(completed.ecn);
+                let times = self.times.entry((flow.start.class, bucket(flow.start.bytes)));
+                times.or_insert_with(times_of_a_kind).saturating_record(completed.took.0.max(1));
+            }
+            Err(why) => *self.failed.entry(why).or_default() += 1,
+        }
+    }
+
+    /// A flow as a line.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn flow(&self, flow: &Ended, out: &mut dyn Write) -> io::Result<()> {
+        let done = flow.result.as_ref().ok();
+        let line = json!({
+            "kind": "flow",
+            "number": flow.number,
+            "class": self.names[flow.start.class],
+            "start_ns": flow.start.at.0,
+            "late_ns": flow.late.0,
+            "bytes": flow.start.bytes,
+            "congestion": self.congestion.get(flow.start.congestion),
+            "completion_ns": done.map(|done| done.took.0),
+            "retransmissions": done.map(|done| done.retransmitted),
+            "min_rtt_ns": done.map(|done| done.min_rtt.0),
+            "ecn": done.map(|done| done.ecn),
+            "failed": flow.result.err().map(Failure::name),
+        });
+        writeln!(out, "{line}")
+    }
+
+    /// Flows that did not complete.
+    pub fn failed(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// All of them, as a line.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn summary_json(&self, sent: &Sent, out: &mut dyn Write) -> io::Result<()> {
+        let classes: Vec<Value> = self
+            .rows()
+            .map(|(name, size, times)| {
+                json!({
+                    "class": name,
+                    "from_bytes": size,
+                    "to_bytes": size.saturating_mul(10).max(1_000),
+                    "flows": times.len(),
+                    "p50_ns": times.value_at_quantile(0.5),
+                    "p90_ns": times.value_at_quantile(0.9),
+                    "p99_ns": times.value_at_quantile(0.99),
+                    "max_ns": times.max(),
+                })
+            })
+            .collect();
+        let failed: Vec<Value> = self
+            .failures()
+            .map(|why| json!({"reason": why.reason, "count": why.count, "meaning": why.meaning}))
+            .collect();
+        let line = json!({
+            "kind": "summary",
+            "flows": sent.flows,
+            "completed": self.completed,
+            "failed": failed,
+            "late": self.late,
+            "latest_ns": self.latest,
+            "bytes": self.bytes,
+            "retransmissions": self.retransmitted,
+            "with_ecn": self.with_ecn,
+            "took_ns": sent.took.0,
+            "most_open": sent.most_open,
+            "congestion": sent.congestion,
+            "stopped": sent.stopped,
+            "classes": classes,
+        });
+        writeln!(out, "{line}")
+    }
+
+    /// All of them, for people.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn summary(&self, args: &Send, sent: &Sent, out: &mut dyn Write) -> io::Result<()> {
+        let seconds = sent.took.as_secs_f64().max(1e-9);
+        writeln!(out, "{} flows to {} in {}", count(sent.flows), args.to, duration(sent.took.0))?;
+        writeln!(
+            out,
+            "{} completed: {}, {}; {} segments sent again; {} with ECN; {} at once at most; {}",
+            count(self.completed),
+            bytes(self.bytes),
+            rate(self.bytes as f64 * 8.0 / seconds),
+            count(self.retransmitted),
+            count(self.with_ecn),
+            sent.most_open,
+            sent.congestion.join(", "),
+        )?;
+        let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(5);
+        writeln!(out, "\n{:width$} {:>17} {:>9} {:>9} {:>9} {:>9} {:>9}", "kind", "bytes", "flows", "p50", "p90", "p99", "max")?;
+        for (name, size, times) in self.rows() {
+            let at = |share| duration(times.value_at_quantile(share));
+            writeln!(
+                out,
+                "{name:width$} {:>17} {:>9} {:>9} {:>9} {:>9} {:>9}",
+                sizes(size),
+                count(times.len()),
+                at(0.5),
+                at(0.9),
+                at(0.99),
+                duration(times.max()),
+            )?;
+        }
+        let late = format!("flows that started more than 1 ms late, up to {}", duration(self.latest));
+        let notes = self
+            .failures()
+            .chain(noted("late", self.late, &late))
+            .chain(noted("stopped", sent.stopped.into(), "signal to stop came before all flows had started and ended"));
+        let notes: Vec<_> = notes.collect();
+        if !notes.is_empty() {
+            writeln!(out)?;
+        }
+        notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
+    }
+
+    fn failures(&self) -> impl Iterator<Item = Skipped> {
+        self.failed.iter().filter_map(|(why, count)| noted(why.name(), *count, why.meaning()))
+    }
+
+    /// By kind and size: the kind, the least size, and the times.
+    fn rows(&self) -> impl Iterator<Item = (&str, u64, &Histogram<u64>)> {
+        self.times.iter().map(|((kind, size), times)| (self.names[*kind].as_str(), *size, times))
+    }
+}
+
+/// What came, for people.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn served(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{} flows came whole, {} in all", count(taken.flows), bytes(taken.bytes))?;
+    notes(taken).try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
+}
+
+/// The same as a line.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn served_json(taken: &Served, out: &mut dyn Write) -> io::Result<()> {
+    let Served { flows, bytes, short, broken, foreign, idle, refused, unfinished } = taken;
+    let line = json!({
+        "kind": "served", "flows": flows, "bytes": bytes, "short": short, "broken": broken, "foreign": foreign, "idle": idle,
+        "refused": refused, "unfinished": unfinished,
+    });
+    writeln!(out, "{line}")
+}
+
+fn notes(taken: &Served) -> impl Iterator<Item = Skipped> {
+    let notes = [
+        noted("short", taken.short, "flows that ended before all their bytes came"),
+        noted("broken", taken.broken, "connections that broke"),
+        noted("foreign", taken.foreign, "connections of somebody who speaks of something else"),
+        noted("idle", taken.idle, "connections that were closed, since nothing happened on them (--idle)"),
+        noted("refused", taken.refused, "connections that were turned away, since there were too many (--flows, ulimit -n)"),
+        noted("unfinished", taken.unfinished, "connections that were open at the end"),
+    ];
+    notes.into_iter().flatten()
+}
+
+/// Sizes are told apart by powers of ten, from a kilobyte on: the least of a size's.
+fn bucket(bytes: u64) -> u64 {
+    if bytes < 1_000 { 0 } else { 10u64.pow(bytes.ilog10()) }
+}
+
+fn sizes(least: u64) -> String {
+    if least == 0 { "below 1 kB".to_owned() } else { format!("{} to {}", bytes(least), bytes(least * 10)) }
+}
+
+/// Up to an hour, to 0.1 %.
+fn times_of_a_kind() -> Histogram<u64> {
+    let most = 3_600_000_000_000;
+    Histogram::new_with_bounds(1_000, most, 3).expect("these bounds are allowed")
+}
