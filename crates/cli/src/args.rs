@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod acting;
+#[cfg(target_os = "linux")]
+mod capture_live;
 mod experiment;
 mod folder;
 #[cfg(target_os = "linux")]
@@ -16,6 +18,8 @@ mod traffic;
 
 #[cfg(target_os = "linux")]
 pub use acting::{ActingArgs, PolicyArgs};
+#[cfg(target_os = "linux")]
+pub use capture_live::{Capture, Way};
 pub use experiment::{Experiment, Paper};
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 #[cfg(target_os = "linux")]
@@ -121,6 +125,12 @@ pub enum Command {
     /// nothing stays. What is missing is told with what it costs, and the command that grants it.
     #[cfg(target_os = "linux")]
     Doctor(Doctor),
+    /// Copy the packets of an interface as they pass, to a file or into a folder.
+    ///
+    /// The kernel keeps the beginning of each in memory that is shared with it, with its time and length; what finds no room there is
+    /// counted. A file is pcapng; a folder has headers, as record puts them there, and can be asked meanwhile.
+    #[cfg(target_os = "linux")]
+    Capture(Box<Capture>),
     /// Send flows over TCP at known times, and take them: load to measure queues with.
     #[cfg(target_os = "linux")]
     #[command(subcommand)]

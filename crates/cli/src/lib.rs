@@ -6,10 +6,10 @@
 //! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them.
 //! - [`arriving`] is a capture that may let its reader wait, [`stop`] the end that a signal asks for.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
-//! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`queued`] what of packets and
+//! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `doctor`,
-//!   `traffic` and [`generate`] are the command itself.
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`,
+//!   `doctor`, `traffic`, `capture_live` and [`generate`] are the command itself.
 
 pub mod alarms;
 pub mod analysis;
@@ -19,6 +19,8 @@ pub mod args;
 pub mod arriving;
 mod beside;
 pub mod capture;
+#[cfg(target_os = "linux")]
+pub mod capture_live;
 pub mod chosen;
 mod clock;
 pub mod departures;
@@ -30,6 +32,7 @@ mod files;
 pub mod findings;
 pub mod folder;
 pub mod generate;
+pub mod headers;
 mod lasting;
 #[cfg(target_os = "linux")]
 pub mod live;

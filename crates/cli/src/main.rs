@@ -46,6 +46,8 @@ fn run(cli: &Cli) -> Result<Outcome> {
         #[cfg(target_os = "linux")]
         Command::Doctor(args) => queuescope::doctor::run(args),
         #[cfg(target_os = "linux")]
+        Command::Capture(args) => queuescope::capture_live::run(args),
+        #[cfg(target_os = "linux")]
         Command::Traffic(what) => queuescope::traffic::run(what),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),
     }

@@ -8,7 +8,7 @@ use crate::outcome::{Outcome, print, told};
 use crate::stop::Stop;
 use anyhow::{Context, Result};
 use plan::Plan;
-use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve};
+use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve, try_out};
 use std::io::{self, BufWriter, Write};
 use tell::{Told, served, served_json};
 
@@ -50,7 +50,7 @@ fn give(args: &Send) -> Result<Outcome> {
         congestion: plan.congestion.clone(),
         ecn: args.ecn,
     };
-    let mut all = Told::new(&plan)?;
+    let mut all = Told::new(&plan, try_out(&params)?);
     let mut out = BufWriter::new(io::stdout().lock());
     let sent = send(&params, plan.starts()?, stop.waker(), |flow: &Ended| {
         all.add(flow);

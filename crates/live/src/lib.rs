@@ -4,14 +4,17 @@
 //! snapshots kept in the kernel, how much of its flow left meanwhile. Only packets of flows that fill a congested queue
 //! are told one by one; all others are counted. Packets of such flows that come later can be marked, dropped or held to a
 //! rate before the queue ([`Acting`]).
+//!
+//! Beside it: [`capture`] copies packets of an interface, [`traffic`] makes some.
 #![cfg(target_os = "linux")]
 
 mod abilities;
-mod option;
-pub mod traffic;
+pub mod capture;
 mod error;
 mod namespace;
+mod option;
 mod probe;
+pub mod traffic;
 
 pub use abilities::{Ability, abilities};
 pub use error::ProbeError;

@@ -12,7 +12,7 @@ mod events;
 mod send;
 mod serve;
 
-pub use send::{Completed, Ended, Failure, SendParams, Sent, Start, send};
+pub use send::{Completed, Ended, Failure, SendParams, Sent, Start, send, try_out};
 pub use serve::{ServeParams, Served, listen, serve};
 
 use std::io;

@@ -18,4 +18,4 @@ mod write;
 pub use error::{Damage, OpenError, ReadError};
 pub use reader::{CaptureReader, Container, Format, ReadStats, Record};
 pub use source::Compression;
-pub use write::{PcapWriter, PcapngWriter};
+pub use write::{PcapWriter, PcapngWriter, Statistics};

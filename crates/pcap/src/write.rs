@@ -27,12 +27,20 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Describes an interface of a LINKTYPE_ and a snapshot length (bytes, 0 for no limit); gives its number.
     pub fn interface(&mut self, link: u32, snaplen: u32) -> io::Result<u32> {
+        self.named_interface(link, snaplen, "")
+    }
+
+    /// The same of one that has a name.
+    pub fn named_interface(&mut self, link: u32, snaplen: u32, name: &str) -> io::Result<u32> {
         if link > u32::from(u16::MAX) {
             return Err(invalid(format!("the link type {link} is larger than pcapng can say")));
         }
         let number = u32::try_from(self.snaplens.len()).map_err(|_| invalid("too many interfaces".to_owned()))?;
         self.begin(1);
         self.words(&[link, snaplen]);
+        if !name.is_empty() {
+            self.option(2, name.as_bytes());
+        }
         self.option(9, &[9]);
         self.option(0, &[]);
         self.end()?;
@@ -62,6 +70,31 @@ impl<W: Write> PcapngWriter<W> {
             self.option(0, &[]);
         }
         self.end()
+    }
+
+    /// Writes what was counted of an interface; behind its packets, as others read it.
+    pub fn statistics(&mut self, interface: u32, counted: &Statistics) -> io::Result<()> {
+        if interface as usize >= self.snaplens.len() {
+            return Err(invalid(format!("interface {interface} was not described before its statistics")));
+        }
+        let halves = |time: Nanos| [(time.0 >> 32) as u32, time.0 as u32];
+        let [high, low] = halves(counted.until);
+        self.begin(5);
+        self.words(&[interface, high, low]);
+        for (code, time) in [(2, counted.from), (3, counted.until)] {
+            let [high, low] = halves(time).map(u32::to_le_bytes);
+            self.option(code, &[high, low].concat());
+        }
+        for (code, count) in [(4, counted.received), (7, counted.dropped), (8, counted.delivered)] {
+            self.option(code, &count.to_le_bytes());
+        }
+        self.option(0, &[]);
+        self.end()
+    }
+
+    /// Writes what was put together to whoever reads it, at once.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 
     /// Flushes, and gives the writer back.
@@ -99,6 +132,21 @@ impl<W: Write> PcapngWriter<W> {
         self.words(&[length]);
         self.out.write_all(&self.block)
     }
+}
+
+/// What was counted of an interface while it was captured on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// When capturing began.
+    pub from: Nanos,
+    /// When it ended.
+    pub until: Nanos,
+    /// Packets that passed the interface (`isb_ifrecv`).
+    pub received: u64,
+    /// Those of them for which the operating system had no room (`isb_osdrop`).
+    pub dropped: u64,
+    /// Those that came to whoever captured (`isb_usrdeliv`).
+    pub delivered: u64,
 }
 
 /// Writes pcap (draft-ietf-opsawg-pcap), little-endian and in nanoseconds.

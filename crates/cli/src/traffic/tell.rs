@@ -3,7 +3,6 @@
 use super::plan::Plan;
 use crate::args::Send;
 use crate::capture::noted;
-use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_live::traffic::{Ended, Failure, Sent, Served};
 use queuescope_report::format::{bytes, count, duration, rate};
@@ -32,14 +31,11 @@ pub struct Told {
 }
 
 impl Told {
-    /// Of none yet.
-    ///
-    /// # Errors
-    /// None.
-    pub fn new(plan: &Plan) -> Result<Self> {
-        Ok(Self {
+    /// Of none yet, with what congestion controls are called.
+    pub fn new(plan: &Plan, congestion: Vec<String>) -> Self {
+        Self {
             names: plan.names().map(str::to_owned).collect(),
-            congestion: plan.congestion.clone(),
+            congestion,
             failed: BTreeMap::new(),
             late: 0,
             latest: 0,
@@ -48,7 +44,7 @@ impl Told {
             with_ecn: 0,
             completed: 0,
             times: BTreeMap::new(),
-        })
+        }
     }
 
     /// One more has ended.
@@ -132,7 +128,7 @@ impl Told {
             "with_ecn": self.with_ecn,
             "took_ns": sent.took.0,
             "most_open": sent.most_open,
-            "congestion": sent.congestion,
+            "congestion": self.congestion,
             "stopped": sent.stopped,
             "classes": classes,
         });
@@ -155,7 +151,7 @@ impl Told {
             count(self.retransmitted),
             count(self.with_ecn),
             sent.most_open,
-            sent.congestion.join(", "),
+            self.congestion.join(", "),
         )?;
         let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(5);
         writeln!(out, "\n{:width$} {:>17} {:>9} {:>9} {:>9} {:>9} {:>9}", "kind", "bytes", "flows", "p50", "p90", "p99", "max")?;

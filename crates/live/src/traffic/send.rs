@@ -105,8 +105,6 @@ pub struct Sent {
     pub stopped: bool,
     /// How long it took.
     pub took: Nanos,
-    /// The congestion controls, also where the kernel chose.
-    pub congestion: Vec<String>,
     /// The most flows that were open at once.
     pub most_open: usize,
 }
@@ -151,11 +149,11 @@ impl Failure {
     }
 }
 
-/// Sends flows until all have ended, or there is something to read from `stop`, and tells what became of each. Before the first, a
-/// flow of no bytes finds out whether somebody takes them.
+/// Sends flows until all have ended, or there is something to read from `stop`, and tells what became of each. Whether somebody
+/// takes them, [`try_out`] tells.
 ///
 /// # Errors
-/// If nobody takes flows, what is asked for cannot be, sockets cannot be waited for, or who is told says so.
+/// If sockets cannot be waited for, or who is told says so.
 pub fn send(
     params: &SendParams,
     mut starts: impl Iterator<Item = Start>,
@@ -163,11 +161,9 @@ pub fn send(
     mut told: impl FnMut(&Ended) -> io::Result<()>,
 ) -> Result<Sent, TrafficError> {
     allow_files();
-    let congestion = try_it(params)?;
     let (slots, free, open) = (Vec::new(), Vec::new(), 0);
     let piece = vec![0; PIECE];
-    let sent = Sent { congestion, ..Sent::default() };
-    let mut sender = Sender { params, events: Events::new()?, slots, free, open, piece, sent };
+    let mut sender = Sender { params, events: Events::new()?, slots, free, open, piece, sent: Sent::default() };
     let mut next = starts.next();
     let mut last = Nanos::ZERO;
     loop {
@@ -297,8 +293,11 @@ fn outgoing(params: &SendParams, congestion: usize) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// Sends a flow of no bytes, after all was asked for that flows will ask for: the congestion controls.
-fn try_it(params: &SendParams) -> Result<Vec<String>, TrafficError> {
+/// Sends a flow of no bytes, after all was asked for that flows will ask for: the congestion controls, also where the kernel chose.
+///
+/// # Errors
+/// If nobody takes flows, or what is asked for cannot be.
+pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
     let to = params.to;
     for (index, name) in params.congestion.iter().enumerate() {
         if let Err(why) = outgoing(params, index) {

@@ -1,0 +1,98 @@
+//! Arguments of `capture`.
+
+use super::{Derived, Keeping};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use queuescope_live::capture::Direction;
+use queuescope_wire::{ByteCount, Nanos};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+/// Arguments of `capture`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("to").required(true).args(["output", "log"]))]
+#[command(
+    mut_arg("log_memory", |arg| arg.long("memory")),
+    mut_arg("log_index", |arg| arg.long("index")),
+    mut_args(|arg| match arg.get_id().as_str() {
+        "filter" | "aggregate" | "trigger" | "definitions" => arg.requires("log"),
+        _ => arg,
+    })
+)]
+#[command(
+    after_help = "Exit status: 0 if all went well, also if packets found no room in memory (they are counted); 1 if the disk could not \
+                        keep up and packets were left out or lost; 2 if nothing could be captured, or what was cannot be written. SIGINT \
+                        (Ctrl-C) and SIGTERM end it, and what was captured is written; a second one ends at once.\n\n\
+                        Examples: queuescope capture eth0 -o trace.pcapng --for 10s\n          \
+                        queuescope capture eth0 --log traffic --where tcp --index src_ip,dst_ip\n          \
+                        queuescope capture eth0 -o - | queuescope analyze - --rate 1gbps"
+)]
+pub struct Capture {
+    /// The interface
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+
+    /// Write pcapng to this file; - is standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Put headers into this folder; it is made, or gone on with if it has a log of packets
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub log: Option<PathBuf>,
+
+    /// Bytes of each packet at most
+    #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=262_144))]
+    pub snaplen: u32,
+
+    /// Which way packets go
+    #[arg(long, value_enum, default_value_t = Way::Both)]
+    pub direction: Way,
+
+    /// Only packets of which this holds: `tcp and dst_port == 443`, or in pcap's words `tcp port 443`
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub chosen: Option<String>,
+
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
+    pub duration: Option<Nanos>,
+
+    /// End after so many packets
+    #[arg(long, value_name = "N")]
+    pub count: Option<NonZeroU64>,
+
+    /// Memory for packets that wait to be written
+    #[arg(long, value_name = "BYTES", default_value = "32MiB")]
+    pub buffer: ByteCount,
+
+    /// Look into tunnels: addresses and ports are those of the inner packet
+    #[arg(long)]
+    pub inner: bool,
+
+    /// How packets are kept.
+    #[command(flatten)]
+    pub keeping: Keeping,
+
+    /// What is worked out of them.
+    #[command(flatten)]
+    pub derived: Derived,
+}
+
+/// Which way packets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// Those that come in
+    In,
+    /// Those that go out
+    Out,
+    /// Both
+    Both,
+}
+
+impl From<Way> for Direction {
+    fn from(way: Way) -> Self {
+        match way {
+            Way::In => Self::In,
+            Way::Out => Self::Out,
+            Way::Both => Self::Both,
+        }
+    }
+}

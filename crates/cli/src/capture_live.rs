@@ -1,0 +1,224 @@
+//! `queuescope capture`: the packets of an interface as they pass, to a file or into a folder.
+
+use crate::args::{Capture as CaptureArgs, Way as Direction};
+use crate::capture::noted;
+use crate::headers::{Headers, IntoFolder, Kept, into_folder};
+use crate::outcome::{Outcome, print};
+use crate::outputs::cannot_write;
+use crate::source::is_standard_input;
+use crate::stop::Stop;
+use crate::sweep::note;
+use anyhow::{Context, Result};
+use queuescope_live::capture::{Capture, CaptureParams, Captured, Counts, Woken};
+use queuescope_pcap::{PcapngWriter, Record, Statistics};
+use queuescope_report::format::count;
+use queuescope_report::model::Skipped;
+use queuescope_wire::Nanos;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Runs `capture`.
+///
+/// # Errors
+/// If nothing could be captured, or what was could not be written.
+pub fn run(args: &CaptureArgs) -> Result<Outcome> {
+    let headers = Headers::of(args.chosen.as_deref(), args.inner, None)?;
+    let stop = Stop::on_signals()?;
+    let params = CaptureParams { snaplen: args.snaplen, direction: args.direction.into(), ring: args.buffer.0 };
+    let capture = Capture::open(&args.interface, params)?;
+    let mut passing = Passing { args, capture, headers, stop, seen: Seen::default(), from: clock()?, is_gone: false };
+    if let Some(folder) = &args.log {
+        let put = |folder: &mut IntoFolder<'_>| passing.all(To::Folder(folder)).map(|()| None);
+        let (ended, kept) = into_folder(folder, &args.keeping, &args.derived, put)?;
+        let counted = passing.capture.counts();
+        let to = folder.display().to_string();
+        let notes = passing.notes(counted, Some(&kept));
+        print(false, |_| Ok(()), |out| passing.tell(&to, &notes, out))?;
+        return Ok(Outcome::of(ended?.or_else(|| kept.recorded.damage())));
+    }
+    let path = args.output.as_deref().unwrap_or(Path::new("-"));
+    let is_standard_output = is_standard_input(path);
+    let written = passing.to_file(path, is_standard_output);
+    let counted = passing.capture.counts();
+    let notes = passing.notes(counted, None);
+    if is_standard_output {
+        let mut text = Vec::new();
+        passing.tell("standard output", &notes, &mut text)?;
+        String::from_utf8_lossy(&text).lines().for_each(note);
+    } else {
+        print(false, |_| Ok(()), |out| passing.tell(&path.display().to_string(), &notes, out))?;
+    }
+    match written {
+        // Whoever read has enough.
+        Err(error) if is_broken_pipe(&error) => Ok(Outcome::Whole),
+        Err(error) => Err(error.context(cannot_write(path))),
+        Ok(()) => Ok(Outcome::Whole),
+    }
+}
+
+/// Packets on their way from an interface.
+struct Passing<'a> {
+    args: &'a CaptureArgs,
+    capture: Capture,
+    headers: Headers,
+    stop: Stop,
+    seen: Seen,
+    from: Nanos,
+    is_gone: bool,
+}
+
+/// Where they go.
+enum To<'a, 'b> {
+    Folder(&'a mut IntoFolder<'b>),
+    File(&'a mut PcapngWriter<Box<dyn Write>>),
+}
+
+/// What was seen of packets.
+#[derive(Debug, Default)]
+struct Seen {
+    all: u64,
+    /// Those that were chosen; and of these, super-packets and those without a checksum.
+    kept: u64,
+    supers: u64,
+    unsummed: u64,
+}
+
+impl Passing<'_> {
+    /// Writes a file.
+    fn to_file(&mut self, path: &Path, is_standard_output: bool) -> Result<()> {
+        let out: Box<dyn Write> =
+            if is_standard_output { Box::new(io::stdout().lock()) } else { Box::new(File::create(path)?) };
+        let application = concat!("queuescope ", env!("CARGO_PKG_VERSION"));
+        let out: Box<dyn Write> = Box::new(BufWriter::with_capacity(1 << 18, out));
+        let mut writer = PcapngWriter::new(out, application)?;
+        let interface = writer.named_interface(self.capture.dlt(), self.args.snaplen, &self.args.interface)?;
+        self.all(To::File(&mut writer))?;
+        let Counts { passed, dropped, .. } = self.capture.counts();
+        let counted =
+            Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.seen.all };
+        writer.statistics(interface, &counted)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Until somebody wants an end, there are enough, or the interface is gone.
+    fn all(&mut self, to: To<'_, '_>) -> Result<()> {
+        let until = self.args.duration.map(|duration| self.from.saturating_add(duration));
+        let most = self.args.count.map_or(u64::MAX, Into::into);
+        let (headers, seen, link) = (&mut self.headers, &mut self.seen, self.capture.dlt());
+        let mut way = Way { to, headers, seen, link, until, most, is_over: false, failed: None };
+        loop {
+            while !way.is_over && self.capture.block(|captured| way.pass(captured))? {}
+            if way.is_over {
+                break;
+            }
+            // Whoever reads on may want to know what there is.
+            way.flush()?;
+            let left = until.map(|until| clock().map(|now| until.saturating_sub(now))).transpose()?;
+            match self.capture.wait(self.stop.waker(), left)? {
+                Woken::Packets if left != Some(Nanos::ZERO) => continue,
+                Woken::Packets => {}
+                Woken::Stop => self.stop.obey(),
+                Woken::Gone => self.is_gone = true,
+            }
+            self.capture.finish(|captured| way.pass(captured))?;
+            break;
+        }
+        way.failed.map_or(Ok(()), Err)
+    }
+
+    /// What was remarkable.
+    fn notes(&self, counted: Counts, kept: Option<&Kept>) -> Vec<Skipped> {
+        let Seen { supers, unsummed, .. } = self.seen;
+        let gone = "interface is gone; what was captured before is there";
+        let notes = [
+            noted("dropped", counted.dropped, "packets for which the kernel had no room (--buffer, --snaplen)"),
+            noted("super_packets", supers, "super-packets of segmentation offload; analyze --split-gso splits them"),
+            noted("unsummed", unsummed, "packets whose checksum is left to the network card, and wrong here"),
+            noted("went_down", counted.went_down, "times that the interface went down"),
+            noted("gone", self.is_gone.into(), gone),
+        ];
+        let loopback = self.capture.is_loopback() && self.args.direction == Direction::Both;
+        let loopback = noted("loopback", loopback.into(), "loopback interface: each packet as it comes in, and not as it goes out");
+        self.headers
+            .left_out()
+            .chain(kept.into_iter().flat_map(Kept::notes))
+            .chain(notes.into_iter().flatten())
+            .chain(loopback)
+            .chain(self.headers.notes())
+            .chain(self.stop.note())
+            .collect()
+    }
+
+    fn tell(&self, to: &str, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} packets of {} captured to {to}", count(self.seen.kept), self.args.interface)?;
+        notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
+    }
+}
+
+/// A packet's way, until it ends.
+struct Way<'a, 'b> {
+    to: To<'a, 'b>,
+    headers: &'a mut Headers,
+    seen: &'a mut Seen,
+    link: u32,
+    until: Option<Nanos>,
+    most: u64,
+    is_over: bool,
+    failed: Option<anyhow::Error>,
+}
+
+impl Way<'_, '_> {
+    #[inline]
+    fn pass(&mut self, captured: &Captured<'_>) -> ControlFlow<()> {
+        let Captured { at, original_len, data, is_super, is_unsummed, .. } = *captured;
+        if self.is_over || self.until.is_some_and(|until| at >= until) {
+            self.is_over = true;
+            return ControlFlow::Break(());
+        }
+        let frame = Record { time: Some(at), link: self.link, interface: 0, original_len, data };
+        let kept = match &mut self.to {
+            To::Folder(folder) => self.headers.keep(&frame, folder),
+            To::File(writer) if self.headers.holds(&frame) => {
+                writer.packet(0, at, original_len, data, None).map(|()| true).map_err(Into::into)
+            }
+            To::File(_) => Ok(false),
+        };
+        self.seen.all += 1;
+        match kept {
+            Ok(true) => {
+                self.seen.kept += 1;
+                self.seen.supers += u64::from(is_super);
+                self.seen.unsummed += u64::from(is_unsummed);
+                self.is_over = self.seen.kept >= self.most;
+            }
+            Ok(false) => {}
+            Err(error) => {
+                self.failed = Some(error);
+                self.is_over = true;
+            }
+        }
+        if self.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        match &mut self.to {
+            To::Folder(folder) => folder.flush(),
+            To::File(writer) => Ok(writer.flush()?),
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The kernel's clock, which it gives packets their times from.
+#[expect(clippy::disallowed_methods, reason = "packets come by this clock")]
+fn clock() -> Result<Nanos> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    Ok(Nanos(u64::try_from(since.as_nanos()).context("the clock is after 2554")?))
+}

@@ -1,0 +1,139 @@
+//! Frames on their way into a folder, each by its headers.
+
+use crate::alarms::{Alarms, wanted};
+use crate::args::{Derived, Keeping};
+use crate::capture::{noted, parser_notes};
+use crate::chosen::Chosen;
+use crate::recording::{Recorded, Recording};
+use crate::records::{Frames, Records};
+use anyhow::{Result, bail};
+use queuescope_log::Sampling;
+use queuescope_pcap::Record;
+use queuescope_report::model::Skipped;
+use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+use std::path::Path;
+
+/// Which frames are kept, and what was seen of them.
+pub struct Headers {
+    chosen: Option<Chosen<Frames>>,
+    parser: Parser,
+    sampling: Option<Sampling>,
+    unsampled: u64,
+    frames: Frames,
+}
+
+/// A folder that frames are put into.
+pub struct IntoFolder<'a> {
+    recording: &'a Recording,
+    alarms: Option<Alarms<'a>>,
+}
+
+/// A folder that frames were put into.
+pub struct Kept {
+    /// What came there.
+    pub recorded: Recorded,
+    /// How often a trigger fired.
+    fired: u64,
+}
+
+impl Headers {
+    /// Those of which an expression holds, and one of so many of them.
+    ///
+    /// # Errors
+    /// If the expression means nothing.
+    pub fn of(chosen: Option<&str>, inner: bool, sample: Option<u64>) -> Result<Self> {
+        Ok(Self {
+            chosen: Chosen::<Frames>::of(chosen)?,
+            parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
+            sampling: sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?,
+            unsampled: 0,
+            frames: Frames::default(),
+        })
+    }
+
+    /// Puts a frame into a folder, if it is to be kept: whether it is one of those that are chosen.
+    ///
+    /// # Errors
+    /// If it cannot be kept, or one before it could not.
+    #[inline]
+    pub fn keep(&mut self, frame: &Record<'_>, folder: &mut IntoFolder<'_>) -> Result<bool> {
+        let time = self.frames.time(frame);
+        let parsed = self.parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
+        if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(frame, time, parsed)) {
+            return Ok(false);
+        }
+        if let Some(alarms) = &mut folder.alarms {
+            alarms.at(time.unwrap_or_default())?;
+        }
+        if self.sampling.as_mut().is_none_or(Sampling::keeps) {
+            folder.recording.push(self.frames.fill(frame, time, &parsed))?;
+        } else {
+            self.unsampled += 1;
+        }
+        Ok(true)
+    }
+
+    /// Whether a frame is one of those that are chosen. Where all are, nothing is done.
+    #[inline]
+    pub fn holds(&mut self, frame: &Record<'_>) -> bool {
+        let Some(chosen) = &mut self.chosen else { return true };
+        let time = self.frames.time(frame);
+        let parsed = self.parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
+        chosen.holds(frame, time, parsed)
+    }
+
+    /// What was left out as it was asked for.
+    pub fn left_out(&self) -> impl Iterator<Item = Skipped> + use<> {
+        self.chosen.as_ref().and_then(Chosen::note).into_iter()
+    }
+
+    /// The same of a sample; and what was remarkable in headers.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> {
+        let unsampled = noted("unsampled", self.unsampled, "packets left out by --sample");
+        unsampled.into_iter().chain(parser_notes(&self.parser))
+    }
+}
+
+impl IntoFolder<'_> {
+    /// Who puts frames there may have to wait for the next: hands over those before it.
+    ///
+    /// # Errors
+    /// If they cannot be kept.
+    pub fn flush(&self) -> Result<()> {
+        self.recording.flush()
+    }
+}
+
+impl Kept {
+    /// Alerts, and what is not there.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
+        let fired = noted("fired", self.fired, "times a trigger fired; queuescope watch --all tells them");
+        self.recorded.short().chain(fired)
+    }
+}
+
+/// Opens a folder for frames, and finishes it when `put` has put them there: what that says of their damage, and what came there, which
+/// is to be told also if it fails.
+///
+/// # Errors
+/// If the folder cannot be recorded to, or not all that was put there can be kept.
+pub fn into_folder(
+    path: &Path,
+    keeping: &Keeping,
+    derived: &Derived,
+    put: impl FnOnce(&mut IntoFolder<'_>) -> Result<Option<String>>,
+) -> Result<(Result<Option<String>>, Kept)> {
+    let definitions = wanted(path, Frames::schema(), derived)?;
+    let recording = Recording::open(path, Frames::schema(), keeping, Some(&definitions))?;
+    let mut folder = IntoFolder { alarms: Alarms::of(&recording, &definitions)?, recording: &recording };
+    let ended = put(&mut folder);
+    // What was put there is kept, whatever went wrong behind it.
+    let looked = if ended.is_ok() { folder.alarms.as_mut().map_or(Ok(()), Alarms::finish) } else { Ok(()) };
+    let fired = folder.alarms.map_or(0, |alarms| alarms.fired);
+    match (ended.and_then(|damage| looked.map(|()| damage)), recording.finish()) {
+        (damage, Ok(recorded)) => Ok((damage, Kept { recorded, fired })),
+        (Ok(None), Err(error)) => Err(error),
+        (Ok(Some(damage)), Err(error)) => bail!("{error:#}; and {damage}"),
+        (Err(error), Err(other)) => bail!("{error:#}; and {other:#}"),
+    }
+}

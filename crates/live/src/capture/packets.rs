@@ -1,0 +1,81 @@
+//! What lies in a block: `struct tpacket_block_desc`, and behind it packets, each with a `struct tpacket3_hdr` (linux/if_packet.h).
+
+use super::CaptureError;
+use queuescope_wire::Nanos;
+use std::ops::ControlFlow;
+
+/// A packet that was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Captured<'a> {
+    /// When it passed, by the kernel's clock, since the Unix epoch.
+    pub at: Nanos,
+    /// Bytes that it has, with its VLAN tag. A super-packet of segmentation offload has those of all its packets.
+    pub original_len: u32,
+    /// As much of it as is copied.
+    pub data: &'a [u8],
+    /// Whether it went out.
+    pub is_outgoing: bool,
+    /// Whether it is a super-packet of TCP segments.
+    pub is_super: bool,
+    /// Whether its checksum is left to the network card, so that what stands there is not what the wire carries.
+    pub is_unsummed: bool,
+}
+
+/// Tells the packets of a block, until one is the last.
+pub(super) fn packets(
+    block: &[u8],
+    snaplen: u32,
+    dlt: u32,
+    tagged: &mut Vec<u8>,
+    each: &mut impl FnMut(&Captured<'_>) -> ControlFlow<()>,
+) -> Result<(), CaptureError> {
+    const BEYOND: CaptureError = CaptureError::Block { what: "a packet lies beyond its end" };
+    let word = |at: usize| Some(u32::from_ne_bytes(block.get(at..at.checked_add(4)?)?.try_into().ok()?));
+    let half = |at: usize| Some(u16::from_ne_bytes(block.get(at..at.checked_add(2)?)?.try_into().ok()?));
+    let (Some(count), Some(first)) = (word(12), word(16)) else { return Err(BEYOND) };
+    let mut at = first as usize;
+    for _ in 0..count {
+        let header = || {
+            let times = [word(at + 4)?, word(at + 8)?];
+            Some((word(at)?, times, [word(at + 12)?, word(at + 16)?, word(at + 20)?], half(at + 24)?))
+        };
+        let tag = || Some((word(at + 32)?, half(at + 36)?));
+        let data = |start: u16, length: u32| {
+            let start = at + usize::from(start);
+            block.get(start..start.checked_add(length as usize)?)
+        };
+        let (next, [seconds, nanos], [length, original_len, status], start) = header().ok_or(BEYOND)?;
+        let (data, (tag, protocol)) = (data(start, length).ok_or(BEYOND)?, tag().ok_or(BEYOND)?);
+        // `sll_pkttype` of the `struct sockaddr_ll` behind the header.
+        let kind = *block.get(at + 48 + 10).ok_or(BEYOND)?;
+        let has = |flag| status & flag != 0;
+        let mut captured = Captured {
+            at: Nanos(u64::from(seconds) * 1_000_000_000 + u64::from(nanos)),
+            original_len,
+            data,
+            is_outgoing: kind == libc::PACKET_OUTGOING,
+            is_super: has(SUPER),
+            is_unsummed: has(libc::TP_STATUS_CSUMNOTREADY),
+        };
+        if has(libc::TP_STATUS_VLAN_VALID) && dlt == 1 && data.len() >= ADDRESSES {
+            let protocol = if has(libc::TP_STATUS_VLAN_TPID_VALID) { protocol } else { 0x8100 };
+            tagged.clear();
+            tagged.extend_from_slice(&data[..ADDRESSES]);
+            tagged.extend_from_slice(&protocol.to_be_bytes());
+            tagged.extend_from_slice(&(tag as u16).to_be_bytes());
+            tagged.extend_from_slice(&data[ADDRESSES..]);
+            tagged.truncate(snaplen as usize);
+            captured = Captured { original_len: original_len.saturating_add(4), data: tagged, ..captured };
+        }
+        if each(&captured).is_break() {
+            return Ok(());
+        }
+        at = at.checked_add(next as usize).ok_or(BEYOND)?;
+    }
+    Ok(())
+}
+
+/// The addresses of Ethernet, behind which a tag stands, bytes.
+const ADDRESSES: usize = 12;
+/// `TP_STATUS_GSO_TCP`; kernels before 6.4 do not say it.
+const SUPER: u32 = 1 << 8;
