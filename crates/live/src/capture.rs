@@ -18,7 +18,7 @@ use ring::Ring;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::netdevice::name_to_index;
+use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
@@ -27,10 +27,11 @@ use std::ops::ControlFlow;
 /// The packets of an interface are copied for as long as this is kept.
 #[derive(Debug)]
 pub struct Capture {
-    name: String,
     index: u32,
     dlt: u32,
     is_loopback: bool,
+    /// Whether the interface was down when it was last looked at; if it goes then, the kernel does not say so.
+    is_down: bool,
     params: CaptureParams,
     ring: Ring,
     socket: OwnedFd,
@@ -85,6 +86,8 @@ pub enum Woken {
 
 /// A block that is not full is ours so long after its first packet at the latest, milliseconds.
 const RETIRE: u32 = 20;
+/// How often it is looked whether an interface that is down is still there.
+const LOOK: Nanos = Nanos(200_000_000);
 
 impl Default for CaptureParams {
     fn default() -> Self {
@@ -119,8 +122,8 @@ impl Capture {
         filter(&socket, &program(params.snaplen, direction)).map_err(system("set a packet socket's filter"))?;
         let ring = Ring::of(&socket, params.ring, RETIRE).map_err(system("make a ring for packets; try a smaller one"))?;
         bound(libc::ETH_P_ALL as u16)?;
-        let (name, counts, tagged) = (name.to_owned(), Counts::default(), Vec::new());
-        Ok(Self { name, index, dlt, is_loopback, params, ring, socket, counts, tagged })
+        let (counts, tagged) = (Counts::default(), Vec::new());
+        Ok(Self { index, dlt, is_loopback, is_down: false, params, ring, socket, counts, tagged })
     }
 
     /// What its frames begin with, a number of the LINKTYPE_ registry.
@@ -138,12 +141,18 @@ impl Capture {
     /// # Errors
     /// If it cannot be waited for.
     pub fn wait(&mut self, stop: BorrowedFd<'_>, most: Option<Nanos>) -> Result<Woken, CaptureError> {
-        let most = most.map(time);
+        let look = self.is_down.then_some(LOOK);
+        let most = most.into_iter().chain(look).min().map(time);
         let mut either = [PollFd::new(&self.socket, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
         match poll(&mut either, most.as_ref()) {
+            Ok(0) if self.is_down && self.is_gone() => Ok(Woken::Gone),
             Ok(_) if !either[1].revents().is_empty() => Ok(Woken::Stop),
             Ok(_) if either[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => Ok(self.troubled()),
-            Ok(_) | Err(Errno::INTR) => Ok(Woken::Packets),
+            Ok(ready) => {
+                self.is_down &= ready == 0;
+                Ok(Woken::Packets)
+            }
+            Err(Errno::INTR) => Ok(Woken::Packets),
             Err(why) => Err(CaptureError::System { what: "wait for packets", why: why.into() }),
         }
     }
@@ -206,12 +215,17 @@ impl Capture {
     fn troubled(&mut self) -> Woken {
         // Reading it takes it away.
         let _ = socket_error(&self.socket);
-        if name_to_index(&self.socket, &self.name) != Ok(self.index) {
+        if self.is_gone() {
             return Woken::Gone;
         }
         // Packets come again when it is up again.
         self.counts.went_down += 1;
+        self.is_down = true;
         Woken::Packets
+    }
+
+    fn is_gone(&self) -> bool {
+        index_to_name(&self.socket, self.index).is_err()
     }
 }
 

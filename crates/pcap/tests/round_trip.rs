@@ -5,7 +5,7 @@ mod common;
 use common::{Fields, Owned, read_all};
 use pcap_parser::{Block, PcapBlockOwned, PcapError};
 use proptest::prelude::*;
-use queuescope_pcap::{PcapWriter, PcapngWriter};
+use queuescope_pcap::{PcapWriter, PcapngWriter, Statistics};
 use queuescope_wire::Nanos;
 
 #[derive(Debug, Clone)]
@@ -154,6 +154,31 @@ fn a_comment_too_long_is_cut_between_characters() {
     let (_, _, options) = &parsed(&bytes)[0];
     let comment = std::str::from_utf8(&options[0].1).unwrap();
     assert_eq!(comment.len(), 65_534);
+}
+
+#[test]
+fn statistics_are_as_others_read_them() {
+    let mut writer = PcapngWriter::new(Vec::new(), "queuescope test").unwrap();
+    assert!(writer.statistics(0, &Statistics::default()).is_err(), "there is no interface yet");
+    let interface = writer.named_interface(1, 96, "eth0").unwrap();
+    writer.packet(interface, Nanos(5), 3, &[1, 2, 3], None).unwrap();
+    let (from, until) = (Nanos((1 << 32) + 7), Nanos(2 << 32));
+    writer.statistics(interface, &Statistics { from, until, received: 9, dropped: 2, delivered: 7 }).unwrap();
+    let bytes = writer.finish().unwrap();
+    let words: Vec<_> = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    // The block (draft-ietf-opsawg-pcapng, section 4.6): type, length, interface, time; start, end, received, dropped by the system,
+    // delivered, each an option of eight bytes; the end of options, and the length again.
+    let option = |code: u32| code | 8 << 16;
+    let block = [
+        5, 88, 0, 2, 0, option(2), 1, 7, option(3), 2, 0, option(4), 9, 0, option(7), 2, 0, option(8), 7, 0, 0, 88,
+    ];
+    assert_eq!(words[words.len() - block.len()..], block);
+    let named = [1u32, 40, 1, 96, 2 | 4 << 16, u32::from_le_bytes(*b"eth0"), 9 | 1 << 16, 9, 0, 40];
+    assert!(words.windows(named.len()).any(|window| window == named), "{words:?}");
+    let mut reader = queuescope_pcap::CaptureReader::new(std::io::Cursor::new(bytes), "test").unwrap();
+    assert_eq!(reader.next_record().unwrap().map(|record| record.data.to_vec()), Some(vec![1, 2, 3]));
+    assert!(reader.next_record().unwrap().is_none());
+    assert_eq!((reader.stats().unknown_blocks, reader.stats().custom_blocks), (0, 0));
 }
 
 /// Gives so many bytes at once, and counts how often it was asked.

@@ -120,3 +120,95 @@ fn sizes(text: &str) -> Result<Sizes> {
     let points = Empirical::parse(&points, Interpolation::Linear).map_err(|error| anyhow!("{text}: {error}"))?;
     Ok(Sizes::empirical(points))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command, Traffic};
+    use clap::Parser;
+    use proptest::prelude::*;
+
+    fn plan(words: &str) -> Result<Plan> {
+        let words = format!("queuescope traffic send 127.0.0.1:1 {words}");
+        match Cli::parse_from(words.split_whitespace()).command {
+            Command::Traffic(Traffic::Send(args)) => Plan::of(&args),
+            other => panic!("it is another: {other:?}"),
+        }
+    }
+
+    fn starts(words: &str) -> Vec<Start> {
+        plan(words).unwrap().starts().unwrap().collect()
+    }
+
+    #[test]
+    fn the_schedule_is_as_it_ever_was() {
+        let told = |start: &Start| (start.at.0, start.bytes, start.class, start.congestion);
+        let both = "--every 20ms --sizes 1kB,10kB --burst 1MB@30ms:bbr --congestion cubic,reno --for 60ms";
+        let golden = GOLDEN.map(|(at, bytes, class, congestion)| (at, bytes, class, congestion));
+        assert_eq!(starts(both).iter().map(told).collect::<Vec<_>>(), golden);
+        let periodic = starts("--every 10ms --periodic --sizes 5kB --for 35ms").iter().map(told).collect::<Vec<_>>();
+        assert_eq!(periodic, [(0, 5000, 0, 0), (10_000_000, 5000, 0, 0), (20_000_000, 5000, 0, 0), (30_000_000, 5000, 0, 0)]);
+        assert_eq!(starts("--every 1ms --count 7").len(), 7);
+        let others = starts("--every 20ms --sizes 1kB,10kB --congestion cubic,reno --for 60ms");
+        let beside: Vec<_> = starts(both).into_iter().filter(|start| start.class == 0).collect();
+        assert_eq!(others, beside, "a burst changes nothing of other flows");
+    }
+
+    /// Time, bytes, kind, congestion control.
+    const GOLDEN: [(u64, u64, usize, usize); 0] = [];
+
+    #[test]
+    fn sizes_and_rate_are_those_that_were_asked_for() {
+        let all = starts("--sizes web-search --rate 1gbit --for 100s --seed 3");
+        let named = Sizes::named("web-search").unwrap();
+        let mut sizes: Vec<_> = all.iter().map(|start| start.bytes as f64).collect();
+        sizes.sort_by(f64::total_cmp);
+        let far = |(n, size): (usize, &f64)| ((n as f64 + 0.5) / sizes.len() as f64 - named.cumulative(*size)).abs();
+        let distance = sizes.iter().enumerate().map(far).fold(0.0, f64::max);
+        // Kolmogorov and Smirnov, at a chance of one in a million.
+        assert!(distance < 2.7 / (sizes.len() as f64).sqrt(), "{distance} of {}", sizes.len());
+        let rate = sizes.iter().sum::<f64>() * 8.0 / 100.0;
+        assert!((rate / 1e9 - 1.0).abs() < 0.1, "{rate}");
+    }
+
+    #[test]
+    fn a_file_of_points_and_a_list_are_sizes() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, b"1000 0\n1000 0.5\n2000 0.5\n2000 1\n").unwrap();
+        for sizes in [&file.path().display().to_string(), "1kB,2kB", "2000B,1000B"] {
+            let all = starts(&format!("--sizes {sizes} --every 1ms --for 2s"));
+            let small = all.iter().filter(|start| start.bytes == 1000).count();
+            assert!(all.iter().all(|start| [1000, 2000].contains(&start.bytes)), "{sizes}");
+            assert!((small as f64 / all.len() as f64 - 0.5).abs() < 0.06, "{sizes}: {small}");
+        }
+    }
+
+    #[test]
+    fn what_means_nothing_says_so() {
+        for (words, expected) in [
+            ("--every 1ms --sizes nonsense", "web-search"),
+            ("--every 1ms --sizes 0B", "no size is as large as a byte"),
+            ("--every 0s", "--every 0s"),
+            ("--every 1ms --burst 1kB@1s:reno", "--congestion"),
+        ] {
+            let error = format!("{:#}", plan(words).and_then(|plan| plan.starts().map(drop)).unwrap_err());
+            assert!(error.contains(expected), "{words}: {error}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+        #[test]
+        fn the_same_seed_is_the_same_traffic(seed: u64, every in 1..50u64, burst in 1..200u64) {
+            let words = format!("--every {every}ms --burst 1kB@{burst}ms --for 1s --seed {seed}");
+            let all = starts(&words);
+            prop_assert_eq!(&all, &starts(&words));
+            prop_assert!(all.is_sorted_by_key(|start| start.at));
+            prop_assert!(all.iter().all(|start| start.at < Nanos(1_000_000_000) && start.bytes > 0));
+            let bursts = all.iter().filter(|start| start.class == 1).count() as u64;
+            prop_assert_eq!(bursts, (1000 - burst / 2).div_ceil(burst), "{}", burst);
+            let other = starts(&format!("--every {every}ms --for 1s --seed {}", seed.wrapping_add(1)));
+            prop_assert!(every == 50 || all.len() < 5 || all != other);
+        }
+    }
+}

@@ -79,3 +79,67 @@ pub(super) fn packets(
 const ADDRESSES: usize = 12;
 /// `TP_STATUS_GSO_TCP`; kernels before 6.4 do not say it.
 const SUPER: u32 = 1 << 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(block: &[u8]) -> Result<usize, CaptureError> {
+        let (mut tagged, mut told) = (Vec::new(), 0);
+        packets(block, 100, 1, &mut tagged, &mut |captured| {
+            assert!(captured.data.len() <= block.len());
+            told += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(told)
+    }
+
+    /// A block with so many packets, one after the other.
+    fn block(packets: u32, length: u32, status: u32) -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        let mut word = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        word(12, packets);
+        word(16, 48);
+        for n in 0..packets as usize {
+            let at = 48 + n * 192;
+            // Where the next is, its time, what of it is here and how long it is, its status, where it begins, its tag.
+            let half = u32::from_ne_bytes([82u16.to_ne_bytes(), 96u16.to_ne_bytes()].concat().try_into().unwrap());
+            let words = [192, 1, 2, length, 1500, status, half, 0, 7, 0x88a8];
+            words.iter().enumerate().for_each(|(index, value)| word(at + 4 * index, *value));
+        }
+        block
+    }
+
+    #[test]
+    fn packets_are_told_until_one_is_the_last() {
+        let mut seen = Vec::new();
+        let flags = libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID | libc::TP_STATUS_CSUMNOTREADY;
+        packets(&block(5, 60, flags), 62, 1, &mut Vec::new(), &mut |it| {
+            let (at, tag) = (it.at, it.data[12..16].to_vec());
+            seen.push((at, it.original_len, it.data.len(), tag, it.is_unsummed, it.is_super));
+            if seen.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .unwrap();
+        let expected = (Nanos(1_000_000_002), 1504, 62, vec![0x88, 0xa8, 0, 7], true, false);
+        assert_eq!(seen, [expected.clone(), expected.clone(), expected]);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_end_is_refused() {
+        assert_eq!(told(&block(20, 100, 0)).unwrap(), 20);
+        assert!(told(&block(20, 4096, 0)).is_err());
+        assert!(told(&[]).is_err() && told(&block(1, 1, 0)[..100]).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn no_bytes_lead_beyond_the_block(noise in prop::collection::vec((0..2048usize, any::<u8>()), 0..64), packets in 0..20u32) {
+            let mut block = block(packets, 100, 0xffff_fffe);
+            noise.iter().for_each(|(at, byte)| block[*at] = *byte);
+            // What is told or refused is all the same.
+            let _ = told(&block);
+        }
+    }
+}

@@ -1,13 +1,13 @@
 //! Two network namespaces with a cable between them, where this machine and user can.
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
 use queuescope_live::{Namespace, abilities};
 use std::process::Command;
 
 /// What leaves the near end goes through a qdisc.
 pub struct Ends {
     pub near: Namespace,
-    /// Kept, since the cable goes with it.
-    #[allow(dead_code, reason = "not every test does something there")]
     pub far: Namespace,
 }
 
@@ -41,7 +41,7 @@ impl Ends {
 }
 
 /// Does a command of iproute2.
-fn ip(command: &str) -> Result<(), String> {
+pub fn ip(command: &str) -> Result<(), String> {
     let mut words = command.split_whitespace();
     let output = Command::new(words.next().unwrap_or_default()).args(words).output();
     let output = output.map_err(|error| format!("{command}: {error}"))?;
