@@ -9,14 +9,19 @@ use std::path::PathBuf;
 
 /// Arguments of `capture`.
 #[derive(Debug, Args)]
+// Clap waives a requirement that something else forbids: what needs a folder is forbidden with a file.
 #[command(group = ArgGroup::new("to").required(true).args(["output", "log"]))]
 #[command(
-    mut_arg("log_memory", |arg| arg.long("memory")),
-    mut_arg("log_index", |arg| arg.long("index")),
-    mut_args(|arg| match arg.get_id().as_str() {
-        "filter" | "aggregate" | "trigger" | "definitions" => arg.requires("log"),
-        _ => arg,
-    })
+    mut_arg("log_memory", |arg| arg.long("memory").conflicts_with("output")),
+    mut_arg("log_index", |arg| arg.long("index").conflicts_with("output")),
+    mut_arg("durability", |arg| arg.conflicts_with("output")),
+    mut_arg("when_full", |arg| arg.conflicts_with("output")),
+    mut_arg("keep_for", |arg| arg.conflicts_with("output")),
+    mut_arg("keep_size", |arg| arg.conflicts_with("output")),
+    mut_arg("filter", |arg| arg.conflicts_with("output")),
+    mut_arg("aggregate", |arg| arg.conflicts_with("output")),
+    mut_arg("trigger", |arg| arg.conflicts_with("output")),
+    mut_arg("definitions", |arg| arg.conflicts_with("output"))
 )]
 #[command(
     after_help = "Exit status: 0 if all went well, also if packets found no room in memory (they are counted); 1 if the disk could not \
