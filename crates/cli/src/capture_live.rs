@@ -142,7 +142,11 @@ impl Passing<'_> {
             noted("gone", self.is_gone.into(), gone),
         ];
         let loopback = self.capture.is_loopback() && self.args.direction == Direction::Both;
-        let loopback = noted("loopback", loopback.into(), "loopback interface: each packet as it comes in, and not as it goes out");
+        let loopback = noted(
+            "loopback",
+            loopback.into(),
+            "loopback interface: each packet as it comes in, and not as it goes out",
+        );
         self.headers
             .left_out()
             .chain(kept.into_iter().flat_map(Kept::notes))

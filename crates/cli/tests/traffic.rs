@@ -87,12 +87,15 @@ fn flows_are_told_by_both_ends_and_found_in_the_capture() {
     let file = folder.path().join("trace.pcapng");
     let log = folder.path().join("log");
     let mut to_file = here.start("capture lo --snaplen 100 -o", &[&file]);
-    let words = "capture lo --where tcp --index dst_port --aggregate packets=count --trigger busy=packets>0@10ms/1s --log";
+    let words =
+        "capture lo --where tcp --index dst_port --aggregate packets=count --trigger busy=packets>0@10ms/1s --log";
     let mut to_log = here.start(words, &[&log]);
     begun(&file, &mut to_file);
     begun(&log.join("log.toml"), &mut to_log);
     let (server, at) = here.server();
-    let words = format!("traffic send {at} --json --sizes 1kB,20kB --every 5ms --for 400ms --burst 1MB@100ms:reno --congestion cubic");
+    let words = format!(
+        "traffic send {at} --json --sizes 1kB,20kB --every 5ms --for 400ms --burst 1MB@100ms:reno --congestion cubic"
+    );
     let told = lines(&printed(here.run(&words), 0));
     let (summary, flows) = told.split_last().expect("there is a summary");
     assert_eq!((number(summary, "/flows"), number(summary, "/completed")), (flows.len() as u64, flows.len() as u64));
@@ -114,7 +117,8 @@ fn flows_are_told_by_both_ends_and_found_in_the_capture() {
         packets += 1;
         assert!(record.data.len() <= 100 && record.data.len() <= record.original_len as usize);
         // A SYN alone.
-        connections += usize::from(record.data[12..14] == [8, 0] && record.data[23] == 6 && record.data[47] & 0x12 == 2);
+        connections +=
+            usize::from(record.data[12..14] == [8, 0] && record.data[23] == 6 && record.data[47] & 0x12 == 2);
     }
     assert_eq!(connections, flows.len() + 1);
     assert!(told.contains("packets of lo captured to") && told.contains("loopback interface"), "{told}");

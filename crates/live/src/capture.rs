@@ -120,7 +120,8 @@ impl Capture {
             direction => direction,
         };
         filter(&socket, &program(params.snaplen, direction)).map_err(system("set a packet socket's filter"))?;
-        let ring = Ring::of(&socket, params.ring, RETIRE).map_err(system("make a ring for packets; try a smaller one"))?;
+        let ring =
+            Ring::of(&socket, params.ring, RETIRE).map_err(system("make a ring for packets; try a smaller one"))?;
         bound(libc::ETH_P_ALL as u16)?;
         let (counts, tagged) = (Counts::default(), Vec::new());
         Ok(Self { index, dlt, is_loopback, is_down: false, params, ring, socket, counts, tagged })
@@ -242,9 +243,7 @@ fn link_type(hardware: u16) -> Option<u32> {
     const RAWIP: u16 = 519;
     match hardware {
         libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(ETHERNET),
-        libc::ARPHRD_NONE | RAWIP | libc::ARPHRD_TUNNEL | libc::ARPHRD_TUNNEL6 | libc::ARPHRD_SIT => {
-            Some(RAW)
-        }
+        libc::ARPHRD_NONE | RAWIP | libc::ARPHRD_TUNNEL | libc::ARPHRD_TUNNEL6 | libc::ARPHRD_SIT => Some(RAW),
         _ => None,
     }
 }

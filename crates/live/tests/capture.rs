@@ -57,7 +57,12 @@ fn send(ends: &Ends, payloads: Vec<Vec<u8>>) {
 }
 
 /// Copies what passes an end while packets are sent from the near one.
-fn captured(ends: &Ends, interface: &'static str, params: CaptureParams, payloads: Vec<Vec<u8>>) -> (Vec<Packet>, Counts) {
+fn captured(
+    ends: &Ends,
+    interface: &'static str,
+    params: CaptureParams,
+    payloads: Vec<Vec<u8>>,
+) -> (Vec<Packet>, Counts) {
     let end = if interface.starts_with("near") { &ends.near } else { &ends.far };
     let mut capture = end.run(move || Capture::open(interface, params)).unwrap_or_else(|error| panic!("{error}"));
     send(ends, payloads);
@@ -68,7 +73,8 @@ fn captured(ends: &Ends, interface: &'static str, params: CaptureParams, payload
 #[test]
 fn packets_come_as_they_were_sent() {
     let Some(ends) = ends("packets_come_as_they_were_sent") else { return };
-    let payloads: Vec<Vec<u8>> = (0..500usize).map(|n| (0..n * 2 + 2).map(|at| (n * 31 + at) as u8).collect()).collect();
+    let payloads: Vec<Vec<u8>> =
+        (0..500usize).map(|n| (0..n * 2 + 2).map(|at| (n * 31 + at) as u8).collect()).collect();
     for snaplen in [60, 1000, 65_536] {
         let params = CaptureParams { snaplen, ..CaptureParams::default() };
         let (packets, counts) = captured(&ends, "far0", params, payloads.clone());

@@ -169,9 +169,8 @@ fn statistics_are_as_others_read_them() {
     // The block (draft-ietf-opsawg-pcapng, section 4.6): type, length, interface, time; start, end, received, dropped by the system,
     // delivered, each an option of eight bytes; the end of options, and the length again.
     let option = |code: u32| code | 8 << 16;
-    let block = [
-        5, 88, 0, 2, 0, option(2), 1, 7, option(3), 2, 0, option(4), 9, 0, option(7), 2, 0, option(8), 7, 0, 0, 88,
-    ];
+    let block =
+        [5, 88, 0, 2, 0, option(2), 1, 7, option(3), 2, 0, option(4), 9, 0, option(7), 2, 0, option(8), 7, 0, 0, 88];
     assert_eq!(words[words.len() - block.len()..], block);
     let named = [1u32, 40, 1, 96, 2 | 4 << 16, u32::from_le_bytes(*b"eth0"), 9 | 1 << 16, 9, 0, 40];
     assert!(words.windows(named.len()).any(|window| window == named), "{words:?}");

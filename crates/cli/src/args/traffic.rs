@@ -22,9 +22,11 @@ pub enum Traffic {
 
 /// Arguments of `traffic serve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 at its end, 2 if nobody can listen there. SIGINT (Ctrl-C) and SIGTERM end it, and what \
+#[command(
+    after_help = "Exit status: 0 at its end, 2 if nobody can listen there. SIGINT (Ctrl-C) and SIGTERM end it, and what \
                         came is told; a second one ends at once.\n\n\
-                        Example: queuescope traffic serve --listen 10.0.0.2:7000")]
+                        Example: queuescope traffic serve --listen 10.0.0.2:7000"
+)]
 pub struct Serve {
     /// Where to listen; port 0 is any that is free
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7000")]
@@ -50,9 +52,11 @@ pub struct Serve {
 /// Arguments of `traffic send`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["rate", "every", "burst"]))]
-#[command(after_help = "Exit status: 0 if all flows completed, 1 if some did not, 2 if nothing could be sent. SIGINT (Ctrl-C) and \
+#[command(
+    after_help = "Exit status: 0 if all flows completed, 1 if some did not, 2 if nothing could be sent. SIGINT (Ctrl-C) and \
                         SIGTERM end it, and what was sent until then is told; a second one ends at once.\n\n\
-                        Example: queuescope traffic send 10.0.0.2:7000 --sizes web-rack --rate 40mbit --burst 5MB@1s --for 30s")]
+                        Example: queuescope traffic send 10.0.0.2:7000 --sizes web-rack --rate 40mbit --burst 5MB@1s --for 30s"
+)]
 pub struct Send {
     /// Where somebody takes flows
     #[arg(value_name = "ADDR:PORT")]
@@ -135,7 +139,9 @@ impl FromStr for Burst {
         let size: ByteCount = size.parse().map_err(|error| format!("{error}"))?;
         let every: Nanos = every.parse().map_err(|error| format!("{error}"))?;
         if size.0 == 0 || every.0 == 0 || congestion == Some("") {
-            return Err("a burst has at least a byte, a time from one to the next, and a name behind the colon".to_owned());
+            return Err(
+                "a burst has at least a byte, a time from one to the next, and a name behind the colon".to_owned()
+            );
         }
         Ok(Self { name: text.to_owned(), size, every, congestion: congestion.map(str::to_owned) })
     }
@@ -148,7 +154,10 @@ mod tests {
     #[test]
     fn bursts_are_read() {
         let burst: Burst = "50MB@1s:reno".parse().unwrap();
-        assert_eq!((burst.size.0, burst.every.0, burst.congestion.as_deref()), (50_000_000, 1_000_000_000, Some("reno")));
+        assert_eq!(
+            (burst.size.0, burst.every.0, burst.congestion.as_deref()),
+            (50_000_000, 1_000_000_000, Some("reno"))
+        );
         assert_eq!("1kB@10ms".parse::<Burst>().unwrap().congestion, None);
         for text in ["", "50MB", "50MB@", "@1s", "0B@1s", "1kB@0s", "1kB@1s:", "1kb@1s"] {
             assert!(text.parse::<Burst>().is_err(), "{text}");

@@ -146,7 +146,10 @@ mod tests {
         let both = "--every 20ms --sizes 1kB,10kB --burst 1MB@30ms:bbr --congestion cubic,reno --for 60ms";
         assert_eq!(starts(both).iter().map(told).collect::<Vec<_>>(), GOLDEN);
         let periodic = starts("--every 10ms --periodic --sizes 5kB --for 35ms").iter().map(told).collect::<Vec<_>>();
-        assert_eq!(periodic, [(0, 5000, 0, 0), (10_000_000, 5000, 0, 0), (20_000_000, 5000, 0, 0), (30_000_000, 5000, 0, 0)]);
+        assert_eq!(
+            periodic,
+            [(0, 5000, 0, 0), (10_000_000, 5000, 0, 0), (20_000_000, 5000, 0, 0), (30_000_000, 5000, 0, 0)]
+        );
         assert_eq!(starts("--every 1ms --count 7").len(), 7);
         let others = starts("--every 20ms --sizes 1kB,10kB --congestion cubic,reno --for 60ms");
         let beside: Vec<_> = starts(both).into_iter().filter(|start| start.class == 0).collect();

@@ -154,7 +154,11 @@ impl Told {
             self.congestion.join(", "),
         )?;
         let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(5);
-        writeln!(out, "\n{:width$} {:>17} {:>9} {:>9} {:>9} {:>9} {:>9}", "kind", "bytes", "flows", "p50", "p90", "p99", "max")?;
+        writeln!(
+            out,
+            "\n{:width$} {:>17} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "kind", "bytes", "flows", "p50", "p90", "p99", "max"
+        )?;
         for (name, size, times) in self.rows() {
             let at = |share| duration(times.value_at_quantile(share));
             writeln!(
@@ -169,10 +173,11 @@ impl Told {
             )?;
         }
         let late = format!("flows that started more than 1 ms late, up to {}", duration(self.latest));
-        let notes = self
-            .failures()
-            .chain(noted("late", self.late, &late))
-            .chain(noted("stopped", sent.stopped.into(), "signal to stop came before all flows had started and ended"));
+        let notes = self.failures().chain(noted("late", self.late, &late)).chain(noted(
+            "stopped",
+            sent.stopped.into(),
+            "signal to stop came before all flows had started and ended",
+        ));
         let notes: Vec<_> = notes.collect();
         if !notes.is_empty() {
             writeln!(out)?;
@@ -218,7 +223,11 @@ fn notes(taken: &Served) -> impl Iterator<Item = Skipped> {
         noted("broken", taken.broken, "connections that broke"),
         noted("foreign", taken.foreign, "connections of somebody who speaks of something else"),
         noted("idle", taken.idle, "connections that were closed, since nothing happened on them (--idle)"),
-        noted("refused", taken.refused, "connections that were turned away, since there were too many (--flows, ulimit -n)"),
+        noted(
+            "refused",
+            taken.refused,
+            "connections that were turned away, since there were too many (--flows, ulimit -n)",
+        ),
         noted("unfinished", taken.unfinished, "connections that were open at the end"),
     ];
     notes.into_iter().flatten()

@@ -22,7 +22,9 @@ pub enum CaptureError {
         why: io::Error,
     },
     /// Frames that are not read.
-    #[error("cannot capture on {name}: its frames are of the kind {hardware} (ARPHRD_), and only those of Ethernet, loopback and IP are read")]
+    #[error(
+        "cannot capture on {name}: its frames are of the kind {hardware} (ARPHRD_), and only those of Ethernet, loopback and IP are read"
+    )]
     Kind {
         /// The interface.
         name: String,

@@ -225,11 +225,9 @@ impl Sender<'_> {
         if self.slots.len() - self.free.len() >= self.params.open {
             return told(&flow).map_err(system("tell of a flow"));
         }
-        let made = outgoing(self.params, start.congestion).and_then(|socket| {
-            match connect(&socket, &self.params.to) {
-                Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-                Err(why) => Err(why),
-            }
+        let made = outgoing(self.params, start.congestion).and_then(|socket| match connect(&socket, &self.params.to) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+            Err(why) => Err(why),
         });
         let socket = match made {
             Ok(socket) => socket,
@@ -304,14 +302,15 @@ pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
             return Err(TrafficError::Congestion { name: name.clone(), why: why.into(), known: known() });
         }
     }
-    let mut stream =
-        TcpStream::connect_timeout(&to, PATIENCE).map_err(|why| TrafficError::Connect { to, why })?;
+    let mut stream = TcpStream::connect_timeout(&to, PATIENCE).map_err(|why| TrafficError::Connect { to, why })?;
     let mut answer = [0; 8];
     let exchange = stream
         .set_read_timeout(Some(PATIENCE))
         .and_then(|()| stream.write_all(&said(0)))
         .and_then(|()| stream.read_exact(&mut answer))
-        .and_then(|()| heard(answer).filter(|came| *came == 0).ok_or_else(|| io::Error::other("it says something else")));
+        .and_then(|()| {
+            heard(answer).filter(|came| *came == 0).ok_or_else(|| io::Error::other("it says something else"))
+        });
     exchange.map_err(|why| TrafficError::Foreign { to, why: closed_why(why) })?;
     if params.ecn && !connection::info(&stream).is_some_and(|info| info.ecn) {
         return Err(TrafficError::NoEcn { to });
