@@ -41,7 +41,7 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     }
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_standard_output = is_standard_input(path);
-    let written = passing.to_file(path, is_standard_output);
+    let written = passing.write(path, is_standard_output);
     let counted = passing.capture.counts();
     let notes = passing.notes(counted, None);
     if is_standard_output {
@@ -88,7 +88,7 @@ struct Seen {
 
 impl Passing<'_> {
     /// Writes a file.
-    fn to_file(&mut self, path: &Path, is_standard_output: bool) -> Result<()> {
+    fn write(&mut self, path: &Path, is_standard_output: bool) -> Result<()> {
         let out: Box<dyn Write> =
             if is_standard_output { Box::new(io::stdout().lock()) } else { Box::new(File::create(path)?) };
         let application = concat!("queuescope ", env!("CARGO_PKG_VERSION"));
