@@ -168,8 +168,8 @@ fn what_cannot_be_says_why() {
     complains("capture lo -o /nowhere/trace.pcapng", "cannot write /nowhere/trace.pcapng: No such file");
     complains("capture lo", "<--output <FILE>|--log <DIR>>");
     complains("capture lo -o /dev/null --where nonsense", "nonsense");
-    complains("capture lo -o /dev/null --filter web=tcp", "cannot be used with '--output");
-    complains("capture lo -o /dev/null --index ts", "cannot be used with '--output");
+    complains("capture lo -o /dev/null --filter web=tcp", "cannot be used with");
+    complains("capture lo -o /dev/null --index ts", "cannot be used with");
     complains("traffic send 127.0.0.1:1 --every 1ms", "start `queuescope traffic serve` there");
     complains("traffic serve --listen 10.1.2.3:7000", "`ip addr` lists");
     let (server, at) = here.server();
