@@ -25,7 +25,7 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Crates that are no part of the product.
-const OUTSIDE: &[&str] = &["multilog", "xtask"];
+const OUTSIDE: &[&str] = &["multilog", "probe", "xtask"];
 
 /// Asks cargo for the workspace's crates and checks them.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {

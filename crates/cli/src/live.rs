@@ -8,7 +8,7 @@ use crate::args::{Keys, Live};
 use crate::capture::noted;
 use crate::files::check_outputs;
 use crate::findings::Findings;
-use crate::outcome::{Outcome, print};
+use crate::outcome::{Outcome, print, told};
 use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
 use crate::setup::FLOWS;
@@ -22,7 +22,7 @@ use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_report::{json, text};
 use queuescope_wire::{Backlog, ByteCount, Flows, Nanos};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::{Duration, SystemTime};
 
 /// Packets told that are remembered.
@@ -48,7 +48,7 @@ pub fn run(args: &Live) -> Result<Outcome> {
             look = now().saturating_add(LOOK);
             watch.look()?;
         }
-        if watch.seen.is_gone {
+        if watch.seen.is_gone || watch.seen.unread {
             break;
         }
         if came == 0 {
@@ -92,8 +92,9 @@ impl<'a> Watch<'a> {
         let is_json = args.json || !io::stdout().is_terminal();
         // Last, when nothing else can fail.
         let acts = Acts::begin(&args.acting, &mut probe)?;
-        let seen = Seen {
+        let mut seen = Seen {
             args,
+            unread: false,
             acts,
             is_json,
             feed,
@@ -103,7 +104,7 @@ impl<'a> Watch<'a> {
         };
         // What is known before the first packet: which interface, and how it is watched.
         let blank = seen.report(blank.finish().0);
-        seen.tell(|mut out| json::write_first(&blank, &mut out))?;
+        seen.tell(|out| json::write_first(&blank, out))?;
         Ok(Self { probe, params, seen, analysis, stop, bursts: 0 })
     }
 
@@ -127,7 +128,7 @@ impl<'a> Watch<'a> {
         if ended.is_empty() {
             return Ok(());
         }
-        self.seen.tell(|mut out| ended.iter().try_for_each(|burst| json::write_burst(burst, &mut out)))
+        self.seen.tell(|out| ended.iter().try_for_each(|burst| json::write_burst(burst, out)))
     }
 
     /// Looks at what the kernel has counted, and whether the interface is there.
@@ -153,8 +154,10 @@ impl<'a> Watch<'a> {
     }
 
     fn finish(mut self) -> Result<Outcome> {
-        self.look()?;
+        // What comes from here on is not seen, so that there is an end.
+        self.probe.detach()?;
         while self.take()? > 0 {}
+        self.look()?;
         self.analysis.nothing_before(Nanos::MAX);
         self.tell_bursts()?;
         let Self { seen, mut analysis, stop, .. } = self;
@@ -176,6 +179,8 @@ impl<'a> Watch<'a> {
 struct Seen<'a> {
     args: &'a Live,
     is_json: bool,
+    /// Whether nobody reads what is told any more.
+    unread: bool,
     acts: Acts,
     feed: Feed,
     counters: Counters,
@@ -185,9 +190,15 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// JSON Lines are told as they come; a person is told at the end.
-    fn tell(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        if self.is_json { print(true, write, |_| Ok(())) } else { Ok(()) }
+    /// JSON Lines are told as they come, as long as somebody reads; a person is told at the end.
+    fn tell(&mut self, write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>) -> Result<()> {
+        if !self.is_json || self.unread {
+            return Ok(());
+        }
+        let mut out = BufWriter::new(io::stdout().lock());
+        let written = write(&mut out).and_then(|()| out.flush());
+        self.unread = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        told(written)
     }
 
     fn ramped(&self) -> Option<f64> {

@@ -126,6 +126,35 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
 }
 
 #[test]
+fn it_ends_when_nobody_reads() {
+    let Some(ends) = ends("it_ends_when_nobody_reads") else { return };
+    let (mut live, _) = Live::start(&ends, "live near0 --json");
+    drop(live.lines);
+    burst(&ends);
+    assert!(live.child.wait().expect("it ends").success());
+}
+
+#[test]
+fn an_interface_with_another_name_is_still_there() {
+    let Some(ends) = ends("an_interface_with_another_name_is_still_there") else { return };
+    let (mut live, _) = Live::start(&ends, "live near0 --json");
+    ends.near.run(|| {
+        let renamed = Command::new("sh")
+            .args([
+                "-c",
+                "ip link set near0 down && ip link set near0 name other0 && ip link set other0 up && \
+             ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev other0",
+            ])
+            .status();
+        assert!(renamed.expect("ip is there").success());
+    });
+    burst(&ends);
+    assert_eq!(live.next().expect("a burst")["kind"], "burst");
+    live.signal(Signal::INT);
+    assert!(live.rest().pop().expect("a summary")["skipped"]["interface_gone"].is_null());
+}
+
+#[test]
 fn two_watch_the_same_and_one_some_of_it() {
     let Some(ends) = ends("two_watch_the_same_and_one_some_of_it") else { return };
     let (one, _) = Live::start(&ends, "live near0 --json");

@@ -8,12 +8,13 @@ use crate::ProbeError;
 pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
 use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
-use aya::programs::{BtfTracePoint, LinkOrder, Program, SchedClassifier, TcAttachType};
+use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
 use std::error::Error;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 pub use told::{Counters, Left, Slice};
@@ -27,7 +28,6 @@ pub struct Probe {
     bpf: Ebpf,
     /// The network namespace and the interface's index there.
     device: [u32; 2],
-    interface: String,
     /// Which program is before the queue.
     before: Option<(&'static str, SchedClassifierLinkId)>,
 }
@@ -83,6 +83,8 @@ impl ProbeParams {
 impl Probe {
     /// Queues of an interface that are told apart; those behind them share.
     pub const QUEUES: u32 = 16;
+    /// Packets that are told at once: others may come as fast.
+    pub const AT_ONCE: u64 = 8192;
 
     /// Begins to measure an interface of the network namespace that this thread is in.
     ///
@@ -92,7 +94,6 @@ impl Probe {
         let device = [namespace()?, index(interface)?];
         let btf = types()?;
         let mut probe = Self::load(device, &btf, params)?;
-        interface.clone_into(&mut probe.interface);
         probe.trace(&btf)?;
         // The stamps come last, so that no packet is stamped that is not seen.
         probe.stamp(interface)?;
@@ -104,7 +105,7 @@ impl Probe {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(btf));
         let bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
-        let mut probe = Self { bpf, device, interface: String::new(), before: None };
+        let mut probe = Self { bpf, device, before: None };
         probe.set(params)?;
         Ok(probe)
     }
@@ -154,14 +155,37 @@ impl Probe {
         Ok(Counters::of(&values))
     }
 
-    /// Tells the packets that left since this was asked before; how many there were.
+    /// Sees no more packets: those that it saw can still be told, and counters stay.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn detach(&mut self) -> Result<(), ProbeError> {
+        self.before = None;
+        for (_, program) in self.bpf.programs_mut() {
+            let unloaded = match program {
+                Program::BtfTracePoint(program) => program.unload(),
+                Program::SchedClassifier(program) => program.unload(),
+                _ => Ok(()),
+            };
+            match unloaded {
+                // One that was never loaded is not there.
+                Ok(()) | Err(ProgramError::NotLoaded) => {}
+                Err(why) => return Err(refused("unload a program of the probe", &why)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the packets that left since this was asked before, [`AT_ONCE`](Self::AT_ONCE) at most; how many there were.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn left(&mut self, mut tell: impl FnMut(Left<'_>)) -> Result<u64, ProbeError> {
         let mut events: RingBuf<&mut MapData> = of(self.bpf.map_mut("events"))?;
         let mut count = 0;
-        while let Some(bytes) = events.next() {
+        while count < Self::AT_ONCE
+            && let Some(bytes) = events.next()
+        {
             if let Some(left) = Left::of(&bytes) {
                 tell(left);
                 count += 1;
@@ -204,11 +228,9 @@ impl Probe {
     /// # Errors
     /// If the interfaces cannot be asked for.
     pub fn is_there(&self) -> Result<bool, ProbeError> {
-        match index(&self.interface) {
-            Ok(index) => Ok(index == self.device[1]),
-            Err(ProbeError::NoInterface { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        use rustix::net::netdevice::index_to_name;
+        // By its number: it may have another name now.
+        Ok(index_to_name(asked()?, self.device[1]).is_ok())
     }
 
     fn program<'a, P>(&'a mut self, name: &str) -> Result<&'a mut P, ProbeError>
@@ -244,10 +266,15 @@ fn namespace() -> Result<u32, ProbeError> {
 }
 
 fn index(interface: &str) -> Result<u32, ProbeError> {
-    use rustix::net::{AddressFamily, SocketType, netdevice::name_to_index, socket};
-    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
-        .map_err(|why| ProbeError::System { what: "the interfaces", why: why.into() })?;
-    name_to_index(socket, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
+    use rustix::net::netdevice::name_to_index;
+    name_to_index(asked()?, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
+}
+
+/// What interfaces are asked for by.
+fn asked() -> Result<OwnedFd, ProbeError> {
+    use rustix::net::{AddressFamily, SocketType, socket};
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None);
+    socket.map_err(|why| ProbeError::System { what: "the interfaces", why: why.into() })
 }
 
 /// The deepest cause tells why; those above it say what was done, in words of the loader.

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use queuescope_live::{Namespace, abilities};
+use queuescope_live::{Ability, Namespace, abilities};
 use std::process::Command;
 
 /// What leaves the near end goes through a qdisc.
@@ -11,12 +11,26 @@ pub struct Ends {
     pub far: Namespace,
 }
 
+/// What the environment says that this machine can do, by the names that `doctor` has: not to be able to is a failure then.
+const REQUIRED: &str = "QUEUESCOPE_REQUIRE";
+
+/// What two ends and the probe need.
+const NEEDED: [&str; 5] = ["namespaces", "btf", "ringbuf", "tp_btf", "tcx"];
+
 impl Ends {
     /// Two ends, or why there are none.
     pub fn new(qdisc: &str) -> Result<Self, String> {
-        if let Some(lacking) = abilities().into_iter().find(|ability| ability.missing.is_some()) {
-            return Err(format!("{}: {}", lacking.about, lacking.missing.unwrap_or_default()));
-        }
+        let lacks = |ability: &Ability| ability.missing.is_some() && NEEDED.contains(&ability.name);
+        let lacking = abilities().into_iter().find(lacks);
+        let name = lacking.as_ref().map_or("namespaces", |ability| ability.name);
+        let made = match lacking {
+            Some(lacking) => Err(format!("{}: {}", lacking.about, lacking.missing.unwrap_or_default())),
+            None => Self::made(qdisc),
+        };
+        made.inspect_err(|why| assert!(!is_required(name), "{REQUIRED} has {name}: {why}"))
+    }
+
+    fn made(qdisc: &str) -> Result<Self, String> {
         let made = || Namespace::new().map_err(|error| error.to_string());
         let (near, far) = (made()?, made()?);
         let cable = "ip link add near0 address 02:00:00:00:00:01 type veth peer name far0 address 02:00:00:00:00:02";
@@ -38,6 +52,11 @@ impl Ends {
         })?;
         Ok(Self { near, far })
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a machine says what its tests must not skip")]
+fn is_required(ability: &str) -> bool {
+    std::env::var(REQUIRED).is_ok_and(|required| required.split(',').any(|required| required == ability))
 }
 
 /// Does a command of iproute2.
