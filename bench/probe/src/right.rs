@@ -25,6 +25,13 @@ const ALPHAS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3];
 /// What delays may differ by.
 const CLOSE: u64 = 50_000;
 
+/// Without offload the processor is the limit before a gigabit is, and there would be no queue.
+const HALF_TBF: &[&str] = &["qdisc replace dev near0 root tbf rate 500mbit burst 100kb limit 500kb"];
+const HALF_HTB: &[&str] = &[
+    "qdisc replace dev near0 root handle 1: htb default 10",
+    "class add dev near0 parent 1: classid 1:10 htb rate 500mbit burst 100kb cburst 100kb",
+    "qdisc add dev near0 parent 1:10 bfifo limit 500kb",
+];
 const TBF: &[&str] = &["qdisc replace dev near0 root tbf rate 1gbit burst 100kb limit 1mb"];
 /// Segments that are larger than its bucket are made before the queue.
 const SMALL_TBF: &[&str] = &["qdisc replace dev near0 root tbf rate 1gbit burst 20kb limit 1mb"];
@@ -36,11 +43,16 @@ const HTB: &[&str] = &[
 
 pub fn measure(seconds: u64) -> Result<()> {
     let time = Duration::from_secs(seconds);
-    println!("{FLOWS} flows of CUBIC through a gigabit, {seconds} s; delays in us\n");
+    println!("{FLOWS} flows of CUBIC through a gigabit, without offload half of one, {seconds} s; delays in us\n");
     println!("queue      offload   qdisc's   seen %   Gbit/s  compared  within 50  p50  p99  p99.9  longest  missed");
     let mut verdicts = Vec::new();
-    for (name, queue) in [("tbf", TBF), ("tbf 20kb", SMALL_TBF), ("htb", HTB)] {
-        for offload in [true, false] {
+    let queues = [
+        ("tbf", [TBF, HALF_TBF].as_slice()),
+        ("tbf 20kb", [SMALL_TBF].as_slice()),
+        ("htb", [HTB, HALF_HTB].as_slice()),
+    ];
+    for (name, queues) in queues {
+        for (queue, offload) in queues.iter().zip([true, false]) {
             let road = Road::new(queue, offload)?;
             let captures = Captures::start(&road)?;
             let (rate, told) = probed(&road, time)?;

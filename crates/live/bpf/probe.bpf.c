@@ -43,8 +43,6 @@ struct counters {
 	u64 congested, contributing;
 	/* Without a stamp of ours; not IP; more at once than are looked at; that did not fit in the ring buffer. */
 	u64 unstamped, other, bulk, untold;
-	/* Times that nothing left. */
-	u64 nothing;
 	/* That were dropped by the qdisc. */
 	u64 dropped;
 };
@@ -345,19 +343,21 @@ int dequeue(u64 *arguments)
 	struct Qdisc *qdisc = (void *)arguments[0];
 	struct netdev_queue *transmit = (void *)arguments[1];
 	struct sk_buff *skb = (void *)arguments[3];
+	struct net_device *device;
+	struct counters *count;
+	struct config *asked;
 	u32 zero = 0;
-	struct config *asked = map_lookup(&config, &zero);
-	struct counters *count = map_lookup(&counters, &zero);
-	struct net_device *device = transmit->dev;
 	u64 now;
 	bool framed;
 
+	/* Every other time, nothing is left in the queue. */
+	if (!skb)
+		return 0;
+	device = transmit->dev;
+	asked = map_lookup(&config, &zero);
+	count = map_lookup(&counters, &zero);
 	if (!asked || !count || !is_watched(device, asked))
 		return 0;
-	if (!skb) {
-		count->nothing++;
-		return 0;
-	}
 	now = ktime();
 	framed = device->type == ETHERNET || device->type == LOOPBACK;
 	for (int packet = 0; packet < BULK && skb; packet++) {

@@ -59,8 +59,6 @@ pub struct Counters {
     pub bulk: u64,
     /// That were to be told, and there was no room.
     pub untold: u64,
-    /// Times that the queue was asked and had nothing.
-    pub nothing: u64,
     /// That the qdisc dropped.
     pub dropped: u64,
 }
@@ -115,13 +113,13 @@ impl<'a> Left<'a> {
 }
 
 impl Counters {
-    pub(super) const WORDS: usize = 13;
+    pub(super) const WORDS: usize = 12;
 
     /// The sums of what each processor has counted.
     pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = words;
-        let [unstamped, other, bulk, untold, nothing, dropped] = rest;
+        let [unstamped, other, bulk, untold, dropped] = rest;
         Self {
             stamped,
             stamped_bytes,
@@ -134,7 +132,6 @@ impl Counters {
             other,
             bulk,
             untold,
-            nothing,
             dropped,
         }
     }
