@@ -2,6 +2,7 @@
 
 mod acts;
 mod feed;
+mod view;
 
 use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::{Keys, Live};
@@ -21,9 +22,10 @@ use queuescope_live::{Counters, Probe, ProbeParams, now, sketch};
 use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_report::{json, text};
-use queuescope_wire::{Backlog, ByteCount, Flows, Nanos};
+use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::{Duration, SystemTime};
+use view::{Screen, View};
 
 /// Packets told that are remembered.
 const DEPARTURES: usize = 1 << 18;
@@ -42,12 +44,14 @@ pub fn run(args: &Live) -> Result<Outcome> {
     let mut watch = Watch::begin(args)?;
     let end = args.time.map_or(Nanos::MAX, |time| now().saturating_add(time));
     let mut look = now();
-    while !watch.stop.is_asked() && now() < end {
+    while !watch.stop.is_asked() && !watch.is_over() && now() < end {
         let came = watch.take()?;
         if now() >= look {
             look = now().saturating_add(LOOK);
             watch.look()?;
+            watch.draw()?;
         }
+        watch.keys()?;
         if watch.seen.is_gone || watch.seen.unread {
             break;
         }
@@ -70,6 +74,9 @@ struct Watch<'a> {
     stop: Stop,
     /// Bursts that were told.
     bursts: u64,
+    /// What a person sees meanwhile.
+    view: Option<View>,
+    screen: Option<Screen>,
 }
 
 impl<'a> Watch<'a> {
@@ -105,13 +112,16 @@ impl<'a> Watch<'a> {
         // What is known before the first packet: which interface, and how it is watched.
         let blank = seen.report(blank.finish().0);
         seen.tell(|out| json::write_first(&blank, out))?;
-        Ok(Self { probe, params, seen, analysis, stop, bursts: 0 })
+        // The terminal is taken when there is something to draw.
+        let (view, screen) =
+            if is_json { (None, None) } else { (Some(view_of(args, seen.feed.origin)), Some(Screen::new()?)) };
+        Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen })
     }
 
     /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
     fn take(&mut self) -> Result<u64> {
         let at = now().saturating_sub(QUIET);
-        let came = self.seen.feed.take(&mut self.probe, &mut self.analysis)?;
+        let came = self.seen.feed.take(&mut self.probe, &mut self.analysis, self.view.as_mut())?;
         self.analysis.nothing_before(at);
         if came == 0 {
             self.analysis.hand_over()?;
@@ -125,6 +135,9 @@ impl<'a> Watch<'a> {
     fn tell_bursts(&mut self) -> Result<()> {
         let ended = self.analysis.ended(self.bursts + 1, self.seen.feed.origin, self.seen.ramped());
         self.bursts += ended.len() as u64;
+        if let Some(view) = &mut self.view {
+            ended.iter().for_each(|burst| view.burst(burst));
+        }
         if ended.is_empty() {
             return Ok(());
         }
@@ -137,12 +150,18 @@ impl<'a> Watch<'a> {
         self.seen.acts.look(&mut self.probe)?;
         let deepest = &mut self.seen.deepest;
         let mut longest = Nanos::ZERO;
+        let mut slices = Vec::new();
         for queue in 0..Probe::QUEUES {
-            for slice in self.probe.slices(queue)? {
-                longest = longest.max(slice.delay_max);
-                deepest.packets = deepest.packets.max(u64::from(slice.length_max));
-                deepest.bytes = deepest.bytes.max(ByteCount(u64::from(slice.backlog_max)));
-            }
+            slices.extend(self.probe.slices(queue)?);
+        }
+        for slice in &slices {
+            longest = longest.max(slice.delay_max);
+            deepest.packets = deepest.packets.max(u64::from(slice.length_max));
+            deepest.bytes = deepest.bytes.max(ByteCount(u64::from(slice.backlog_max)));
+        }
+        if let Some(view) = &mut self.view {
+            view.slices(&slices);
+            view.counters(self.seen.counters);
         }
         let fitted = self.params.fitted(longest);
         if fitted != self.params {
@@ -153,7 +172,32 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
+    fn draw(&mut self) -> Result<()> {
+        match (&mut self.screen, &mut self.view) {
+            (Some(screen), Some(view)) => screen.draw(view, now()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does what keys ask for.
+    fn keys(&mut self) -> Result<()> {
+        let (Some(screen), Some(view)) = (&mut self.screen, &mut self.view) else { return Ok(()) };
+        let mut pressed = false;
+        while let Some(key) = screen.keys(Duration::ZERO)? {
+            view.key(key, now());
+            pressed = true;
+        }
+        if pressed { self.draw() } else { Ok(()) }
+    }
+
+    /// Who looks on wants no more.
+    fn is_over(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.is_over)
+    }
+
     fn finish(mut self) -> Result<Outcome> {
+        // The report stands where the command was given.
+        self.screen = None;
         // What comes from here on is not seen, so that there is an end.
         self.probe.detach()?;
         while self.take()? > 0 {}
@@ -272,6 +316,13 @@ const UNTOLD: &str = "packets that were to be told, and found no room: this prog
 const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
 const GONE: &str = "interface is gone; what was seen before is told";
 const NOT_IP: &str = "packets that are not IP; those of the same addresses of Ethernet are a flow";
+
+/// What a person sees. Colours as everywhere else in the command.
+fn view_of(args: &Live, origin: Nanos) -> View {
+    let is_coloured = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+    let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
+    View::new(&args.interface, tau(args), granularity, origin, is_coloured)
+}
 
 fn tau(args: &Live) -> Nanos {
     args.question.tau.unwrap_or(Nanos(1_000_000))

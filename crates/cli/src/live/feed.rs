@@ -1,6 +1,7 @@
 //! From what the kernel tells to departures.
 
 use super::to_epoch;
+use super::view::View;
 use crate::analysis::Analysis;
 use crate::args::Live;
 use crate::capture::{noted, parser_notes};
@@ -75,18 +76,30 @@ impl Feed {
     ///
     /// # Errors
     /// Those of the kernel, and of the outputs.
-    pub fn take(&mut self, probe: &mut Probe, analysis: &mut Analysis<Flows, Outputs>) -> Result<u64> {
+    pub fn take(
+        &mut self,
+        probe: &mut Probe,
+        analysis: &mut Analysis<Flows, Outputs>,
+        mut view: Option<&mut View>,
+    ) -> Result<u64> {
         let mut batch = std::mem::take(&mut self.batch);
         let came = probe.left(|left| batch.push(Held::of(&left)))?;
         // Queues of one interface leave their packets side by side.
         batch.sort_by_key(|held| held.dequeued);
-        batch.iter().try_for_each(|held| self.departed(held, analysis))?;
+        for held in &batch {
+            self.departed(held, analysis, view.as_deref_mut())?;
+        }
         batch.clear();
         self.batch = batch;
         Ok(came)
     }
 
-    fn departed(&mut self, held: &Held, analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+    fn departed(
+        &mut self,
+        held: &Held,
+        analysis: &mut Analysis<Flows, Outputs>,
+        view: Option<&mut View>,
+    ) -> Result<()> {
         let link = if held.framed { ETHERNET } else { RAW };
         let frame = self.parser.parse(LinkType::from_dlt(link), held.bytes, &held.headers);
         self.told.packets += u64::from(held.packets);
@@ -113,6 +126,10 @@ impl Feed {
         let whole = departure(first, held.bytes);
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(&whole, &frame.key)) {
             return Ok(());
+        }
+        if let Some(view) = view {
+            let delay = dequeued.saturating_sub(whole.enqueued);
+            view.departed(&frame.key, u64::from(held.bytes), delay, dequeued);
         }
         self.last = dequeued;
         self.next_id += u64::from(held.packets);

@@ -1,0 +1,228 @@
+//! What a person sees of a queue while it is watched: the last seconds, the flows in it, and its bursts.
+//!
+//! A `View` is told what happens and is asked for nothing else: it reads no clock and knows no terminal. So tests draw it, too.
+
+mod draw;
+mod flows;
+mod history;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+pub use screen::Screen;
+
+use flows::{FlowRow, FlowsNow};
+use history::{History, Moment};
+use queuescope_live::{Counters, Slice};
+use queuescope_report::model;
+use queuescope_wire::{FlowKey, Granularity, Nanos};
+use std::collections::VecDeque;
+
+/// Bursts that are remembered.
+const BURSTS: usize = 64;
+/// Letters of a filter.
+const FILTER: usize = 64;
+
+/// What is shown of a queue. Its memory does not grow: some seconds of slices, 2048 flows, 64 bursts.
+pub struct View {
+    interface: String,
+    tau: Nanos,
+    history: History,
+    flows: FlowsNow,
+    bursts: VecDeque<BurstRow>,
+    counters: Counters,
+    origin: Nanos,
+    is_coloured: bool,
+    sort: Sort,
+    filter: String,
+    /// A filter is being typed.
+    is_typing: bool,
+    frozen: Option<Shot>,
+    /// Who looks on wants no more.
+    pub is_over: bool,
+}
+
+/// A key that was pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// A letter.
+    Char(char),
+    /// The end of what is typed.
+    Enter,
+    /// What is typed is not wanted.
+    Escape,
+    /// The last letter is not wanted.
+    Back,
+    /// Ctrl-C, which is no signal while keys are read one by one.
+    Interrupt,
+    /// None, but the terminal has another size.
+    Resized,
+}
+
+/// What comes first in the list of flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Share,
+    Growth,
+    Delay,
+    Name,
+}
+
+/// A burst as a line tells it.
+#[derive(Debug, Clone)]
+struct BurstRow {
+    number: u64,
+    start: u64,
+    length: u64,
+    peak_delay: u64,
+    peak_depth: u64,
+    drops: u64,
+    /// Its heaviest flow, with its share.
+    culprit: Option<(String, f64)>,
+}
+
+/// All that is shown at one time.
+#[derive(Debug, Clone)]
+struct Shot {
+    since: Nanos,
+    /// Slice by slice, up to the last whole one.
+    moments: Vec<Moment>,
+    flows: Vec<FlowRow>,
+    /// Bytes that were told in the last second, of all flows.
+    told: u64,
+    counters: Counters,
+    /// The last first.
+    bursts: Vec<BurstRow>,
+}
+
+impl View {
+    /// Of an interface that is watched since `origin`; its queue is congested from `tau` on.
+    pub fn new(interface: &str, tau: Nanos, granularity: Granularity, origin: Nanos, is_coloured: bool) -> Self {
+        Self {
+            interface: interface.to_owned(),
+            tau,
+            history: History::new(origin),
+            flows: FlowsNow::new(granularity),
+            bursts: VecDeque::new(),
+            counters: Counters::default(),
+            origin,
+            is_coloured,
+            sort: Sort::Share,
+            filter: String::new(),
+            is_typing: false,
+            frozen: None,
+            is_over: false,
+        }
+    }
+
+    /// What the kernel has summed up of all queues, those of earlier calls among them.
+    pub fn slices(&mut self, slices: &[Slice]) {
+        self.history.slices(slices);
+    }
+
+    /// A packet left that had waited; `key` has all fields.
+    pub fn departed(&mut self, key: &FlowKey, bytes: u64, delay: Nanos, at: Nanos) {
+        self.flows.departed(key, bytes, delay, at);
+    }
+
+    /// A burst has ended.
+    pub fn burst(&mut self, burst: &model::Burst) {
+        let heaviest = burst.culprits.first().and_then(|culprits| culprits.flows.first());
+        self.bursts.truncate(BURSTS - 1);
+        self.bursts.push_front(BurstRow {
+            number: burst.number,
+            start: burst.start_ns,
+            length: burst.length_ns,
+            peak_delay: burst.peak_delay_ns,
+            peak_depth: burst.peak_depth_bytes,
+            drops: burst.drops,
+            culprit: heaviest.map(|culprit| (culprit.flow.clone(), culprit.share)),
+        });
+    }
+
+    /// What was counted since the beginning.
+    pub fn counters(&mut self, counters: Counters) {
+        self.counters = counters;
+    }
+
+    /// A key was pressed at `now`.
+    pub fn key(&mut self, key: Key, now: Nanos) {
+        match key {
+            Key::Interrupt => self.is_over = true,
+            Key::Resized => {}
+            _ if self.is_typing => self.typed(key),
+            Key::Char('q') => self.is_over = true,
+            Key::Char('s') => self.sort = self.sort.next(),
+            Key::Char('/') => self.is_typing = true,
+            Key::Char('f' | ' ') => {
+                self.frozen = match self.frozen.take() {
+                    Some(_) => None,
+                    None => Some(self.shot(now)),
+                }
+            }
+            Key::Escape => self.filter.clear(),
+            Key::Char(_) | Key::Enter | Key::Back => {}
+        }
+    }
+
+    fn typed(&mut self, key: Key) {
+        match key {
+            Key::Char(letter) if self.filter.len() < FILTER => self.filter.push(letter),
+            Key::Back => drop(self.filter.pop()),
+            Key::Enter => self.is_typing = false,
+            Key::Escape => {
+                self.filter.clear();
+                self.is_typing = false;
+            }
+            _ => {}
+        }
+    }
+
+    fn shot(&self, now: Nanos) -> Shot {
+        let (flows, told) = self.flows.rows(now);
+        Shot {
+            since: now.saturating_sub(self.origin),
+            moments: self.history.until(now),
+            flows,
+            told,
+            counters: self.counters,
+            bursts: self.bursts.iter().cloned().collect(),
+        }
+    }
+
+    /// Those flows whose names have what was typed, in the order that was asked for.
+    fn chosen<'a>(&self, flows: &'a [FlowRow]) -> Vec<&'a FlowRow> {
+        let wanted = self.filter.to_lowercase();
+        let mut rows: Vec<_> = flows.iter().filter(|row| row.name.to_lowercase().contains(&wanted)).collect();
+        rows.sort_by(|a, b| {
+            let order = match self.sort {
+                Sort::Share => b.bytes.cmp(&a.bytes),
+                Sort::Growth => b.growth().cmp(&a.growth()),
+                Sort::Delay => b.delay.cmp(&a.delay),
+                Sort::Name => std::cmp::Ordering::Equal,
+            };
+            order.then_with(|| a.name.cmp(&b.name))
+        });
+        rows
+    }
+}
+
+impl Sort {
+    fn next(self) -> Self {
+        match self {
+            Self::Share => Self::Growth,
+            Self::Growth => Self::Delay,
+            Self::Delay => Self::Name,
+            Self::Name => Self::Share,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Growth => "growth",
+            Self::Delay => "delay",
+            Self::Name => "name",
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! A view on a terminal: the terminal's own colours, and only where something is wrong, so that it is read on dark and on light ground.
+
+use super::flows::FlowRow;
+use super::history::{Moment, SECOND, rate};
+use super::{BurstRow, Shot, View};
+use queuescope_report::format;
+use queuescope_wire::Nanos;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Sparkline, SparklineBar};
+
+/// From this width on, bursts stand beside the flows.
+const WIDE: u16 = 140;
+/// Columns of what a chart's height means.
+const SCALE: u16 = 10;
+
+impl View {
+    /// Draws what there is to see at `now`, or was as it was frozen.
+    pub fn draw(&mut self, frame: &mut Frame<'_>, now: Nanos) {
+        let shot = match self.frozen.take() {
+            Some(shot) => {
+                self.frozen = Some(shot.clone());
+                shot
+            }
+            None => self.shot(now),
+        };
+        self.draw_shot(&shot, frame);
+    }
+
+    fn draw_shot(&self, shot: &Shot, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let chart = 4 + area.height.saturating_sub(24) / 6;
+        let is_wide = area.width >= WIDE;
+        let bursts = if is_wide { 0 } else { 5 + area.height.saturating_sub(24) / 3 };
+        let rows = [3, chart, chart].map(Constraint::Length);
+        let rows = rows.into_iter().chain([Constraint::Min(2), Constraint::Length(bursts), Constraint::Length(1)]);
+        let [head, delay, depth, flows, bursts, keys] = Layout::vertical(rows).areas(area);
+        frame.render_widget(Paragraph::new(self.head(shot, usize::from(area.width))), head);
+        let tau = self.tau.0;
+        let delays = |moment: &Moment| (moment.delay_max, moment.delay_max >= tau);
+        self.chart("delay", "longest", shot, delays, format::duration, frame, delay);
+        let depths = |moment: &Moment| (moment.depth_bytes, moment.delay_max >= tau);
+        self.chart("depth", "most", shot, depths, format::bytes, frame, depth);
+        let (flows, bursts) = if is_wide {
+            let halves = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).spacing(2);
+            let [left, right] = halves.areas(flows);
+            (left, right)
+        } else {
+            (flows, bursts)
+        };
+        frame.render_widget(Paragraph::new(self.flow_lines(shot, flows)), flows);
+        frame.render_widget(Paragraph::new(self.burst_lines(shot, bursts)), bursts);
+        frame.render_widget(Paragraph::new(self.key_line()), keys);
+    }
+
+    /// Which queue, the last second, and all since the beginning.
+    fn head(&self, shot: &Shot, width: usize) -> Vec<Line<'static>> {
+        let seconds = shot.since.0 / 1_000_000_000;
+        let title =
+            format!("{}   {}:{:02} min   congested from {} on", self.interface, seconds / 60, seconds % 60, self.tau);
+        let mut title = vec![Span::styled(title, bold())];
+        if self.frozen.is_some() {
+            title.push(Span::raw("   "));
+            title.push(Span::styled(" frozen ", bold().reversed()));
+        }
+        let last = &shot.moments[shot.moments.len().saturating_sub(SECOND as usize)..];
+        let (slices, last) = (last.len() as u64, Moment::all(last));
+        let mean = last.delay_sum.checked_div(last.packets).unwrap_or(0);
+        let is_congested = last.delay_max >= self.tau.0;
+        let delay = format!("delay {}, longest {}", format::duration(mean), format::duration(last.delay_max));
+        let now = vec![
+            Span::raw(format!(
+                "last second  {:>10}  {:>9} packets  ",
+                format::rate(rate(last.bytes, slices)),
+                format::count(last.packets)
+            )),
+            if is_congested { self.wrong(delay) } else { Span::raw(delay) },
+        ];
+        let counters = &shot.counters;
+        // Those in the queue are among them; only the end tells which were not seen.
+        let unseen = counters.stamped.saturating_sub(counters.seen + counters.dropped);
+        let mut so_far = vec![Span::raw(format!(
+            "so far       {:>10}  {:>9} packets",
+            format::bytes(counters.bytes),
+            format::count(counters.packets)
+        ))];
+        for (count, what, is_wrong) in
+            [(counters.dropped, "dropped", true), (unseen, "unseen", false), (counters.untold, "untold", true)]
+        {
+            let text = format!("{} {what}", format::count(count));
+            so_far.push(Span::raw("  "));
+            so_far.push(if is_wrong && count > 0 { self.wrong(text) } else { Span::raw(text) });
+        }
+        if width >= usize::from(WIDE) {
+            so_far.push(Span::raw(format!(
+                "  {} congested  {} without a time  {} not IP",
+                format::count(counters.congested),
+                format::count(counters.unstamped),
+                format::count(counters.other)
+            )));
+        }
+        vec![title.into(), now.into(), so_far.into()]
+    }
+
+    /// A bar for each slice, the last at the right.
+    #[expect(clippy::too_many_arguments, reason = "two charts differ in all of it")]
+    fn chart(
+        &self,
+        name: &str,
+        most: &str,
+        shot: &Shot,
+        value: impl Fn(&Moment) -> (u64, bool),
+        write: fn(u64) -> String,
+        frame: &mut Frame<'_>,
+        area: Rect,
+    ) {
+        let [heading, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+        let [scale, bars] = Layout::horizontal([Constraint::Length(SCALE), Constraint::Fill(1)]).areas(below);
+        let width = usize::from(bars.width);
+        let seen = &shot.moments[shot.moments.len().saturating_sub(width)..];
+        let values: Vec<_> = seen.iter().map(value).collect();
+        let top = values.iter().map(|value| value.0).max().unwrap_or(0);
+        let seconds = (width as u64 * 67) as f64 / 1000.0;
+        let meaning = format!("  {most} in each 67 ms of the last {seconds:.1} s");
+        frame.render_widget(Line::from(vec![Span::styled(name.to_owned(), bold()), Span::raw(meaning)]), heading);
+        let mut labels = vec![Line::raw(format!("{:>8}", write(top)))];
+        labels.resize(usize::from(below.height).saturating_sub(1).max(1), Line::default());
+        labels.push(Line::raw(format!("{:>8}", "0")));
+        frame.render_widget(Paragraph::new(labels), scale);
+        let missing = std::iter::repeat_n(SparklineBar::from(0), width.saturating_sub(values.len()));
+        let bar =
+            |(value, is_congested): (u64, bool)| SparklineBar::from(value).style(is_congested.then(|| self.alarming()));
+        let data: Vec<_> = missing.chain(values.into_iter().map(bar)).collect();
+        frame.render_widget(Sparkline::default().data(data).max(top.max(1)), bars);
+    }
+
+    fn flow_lines(&self, shot: &Shot, area: Rect) -> Vec<Line<'static>> {
+        let name = usize::from(area.width).saturating_sub(41);
+        let heading = cut("flows that waited in the last second", name);
+        let heading = format!("{heading:name$} {:>7} {:>11} {:>9} {:>10}", "share", "rate", "trend", "longest");
+        let rows = self.chosen(&shot.flows);
+        let room = usize::from(area.height).saturating_sub(1);
+        // What does not fit is told in the last line.
+        let shown = if rows.len() > room { room.saturating_sub(1) } else { rows.len() };
+        let mut lines = vec![Line::styled(heading, bold())];
+        lines.extend(rows.iter().take(shown).map(|row| self.flow_line(row, shot.told, name)));
+        if rows.len() > shown {
+            lines.push(Line::raw(format!("{} more", format::count((rows.len() - shown) as u64))));
+        } else if rows.is_empty() {
+            let nothing = if shot.flows.is_empty() { "none" } else { "none whose name has what was typed" };
+            lines.push(Line::raw(nothing));
+        }
+        lines
+    }
+
+    fn flow_line(&self, row: &FlowRow, told: u64, width: usize) -> Line<'static> {
+        let share = if told == 0 { 0.0 } else { row.bytes as f64 / told as f64 };
+        let bits = format::rate(rate(row.bytes, SECOND));
+        let start = format!("{:width$} {:>7} {bits:>11} ", cut(&row.name, width), format::percent(share));
+        let trend = format!("{:>9}", trend(row));
+        let trend = if row.growth() >= 2000 { self.wrong(trend) } else { Span::raw(trend) };
+        Line::from(vec![Span::raw(start), trend, Span::raw(format!(" {:>10}", format::duration(row.delay.0)))])
+    }
+
+    fn burst_lines(&self, shot: &Shot, area: Rect) -> Vec<Line<'static>> {
+        let start = format!("{:>6} {:>9} {:>8} {:>8} {:>8}", "bursts", "start", "length", "delay", "depth");
+        let mut lines = vec![Line::styled(format!("{start} {:>5}  culprit", "drops"), bold())];
+        let room = usize::from(area.height).saturating_sub(1);
+        lines.extend(shot.bursts.iter().take(room).map(|burst| self.burst_line(burst, usize::from(area.width))));
+        if shot.bursts.is_empty() {
+            lines.push(Line::raw("  none so far"));
+        }
+        lines
+    }
+
+    fn burst_line(&self, burst: &BurstRow, width: usize) -> Line<'static> {
+        let [start, length, delay] = [burst.start, burst.length, burst.peak_delay].map(format::duration);
+        let numbers =
+            format!("{:>6} {start:>9} {length:>8} {delay:>8} {:>8} ", burst.number, format::bytes(burst.peak_depth));
+        let drops = format!("{:>5}", format::count(burst.drops));
+        let drops = if burst.drops > 0 { self.wrong(drops) } else { Span::raw(drops) };
+        let culprit = burst.culprit.as_ref().map(|(flow, share)| format!("{} {flow}", format::percent(*share)));
+        let culprit = cut(&culprit.unwrap_or_default(), width.saturating_sub(51));
+        Line::from(vec![Span::raw(numbers), drops, Span::raw(format!("  {culprit}"))])
+    }
+
+    fn key_line(&self) -> Line<'static> {
+        if self.is_typing {
+            return keys(&[("/", &format!("{}_", self.filter)), ("Enter", "keep it"), ("Esc", "all flows")]);
+        }
+        let filter = if self.filter.is_empty() { "filter".to_owned() } else { format!("filter: {}", self.filter) };
+        let freeze = if self.frozen.is_some() { "go on" } else { "freeze" };
+        keys(&[("s", &format!("sort: {}", self.sort.name())), ("/", &filter), ("f", freeze), ("q", "quit")])
+    }
+
+    fn wrong(&self, text: String) -> Span<'static> {
+        Span::styled(text, self.alarming().bold())
+    }
+
+    fn alarming(&self) -> Style {
+        if self.is_coloured { Style::new().fg(Color::Red) } else { Style::new() }
+    }
+}
+
+fn bold() -> Style {
+    Style::new().bold()
+}
+
+fn keys(meanings: &[(&str, &str)]) -> Line<'static> {
+    let each = |(key, meaning): &(&str, &str)| {
+        [Span::styled(format!(" {key} "), Style::new().reversed()), Span::raw(format!(" {meaning}   "))]
+    };
+    meanings.iter().flat_map(each).collect::<Vec<_>>().into()
+}
+
+/// What became of a flow since the second before.
+fn trend(row: &FlowRow) -> String {
+    match (row.before, row.bytes) {
+        (0, _) => "new".to_owned(),
+        (_, 0) => "over".to_owned(),
+        _ => match row.growth() {
+            growth @ 1100.. => format!("▲ {:.1}x", growth as f64 / 1000.0),
+            growth @ ..=900 => format!("▼ {:.1}x", growth as f64 / 1000.0),
+            _ => "=".to_owned(),
+        },
+    }
+}
+
+/// As much of a text as fits.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}

@@ -1,0 +1,159 @@
+//! The flows that waited in the queue in the last second, and in the one before.
+
+use super::history::{SECOND, slice_of};
+use queuescope_wire::{FlowKey, FlowTable, Granularity, Nanos};
+
+/// Flows that are told apart.
+const FLOWS: usize = 2048;
+/// Two seconds, and the slice that has begun.
+const KEPT: u64 = 2 * SECOND + 2;
+
+/// What was told of flows lately.
+pub struct FlowsNow {
+    granularity: Granularity,
+    table: FlowTable<FlowKey>,
+    /// By flow id.
+    lately: Vec<Lately>,
+    all: Lately,
+}
+
+/// A flow in the last second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowRow {
+    pub name: String,
+    /// Bytes in the last second,
+    pub bytes: u64,
+    /// and in the one before.
+    pub before: u64,
+    /// The longest that a packet waited in the last second.
+    pub delay: Nanos,
+}
+
+/// Bytes and the longest delay of the last slices.
+#[derive(Debug, Clone, Default)]
+struct Lately {
+    /// The slice of the last packet.
+    last: u64,
+    bytes: [u64; KEPT as usize],
+    delay: [u64; KEPT as usize],
+}
+
+impl FlowsNow {
+    pub fn new(granularity: Granularity) -> Self {
+        Self { granularity, table: FlowTable::with_limit(FLOWS), lately: Vec::new(), all: Lately::default() }
+    }
+
+    pub fn departed(&mut self, key: &FlowKey, bytes: u64, delay: Nanos, at: Nanos) {
+        self.make_room(at);
+        let key = self.granularity.project(key);
+        let (flow, is_new) = self.table.intern(&key, key.digest(), at);
+        if self.lately.len() <= flow.index() {
+            self.lately.resize_with(flow.index() + 1, Lately::default);
+        }
+        let lately = &mut self.lately[flow.index()];
+        if is_new {
+            *lately = Lately::default();
+        }
+        lately.add(slice_of(at), bytes, delay);
+        self.all.add(slice_of(at), bytes, delay);
+    }
+
+    /// Flows of the last two seconds, and how many bytes were told in the last one.
+    pub fn rows(&self, now: Nanos) -> (Vec<FlowRow>, u64) {
+        let end = slice_of(now);
+        let rows = self.table.ids().filter_map(|flow| {
+            let (bytes, before, delay) = self.lately[flow.index()].seconds(end);
+            let name = || self.granularity.name(self.table.key(flow));
+            (bytes + before > 0).then(|| FlowRow { name: name(), bytes, before, delay })
+        });
+        (rows.collect(), self.all.seconds(end).0)
+    }
+
+    /// Forgets flows if there are too many: idle ones, or if that is not enough, all. They still count in the whole.
+    fn make_room(&mut self, now: Nanos) {
+        for before in [now.saturating_sub(Nanos(2_000_000_000)), Nanos::MAX] {
+            if self.table.len() < FLOWS {
+                return;
+            }
+            self.table.expire(before, |_, _| ());
+        }
+    }
+}
+
+impl FlowRow {
+    /// By what factor it grew since the second before, in thousandths; the most if it was not there.
+    pub fn growth(&self) -> u64 {
+        (self.bytes * 1000).checked_div(self.before).unwrap_or(u64::MAX)
+    }
+}
+
+impl Lately {
+    fn add(&mut self, slice: u64, bytes: u64, delay: Nanos) {
+        // What was there is older than is kept.
+        for passed in (self.last + 1..=slice).rev().take(KEPT as usize) {
+            self.bytes[(passed % KEPT) as usize] = 0;
+            self.delay[(passed % KEPT) as usize] = 0;
+        }
+        self.last = self.last.max(slice);
+        if slice + KEPT > self.last {
+            let place = (slice % KEPT) as usize;
+            self.bytes[place] += bytes;
+            self.delay[place] = self.delay[place].max(delay.0);
+        }
+    }
+
+    /// Bytes of the second before slice `end` and of the one before that, and the longest delay of the first.
+    fn seconds(&self, end: u64) -> (u64, u64, Nanos) {
+        let known = |slice: &u64| *slice <= self.last && slice + KEPT > self.last;
+        let places = |from: u64, to: u64| (from..to).filter(known).map(|slice| (slice % KEPT) as usize);
+        let (middle, begin) = (end.saturating_sub(SECOND), end.saturating_sub(2 * SECOND));
+        let bytes = |from, to| places(from, to).map(|place| self.bytes[place]).sum();
+        let delay = places(middle, end).map(|place| self.delay[place]).max();
+        (bytes(middle, end), bytes(begin, middle), Nanos(delay.unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// As if all packets were kept, and asked anew; they may come a little late.
+        #[test]
+        fn seconds_are_those_of_all_packets(
+            steps in prop::collection::vec((0u64..40, 0u64..3, 1u64..2000, 1u64..5000), 1..60),
+            later in 0u64..40,
+        ) {
+            let (mut lately, mut packets, mut now) = (Lately::default(), Vec::new(), 1000);
+            for (step, late, bytes, delay) in steps {
+                now += step;
+                // The slices that a question is about reach less far back than is kept.
+                let slice = now - late.min(1);
+                lately.add(slice, bytes, Nanos(delay));
+                packets.push((slice, bytes, delay));
+            }
+            let end = now + 1 + later;
+            let of = |from: u64, to: u64| packets.iter().filter(move |packet| (from..to).contains(&packet.0));
+            let sum = |from, to| of(from, to).map(|packet| packet.1).sum::<u64>();
+            let (middle, begin) = (end - SECOND, end - 2 * SECOND);
+            let delay = of(middle, end).map(|packet| packet.2).max().unwrap_or(0);
+            prop_assert_eq!(lately.seconds(end), (sum(middle, end), sum(begin, middle), Nanos(delay)));
+        }
+    }
+
+    #[test]
+    fn more_flows_than_there_is_room_for_count_in_the_whole() {
+        let mut flows = FlowsNow::new(Granularity::FiveTuple);
+        let at = Nanos(10_000_000_000);
+        for number in 0..5000u32 {
+            let key = FlowKey { src_port: number as u16, dst_port: 9, ..FlowKey::default() };
+            flows.departed(&key, 100, Nanos(1), at);
+        }
+        let (rows, told) = flows.rows(Nanos(at.0 + 100_000_000));
+        assert!(rows.len() <= FLOWS, "{}", rows.len());
+        assert_eq!(told, 500_000);
+    }
+}

@@ -1,0 +1,191 @@
+//! What a view shows, letter by letter, on a usual terminal and on a large one.
+
+use super::history::SHIFT;
+use super::*;
+use queuescope_report::format;
+use queuescope_wire::Family;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+const ORIGIN: Nanos = Nanos(1000 << SHIFT);
+/// Some seconds later.
+const NOW: Nanos = Nanos((1060 << SHIFT) + 1000);
+
+fn view() -> View {
+    View::new("eth0", Nanos(1_000_000), Granularity::FiveTuple, ORIGIN, true)
+}
+
+fn flow(port: u16) -> FlowKey {
+    let [src, dst] = [[10, 9, 0, 1], [10, 9, 0, 2]].map(|ip| u128::from(u32::from_be_bytes(ip)));
+    FlowKey { src, dst, src_port: port, dst_port: 9, protocol: 17, family: Family::V4, ..FlowKey::default() }
+}
+
+/// A queue that fills in the last slices, by one flow more than by three.
+fn burst() -> View {
+    let mut view = view();
+    let slice = |number: u64, delay: u64| Slice {
+        start: Nanos(number << SHIFT),
+        packets: 300,
+        bytes: 400_000,
+        congested: if delay >= 1_000_000 { 280 } else { 0 },
+        delay_sum: Nanos(delay * 150),
+        delay_max: Nanos(delay),
+        backlog_max: (delay / 160) as u32,
+        length_max: (delay / 200_000) as u32,
+    };
+    let slices: Vec<_> =
+        (1010..1060).map(|n| slice(n, if n < 1040 { 90_000 } else { (n - 1039) * 1_000_000 })).collect();
+    view.slices(&slices);
+    for number in 1035..1060u64 {
+        let at = Nanos(number << SHIFT);
+        view.departed(
+            &flow(40_000),
+            if number < 1045 { 20_000 } else { 380_000 },
+            Nanos((number - 1030) * 700_000),
+            at,
+        );
+        view.departed(&flow(40_001), 9_000, Nanos(3_000_000), at);
+        if number < 1045 {
+            view.departed(&flow(40_002), 9_000, Nanos(2_000_000), at);
+        } else {
+            view.departed(&flow(40_003), 1_000, Nanos(4_000_000), at);
+        }
+    }
+    let culprit = model::Culprit {
+        flow: "10.9.0.1:40000 > 10.9.0.2:9 udp".to_owned(),
+        bytes: 1_000_000,
+        packets: 700,
+        share: 0.984,
+        peak_bytes: 100_000,
+        ramp: None,
+        new: false,
+    };
+    for number in 1..=2 {
+        view.burst(&model::Burst {
+            number,
+            start_ns: number * 973_000_000,
+            length_ns: 43_500_000,
+            peak_delay_ns: 21_700_000,
+            peak_at_ns: 990_000_000,
+            peak_depth_bytes: 135_000,
+            peak_depth_packets: 102,
+            tau_ns: 1_000_000,
+            packets_hit: 200,
+            packets: 220,
+            bytes: 300_000,
+            drops: (number - 1) * 17,
+            culprits: vec![model::Culprits {
+                granularity: "5tuple".to_owned(),
+                flows: vec![culprit.clone()],
+                flows_total: 4,
+            }],
+            groups: Vec::new(),
+            worst: None,
+            series: None,
+        });
+    }
+    view.counters(Counters {
+        stamped: 18_119,
+        seen: 18_000,
+        packets: 18_000,
+        bytes: 24_000_000,
+        dropped: 17,
+        congested: 5_600,
+        ..Counters::default()
+    });
+    view
+}
+
+fn drawn(view: &mut View, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("it is memory");
+    terminal.draw(|frame| view.draw(frame, NOW)).expect("it is memory");
+    let buffer = terminal.backend().buffer();
+    let row = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned() + "\n";
+    (0..height).map(row).collect()
+}
+
+fn press(view: &mut View, keys: &str) {
+    keys.chars().for_each(|letter| view.key(Key::Char(letter), NOW));
+}
+
+/// As it stands in a file.
+fn same(shown: &str, golden: &str, name: &str) {
+    assert!(shown == golden, "{name} is shown as\n{shown}");
+}
+
+#[test]
+fn nothing_happens_on_a_usual_terminal() {
+    same(&drawn(&mut view(), 80, 24), include_str!("golden/idle-80x24.txt"), "idle-80x24");
+}
+
+#[test]
+fn nothing_happens_on_a_large_terminal() {
+    same(&drawn(&mut view(), 200, 50), include_str!("golden/idle-200x50.txt"), "idle-200x50");
+}
+
+#[test]
+fn a_burst_on_a_usual_terminal() {
+    same(&drawn(&mut burst(), 80, 24), include_str!("golden/burst-80x24.txt"), "burst-80x24");
+}
+
+#[test]
+fn a_burst_on_a_large_terminal() {
+    same(&drawn(&mut burst(), 200, 50), include_str!("golden/burst-200x50.txt"), "burst-200x50");
+}
+
+#[test]
+fn no_size_is_too_small() {
+    for (width, height) in [(1, 1), (3, 2), (20, 5), (79, 12), (139, 23), (140, 24)] {
+        drawn(&mut burst(), width, height);
+    }
+}
+
+#[test]
+fn a_filter_leaves_flows_out_until_it_is_cleared() {
+    let mut view = burst();
+    press(&mut view, "/:40001q");
+    view.key(Key::Back, NOW);
+    view.key(Key::Enter, NOW);
+    let shown = drawn(&mut view, 120, 30);
+    assert!(!view.is_over, "a letter of a filter is no command");
+    assert!(shown.contains("10.9.0.1:40001 >") && !shown.contains("10.9.0.1:40003 >"), "{shown}");
+    view.key(Key::Escape, NOW);
+    assert!(drawn(&mut view, 120, 30).contains("10.9.0.1:40003 >"));
+}
+
+#[test]
+fn flows_come_in_the_order_asked_for() {
+    let mut view = burst();
+    let mut orders = Vec::new();
+    for _ in 0..4 {
+        let shot = view.shot(NOW);
+        orders
+            .push(view.chosen(&shot.flows).iter().map(|row| row.name[12..14].to_owned()).collect::<Vec<_>>().join(" "));
+        press(&mut view, "s");
+    }
+    assert_eq!(orders, ["00 01 03 02", "03 00 01 02", "00 03 01 02", "00 01 02 03"]);
+    assert_eq!(view.sort, Sort::Share);
+}
+
+#[test]
+fn what_is_frozen_stays_and_nothing_is_missed_meanwhile() {
+    let mut view = burst();
+    press(&mut view, "f");
+    let frozen = drawn(&mut view, 80, 24);
+    view.counters(Counters { packets: 99_000, ..Counters::default() });
+    assert_eq!(drawn(&mut view, 80, 24), frozen);
+    press(&mut view, "f");
+    assert!(drawn(&mut view, 80, 24).contains(&format!("{} packets", format::count(99_000))));
+    press(&mut view, "q");
+    assert!(view.is_over);
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let mut view = burst();
+    view.is_coloured = false;
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("it is memory");
+    terminal.draw(|frame| view.draw(frame, NOW)).expect("it is memory");
+    let plain = ratatui::style::Color::Reset;
+    assert!(terminal.backend().buffer().content().iter().all(|cell| cell.fg == plain && cell.bg == plain));
+}
