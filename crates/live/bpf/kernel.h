@@ -95,6 +95,8 @@ static long (*skb_store_bytes)(struct __sk_buff *skb, u32 at, const void *from, 
 static long (*l3_csum_replace)(struct __sk_buff *skb, u32 at, u64 from, u64 to, u64 bytes) = (void *)10;
 static long (*skb_load_bytes)(const struct __sk_buff *skb, u32 at, void *to, u32 bytes) = (void *)26;
 static long (*probe_read_kernel)(void *to, u32 bytes, const void *from) = (void *)113;
+/* BPF_RB_NO_WAKEUP. */
+#define NO_WAKEUP 1
 static void *(*ringbuf_reserve)(void *map, u64 bytes, u64 flags) = (void *)131;
 static void (*ringbuf_submit)(void *data, u64 flags) = (void *)132;
 static void (*ringbuf_discard)(void *data, u64 flags) = (void *)133;

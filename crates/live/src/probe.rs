@@ -209,7 +209,8 @@ impl Probe {
         Ok(slices)
     }
 
-    /// Waits until there is something to tell, or for a time; a signal ends it early.
+    /// Waits for a time, unless there is something to tell already; a signal ends it early. The kernel wakes nobody: that would
+    /// cost more than the rest of telling a packet.
     ///
     /// # Errors
     /// Those of the kernel.
