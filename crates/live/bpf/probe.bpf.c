@@ -155,13 +155,9 @@ int stamp(struct __sk_buff *skb)
 	return stamp_with(skb, ktime());
 }
 
-/* The control block as a qdisc has it: what it takes on the wire, and what was stamped. */
-struct block {
-	u32 bytes;
-	/* Its own; whose packet it is, if that is known. */
-	u32 other, digest[2];
-	u32 time[2], check;
-};
+/* The control block as a qdisc has it, by words: what it takes on the wire, and what was stamped: whose packet it is, if that
+ * is known; when; and what says that both are ours. */
+enum { BLOCK_BYTES = 0, BLOCK_DIGEST = 2, BLOCK_TIME = 4, BLOCK_CHECK = 6 };
 
 INLINE void sum_up(u32 queue, u64 now, u64 delay, u32 bytes, u32 packets, bool congested, struct Qdisc *qdisc)
 {
@@ -256,22 +252,19 @@ GLOBAL int measure(u32 number, u32 bytes, u64 enqueued, u64 now, u32 shift)
 
 INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked, struct counters *count, bool framed, u64 now)
 {
-	struct block block;
+	const u32 *block = (const u32 *)skb->cb;
+	u32 bytes = block[BLOCK_BYTES];
 	u32 zero = 0, number = skb->queue_mapping % QUEUES, head = skb->len - skb->data_len;
 	struct scratch *place = map_lookup(&scratch, &zero);
-	u64 enqueued, digest;
-	u32 apart;
+	u64 enqueued = block[BLOCK_TIME] | (u64)block[BLOCK_TIME + 1] << 32;
+	u64 digest = block[BLOCK_DIGEST] | (u64)block[BLOCK_DIGEST + 1] << 32;
+	u32 apart = block[BLOCK_CHECK] ^ check_of(enqueued);
 	u16 segments;
 	bool congested, contributing, is_known;
 
 	if (!place)
 		return;
-	if (probe_read_kernel(&block, sizeof(block), skb->cb))
-		return;
-	enqueued = block.time[0] | (u64)block.time[1] << 32;
 	count->seen++;
-	digest = block.digest[0] | (u64)block.digest[1] << 32;
-	apart = block.check ^ check_of(enqueued);
 	is_known = apart == check_of_digest(digest) && enqueued <= now;
 	if (apart >> 16 || enqueued > now) {
 		count->unstamped++;
@@ -291,14 +284,14 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 		if (!identify(framed))
 			count->other++;
 	}
-	measure(number, block.bytes, enqueued, now, asked->shift);
+	measure(number, bytes, enqueued, now, asked->shift);
 	congested = now - enqueued > asked->tau;
 	contributing = congested && place->found.flow << 16 > place->found.all * asked->alpha;
 	count->packets += segments;
-	count->bytes += block.bytes;
+	count->bytes += bytes;
 	count->congested += congested;
 	count->contributing += contributing;
-	sum_up(number, now, now - enqueued, block.bytes, segments, congested, qdisc);
+	sum_up(number, now, now - enqueued, bytes, segments, congested, qdisc);
 	remember(place->digest, place->found.flow, place->found.all, contributing, qdisc->qstats.backlog, framed, now);
 	/* A burst goes on until a packet waits less than half of tau. */
 	if (now - enqueued < asked->tau / 2 && !asked->all)
@@ -313,7 +306,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	event->digest = place->digest;
 	event->flow = place->found.flow;
 	event->all = place->found.all;
-	event->bytes = block.bytes;
+	event->bytes = bytes;
 	event->packets = segments;
 	event->backlog = qdisc->qstats.backlog;
 	event->length = qdisc->q.qlen;

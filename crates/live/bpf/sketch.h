@@ -55,9 +55,9 @@ INLINE struct reach reach_of(u64 window, u32 shift, u64 from, u64 to)
 }
 
 /* What a window of some age counts by. */
-INLINE u32 part_of(struct reach reach, u32 age)
+INLINE u32 part_of(u32 windows, u32 age)
 {
-	s64 left = (s64)reach.windows - (s64)age * FULL;
+	s64 left = (s64)windows - (s64)age * FULL;
 	return left < 0 ? 0 : left > FULL ? FULL : left;
 }
 
@@ -68,12 +68,48 @@ INLINE u32 valid(const struct cell *cell, u32 window, u32 counter)
 	return age >= window - cell->tag ? cell->counts[counter] : 0;
 }
 
-INLINE void add(struct cell *cell, u32 window, u32 weight)
+/* What two cells have of so many windows, of each window the lesser. */
+GLOBAL u64 sum_of(const struct cell *one, const struct cell *other, u32 window, u32 windows)
 {
+	u64 sum = 0;
+
+	if (!one || !other)
+		return 0;
+	for (u32 counter = 0; counter < SNAPSHOTS; counter++) {
+		u32 a = valid(one, window, counter), b = valid(other, window, counter);
+		sum += (u64)(a < b ? a : b) * part_of(windows, (window - counter) % SNAPSHOTS);
+	}
+	return sum;
+}
+
+/* The same. Most packets of a queue that is not there wait for less than a window, so that one counter is asked. */
+INLINE u64 least_of(const struct cell *one, const struct cell *other, u32 window, u32 windows)
+{
+	u32 counter = window % SNAPSHOTS, a, b;
+
+	if (windows > FULL)
+		return sum_of(one, other, window, windows);
+	a = one->tag == window ? one->counts[counter] : 0;
+	b = other->tag == window ? other->counts[counter] : 0;
+	return (u64)(a < b ? a : b) * windows;
+}
+
+/* Forgets what is too old in a cell. */
+GLOBAL int renew(struct cell *cell, u32 window)
+{
+	if (!cell)
+		return 0;
 	for (u32 counter = 0; counter < SNAPSHOTS; counter++)
 		cell->counts[counter] = valid(cell, window, counter);
-	cell->counts[window % SNAPSHOTS] += weight;
 	cell->tag = window;
+	return 0;
+}
+
+INLINE void add(struct cell *cell, u32 window, u32 weight)
+{
+	if (cell->tag != window)
+		renew(cell, window);
+	cell->counts[window % SNAPSHOTS] += weight;
 }
 
 INLINE u64 whole(u64 sum, struct reach reach)
@@ -103,14 +139,8 @@ INLINE struct estimates observe(struct sketch *sketch, u64 key, u32 weight, u64 
 	window = (sketch->window & ((1 << NUMBERED) - 1)) | shift << NUMBERED;
 	struct cell *one = &sketch->rows[0][first % COLUMNS], *other = &sketch->rows[1][second % COLUMNS];
 	struct cell *all = &sketch->all;
-	for (u32 counter = 0; counter < SNAPSHOTS; counter++) {
-		u32 part = part_of(reach, (window - counter) % SNAPSHOTS);
-		u32 a = valid(one, window, counter), b = valid(other, window, counter);
-		found.flow += (u64)(a < b ? a : b) * part;
-		found.all += (u64)valid(all, window, counter) * part;
-	}
-	found.flow = whole(found.flow, reach);
-	found.all = whole(found.all, reach);
+	found.flow = whole(least_of(one, other, window, reach.windows), reach);
+	found.all = whole(least_of(all, all, window, reach.windows), reach);
 	add(one, window, weight);
 	add(other, window, weight);
 	add(all, window, weight);

@@ -13,19 +13,20 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
 use std::error::Error;
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
+use std::{fmt, fs};
 pub use told::{Counters, Left, Slice};
 
 /// The programs, compiled; their source is beside them.
 static PROGRAMS: &[u8] = include_bytes_aligned!("../bpf/probe.bpf.o");
 
 /// An interface's queues are measured for as long as this is kept.
-#[derive(Debug)]
 pub struct Probe {
     bpf: Ebpf,
+    /// Packets that are told. Mapped once: its pages are many, and to map them for each look costs as much as a thousand packets.
+    events: RingBuf<MapData>,
     /// The network namespace and the interface's index there.
     device: [u32; 2],
     /// Which program is before the queue.
@@ -104,8 +105,9 @@ impl Probe {
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(btf));
-        let bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
-        let mut probe = Self { bpf, device, before: None };
+        let mut bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
+        let events = of(bpf.take_map("events"))?;
+        let mut probe = Self { bpf, events, device, before: None };
         probe.set(params)?;
         Ok(probe)
     }
@@ -181,10 +183,9 @@ impl Probe {
     /// # Errors
     /// Those of the kernel.
     pub fn left(&mut self, mut tell: impl FnMut(Left<'_>)) -> Result<u64, ProbeError> {
-        let mut events: RingBuf<&mut MapData> = of(self.bpf.map_mut("events"))?;
         let mut count = 0;
         while count < Self::AT_ONCE
-            && let Some(bytes) = events.next()
+            && let Some(bytes) = self.events.next()
         {
             if let Some(left) = Left::of(&bytes) {
                 tell(left);
@@ -216,9 +217,8 @@ impl Probe {
     /// Those of the kernel.
     pub fn wait(&mut self, time: Duration) -> Result<(), ProbeError> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let events: RingBuf<&mut MapData> = of(self.bpf.map_mut("events"))?;
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
-        match poll(&mut [PollFd::new(&events, PollFlags::IN)], Some(&time)) {
+        match poll(&mut [PollFd::new(&self.events, PollFlags::IN)], Some(&time)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(why) => Err(ProbeError::System { what: "whether packets left", why: why.into() }),
         }
@@ -247,6 +247,12 @@ impl Probe {
 pub fn now() -> Nanos {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+impl fmt::Debug for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Probe").field("device", &self.device).field("before", &self.before).finish_non_exhaustive()
+    }
 }
 
 /// What the running kernel's structures look like.

@@ -8,6 +8,7 @@ use queuescope_sketch::{ConQuest, Estimator};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Granularity, Nanos};
 use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
 
 /// What a test is told of a packet.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static
         let mut parser = Parser::new(Tunnel::Outer);
         let mut counted = probe.counters().expect("it is there");
         // Until the queue is empty.
-        for _ in 0..1000 {
+        for _ in 0..2000 {
             probe
                 .left(|left| {
                     let parsed = parser.parse(LinkType::Ethernet, left.bytes, left.headers);
@@ -47,7 +48,7 @@ fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static
             if counted.seen + counted.dropped >= counted.stamped {
                 break;
             }
-            std::thread::yield_now();
+            probe.wait(Duration::from_millis(1)).expect("it is there");
         }
         (told, counted)
     })

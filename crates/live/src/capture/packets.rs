@@ -34,7 +34,7 @@ pub(super) fn packets(
     let half = |at: usize| Some(u16::from_ne_bytes(block.get(at..at.checked_add(2)?)?.try_into().ok()?));
     let (Some(count), Some(first)) = (word(12), word(16)) else { return Err(BEYOND) };
     let mut at = first as usize;
-    for _ in 0..count {
+    for left in (0..count).rev() {
         let header = || {
             let times = [word(at + 4)?, word(at + 8)?];
             Some((word(at)?, times, [word(at + 12)?, word(at + 16)?, word(at + 20)?], half(at + 24)?))
@@ -70,10 +70,17 @@ pub(super) fn packets(
         if each(&captured).is_break() {
             return Ok(());
         }
+        // Otherwise a block could tell the same packet four thousand million times.
+        if left > 0 && next < HEADER {
+            return Err(CaptureError::Block { what: "a packet lies within the one before it" });
+        }
         at = at.checked_add(next as usize).ok_or(BEYOND)?;
     }
     Ok(())
 }
+
+/// The header of a packet, bytes.
+const HEADER: u32 = 48;
 
 /// The addresses of Ethernet, behind which a tag stands, bytes.
 const ADDRESSES: usize = 12;
@@ -129,6 +136,9 @@ mod tests {
     fn what_lies_beyond_the_end_is_refused() {
         assert_eq!(told(&block(20, 100, 0)).unwrap(), 20);
         assert!(told(&block(20, 4096, 0)).is_err());
+        let mut turning = block(2, 100, 0);
+        turning[48..52].fill(0);
+        assert!(told(&turning).is_err());
         assert!(told(&[]).is_err() && told(&block(1, 1, 0)[..100]).is_err());
     }
 
