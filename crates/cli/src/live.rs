@@ -315,7 +315,7 @@ const UNSTAMPED: &str = "packets that left without the time at which they came: 
 const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
 const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
 const GONE: &str = "interface is gone; what was seen before is told";
-const NOT_IP: &str = "packets that are not IP; those of the same addresses of Ethernet are a flow";
+const NOT_IP: &str = "packets that are not IP, of those that had a queue before or behind them; those of the same addresses of Ethernet are a flow";
 
 /// What a person sees. Colours as everywhere else in the command.
 fn view_of(args: &Live, origin: Nanos) -> View {

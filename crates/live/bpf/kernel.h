@@ -52,7 +52,11 @@ struct gnet_stats_queue {
 	u32 backlog;
 } CORE;
 
+/* TCQ_F_CPUSTATS, TCQ_F_NOLOCK. */
+enum { COUNTED_APART = 0x20, WITHOUT_LOCK = 0x100 };
+
 struct Qdisc {
+	u32 flags;
 	u32 handle;
 	struct qdisc_skb_head q;
 	struct gnet_stats_queue qstats;

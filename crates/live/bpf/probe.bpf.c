@@ -41,10 +41,13 @@ struct counters {
 	/* Of packets that left: super-packets, wire packets, bytes on the wire. */
 	u64 seen, packets, bytes;
 	u64 congested, contributing;
-	/* Without a stamp of ours; not IP; more at once than are looked at; that did not fit in the ring buffer. */
+	/* Without a stamp of ours; not IP, of those that were asked whose they are; more at once than are looked at; that did not fit
+	 * in the ring buffer. */
 	u64 unstamped, other, bulk, untold;
 	/* That were dropped by the qdisc. */
 	u64 dropped;
+	/* That were not asked whose they are. */
+	u64 alone;
 };
 
 struct {
@@ -250,17 +253,23 @@ GLOBAL int measure(u32 number, u32 bytes, u64 enqueued, u64 now, u32 shift)
 	return 0;
 }
 
+/* Whether nothing is left in a queue. Of some qdiscs each processor counts for itself, so that this count says nothing. */
+INLINE bool is_empty(struct Qdisc *qdisc)
+{
+	return !qdisc->q.qlen && !(qdisc->flags & (COUNTED_APART | WITHOUT_LOCK));
+}
+
 INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked, struct counters *count, bool framed, u64 now)
 {
 	const u32 *block = (const u32 *)skb->cb;
 	u32 bytes = block[BLOCK_BYTES];
 	u32 zero = 0, number = skb->queue_mapping % QUEUES, head = skb->len - skb->data_len;
-	struct scratch *place = map_lookup(&scratch, &zero);
 	u64 enqueued = block[BLOCK_TIME] | (u64)block[BLOCK_TIME + 1] << 32;
 	u64 digest = block[BLOCK_DIGEST] | (u64)block[BLOCK_DIGEST + 1] << 32;
 	u32 apart = block[BLOCK_CHECK] ^ check_of(enqueued);
+	struct scratch *place = map_lookup(&scratch, &zero);
+	bool congested, contributing, is_known, is_told;
 	u16 segments;
-	bool congested, contributing, is_known;
 
 	if (!place)
 		return;
@@ -273,6 +282,19 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
 	if (!segments)
 		segments = 1;
+	congested = now - enqueued > asked->tau;
+	count->packets += segments;
+	count->bytes += bytes;
+	count->congested += congested;
+	sum_up(number, now, now - enqueued, bytes, segments, congested, qdisc);
+	/* A burst goes on until a packet waits less than half of tau. */
+	is_told = now - enqueued >= asked->tau / 2 || asked->all;
+	/* A packet that nobody waits behind is no part of what any other waited for: nobody will ask whose it was. */
+	if (!is_told && is_empty(qdisc)) {
+		count->alone++;
+		remember(0, 0, 0, 0, 0, framed, now);
+		return;
+	}
 	if (head > HEADERS)
 		head = HEADERS;
 	if (is_known) {
@@ -285,16 +307,10 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 			count->other++;
 	}
 	measure(number, bytes, enqueued, now, asked->shift);
-	congested = now - enqueued > asked->tau;
 	contributing = congested && place->found.flow << 16 > place->found.all * asked->alpha;
-	count->packets += segments;
-	count->bytes += bytes;
-	count->congested += congested;
 	count->contributing += contributing;
-	sum_up(number, now, now - enqueued, bytes, segments, congested, qdisc);
 	remember(place->digest, place->found.flow, place->found.all, contributing, qdisc->qstats.backlog, framed, now);
-	/* A burst goes on until a packet waits less than half of tau. */
-	if (now - enqueued < asked->tau / 2 && !asked->all)
+	if (!is_told)
 		return;
 	struct event *event = ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {

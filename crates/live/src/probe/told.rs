@@ -53,7 +53,7 @@ pub struct Counters {
     pub contributing: u64,
     /// That came before the probe did, or whose time something else has overwritten: they count as not having waited.
     pub unstamped: u64,
-    /// That are not IP.
+    /// That are not IP, of those that were asked whose they are.
     pub other: u64,
     /// Times that more left at once than are looked at.
     pub bulk: u64,
@@ -61,6 +61,9 @@ pub struct Counters {
     pub untold: u64,
     /// That the qdisc dropped.
     pub dropped: u64,
+    /// That were not told and left nothing in the queue behind them; super-packets as such. No packet that is told waited for them, so
+    /// they are not asked whose they are, and are not in the sketch.
+    pub alone: u64,
 }
 
 /// What was summed up of a queue over 67 ms.
@@ -113,13 +116,13 @@ impl<'a> Left<'a> {
 }
 
 impl Counters {
-    pub(super) const WORDS: usize = 12;
+    pub(super) const WORDS: usize = 13;
 
     /// The sums of what each processor has counted.
     pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = words;
-        let [unstamped, other, bulk, untold, dropped] = rest;
+        let [unstamped, other, bulk, untold, dropped, alone] = rest;
         Self {
             stamped,
             stamped_bytes,
@@ -133,6 +136,7 @@ impl Counters {
             bulk,
             untold,
             dropped,
+            alone,
         }
     }
 }

@@ -1,0 +1,147 @@
+//! What leaves a queue empty behind it is not looked at, unless it is told: nobody will ask whose it was.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::Ends;
+use proptest::prelude::*;
+use queuescope_live::{Counters, Probe, ProbeParams, sketch};
+use queuescope_sketch::{ConQuest, Estimator};
+use queuescope_wire::Nanos;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+/// A departure as the rule sees it.
+#[derive(Debug, Clone, Copy)]
+struct Departure {
+    flow: u64,
+    bytes: u32,
+    enqueued: Nanos,
+    dequeued: Nanos,
+    /// Packets that it leaves behind.
+    behind: usize,
+}
+
+/// A packet that waited for so long is told.
+const TOLD: u64 = 500_000;
+
+impl Departure {
+    fn is_told(&self) -> bool {
+        self.dequeued.0 - self.enqueued.0 >= TOLD
+    }
+
+    fn is_looked_at(&self) -> bool {
+        self.is_told() || self.behind > 0
+    }
+}
+
+/// Packets through a link of a byte a nanosecond's tenth: after so long a gap, of a flow, of so many bytes, and whether before others.
+type Packets = Vec<(u64, u64, u32, bool)>;
+
+fn packets() -> impl Strategy<Value = Packets> {
+    // Bursts far above the link's rate, and pauses in which the queue runs empty.
+    let gap = prop_oneof![6 => 0..3_000u64, 3 => 5_000..40_000u64, 1 => 1_000_000..30_000_000u64];
+    prop::collection::vec((gap, 0..6u64, 64..1500u32, prop::bool::weighted(0.1)), 1..600)
+}
+
+/// What leaves, in the order in which it does; those that go before others have a queue of their own, as with HTB.
+fn departures(packets: &Packets) -> Vec<Departure> {
+    let mut now = 0;
+    let arrivals = packets.iter().map(|(gap, flow, bytes, first)| {
+        now += gap;
+        (now, *flow, *bytes, *first)
+    });
+    let mut arrivals = arrivals.peekable();
+    let (mut lanes, mut free, mut left) = ([Vec::new(), Vec::new()], 0, Vec::new());
+    loop {
+        if lanes.iter().all(Vec::is_empty) {
+            let Some((at, ..)) = arrivals.peek() else { return left };
+            free = free.max(*at);
+        }
+        while let Some((at, flow, bytes, first)) = arrivals.next_if(|(at, ..)| *at <= free) {
+            lanes[usize::from(!first)].push((at, flow, bytes));
+        }
+        let lane = usize::from(lanes[0].is_empty());
+        let (at, flow, bytes) = lanes[lane].remove(0);
+        let behind = lanes.iter().map(Vec::len).sum();
+        left.push(Departure { flow, bytes, enqueued: Nanos(at), dequeued: Nanos(free), behind });
+        free += u64::from(bytes) * 10;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_waited_for_what_is_left_out(packets in packets()) {
+        let departures = departures(&packets);
+        for (at, told) in departures.iter().enumerate().filter(|(_, departure)| departure.is_told()) {
+            let meanwhile = departures[..at].iter().filter(|other| other.dequeued > told.enqueued);
+            for other in meanwhile {
+                prop_assert!(other.is_looked_at(), "{other:?} left while {told:?} waited");
+            }
+        }
+    }
+
+    /// An estimate counts a part of its oldest window, in which packets left before: of fewer such, it is lower, and not by more than those.
+    #[test]
+    fn the_sketch_is_only_freed_of_what_left_before(packets in packets()) {
+        let (mut whole, mut part) = [(); 2].map(|()| ConQuest::new(sketch(20)).expect("it can be")).into();
+        let mut unasked = Vec::new();
+        for one in departures(&packets) {
+            let observe = |sketch: &mut ConQuest| sketch.observe(one.flow, one.bytes, one.enqueued, one.dequeued, Estimator::Overlap);
+            let of_whole = observe(&mut whole);
+            if !one.is_looked_at() {
+                unasked.push(one);
+                continue;
+            }
+            let of_part = observe(&mut part);
+            let since = one.enqueued.0.saturating_sub(1 << 20);
+            let before: u64 = unasked.iter().filter(|other| other.dequeued.0 >= since).map(|other| u64::from(other.bytes)).sum();
+            if one.is_told() {
+                prop_assert!(of_part <= of_whole && of_whole - of_part <= before + 1, "{one:?} {of_part} {of_whole} {before}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_leaves_an_empty_queue_behind_is_not_asked_whose_it_is() {
+    let ends = match Ends::new("tbf rate 20mbit burst 2kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: what_leaves_an_empty_queue_behind_is_not_asked_whose_it_is: {why}"),
+    };
+    let (one, many) = (counted(&ends, 1), counted(&ends, 50));
+    assert!(one.seen >= 19 && one.alone == one.seen, "{one:?}");
+    // Of each fifty the last, and before those that must wait the first two, for which there is room in the bucket.
+    assert!(many.seen > 950 && (15..=70).contains(&many.alone), "{many:?}");
+    // The same of a queue whose length each processor counts for itself, which says nothing.
+    let swapped = ends.near.run(|| common::ip("tc qdisc replace dev near0 root pfifo_fast"));
+    swapped.expect("it can be another");
+    let apart = counted(&ends, 50);
+    assert!(apart.alone == 0, "{apart:?}");
+}
+
+/// What the probe counts while nothing is told: so many packets come at once, twenty times.
+fn counted(ends: &Ends, at_once: usize) -> Counters {
+    ends.near.run(move || {
+        let mut probe = Probe::attach("near0", ProbeParams { tau: Nanos(u64::MAX), ..ProbeParams::default() })
+            .unwrap_or_else(|error| panic!("{error}"));
+        let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+        let mut counted = probe.counters().expect("it is there");
+        for _ in 0..20 {
+            for _ in 0..at_once {
+                let _ = socket.send_to(&[0; 1000], "10.9.0.2:9");
+            }
+            for _ in 0..2000 {
+                counted = probe.counters().expect("it is there");
+                if counted.seen + counted.dropped >= counted.stamped {
+                    break;
+                }
+                probe.wait(Duration::from_millis(1)).expect("it is there");
+            }
+        }
+        counted
+    })
+}
