@@ -134,12 +134,14 @@ fn counted(ends: &Ends, at_once: usize) -> Counters {
             for _ in 0..at_once {
                 let _ = socket.send_to(&[0; 1000], "10.9.0.2:9");
             }
-            for _ in 0..2000 {
-                counted = probe.counters().expect("it is there");
-                if counted.seen + counted.dropped >= counted.stamped {
-                    break;
-                }
+            counted = probe.counters().expect("it is there");
+            // A qdisc that is empty may be gone around, and then it is not seen what leaves it.
+            let mut waits = 0;
+            while counted.seen + counted.dropped < counted.stamped && waits < 50 {
                 probe.wait(Duration::from_millis(1)).expect("it is there");
+                let now = probe.counters().expect("it is there");
+                waits = if now == counted { waits + 1 } else { 0 };
+                counted = now;
             }
         }
         counted
