@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const OPEN: &[&str] = &["qdisc replace dev near0 root tbf rate 100gbit burst 10mb limit 10mb"];
 /// A queue that is always there.
 const FULL: &[&str] = &["qdisc replace dev near0 root tbf rate 500mbit burst 100kb limit 1mb"];
+/// The same where the processor has no pause: it drops what has no room.
+const OVERFULL: &[&str] = &["qdisc replace dev near0 root tbf rate 20mbit burst 20kb limit 100kb"];
 /// The probe's programs.
 const PROGRAMS: [&str; 4] = ["stamp", "act", "dequeue", "dropped"];
 
@@ -29,6 +31,7 @@ pub fn measure(seconds: u64, rounds: u64) -> Result<()> {
     );
     for ((name, queue, load), acts) in [
         ("TCP of 1500 bytes, in a queue", FULL, tcp as Load),
+        ("UDP of 64 bytes, in a queue", OVERFULL, udp),
         ("TCP of 1500 bytes", OPEN, tcp),
         ("UDP of 64 bytes", OPEN, udp),
     ]
