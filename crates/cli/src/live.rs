@@ -2,6 +2,7 @@
 
 mod acts;
 mod feed;
+pub mod metrics;
 mod view;
 
 use crate::analysis::{Analysis, AnalysisParams};
@@ -18,6 +19,7 @@ use crate::stop::Stop;
 use acts::Acts;
 use anyhow::Result;
 use feed::Feed;
+use metrics::Metrics;
 use queuescope_live::{Counters, Probe, ProbeParams, now, sketch};
 use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
@@ -77,6 +79,8 @@ struct Watch<'a> {
     /// What a person sees meanwhile.
     view: Option<View>,
     screen: Option<Screen>,
+    /// What who monitors is told.
+    metrics: Option<Metrics>,
 }
 
 impl<'a> Watch<'a> {
@@ -97,6 +101,7 @@ impl<'a> Watch<'a> {
         let analysis = Analysis::new(door(&args.keys), analysed, outputs)?;
         // Who is no person reads lines.
         let is_json = args.json || !io::stdout().is_terminal();
+        let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
         // Last, when nothing else can fail.
         let acts = Acts::begin(&args.acting, &mut probe)?;
         let mut seen = Seen {
@@ -115,7 +120,7 @@ impl<'a> Watch<'a> {
         // The terminal is taken when there is something to draw.
         let (view, screen) =
             if is_json { (None, None) } else { (Some(view_of(args, seen.feed.origin)), Some(Screen::new()?)) };
-        Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen })
+        Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen, metrics })
     }
 
     /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
@@ -137,6 +142,9 @@ impl<'a> Watch<'a> {
         self.bursts += ended.len() as u64;
         if let Some(view) = &mut self.view {
             ended.iter().for_each(|burst| view.burst(burst));
+        }
+        if let Some(metrics) = &self.metrics {
+            ended.iter().for_each(|burst| metrics.burst(burst));
         }
         if ended.is_empty() {
             return Ok(());
@@ -162,6 +170,9 @@ impl<'a> Watch<'a> {
         if let Some(view) = &mut self.view {
             view.slices(&slices);
             view.counters(self.seen.counters);
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.look(self.seen.counters, self.seen.acts.acted(), &slices, now());
         }
         let fitted = self.params.fitted(longest);
         if fitted != self.params {
@@ -322,6 +333,13 @@ fn view_of(args: &Live, origin: Nanos) -> View {
     let is_coloured = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
     View::new(&args.interface, tau(args), granularity, origin, is_coloured)
+}
+
+/// Says where the metrics are: a port may have been left to the kernel.
+fn metrics_at(at: &metrics::Listen, args: &Live) -> Result<Metrics> {
+    let (metrics, address) = Metrics::serve(at, &args.interface, tau(args), args.question.alpha.0)?;
+    anstream::eprintln!("metrics of {}: http://{address}/metrics", args.interface);
+    Ok(metrics)
 }
 
 fn tau(args: &Live) -> Nanos {

@@ -11,8 +11,8 @@ use common::{ROOT, file, printed, run};
 use namespaces::Ends;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
@@ -224,6 +224,80 @@ fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
     let refused = output(&ends, "live near0 --policy-file /nowhere/policy");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("cannot read /nowhere/policy"), "{said}");
+}
+
+/// What is answered to a request in the near namespace, if anything; it is sent and the way there closed.
+fn answered(ends: &Ends, port: u16, request: &'static [u8]) -> String {
+    ends.near.run(move || {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
+        // Whoever is turned away may be so before that.
+        let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8(answer).expect("it is text")
+    })
+}
+
+#[test]
+fn who_monitors_is_told_what_is_counted() {
+    let Some(ends) = ends("who_monitors_is_told_what_is_counted") else { return };
+    ends.near
+        .run(|| assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip is there").success()));
+    let (mut live, _) = Live::start(&ends, "live near0 --json --metrics 127.0.0.1:0");
+    let mut line = String::new();
+    let mut said = BufReader::new(live.child.stderr.take().expect("it is piped"));
+    said.read_line(&mut line).expect("it is text");
+    let port = line
+        .trim_end()
+        .strip_prefix("metrics of near0: http://127.0.0.1:")
+        .and_then(|rest| rest.strip_suffix("/metrics"));
+    let port: u16 = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+    burst(&ends);
+    live.next().expect("a burst");
+    let asked = || answered(&ends, port, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let value = |answer: &str, name: &str| -> f64 {
+        let line =
+            answer.lines().find(|line| line.starts_with(&format!("{name}{{"))).unwrap_or_else(|| panic!("{answer}"));
+        line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
+    };
+    // It is looked four times a second at what the kernel counts.
+    let answer = (0..10_000)
+        .map(|_| asked())
+        .find(|answer| value(answer, "queuescope_packets_total") >= 165.0)
+        .expect("it comes");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text")
+            && answer.ends_with("# EOF\n")
+    );
+    assert!(
+        value(&answer, "queuescope_bursts_total") >= 1.0 && value(&answer, "queuescope_packets_congested_total") > 50.0,
+        "{answer}"
+    );
+    assert!(value(&answer, "queuescope_delay_seconds_sum") > 0.1, "{answer}");
+    let count = value(&answer, "queuescope_delay_seconds_count");
+    assert!(count == value(&answer, "queuescope_packets_total"), "{answer}");
+    // Who asks for something else is told so; who sends nothing, or does not read, holds nobody up.
+    let answers = |request: &'static [u8], status: &str| {
+        let answer = answered(&ends, port, request);
+        assert!(answer.starts_with(status), "{answer}");
+    };
+    answers(b"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 ");
+    answers(b"DELETE /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405 ");
+    answers(b"\0\xff\r\n\r\n", "HTTP/1.1 400 ");
+    answers(b"GET /metrics HTTP/1.1", "");
+    let silent: Vec<_> = ends
+        .near
+        .run(move || (0..5).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("somebody listens")).collect());
+    assert!(asked().starts_with("HTTP/1.1 200"));
+    drop(silent);
+    let taken = ends.near.run(move || {
+        let words = format!("live near0 --json --metrics 127.0.0.1:{port}");
+        command(&words).output().expect("the command runs")
+    });
+    let why = String::from_utf8_lossy(&taken.stderr);
+    assert!(taken.status.code() == Some(2) && why.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{why}");
+    live.signal(Signal::INT);
+    assert!(live.child.wait().expect("it ends").success());
 }
 
 #[test]

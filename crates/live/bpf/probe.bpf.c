@@ -13,6 +13,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define SLICE 26
 #define SLICES 64
 
+/* Delays are counted by how many bits a microsecond's worth (1024 ns) of them has. */
+#define DELAYS 32
+#define DELAY 10
+
 /* What is asked for; may change while it runs. */
 struct config {
 	u32 netns, ifindex;
@@ -48,6 +52,9 @@ struct counters {
 	u64 dropped;
 	/* That were not asked whose they are. */
 	u64 alone;
+	/* Nanoseconds that wire packets waited, and those by how long. */
+	u64 delay;
+	u64 delays[DELAYS];
 };
 
 struct {
@@ -62,7 +69,7 @@ struct slice {
 	/* Which, since the machine was started. */
 	u64 number;
 	u64 packets, bytes, congested;
-	/* Nanoseconds. */
+	/* Nanoseconds; the sum over wire packets. */
 	u64 delay_sum, delay_max;
 	/* Bytes and packets in the queue, at most. */
 	u32 backlog_max, length_max;
@@ -162,6 +169,21 @@ int stamp(struct __sk_buff *skb)
  * is known; when; and what says that both are ours. */
 enum { BLOCK_BYTES = 0, BLOCK_DIGEST = 2, BLOCK_TIME = 4, BLOCK_CHECK = 6 };
 
+/* The bits that a number has; as many as there are places for at most. */
+GLOBAL u32 bits_of(u64 number)
+{
+	u32 bits = 0;
+
+	for (u32 half = 16; half; half /= 2) {
+		if (number >> half) {
+			number >>= half;
+			bits += half;
+		}
+	}
+	bits += number > 0;
+	return bits < DELAYS ? bits : DELAYS - 1;
+}
+
 INLINE void sum_up(u32 queue, u64 now, u64 delay, u32 bytes, u32 packets, bool congested, struct Qdisc *qdisc)
 {
 	u64 number = now >> SLICE;
@@ -178,7 +200,7 @@ INLINE void sum_up(u32 queue, u64 now, u64 delay, u32 bytes, u32 packets, bool c
 	slice->packets += packets;
 	slice->bytes += bytes;
 	slice->congested += congested;
-	slice->delay_sum += delay;
+	slice->delay_sum += delay * packets;
 	if (delay > slice->delay_max)
 		slice->delay_max = delay;
 	if (backlog > slice->backlog_max)
@@ -286,6 +308,8 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	count->packets += segments;
 	count->bytes += bytes;
 	count->congested += congested;
+	count->delay += (now - enqueued) * segments;
+	count->delays[bits_of((now - enqueued) >> DELAY) % DELAYS] += segments;
 	sum_up(number, now, now - enqueued, bytes, segments, congested, qdisc);
 	/* A burst goes on until a packet waits less than half of tau. */
 	is_told = now - enqueued >= asked->tau / 2 || asked->all;

@@ -91,6 +91,13 @@ fn estimates_are_the_same(ends: &Ends, window_shift: u32) {
         }
     });
     assert!(told.len() > 500 && counted.unstamped == 0, "{} {counted:?}", told.len());
+    let mut delays = [0; Counters::DELAYS];
+    for told in &told {
+        let delay = told.dequeued.saturating_sub(told.enqueued);
+        delays[(0..).find(|place| delay < Counters::bound(*place)).expect("it is short")] += 1;
+    }
+    let sum: u64 = told.iter().map(|told| told.dequeued.0 - told.enqueued.0).sum();
+    assert_eq!((delays, sum), (counted.delays, counted.delay.0));
     let mut model = ConQuest::new(sketch(window_shift)).expect("it can be");
     for told in &told {
         assert_eq!(told.digest, told.parsed, "{told:?}");

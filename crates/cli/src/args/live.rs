@@ -1,5 +1,7 @@
 //! Arguments of `live`.
 
+use crate::live::metrics::Listen;
+
 use super::{ActingArgs, Keys, Question, Queued};
 use clap::{Args, ValueHint};
 use queuescope_wire::Nanos;
@@ -49,6 +51,11 @@ pub struct Live {
     /// terminal
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+
+    /// Tell Prometheus what is counted, at http://ADDRESS/metrics: 127.0.0.1:9090, [::1]:9090, or :9090 for every address of this
+    /// machine
+    #[arg(long, value_name = "ADDRESS", value_parser = Listen::read, help_heading = "Output")]
+    pub metrics: Option<Listen>,
 
     /// Write the packets that are told, as pcapng, with their first 128 bytes and a comment on each: how long it waited, and its
     /// flow's share of the queue

@@ -66,6 +66,11 @@ impl Acts {
         std::fs::read_to_string(file).map(Some).with_context(|| format!("cannot read {}", file.display()))
     }
 
+    /// What was done when it was looked at last.
+    pub fn acted(&self) -> Acted {
+        self.acted
+    }
+
     /// What was done to packets, and what would have been.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let acted = &self.acted;

@@ -5,6 +5,7 @@ use super::{Probe, of, refused};
 use crate::ProbeError;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray};
 use aya::programs::SchedClassifier;
+use std::collections::BTreeMap;
 
 impl Probe {
     /// Acts on flows that contribute (`tau` and `alpha` of its parameters say which do), or does so otherwise from now on; what
@@ -42,8 +43,11 @@ impl Probe {
     /// Those of the kernel.
     pub fn victims(&self) -> Result<Vec<Victim>, ProbeError> {
         let map: HashMap<&MapData, u64, [u64; Victim::WORDS]> = of(self.bpf.map("victims"))?;
-        // What goes while it is read is not there.
-        Ok(map.iter().filter_map(Result::ok).map(|(digest, words)| Victim::of(digest, &words)).collect())
+        // What goes while it is read is not there. The kernel begins again where the last key has gone, so some may come twice, and
+        // as long as new ones come there is no end.
+        let found = map.iter().take(Victim::MOST).filter_map(Result::ok);
+        let victims: BTreeMap<_, _> = found.map(|(digest, words)| (digest, Victim::of(digest, &words))).collect();
+        Ok(victims.into_values().collect())
     }
 
     fn ask(&mut self, words: [u64; Acting::WORDS]) -> Result<(), ProbeError> {

@@ -218,6 +218,8 @@ impl Acted {
 }
 
 impl Victim {
+    /// As many as the kernel has room for.
+    pub(super) const MOST: usize = 4096;
     pub(super) const WORDS: usize = 4;
 
     pub(super) fn of(digest: u64, words: &[u64; Self::WORDS]) -> Self {

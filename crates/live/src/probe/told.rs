@@ -64,6 +64,11 @@ pub struct Counters {
     /// That were not told and left nothing in the queue behind them; super-packets as such. No packet that is told waited for them, so
     /// they are not asked whose they are, and are not in the sketch.
     pub alone: u64,
+    /// How long all packets on the wire waited, in sum.
+    pub delay: Nanos,
+    /// Packets on the wire by how long they waited: less than [`Counters::bound`] of their place, and not less than that of the one before.
+    /// In the last are all that waited for longer.
+    pub delays: [u64; Counters::DELAYS],
 }
 
 /// What was summed up of a queue over 67 ms.
@@ -77,7 +82,7 @@ pub struct Slice {
     pub bytes: u64,
     /// Packets, super-packets as such, that waited for longer than tau.
     pub congested: u64,
-    /// How long packets waited, super-packets as such, in all,
+    /// How long packets on the wire waited, in all,
     pub delay_sum: Nanos,
     /// and at most.
     pub delay_max: Nanos,
@@ -116,13 +121,20 @@ impl<'a> Left<'a> {
 }
 
 impl Counters {
-    pub(super) const WORDS: usize = 13;
+    pub(super) const WORDS: usize = 14 + Self::DELAYS;
+    /// Bounds of delays that are told apart.
+    pub const DELAYS: usize = 32;
+
+    /// The bound of a place in [`delays`](Self::delays): 1024 ns, doubled for each place behind the first.
+    pub fn bound(place: usize) -> Nanos {
+        Nanos(1024 << place.min(Self::DELAYS))
+    }
 
     /// The sums of what each processor has counted.
     pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = words;
-        let [unstamped, other, bulk, untold, dropped, alone] = rest;
+        let [unstamped, other, bulk, untold, dropped, alone, delay, delays @ ..] = rest;
         Self {
             stamped,
             stamped_bytes,
@@ -137,6 +149,8 @@ impl Counters {
             untold,
             dropped,
             alone,
+            delay: Nanos(delay),
+            delays,
         }
     }
 }

@@ -1,0 +1,123 @@
+//! What a monitoring system asks for: the counters of a queue, as Prometheus reads them.
+
+mod http;
+mod told;
+
+use anyhow::{Context, Result};
+use queuescope_live::{Acted, Counters, Slice};
+use queuescope_report::model::Burst;
+use queuescope_wire::{Backlog, ByteCount, Nanos};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Who asks is answered from here, beside what watches the queue.
+pub struct Metrics {
+    shown: Arc<Mutex<Shown>>,
+}
+
+/// What is known of the queue, all since the beginning but for what a name says is of late.
+#[derive(Debug, Clone, Default)]
+struct Shown {
+    tau: Nanos,
+    alpha: f64,
+    counters: Counters,
+    acted: Acted,
+    /// Of the last second: the longest wait, and the most in the queue.
+    longest: Nanos,
+    deepest: Backlog,
+    /// Bursts that ended, and how long they took.
+    bursts: u64,
+    length: Nanos,
+    /// The longest wait of the last one.
+    peak: Nanos,
+}
+
+/// What counts as late.
+const LATE: Nanos = Nanos(1_000_000_000);
+
+impl Metrics {
+    /// Answers who connects to an address; where that is comes with it.
+    ///
+    /// # Errors
+    /// If nobody can listen there.
+    pub fn serve(at: &Listen, interface: &str, tau: Nanos, alpha: f64) -> Result<(Self, SocketAddr)> {
+        let listener = TcpListener::bind(&at.0[..]);
+        let listener = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (address, listener) = listener.with_context(|| {
+            format!("cannot listen on {at}: --metrics needs an address of this machine and a port that nobody has")
+        })?;
+        let shown = Shown { tau, alpha, ..Shown::default() };
+        let shown = Arc::new(Mutex::new(shown));
+        let registry = Arc::new(told::registry(Arc::clone(&shown), interface));
+        // It ends with the command.
+        let begun = thread::Builder::new().name("metrics".to_owned()).spawn(move || http::serve(&listener, &registry));
+        begun.context("cannot begin a thread")?;
+        Ok((Self { shown }, address))
+    }
+
+    /// What the kernel has counted and summed up by `now`.
+    pub fn look(&self, counters: Counters, acted: Acted, slices: &[Slice], now: Nanos) {
+        let late = || slices.iter().filter(|slice| slice.start.saturating_add(LATE) >= now);
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.counters = counters;
+        shown.acted = acted;
+        shown.longest = late().map(|slice| slice.delay_max).max().unwrap_or_default();
+        shown.deepest = Backlog {
+            packets: late().map(|slice| u64::from(slice.length_max)).max().unwrap_or(0),
+            bytes: ByteCount(late().map(|slice| u64::from(slice.backlog_max)).max().unwrap_or(0)),
+        };
+    }
+
+    /// A burst has ended.
+    pub fn burst(&self, burst: &Burst) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.bursts += 1;
+        shown.length = shown.length.saturating_add(Nanos(burst.length_ns));
+        shown.peak = Nanos(burst.peak_delay_ns);
+    }
+}
+
+/// Where to listen: each is tried in turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen(Vec<SocketAddr>);
+
+impl Listen {
+    /// Reads `127.0.0.1:9090`, `[::1]:9090`, or `:9090`, which is every address of the machine.
+    ///
+    /// # Errors
+    /// If it is none of these.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let every: [IpAddr; 2] = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
+        let port = text.strip_prefix(':').and_then(|port| port.parse().ok());
+        let read = match port {
+            Some(port) => Some(every.map(|address| SocketAddr::new(address, port)).to_vec()),
+            None => text.parse().ok().map(|address| vec![address]),
+        };
+        read.map(Self).ok_or_else(|| {
+            "expected an address and a port, such as 127.0.0.1:9090 or [::1]:9090, or :9090 for every address of this machine".to_owned()
+        })
+    }
+}
+
+impl std::fmt::Display for Listen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.first().map_or(Ok(()), |address| address.fmt(f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        let read = |text| Listen::read(text).map(|listen| listen.0.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(read(":9090").unwrap(), ["[::]:9090", "0.0.0.0:9090"]);
+        assert_eq!(read("127.0.0.1:80").unwrap(), ["127.0.0.1:80"]);
+        assert_eq!(read("[::1]:80").unwrap(), ["[::1]:80"]);
+        for wrong in ["", ":", "9090", "localhost:9090", ":99999", "127.0.0.1", "::1:9090x", ":-1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
