@@ -13,11 +13,13 @@ pub mod capture;
 mod error;
 mod namespace;
 mod option;
+mod owners;
 mod probe;
 pub mod traffic;
 
 pub use abilities::{Ability, abilities};
 pub use error::ProbeError;
 pub use namespace::Namespace;
+pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
 pub use probe::{Counters, Left, Probe, ProbeParams, Slice, now, sketch};

@@ -272,7 +272,7 @@ fn namespace() -> Result<u32, ProbeError> {
     found.map_err(|why| ProbeError::System { what: "the network namespace, /proc/thread-self/ns/net", why })
 }
 
-fn index(interface: &str) -> Result<u32, ProbeError> {
+pub(crate) fn index(interface: &str) -> Result<u32, ProbeError> {
     use rustix::net::netdevice::name_to_index;
     name_to_index(asked()?, interface).map_err(|_| ProbeError::NoInterface { name: interface.to_owned() })
 }

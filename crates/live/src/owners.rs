@@ -1,0 +1,262 @@
+//! Whose flows are: which process, container or unit of this machine sends them.
+//!
+//! No packet says it. So the kernel is asked for the socket of a flow (`sock_diag`), and all processes are looked at for who has that
+//! socket open (`/proc`). That is done by a thread of its own, beside the packets, and only for flows that are named here.
+
+mod cgroup;
+mod owner;
+mod process;
+mod socket;
+
+pub use owner::Owner;
+
+use crate::ProbeError;
+use crate::probe::{index, now};
+use owner::Answer;
+use process::Holders;
+use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
+use socket::Sockets;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Flows that are remembered.
+const FLOWS: usize = 4096;
+/// Flows that are asked about at once.
+const AT_ONCE: usize = 256;
+/// What is known of a flow is asked again after so long, since ports are used again. Who is not known may be soon.
+const AGAIN: Nanos = Nanos(10_000_000_000);
+const SOON: Nanos = Nanos(1_000_000_000);
+/// A flow of which nothing was heard for so long is forgotten first, if there is no room.
+const IDLE: Nanos = Nanos(60_000_000_000);
+/// After it has looked, the thread rests for so many times as long: it takes no more than a twentieth of a processor.
+const REST: u64 = 19;
+
+/// Finds out whose flows are, of the network namespace in which it was made.
+///
+/// It needs no privilege to find sockets, their users and cgroups; `cap_sys_ptrace` to find processes of other users. What a
+/// look costs is in `docs/live.md`; looks take a twentieth of a processor at most, however many flows are named.
+///
+/// Only flows of TCP and UDP whose socket is in this network namespace have an owner: not what is forwarded, also for containers
+/// with a namespace of their own. Of sockets that share a port (`SO_REUSEPORT`) the kernel tells one. A socket that was gone before
+/// the first look is not found. Memory does not grow: 4096 flows.
+#[derive(Debug)]
+pub struct Owners {
+    flows: FlowTable<FlowKey>,
+    /// By flow id.
+    known: Vec<Known>,
+    /// What is to be asked next.
+    waiting: Vec<(FlowId, FlowKey)>,
+    thread: Asker,
+    counts: OwnerCounts,
+}
+
+/// What is remarkable about the answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnerCounts {
+    /// Flows with a socket of which no process was found, while there were some that this user may not look at.
+    pub hidden: u64,
+    /// Questions that the kernel did not answer.
+    pub failed: u64,
+}
+
+/// What is known of a flow.
+#[derive(Debug)]
+struct Known {
+    flow: FlowKey,
+    /// When it is asked next.
+    next: Nanos,
+    /// It was answered, and who it is.
+    is_answered: bool,
+    owner: Option<Arc<Owner>>,
+    is_hidden: bool,
+}
+
+/// The thread that asks.
+#[derive(Debug)]
+struct Asker {
+    asks: Sender<Vec<(FlowId, FlowKey)>>,
+    answers: Receiver<Answers>,
+    is_busy: bool,
+    /// When it has rested.
+    ready: Nanos,
+}
+
+/// What came of a look.
+struct Answers {
+    of: Vec<(FlowId, FlowKey, Answer)>,
+    failed: u64,
+    /// When it was done, and how long it took.
+    done: Nanos,
+    took: Nanos,
+}
+
+impl Owners {
+    /// For flows that leave by an interface of the network namespace that this thread is in.
+    ///
+    /// # Errors
+    /// If there is no such interface, or sockets cannot be asked for.
+    pub fn new(interface: &str) -> Result<Self, ProbeError> {
+        let sockets = Sockets::new(index(interface)?);
+        let sockets = sockets.map_err(|why| ProbeError::System { what: "the sockets of this machine", why })?;
+        let (asks, asked) = channel();
+        let (tell, answers) = channel();
+        // It ends when nobody asks any more, and nobody waits for that: it may be looking at a long list.
+        let thread = thread::Builder::new().name("owners".to_owned()).spawn(move || look(&asked, &tell, sockets));
+        thread.map_err(|why| ProbeError::System { what: "the processes of this machine, by a thread", why })?;
+        Ok(Self {
+            flows: FlowTable::with_limit(FLOWS),
+            known: Vec::new(),
+            waiting: Vec::new(),
+            thread: Asker { asks, answers, is_busy: false, ready: Nanos::ZERO },
+            counts: OwnerCounts::default(),
+        })
+    }
+
+    /// A packet of a flow was told, at `now` by `CLOCK_MONOTONIC`: it will be asked whose it is. `key` has all fields.
+    pub fn seen(&mut self, key: &FlowKey, now: Nanos) {
+        self.make_room(now);
+        let key = Granularity::FiveTuple.project(key);
+        let (id, is_new) = self.flows.intern(&key, key.digest(), now);
+        if is_new {
+            self.known.resize_with(self.known.len().max(id.index() + 1), Known::default);
+            self.known[id.index()] = Known { flow: key, ..Known::default() };
+        }
+        let known = &mut self.known[id.index()];
+        if now >= known.next && self.waiting.len() < AT_ONCE {
+            // Until it is answered.
+            known.next = Nanos::MAX;
+            self.waiting.push((id, key));
+        }
+    }
+
+    /// Takes answers that have come, and asks what waits if the thread has rested. It does not wait.
+    pub fn look(&mut self) {
+        match self.thread.answers.try_recv() {
+            Ok(answers) => self.answered(answers),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+        }
+        self.ask(now());
+    }
+
+    /// Waits until all that was seen so far is answered, for so long at most.
+    pub fn settle(&mut self, at_most: Duration) {
+        let end = now().saturating_add(Nanos(at_most.as_nanos() as u64));
+        self.look();
+        while self.thread.is_busy || !self.waiting.is_empty() {
+            let left = end.saturating_sub(now());
+            if left == Nanos::ZERO {
+                return;
+            }
+            let rests = if self.thread.is_busy { left } else { left.min(self.thread.ready.saturating_sub(now())) };
+            match self.thread.answers.recv_timeout(Duration::from_nanos(rests.0)) {
+                Ok(answers) => self.answered(answers),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+            self.ask(now());
+        }
+    }
+
+    /// Whose flows are at a granularity: what all flows have in common that are one there. None of a flow of which some part
+    /// has no owner that is known.
+    pub fn by(&self, granularity: Granularity) -> BTreeMap<FlowKey, Arc<Owner>> {
+        let mut all: BTreeMap<FlowKey, Option<Arc<Owner>>> = BTreeMap::new();
+        for id in self.flows.ids() {
+            let known = &self.known[id.index()];
+            if !known.is_answered {
+                continue;
+            }
+            let common = all.entry(granularity.project(&known.flow)).or_insert_with(|| known.owner.clone());
+            *common = match (common.take(), &known.owner) {
+                (Some(one), Some(other)) if Arc::ptr_eq(&one, other) || one == *other => Some(one),
+                (Some(one), Some(other)) => one.common(other).map(Arc::new),
+                _ => None,
+            };
+        }
+        all.into_iter().filter_map(|(flow, owner)| Some((flow, owner?))).collect()
+    }
+
+    /// What was remarkable so far.
+    pub fn counts(&self) -> OwnerCounts {
+        self.counts
+    }
+
+    fn ask(&mut self, now: Nanos) {
+        if self.waiting.is_empty() || self.thread.is_busy || now < self.thread.ready {
+            return;
+        }
+        // A thread that is gone answers no more, and nothing is waited for.
+        self.thread.is_busy = self.thread.asks.send(std::mem::take(&mut self.waiting)).is_ok();
+    }
+
+    fn answered(&mut self, answers: Answers) {
+        self.thread.is_busy = false;
+        self.thread.ready = answers.done.saturating_add(Nanos(answers.took.0.saturating_mul(REST)));
+        self.counts.failed += answers.failed;
+        for (id, flow, answer) in answers.of {
+            // Its place may be another's by now.
+            if let Some(known) = self.known.get_mut(id.index()).filter(|known| known.flow == flow) {
+                let was_hidden = known.is_hidden;
+                known.take(answer, answers.done);
+                self.counts.hidden += u64::from(known.is_hidden && !was_hidden);
+            }
+        }
+    }
+
+    /// Forgets flows if there are too many: idle ones, or if that is not enough, all.
+    fn make_room(&mut self, now: Nanos) {
+        for before in [now.saturating_sub(IDLE), now.saturating_sub(SOON), Nanos::MAX] {
+            if self.flows.len() < FLOWS {
+                return;
+            }
+            self.flows.expire(before, |_, _| ());
+        }
+    }
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { flow: FlowKey::default(), next: Nanos::ZERO, is_answered: false, owner: None, is_hidden: false }
+    }
+}
+
+impl Known {
+    fn take(&mut self, answer: Answer, now: Nanos) {
+        self.is_answered = true;
+        self.is_hidden = matches!(answer, Answer::Hidden(_));
+        match answer {
+            // Whoever sent it is who sent it, also when the socket is closed.
+            Answer::Nobody | Answer::Closed(_) if self.owner.is_some() => {}
+            Answer::Nobody => {}
+            Answer::Closed(owner) | Answer::Hidden(owner) | Answer::Found(owner) => self.owner = Some(Arc::new(owner)),
+        }
+        self.next = now.saturating_add(if self.owner.is_some() { AGAIN } else { SOON });
+    }
+}
+
+/// Answers until nobody asks any more.
+fn look(asked: &Receiver<Vec<(FlowId, FlowKey)>>, tell: &Sender<Answers>, mut sockets: Sockets) {
+    for flows in asked {
+        let since = now();
+        let mut failed = 0;
+        let found: Vec<_> = flows
+            .into_iter()
+            .map(|(id, flow)| {
+                let socket = sockets.of(&flow);
+                failed += u64::from(socket.is_err());
+                (id, flow, socket.ok().flatten())
+            })
+            .collect();
+        let holders = Holders::of(&found.iter().filter_map(|(_, _, socket)| socket.as_ref()?.number).collect());
+        let mut cgroups = BTreeMap::new();
+        let answer = |(id, flow, socket)| (id, flow, Answer::of(socket, &holders, &mut cgroups));
+        let of = found.into_iter().map(answer).collect();
+        let done = now();
+        if tell.send(Answers { of, failed, done, took: done.saturating_sub(since) }).is_err() {
+            return;
+        }
+    }
+}

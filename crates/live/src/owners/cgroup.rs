@@ -1,0 +1,284 @@
+//! What the path of a cgroup tells: which container or unit it is of.
+
+use std::fs;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::path::PathBuf;
+
+/// Cgroups that are looked at for one that has a number: more than a busy machine has.
+const CGROUPS: usize = 1 << 14;
+/// Letters of a container's number that are told, as its runtime does.
+const SHORT: usize = 12;
+/// Letters of a pod's number.
+const SHORT_POD: usize = 8;
+
+/// Scopes of containers that systemd keeps: how their names begin, and who made them.
+const SCOPES: [(&str, &str); 5] = [
+    ("docker-", "docker"),
+    ("libpod-", "podman"),
+    ("cri-containerd-", "containerd"),
+    ("crio-", "cri-o"),
+    ("nerdctl-", "containerd"),
+];
+/// Folders of containers, where systemd does not keep them.
+const FOLDERS: [(&str, &str); 5] =
+    [("docker", "docker"), ("libpod_parent", "podman"), ("default", "containerd"), ("lxc", "lxc"), ("ecs", "ecs")];
+
+/// What is read out of a path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Who made the container, and its number or name in short.
+    pub container: Option<String>,
+    /// The unit of systemd; of a container, the one in it.
+    pub unit: Option<String>,
+}
+
+impl Place {
+    /// What a path tells. Such paths are conventions of those who make them; others tell nothing.
+    pub(super) fn of(path: &str) -> Self {
+        let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let found = (0..parts.len()).rev().find_map(|at| Some((at, container(&parts, at)?)));
+        match found {
+            Some((at, container)) => {
+                let container = match parts[..at].iter().rev().find_map(|part| pod(part)) {
+                    Some(pod) => format!("{container} of pod {pod}"),
+                    None => container,
+                };
+                Self { container: Some(container), unit: unit(&parts[at + 1..]) }
+            }
+            None => Self { container: None, unit: unit(&parts) },
+        }
+    }
+}
+
+/// The path of a process's cgroup, from what `/proc/PID/cgroup` says: of several hierarchies, the one that tells most.
+pub(super) fn path(text: &str) -> Option<String> {
+    let mut paths: Vec<_> = text.lines().filter_map(hierarchy).collect();
+    let tells = |path: &str| match Place::of(path) {
+        Place { container: Some(_), .. } => 0,
+        Place { unit: Some(_), .. } => 1,
+        _ => 2 + u8::from(path == "/"),
+    };
+    // The unified one, and then that of systemd, are told first of those that tell as much.
+    paths.sort_by_key(|(order, path)| (tells(path), *order));
+    paths.first().map(|(_, path)| (*path).to_owned())
+}
+
+/// The path of the cgroup that the kernel knows by a number, if it is in the unified hierarchy and can be seen from here.
+pub(super) fn path_of(number: u64) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "what is there now is asked")]
+    let mounts = fs::read_to_string("/proc/thread-self/mountinfo").ok()?;
+    let root = mounts.lines().find_map(mounted)?;
+    if fs::metadata(&root).is_ok_and(|data| data.ino() == number) {
+        return Some("/".to_owned());
+    }
+    let (mut folders, mut seen) = (vec![root.clone()], 0);
+    while let Some(folder) = folders.pop() {
+        // One that is gone or closed has nothing to tell.
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            if entry.ino() == number {
+                let path = entry.path().strip_prefix(&root).ok()?.to_string_lossy().into_owned();
+                return Some(format!("/{path}"));
+            }
+            seen += 1;
+            if seen > CGROUPS {
+                return None;
+            }
+            folders.push(entry.path());
+        }
+    }
+    None
+}
+
+/// Where the unified hierarchy is, if this line of the mounts is its.
+fn mounted(line: &str) -> Option<PathBuf> {
+    let (place, kind) = line.split_once(" - ")?;
+    kind.starts_with("cgroup2 ").then(|| place.split(' ').nth(4).map(PathBuf::from)).flatten()
+}
+
+/// `0::/system.slice/nginx.service`: when it is to be told, and the path.
+fn hierarchy(line: &str) -> Option<(u8, &str)> {
+    let mut fields = line.splitn(3, ':');
+    let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+    let order = match controllers {
+        "" => 0,
+        "name=systemd" => 1,
+        _ => 2,
+    };
+    Some((order, path.strip_suffix(" (deleted)").unwrap_or(path)))
+}
+
+/// The container that the part `at` of a path is of.
+fn container(parts: &[&str], at: usize) -> Option<String> {
+    let part = parts[at];
+    if let Some(name) = part.strip_prefix("lxc.payload.") {
+        return Some(format!("lxc {name}"));
+    }
+    let above = at.checked_sub(1).map(|above| parts[above]);
+    if above == Some("lxc") {
+        return Some(format!("lxc {part}"));
+    }
+    if let Some(scope) = part.strip_suffix(".scope") {
+        // Who watches a container (`libpod-conmon-`) has its number, but not alone.
+        return SCOPES
+            .iter()
+            .find_map(|(begin, maker)| Some(format!("{maker} {}", number(scope.strip_prefix(begin)?)?)));
+    }
+    // A runtime that was told of systemd by half: `kubepods-...-pod....slice:cri-containerd:NUMBER`.
+    if let Some((before, found)) = part.rsplit_once(':') {
+        let runtime = before.rsplit(':').next().unwrap_or_default();
+        let maker = SCOPES.iter().find(|(begin, _)| begin.trim_end_matches('-') == runtime);
+        return Some(format!("{} {}", maker.map_or("container", |(_, maker)| maker), number(found)?));
+    }
+    let found = number(part)?;
+    let maker = parts[..at].iter().rev().find_map(|part| FOLDERS.iter().find(|(folder, _)| folder == part));
+    Some(format!("{} {found}", maker.map_or("container", |(_, maker)| maker)))
+}
+
+/// The number of a container in short: 64 digits as its runtime makes them.
+fn number(text: &str) -> Option<&str> {
+    let is_one = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_one.then(|| &text[..SHORT])
+}
+
+/// The number of a pod of Kubernetes in short: `kubepods-burstable-pod1b2c....slice`, `pod1b2c...`.
+fn pod(part: &str) -> Option<&str> {
+    let part = part.split(':').next().unwrap_or(part);
+    let part = part.strip_suffix(".slice").unwrap_or(part);
+    let number = match part.strip_prefix("kubepods") {
+        Some(rest) => rest.rsplit_once("-pod")?.1,
+        None => part.strip_prefix("pod")?,
+    };
+    let is_one = number.len() >= 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit() || b"-_".contains(&byte));
+    is_one.then(|| &number[..SHORT_POD])
+}
+
+/// The innermost unit, or if there is none the innermost slice.
+fn unit(parts: &[&str]) -> Option<String> {
+    let ends = |ends: &[&str]| {
+        let has = |part: &&&str| ends.iter().any(|end| part.len() > end.len() && part.ends_with(end));
+        parts.iter().rev().find(has).map(|part| (*part).to_owned())
+    };
+    ends(&[".service", ".scope", ".socket", ".mount", ".swap"]).or_else(|| ends(&[".slice"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const A: &str = "3f2a9c0b1d2e4f5061728394a5b6c7d8e9f00112233445566778899aabbccddee";
+
+    /// A path, with `*` for the number of a container; the container; the unit.
+    const PATHS: [(&str, &str, &str); 29] = [
+        ("/", "", ""),
+        ("", "", ""),
+        ("/user/batch", "", ""),
+        ("/system.slice/nginx.service", "", "nginx.service"),
+        ("/system.slice/system-getty.slice/getty@tty1.service", "", "getty@tty1.service"),
+        ("/user.slice/user-1000.slice/session-3.scope", "", "session-3.scope"),
+        (
+            "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-2345.scope",
+            "",
+            "app-firefox-2345.scope",
+        ),
+        ("/user.slice/user-1000.slice", "", "user-1000.slice"),
+        ("/init.scope", "", "init.scope"),
+        ("/system.slice/docker-*.scope", "docker 3f2a9c0b1d2e", ""),
+        ("/system.slice/docker-*.scope/system.slice/nginx.service", "docker 3f2a9c0b1d2e", "nginx.service"),
+        ("/docker/*", "docker 3f2a9c0b1d2e", ""),
+        ("/docker/*/child", "docker 3f2a9c0b1d2e", ""),
+        ("/docker/buildx/*", "docker 3f2a9c0b1d2e", ""),
+        ("/system.slice/docker.service", "", "docker.service"),
+        ("/machine.slice/libpod-*.scope/container", "podman 3f2a9c0b1d2e", ""),
+        ("/machine.slice/libpod-conmon-*.scope", "", "libpod-conmon-*.scope"),
+        ("/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-*.scope", "podman 3f2a9c0b1d2e", ""),
+        ("/libpod_parent/*", "podman 3f2a9c0b1d2e", ""),
+        (
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1b2c3d4e_1111_2222_3333_444455556666.slice/\
+             cri-containerd-*.scope",
+            "containerd 3f2a9c0b1d2e of pod 1b2c3d4e",
+            "",
+        ),
+        (
+            "/kubepods.slice/kubepods-pod1b2c3d4e_1111_2222_3333_444455556666.slice/crio-*.scope",
+            "cri-o 3f2a9c0b1d2e of pod 1b2c3d4e",
+            "",
+        ),
+        (
+            "/kubepods/besteffort/pod1b2c3d4e-1111-2222-3333-444455556666/*",
+            "container 3f2a9c0b1d2e of pod 1b2c3d4e",
+            "",
+        ),
+        (
+            "/system.slice/containerd.service/kubepods-besteffort-pod1b2c3d4e_1111_2222_3333_444455556666.slice:\
+             cri-containerd:*",
+            "containerd 3f2a9c0b1d2e",
+            "",
+        ),
+        ("/default/*", "containerd 3f2a9c0b1d2e", ""),
+        ("/ecs/1b2c3d4e11112222333344445555/*", "ecs 3f2a9c0b1d2e", ""),
+        ("/lxc.payload.web/system.slice/nginx.service", "lxc web", "nginx.service"),
+        ("/lxc/web", "lxc web", ""),
+        (r"/machine.slice/machine-qemu\x2d1\x2dvm.scope/libvirt", "", r"machine-qemu\x2d1\x2dvm.scope"),
+        ("/../../docker-3f2a.scope", "", "docker-3f2a.scope"),
+    ];
+
+    #[test]
+    fn paths_tell_containers_and_units() {
+        let filled = |text: &str| text.replace('*', &A[..64]);
+        let some = |text: &str| (!text.is_empty()).then(|| filled(text));
+        for (path, container, unit) in PATHS {
+            let expected = Place { container: some(container), unit: some(unit) };
+            assert_eq!(Place::of(&filled(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn of_several_hierarchies_the_one_that_tells_most_is_told() {
+        let docker = format!("/docker/{}", &A[..64]);
+        let cases = [
+            ("0::/system.slice/a.service\n", Some("/system.slice/a.service")),
+            ("4:memory:/\n1:name=systemd:/user.slice/user-0.slice\n0::/\n", Some("/user.slice/user-0.slice")),
+            ("9:name=systemd:/\n4:memory:/jobs/1\n3:cpuset:/\n0::/\n", Some("/jobs/1")),
+            (&format!("4:memory:{docker}\n0::/system.slice/a.service\n"), Some(&*docker)),
+            ("2:cpu:/\n0::/gone (deleted)\n", Some("/gone")),
+            ("0::/a:b\n", Some("/a:b")),
+            ("2:cpu,cpuacct:/\n0::/\n", Some("/")),
+            ("nonsense\n", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(path(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_unified_hierarchy_is_where_it_is_mounted() {
+        let line = "35 24 0:29 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate";
+        assert_eq!(mounted(line), Some(PathBuf::from("/sys/fs/cgroup/unified")));
+        assert_eq!(mounted("36 24 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Whoever makes a cgroup names it as he likes.
+        #[test]
+        fn any_path_is_read(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    "\\PC{0,20}", "docker-[0-9a-f]{60,66}\\.scope", "[0-9a-fé]{64}", "pod[0-9a-fé_]{30,40}", "a:b:[0-9a-f]{64}"
+                ],
+                0..6,
+            ),
+        ) {
+            let path = parts.iter().map(|part| format!("/{part}")).collect::<String>();
+            let place = Place::of(&path);
+            for told in [place.container, place.unit].into_iter().flatten() {
+                prop_assert!(!told.is_empty() && told.len() <= path.len() + 32, "{told}");
+            }
+            super::path(&path);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Which process holds a socket, and what it is called.
+
+use super::cgroup;
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// Who holds the sockets that were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Holders {
+    /// Processes by the number of the socket.
+    found: BTreeMap<u32, u32>,
+    /// Processes whose files this user may not look at.
+    pub refused: u64,
+}
+
+/// A process, as it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pub pid: u32,
+    pub command: String,
+    pub cgroup: Option<String>,
+}
+
+impl Holders {
+    /// Looks at the files of all processes; those that end meanwhile are not there.
+    pub(super) fn of(sockets: &BTreeSet<u32>) -> Self {
+        let mut holders = Self::default();
+        if sockets.is_empty() {
+            return holders;
+        }
+        let mut name = Vec::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            // Of other errors, the process has ended.
+            if let Err(Errno::ACCESS | Errno::PERM) = holders.look(pid, sockets, &mut name) {
+                holders.refused += 1;
+            }
+        }
+        holders
+    }
+
+    fn look(&mut self, pid: u32, sockets: &BTreeSet<u32>, name: &mut Vec<u8>) -> Result<(), Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, format!("/proc/{pid}/fd"), flags, Mode::empty())?;
+        for entry in Dir::read_from(&folder)? {
+            // What is closed meanwhile is no longer held.
+            let Ok(link) = readlinkat(&folder, entry?.file_name(), std::mem::take(name)) else { continue };
+            if let Some(socket) = link.to_str().ok().and_then(socket).filter(|socket| sockets.contains(socket)) {
+                self.hold(socket, pid);
+            }
+            *name = link.into_bytes();
+        }
+        Ok(())
+    }
+
+    /// Of several, it is the first one begun, which the others have it from, unless that is who begins all: it opens sockets for
+    /// those who serve them.
+    fn hold(&mut self, socket: u32, pid: u32) {
+        let rank = |pid: u32| (pid == 1, pid);
+        let holder = self.found.entry(socket).or_insert(pid);
+        if rank(pid) < rank(*holder) {
+            *holder = pid;
+        }
+    }
+
+    /// Who holds a socket; none if nobody does any longer, or nobody who may be looked at.
+    pub(super) fn holder(&self, socket: u32) -> Option<Process> {
+        Process::of(*self.found.get(&socket)?)
+    }
+}
+
+impl Process {
+    /// None if it has ended.
+    #[expect(clippy::disallowed_methods, reason = "what is there now is asked")]
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        let command = fs::read(format!("/proc/{pid}/comm")).ok()?;
+        let command = String::from_utf8_lossy(&command).trim_end_matches('\n').to_owned();
+        let cgroup = fs::read(format!("/proc/{pid}/cgroup")).ok();
+        let cgroup = cgroup.and_then(|text| cgroup::path(&String::from_utf8_lossy(&text)));
+        Some(Self { pid, command, cgroup })
+    }
+}
+
+/// The number of a socket, from where a file of a process leads: `socket:[4711]`.
+fn socket(link: &str) -> Option<u32> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_to_sockets_are_told_from_others() {
+        let links = ["socket:[4711]", "pipe:[4711]", "socket:[]", "socket:[99999999999]", "/dev/null", ""];
+        assert_eq!(links.map(socket), [Some(4711), None, None, None, None, None]);
+    }
+
+    #[test]
+    fn of_several_holders_it_is_the_first_but_for_who_begins_all() {
+        for (holders, expected) in [(vec![1, 40, 50], 40), (vec![50, 40, 1], 40), (vec![1], 1), (vec![7, 9], 7)] {
+            let mut found = Holders::default();
+            holders.iter().for_each(|pid| found.hold(5, *pid));
+            assert_eq!(found.found.get(&5), Some(&expected), "{holders:?}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_found_by_its_socket() {
+        use std::os::unix::fs::MetadataExt;
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("there is a port");
+        let number = fs::metadata(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&socket)));
+        let number = number.expect("it is there").ino() as u32;
+        let found = Holders::of(&BTreeSet::from([number])).holder(number).expect("it is held");
+        assert_eq!(found.pid, std::process::id());
+        assert!(!found.command.is_empty() && found.cgroup.is_some(), "{found:?}");
+        drop(socket);
+        assert_eq!(Holders::of(&BTreeSet::from([number])).holder(number), None);
+    }
+}

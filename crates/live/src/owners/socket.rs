@@ -1,0 +1,133 @@
+//! Which socket of this machine a flow leaves, by the kernel's `sock_diag`.
+
+use netlink_packet_core::{NLM_F_REQUEST, NetlinkMessage, NetlinkPayload, Nla as _};
+use netlink_packet_sock_diag::SockDiagMessage;
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, IPPROTO_UDP};
+use netlink_packet_sock_diag::inet::nlas::Nla;
+use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
+use queuescope_wire::{Family, FlowKey};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use std::io;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
+
+/// The number of the cgroup that a socket was made in: `INET_DIAG_CGROUP_ID` of `linux/inet_diag.h`.
+const CGROUP: u16 = 21;
+/// The kernel answers in a page.
+const ANSWER: usize = 8192;
+
+/// A door to the sockets of the network namespace that the thread is in that opens it.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    door: OwnedFd,
+    /// Sockets that are bound to an interface are found by it alone.
+    interface: u32,
+    answer: Vec<u8>,
+}
+
+/// A socket as the kernel tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Socket {
+    /// Its number among files; none if no process has it open any longer.
+    pub number: Option<u32>,
+    /// The user who made it.
+    pub uid: u32,
+    /// The number of its cgroup of the unified hierarchy.
+    pub cgroup: Option<u64>,
+}
+
+impl Sockets {
+    /// Those from which packets leave by the interface with this index.
+    pub(super) fn new(interface: u32) -> io::Result<Self> {
+        let door = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+        Ok(Self { door, interface, answer: vec![0; ANSWER] })
+    }
+
+    /// The socket that a flow leaves; none if it is not of this machine, or its socket is gone.
+    pub(super) fn of(&mut self, flow: &FlowKey) -> io::Result<Option<Socket>> {
+        let Some(request) = self.request(flow) else { return Ok(None) };
+        let mut message = NetlinkMessage::from(SockDiagMessage::InetRequest(request));
+        message.header.flags = NLM_F_REQUEST;
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        sendto(&self.door, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        // It was answered as it was asked, so nothing is waited for.
+        let (length, _) = recv(&self.door, &mut *self.answer, RecvFlags::DONTWAIT)?;
+        let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&self.answer[..length]);
+        match answer.map_err(io::Error::other)?.payload {
+            NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(found)) => Ok(self.taken(flow, &found)),
+            NetlinkPayload::Error(error) => match error.to_io() {
+                why if why.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => Ok(None),
+                why => Err(why),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// What is asked for a flow that has a socket, if it is of this machine.
+    fn request(&self, flow: &FlowKey) -> Option<InetRequest> {
+        let (src, dst) = ends(flow)?;
+        let family = if src.is_ipv4() { AF_INET } else { AF_INET6 };
+        let (src, dst, src_port, dst_port) = match flow.protocol {
+            IPPROTO_TCP => (src, dst, flow.src_port, flow.dst_port),
+            // "src and dst are swapped for historical reasons" (net/ipv4/udp_diag.c).
+            IPPROTO_UDP => (dst, src, flow.dst_port, flow.src_port),
+            _ => return None,
+        };
+        Some(InetRequest {
+            family,
+            protocol: flow.protocol,
+            extensions: ExtensionFlags::empty(),
+            states: StateFlags::all(),
+            socket_id: SocketId {
+                source_port: src_port,
+                destination_port: dst_port,
+                source_address: src,
+                destination_address: dst,
+                interface_id: self.interface,
+                cookie: [0xff; 8],
+            },
+        })
+    }
+
+    /// A socket that waits for anybody at any address is found for each flow from its port: then the flow must be from here.
+    fn taken(&self, flow: &FlowKey, found: &InetResponse) -> Option<Socket> {
+        let header = &found.header;
+        let (src, _) = ends(flow)?;
+        let is_any = header.socket_id.source_address.to_canonical().is_unspecified();
+        if header.socket_id.source_port != flow.src_port || (is_any && !self.is_local(src)) {
+            return None;
+        }
+        let cgroup = found.nlas.iter().find_map(|nla| match nla {
+            Nla::Other(nla) if nla.kind() == CGROUP => {
+                let mut number = [0; 8];
+                (nla.value_len() == number.len()).then(|| nla.emit_value(&mut number))?;
+                Some(u64::from_ne_bytes(number))
+            }
+            _ => None,
+        });
+        Some(Socket { number: (header.inode != 0).then_some(header.inode), uid: header.uid, cgroup })
+    }
+
+    /// Whether an address is of this machine: whether a socket can have it.
+    fn is_local(&self, address: IpAddr) -> bool {
+        UdpSocket::bind(match address {
+            IpAddr::V4(_) => SocketAddr::new(address, 0),
+            IpAddr::V6(address) => SocketAddrV6::new(address, 0, 0, self.interface).into(),
+        })
+        .is_ok()
+    }
+}
+
+/// Where a flow is from, and to; none if that is no address of IP, or it has no ports.
+fn ends(flow: &FlowKey) -> Option<(IpAddr, IpAddr)> {
+    let address = |bits: u128| match flow.family {
+        Family::V4 => Some(IpAddr::V4((bits as u32).into())),
+        Family::V6 => Some(IpAddr::V6(bits.into())),
+        Family::Link => None,
+    };
+    (flow.src_port != 0).then_some((address(flow.src)?, address(flow.dst)?))
+}
