@@ -312,6 +312,7 @@ impl<D: Door> Namer<'_, D> {
                     peak_bytes: part.peak,
                     ramp: ramp(key),
                     new: jump(key) == Some(Jump::New),
+                    owner: None,
                 })
                 .collect(),
             flows_total: blamed.flows,

@@ -32,6 +32,14 @@ pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
+/// A name as one line of visible text: names from a table may hold anything, also what turns or moves a line.
+pub fn plain(name: &str) -> String {
+    let hostile = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    name.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
 mod answer;
+mod owner;
 mod sim;
 mod sweep;
 mod switch;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use answer::{Alert, Answer, Plan};
+pub use owner::Owner;
 pub use sim::{
     NO_METER, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
@@ -238,6 +240,9 @@ pub struct Culprit {
     pub ramp: Option<f64>,
     /// Whether it was never seen before, and came with as much.
     pub new: bool,
+    /// Who sends it, where the queue is of the machine that was watched and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
 }
 
 /// The culprits of the packet of a burst that waited longest, at the first granularity: estimates, from the bounded

@@ -8,7 +8,7 @@ mod sweep;
 mod tap;
 mod why;
 
-use crate::format::{bytes, count, duration, percent, rate};
+use crate::format::{bytes, count, duration, percent, plain, rate};
 use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
@@ -195,7 +195,7 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
                     out,
                     "{DIM}{granularity:>16}{DIM:#}  {:>9}  {NOTE}{trend}{NOTE:#}{}",
                     percent(culprit.share),
-                    plain(&culprit.flow)
+                    whose(culprit)
                 )?;
                 granularity = "";
             }
@@ -224,7 +224,7 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 bytes(culprit.bytes),
                 count(culprit.packets),
                 bytes(culprit.peak_bytes),
-                plain(&culprit.flow)
+                whose(culprit)
             )?;
         }
         more(culprits, shown_of(culprits, MOST_OVERALL), "", 37, out)?;
@@ -323,6 +323,15 @@ fn groups(groups: &[Group], gap: usize, out: &mut impl Write) -> io::Result<()> 
     Ok(())
 }
 
+/// The flow, and who sends it where that is known.
+fn whose(culprit: &Culprit) -> String {
+    let flow = plain(&culprit.flow);
+    match &culprit.owner {
+        Some(owner) => format!("{flow}  {owner}"),
+        None => flow,
+    }
+}
+
 /// `new`, `ramped 4x`, `ramped 2.5x`, or nothing.
 fn trend(culprit: &Culprit) -> String {
     match culprit.ramp {
@@ -334,14 +343,6 @@ fn trend(culprit: &Culprit) -> String {
         Some(factor) => format!("ramped {factor:.0}x"),
         None => String::new(),
     }
-}
-
-/// A name as one line of visible text: names from a table may hold anything, also what turns or moves a line.
-fn plain(name: &str) -> String {
-    let hostile = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    name.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn plural_granularity(granularity: &str, flows: u64) -> String {

@@ -410,6 +410,7 @@ fn culprits(recipe: &Recipe, trace: &Trace, steps: &[usize]) -> Vec<Culprits> {
                 peak_bytes: peak as u64,
                 ramp: None,
                 new: false,
+                owner: None,
             })
             .collect();
         flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.flow.cmp(&b.flow)));

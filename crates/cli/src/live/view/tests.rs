@@ -59,6 +59,7 @@ fn burst() -> View {
         peak_bytes: 100_000,
         ramp: None,
         new: false,
+        owner: None,
     };
     for number in 1..=2 {
         view.burst(&model::Burst {

@@ -1,0 +1,90 @@
+//! Who sends a flow, of the machine that was watched.
+
+use crate::format::plain;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Who sends a flow, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Owner {
+    /// The number of the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// What the process calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The path of its cgroup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
+    /// Its container by that path, with who made it: `docker 3f2a9c0b1d2e`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Its unit of systemd by that path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The number of the user who made its socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+}
+
+impl Owner {
+    /// The process, or else the user: `iperf3[4711]`, `uid 1000`.
+    fn who(&self) -> Option<String> {
+        match (&self.command, self.pid, self.uid) {
+            (Some(command), Some(pid), _) => Some(format!("{}[{pid}]", plain(command))),
+            (Some(command), None, _) => Some(plain(command)),
+            (None, Some(pid), _) => Some(format!("[{pid}]")),
+            (None, None, uid) => uid.map(|uid| format!("uid {uid}")),
+        }
+    }
+
+    /// Where it runs: in a container, or else a unit, or else a cgroup that is not that of all.
+    fn place(&self) -> Option<String> {
+        let cgroup = self.cgroup.as_ref().filter(|path| *path != "/");
+        self.container.as_ref().or(self.unit.as_ref()).or(cgroup).map(|place| plain(place))
+    }
+}
+
+/// As a line of text has it: `iperf3[4711] in docker 3f2a9c0b1d2e`.
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.who(), self.place()) {
+            (Some(who), Some(place)) => write!(f, "{who} in {place}"),
+            (Some(one), None) | (None, Some(one)) => f.write_str(&one),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_is_told_as_is_known() {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let cases = [
+            (("iperf3", 4711, "/docker/3f2a", "docker 3f2a", "", 0), "iperf3[4711] in docker 3f2a"),
+            (("nginx", 812, "/system.slice/nginx.service", "", "nginx.service", 33), "nginx[812] in nginx.service"),
+            (("iperf3", 4711, "/", "", "", 0), "iperf3[4711]"),
+            (("iperf3", 4711, "/jobs/1", "", "", 0), "iperf3[4711] in /jobs/1"),
+            (("nginx", 0, "", "", "nginx.service", 33), "nginx in nginx.service"),
+            (("", 0, "", "", "nginx.service", 33), "uid 33 in nginx.service"),
+            (("", 0, "", "docker 3f2a", "nginx.service", 0), "docker 3f2a"),
+            (("\u{1b}[2J\u{202e}x", 5, "", "", "", 0), "\u{fffd}[2J\u{fffd}x[5]"),
+            (("", 0, "", "", "", 0), ""),
+        ];
+        for ((command, pid, cgroup, container, unit, uid), expected) in cases {
+            let number = |number: u32| (number > 0).then_some(number);
+            let owner = Owner {
+                pid: number(pid),
+                command: some(command),
+                cgroup: some(cgroup),
+                container: some(container),
+                unit: some(unit),
+                uid: number(uid),
+            };
+            assert_eq!(owner.to_string(), expected, "{owner:?}");
+        }
+    }
+}
