@@ -1,10 +1,12 @@
-//! How right the probe of a Linux interface is, and what it costs: `probe right|cheap [SECONDS [ROUNDS]]`, as root.
+//! How right the probe of a Linux interface is, and what it costs: `probe right|cheap|owners [SECONDS [ROUNDS]]`, as root.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads clocks, files and arguments")]
 
 #[cfg(target_os = "linux")]
 mod captured;
 #[cfg(target_os = "linux")]
 mod cheap;
+#[cfg(target_os = "linux")]
+mod owners;
 #[cfg(target_os = "linux")]
 mod right;
 #[cfg(target_os = "linux")]
@@ -14,7 +16,7 @@ mod truth;
 
 use anyhow::{Result, bail};
 
-const USAGE: &str = "probe right|cheap [SECONDS [ROUNDS]]";
+const USAGE: &str = "probe right|cheap|owners [SECONDS [ROUNDS]]";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +29,7 @@ fn measure(what: &str, seconds: u64, rounds: u64) -> Result<()> {
     match what {
         "right" => right::measure(seconds),
         "cheap" => cheap::measure(seconds, rounds),
+        "owners" => owners::measure(rounds),
         _ => bail!(USAGE),
     }
 }

@@ -4,6 +4,7 @@ mod acts;
 mod feed;
 pub mod metrics;
 mod view;
+mod whose;
 
 use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::{Keys, Live};
@@ -28,6 +29,7 @@ use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::{Duration, SystemTime};
 use view::{Screen, View};
+use whose::Whose;
 
 /// Packets told that are remembered.
 const DEPARTURES: usize = 1 << 18;
@@ -110,6 +112,7 @@ impl<'a> Watch<'a> {
             acts,
             is_json,
             feed,
+            whose: Whose::new(&args.interface, granularities(&args.keys)),
             counters: Counters::default(),
             deepest: Backlog::default(),
             is_gone: false,
@@ -126,7 +129,9 @@ impl<'a> Watch<'a> {
     /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
     fn take(&mut self) -> Result<u64> {
         let at = now().saturating_sub(QUIET);
-        let came = self.seen.feed.take(&mut self.probe, &mut self.analysis, self.view.as_mut())?;
+        let Seen { feed, whose, .. } = &mut self.seen;
+        let came = feed.take(&mut self.probe, &mut self.analysis, self.view.as_mut(), whose)?;
+        whose.look();
         self.analysis.nothing_before(at);
         if came == 0 {
             self.analysis.hand_over()?;
@@ -138,7 +143,8 @@ impl<'a> Watch<'a> {
     }
 
     fn tell_bursts(&mut self) -> Result<()> {
-        let ended = self.analysis.ended(self.bursts + 1, self.seen.feed.origin, self.seen.ramped());
+        let mut ended = self.analysis.ended(self.bursts + 1, self.seen.feed.origin, self.seen.ramped());
+        self.seen.whose.bursts(&mut ended);
         self.bursts += ended.len() as u64;
         if let Some(view) = &mut self.view {
             ended.iter().for_each(|burst| view.burst(burst));
@@ -170,6 +176,7 @@ impl<'a> Watch<'a> {
         if let Some(view) = &mut self.view {
             view.slices(&slices);
             view.counters(self.seen.counters);
+            view.owners(self.seen.whose.first());
         }
         if let Some(metrics) = &self.metrics {
             metrics.look(self.seen.counters, self.seen.acts.acted(), &slices, now());
@@ -213,6 +220,7 @@ impl<'a> Watch<'a> {
         self.probe.detach()?;
         while self.take()? > 0 {}
         self.look()?;
+        self.seen.whose.settle();
         self.analysis.nothing_before(Nanos::MAX);
         self.tell_bursts()?;
         let Self { seen, mut analysis, stop, .. } = self;
@@ -238,6 +246,7 @@ struct Seen<'a> {
     unread: bool,
     acts: Acts,
     feed: Feed,
+    whose: Whose,
     counters: Counters,
     /// The most bytes and packets in the queue.
     deepest: Backlog,
@@ -285,6 +294,7 @@ impl Seen<'_> {
         };
         let window = "the probe's".to_owned();
         let mut report = findings.report(source, window, self.args.question.alpha.0, self.ramped());
+        self.whose.report(&mut report);
         let totals = &mut report.totals;
         if dropped > 0 {
             totals.drops.insert("qdisc".to_owned(), dropped);
@@ -315,7 +325,12 @@ impl Seen<'_> {
             noted("not_ip", counters.other, NOT_IP),
             noted("interface_gone", self.is_gone.into(), GONE),
         ];
-        self.feed.notes().chain(notes.into_iter().flatten()).chain(self.acts.notes()).collect()
+        self.feed
+            .notes()
+            .chain(notes.into_iter().flatten())
+            .chain(self.acts.notes())
+            .chain(self.whose.notes())
+            .collect()
     }
 }
 

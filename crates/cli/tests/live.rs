@@ -77,16 +77,21 @@ fn output(ends: &Ends, words: &'static str) -> Output {
 
 /// A burst: one flow of 150 large packets, and three of five small ones.
 fn burst(ends: &Ends) {
-    ends.near.run(|| {
-        let sockets: Vec<_> = (0..4).map(|_| UdpSocket::bind("10.9.0.1:0").expect("there is a port")).collect();
-        for n in 0..150 {
-            // Nobody listens there; what is said of it comes later.
-            let _ = sockets[0].send_to(&[0; 1400], "10.9.0.2:7");
-            if n % 10 == 0 {
-                let _ = sockets[1 + n / 10 % 3].send_to(&[0; 200], "10.9.0.2:9");
-            }
+    send(&sockets(ends));
+}
+
+fn sockets(ends: &Ends) -> Vec<UdpSocket> {
+    ends.near.run(|| (0..4).map(|_| UdpSocket::bind("10.9.0.1:0").expect("there is a port")).collect())
+}
+
+fn send(sockets: &[UdpSocket]) {
+    for n in 0..150 {
+        // Nobody listens there; what is said of it comes later.
+        let _ = sockets[0].send_to(&[0; 1400], "10.9.0.2:7");
+        if n % 10 == 0 {
+            let _ = sockets[1 + n / 10 % 3].send_to(&[0; 200], "10.9.0.2:9");
         }
-    });
+    }
 }
 
 #[test]
@@ -122,6 +127,39 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
     for line in &lines {
         let errors: Vec<_> = validator.iter_errors(line).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?}: {line}");
+    }
+}
+
+/// The flows of culprits at all granularities.
+fn flows(culprits: &Value) -> impl Iterator<Item = &Value> {
+    culprits.as_array().expect("a list").iter().flat_map(|level| level["flows"].as_array()).flatten()
+}
+
+#[test]
+fn it_is_told_who_sends() {
+    let Some(ends) = ends("it_is_told_who_sends") else { return };
+    let (mut live, _) = Live::start(&ends, "live near0 --json --by 5tuple,dst --alpha 0.1%");
+    let sockets = sockets(&ends);
+    // It does not wait for those whom it asks, so the first may not say it yet.
+    let told = (0..100).find_map(|_| {
+        send(&sockets);
+        let burst = live.next().expect("a burst");
+        let is_all_known = flows(&burst["culprits"]).all(|flow| flow["owner"].is_object());
+        is_all_known.then_some(burst)
+    });
+    let burst = told.expect("one of a hundred bursts says it");
+    live.signal(Signal::INT);
+    let rest = live.rest();
+    for culprits in [&burst["culprits"], &rest.last().expect("there is a summary")["culprits"]] {
+        for flow in flows(culprits) {
+            let owner = &flow["owner"];
+            assert_eq!(owner["pid"], std::process::id(), "{flow}");
+            assert!(owner["command"].is_string() && owner["uid"] == 0, "{flow}");
+        }
+        assert_eq!(
+            (culprits[0]["flows"][3].is_object(), culprits[1]["flows"].as_array().map(Vec::len)),
+            (true, Some(1))
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::to_epoch;
 use super::view::View;
+use super::whose::Whose;
 use crate::analysis::Analysis;
 use crate::args::Live;
 use crate::capture::{noted, parser_notes};
@@ -81,13 +82,14 @@ impl Feed {
         probe: &mut Probe,
         analysis: &mut Analysis<Flows, Outputs>,
         mut view: Option<&mut View>,
+        whose: &mut Whose,
     ) -> Result<u64> {
         let mut batch = std::mem::take(&mut self.batch);
         let came = probe.left(|left| batch.push(Held::of(&left)))?;
         // Queues of one interface leave their packets side by side.
         batch.sort_by_key(|held| held.dequeued);
         for held in &batch {
-            self.departed(held, analysis, view.as_deref_mut())?;
+            self.departed(held, analysis, view.as_deref_mut(), whose)?;
         }
         batch.clear();
         self.batch = batch;
@@ -99,6 +101,7 @@ impl Feed {
         held: &Held,
         analysis: &mut Analysis<Flows, Outputs>,
         view: Option<&mut View>,
+        whose: &mut Whose,
     ) -> Result<()> {
         let link = if held.framed { ETHERNET } else { RAW };
         let frame = self.parser.parse(LinkType::from_dlt(link), held.bytes, &held.headers);
@@ -127,6 +130,7 @@ impl Feed {
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(&whole, &frame.key)) {
             return Ok(());
         }
+        whose.seen(&frame.key, dequeued);
         if let Some(view) = view {
             let delay = dequeued.saturating_sub(whole.enqueued);
             view.departed(&frame.key, u64::from(held.bytes), delay, dequeued);

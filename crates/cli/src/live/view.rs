@@ -14,9 +14,9 @@ pub use screen::Screen;
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment};
 use queuescope_live::{Counters, Slice};
-use queuescope_report::model;
+use queuescope_report::model::{self, Owner};
 use queuescope_wire::{FlowKey, Granularity, Nanos};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Bursts that are remembered.
 const BURSTS: usize = 64;
@@ -29,6 +29,7 @@ pub struct View {
     tau: Nanos,
     history: History,
     flows: FlowsNow,
+    owners: BTreeMap<FlowKey, Owner>,
     bursts: VecDeque<BurstRow>,
     counters: Counters,
     origin: Nanos,
@@ -37,6 +38,8 @@ pub struct View {
     filter: String,
     /// A filter is being typed.
     is_typing: bool,
+    /// It is said whose flows are.
+    with_owners: bool,
     frozen: Option<Shot>,
     /// Who looks on wants no more.
     pub is_over: bool,
@@ -77,8 +80,8 @@ struct BurstRow {
     peak_delay: u64,
     peak_depth: u64,
     drops: u64,
-    /// Its heaviest flow, with its share.
-    culprit: Option<(String, f64)>,
+    /// Its heaviest flow.
+    culprit: Option<model::Culprit>,
 }
 
 /// All that is shown at one time.
@@ -103,6 +106,7 @@ impl View {
             tau,
             history: History::new(origin),
             flows: FlowsNow::new(granularity),
+            owners: BTreeMap::new(),
             bursts: VecDeque::new(),
             counters: Counters::default(),
             origin,
@@ -110,6 +114,7 @@ impl View {
             sort: Sort::Share,
             filter: String::new(),
             is_typing: false,
+            with_owners: true,
             frozen: None,
             is_over: false,
         }
@@ -136,13 +141,18 @@ impl View {
             peak_delay: burst.peak_delay_ns,
             peak_depth: burst.peak_depth_bytes,
             drops: burst.drops,
-            culprit: heaviest.map(|culprit| (culprit.flow.clone(), culprit.share)),
+            culprit: heaviest.cloned(),
         });
     }
 
     /// What was counted since the beginning.
     pub fn counters(&mut self, counters: Counters) {
         self.counters = counters;
+    }
+
+    /// Who sends flows, of those of which that is known.
+    pub fn owners(&mut self, owners: BTreeMap<FlowKey, Owner>) {
+        self.owners = owners;
     }
 
     /// A key was pressed at `now`.
@@ -154,6 +164,7 @@ impl View {
             Key::Char('q') => self.is_over = true,
             Key::Char('s') => self.sort = self.sort.next(),
             Key::Char('/') => self.is_typing = true,
+            Key::Char('o') => self.with_owners = !self.with_owners,
             Key::Char('f' | ' ') => {
                 self.frozen = match self.frozen.take() {
                     Some(_) => None,
@@ -179,7 +190,7 @@ impl View {
     }
 
     fn shot(&self, now: Nanos) -> Shot {
-        let (flows, told) = self.flows.rows(now);
+        let (flows, told) = self.flows.rows(now, &self.owners);
         Shot {
             since: now.saturating_sub(self.origin),
             moments: self.history.until(now),
@@ -190,10 +201,10 @@ impl View {
         }
     }
 
-    /// Those flows whose names have what was typed, in the order that was asked for.
+    /// Those flows whose names or owners have what was typed, in the order that was asked for.
     fn chosen<'a>(&self, flows: &'a [FlowRow]) -> Vec<&'a FlowRow> {
         let wanted = self.filter.to_lowercase();
-        let mut rows: Vec<_> = flows.iter().filter(|row| row.name.to_lowercase().contains(&wanted)).collect();
+        let mut rows: Vec<_> = flows.iter().filter(|row| row.has(&wanted)).collect();
         rows.sort_by(|a, b| {
             let order = match self.sort {
                 Sort::Share => b.bytes.cmp(&a.bytes),

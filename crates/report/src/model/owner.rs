@@ -4,6 +4,9 @@ use crate::format::plain;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Letters of a path that a line has room for.
+const MOST: usize = 24;
+
 /// Who sends a flow, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Owner {
@@ -29,7 +32,7 @@ pub struct Owner {
 
 impl Owner {
     /// The process, or else the user: `iperf3[4711]`, `uid 1000`.
-    fn who(&self) -> Option<String> {
+    pub fn who(&self) -> Option<String> {
         match (&self.command, self.pid, self.uid) {
             (Some(command), Some(pid), _) => Some(format!("{}[{pid}]", plain(command))),
             (Some(command), None, _) => Some(plain(command)),
@@ -38,10 +41,19 @@ impl Owner {
         }
     }
 
-    /// Where it runs: in a container, or else a unit, or else a cgroup that is not that of all.
+    /// Where it runs: in a container, or else a unit, or else, where no process is known, a cgroup that is not that of all.
     fn place(&self) -> Option<String> {
-        let cgroup = self.cgroup.as_ref().filter(|path| *path != "/");
-        self.container.as_ref().or(self.unit.as_ref()).or(cgroup).map(|place| plain(place))
+        let cgroup = self.cgroup.as_ref().filter(|path| self.pid.is_none() && *path != "/");
+        let named = self.container.as_ref().or(self.unit.as_ref()).map(|place| plain(place));
+        named.or_else(|| cgroup.map(|path| end(&plain(path))))
+    }
+}
+
+/// Of a long path, the end.
+fn end(path: &str) -> String {
+    match path.char_indices().nth_back(MOST - 1) {
+        Some((at, _)) if at > 0 => format!("…{}", &path[at..]),
+        _ => path.to_owned(),
     }
 }
 
@@ -67,7 +79,10 @@ mod tests {
             (("iperf3", 4711, "/docker/3f2a", "docker 3f2a", "", 0), "iperf3[4711] in docker 3f2a"),
             (("nginx", 812, "/system.slice/nginx.service", "", "nginx.service", 33), "nginx[812] in nginx.service"),
             (("iperf3", 4711, "/", "", "", 0), "iperf3[4711]"),
-            (("iperf3", 4711, "/jobs/1", "", "", 0), "iperf3[4711] in /jobs/1"),
+            (("iperf3", 4711, "/jobs/1", "", "", 0), "iperf3[4711]"),
+            (("", 0, "/jobs/1", "", "", 33), "uid 33 in /jobs/1"),
+            (("", 0, "/jobs/of/a/night/0123456789", "", "", 0), "…bs/of/a/night/0123456789"),
+            (("", 0, "/jobs/a/night/0123456789", "", "", 0), "/jobs/a/night/0123456789"),
             (("nginx", 0, "", "", "nginx.service", 33), "nginx in nginx.service"),
             (("", 0, "", "", "nginx.service", 33), "uid 33 in nginx.service"),
             (("", 0, "", "docker 3f2a", "nginx.service", 0), "docker 3f2a"),

@@ -4,6 +4,7 @@ use super::flows::FlowRow;
 use super::history::{Moment, SECOND, rate};
 use super::{BurstRow, Shot, View};
 use queuescope_report::format;
+use queuescope_report::model::Owner;
 use queuescope_wire::Nanos;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -13,6 +14,10 @@ use ratatui::widgets::{Paragraph, Sparkline, SparklineBar};
 
 /// From this width on, bursts stand beside the flows.
 const WIDE: u16 = 140;
+/// Columns that tell a flow from another: the address and the port that it is from.
+const SENDER: usize = 16;
+/// With less room than this, there is no saying both which flow it is and whose.
+const NARROW: usize = 36;
 /// Columns of what a chart's height means.
 const SCALE: u16 = 10;
 
@@ -158,7 +163,11 @@ impl View {
     fn flow_line(&self, row: &FlowRow, told: u64, width: usize) -> Line<'static> {
         let share = if told == 0 { 0.0 } else { row.bytes as f64 / told as f64 };
         let bits = format::rate(rate(row.bytes, SECOND));
-        let start = format!("{:width$} {:>7} {bits:>11} ", cut(&row.name, width), format::percent(share));
+        let start = format!(
+            "{:width$} {:>7} {bits:>11} ",
+            self.named(&row.name, row.owner.as_ref(), width),
+            format::percent(share)
+        );
         let trend = format!("{:>9}", trend(row));
         let trend = if row.growth() >= 2000 { self.wrong(trend) } else { Span::raw(trend) };
         Line::from(vec![Span::raw(start), trend, Span::raw(format!(" {:>10}", format::duration(row.delay.0)))])
@@ -181,9 +190,31 @@ impl View {
             format!("{:>6} {start:>9} {length:>8} {delay:>8} {:>8} ", burst.number, format::bytes(burst.peak_depth));
         let drops = format!("{:>5}", format::count(burst.drops));
         let drops = if burst.drops > 0 { self.wrong(drops) } else { Span::raw(drops) };
-        let culprit = burst.culprit.as_ref().map(|(flow, share)| format!("{} {flow}", format::percent(*share)));
-        let culprit = cut(&culprit.unwrap_or_default(), width.saturating_sub(51));
+        let culprit = burst.culprit.as_ref().map_or_else(String::new, |culprit| {
+            let share = format::percent(culprit.share);
+            let room = width.saturating_sub(52 + share.chars().count());
+            // Where there is little room, who is to blame comes first; which of his flows it was, stands above.
+            let who = culprit.owner.as_ref().filter(|_| self.with_owners && room < NARROW).and_then(Owner::who);
+            match who {
+                Some(who) => format!("{share} {}", cut(&who, room)),
+                None => format!("{share} {}", self.named(&culprit.flow, culprit.owner.as_ref(), room)),
+            }
+        });
         Line::from(vec![Span::raw(numbers), drops, Span::raw(format!("  {culprit}"))])
+    }
+
+    /// A flow and whose it is, as much of both as fits; of both enough to tell them from others, if there is room for that.
+    fn named(&self, flow: &str, owner: Option<&Owner>, width: usize) -> String {
+        let Some(owner) = owner.filter(|_| self.with_owners) else { return cut(flow, width) };
+        let whole = format!("{flow}  {owner}");
+        match owner.who() {
+            _ if whole.chars().count() <= width => whole,
+            Some(who) => {
+                let rest = width.saturating_sub(who.chars().count() + 2);
+                format!("{}  {}", cut(flow, rest.max(SENDER)), cut(&who, width.saturating_sub(SENDER + 2)))
+            }
+            None => cut(&whole, width),
+        }
     }
 
     fn key_line(&self) -> Line<'static> {
@@ -192,7 +223,9 @@ impl View {
         }
         let filter = if self.filter.is_empty() { "filter".to_owned() } else { format!("filter: {}", self.filter) };
         let freeze = if self.frozen.is_some() { "go on" } else { "freeze" };
-        keys(&[("s", &format!("sort: {}", self.sort.name())), ("/", &filter), ("f", freeze), ("q", "quit")])
+        let owners = if self.with_owners { "flows alone" } else { "owners" };
+        let sort = format!("sort: {}", self.sort.name());
+        keys(&[("s", &sort), ("/", &filter), ("o", owners), ("f", freeze), ("q", "quit")])
     }
 
     fn wrong(&self, text: String) -> Span<'static> {

@@ -1,7 +1,9 @@
 //! The flows that waited in the queue in the last second, and in the one before.
 
 use super::history::{SECOND, slice_of};
+use queuescope_report::model::Owner;
 use queuescope_wire::{FlowKey, FlowTable, Granularity, Nanos};
+use std::collections::BTreeMap;
 
 /// Flows that are told apart.
 const FLOWS: usize = 2048;
@@ -21,6 +23,8 @@ pub struct FlowsNow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowRow {
     pub name: String,
+    /// Who sends it, if that is known.
+    pub owner: Option<Owner>,
     /// Bytes in the last second,
     pub bytes: u64,
     /// and in the one before.
@@ -59,12 +63,19 @@ impl FlowsNow {
     }
 
     /// Flows of the last two seconds, and how many bytes were told in the last one.
-    pub fn rows(&self, now: Nanos) -> (Vec<FlowRow>, u64) {
+    pub fn rows(&self, now: Nanos, owners: &BTreeMap<FlowKey, Owner>) -> (Vec<FlowRow>, u64) {
         let end = slice_of(now);
         let rows = self.table.ids().filter_map(|flow| {
             let (bytes, before, delay) = self.lately[flow.index()].seconds(end);
-            let name = || self.granularity.name(self.table.key(flow));
-            (bytes + before > 0).then(|| FlowRow { name: name(), bytes, before, delay })
+            let key = self.table.key(flow);
+            let name = || self.granularity.name(key);
+            (bytes + before > 0).then(|| FlowRow {
+                name: name(),
+                owner: owners.get(key).cloned(),
+                bytes,
+                before,
+                delay,
+            })
         });
         (rows.collect(), self.all.seconds(end).0)
     }
@@ -81,6 +92,12 @@ impl FlowsNow {
 }
 
 impl FlowRow {
+    /// Whether its name, or its owner, has a text in small letters.
+    pub fn has(&self, wanted: &str) -> bool {
+        let has = |text: String| text.to_lowercase().contains(wanted);
+        has(self.name.clone()) || self.owner.as_ref().is_some_and(|owner| has(owner.to_string()))
+    }
+
     /// By what factor it grew since the second before, in thousandths; the most if it was not there.
     pub fn growth(&self) -> u64 {
         (self.bytes * 1000).checked_div(self.before).unwrap_or(u64::MAX)
@@ -152,7 +169,7 @@ mod tests {
             let key = FlowKey { src_port: number as u16, dst_port: 9, ..FlowKey::default() };
             flows.departed(&key, 100, Nanos(1), at);
         }
-        let (rows, told) = flows.rows(Nanos(at.0 + 100_000_000));
+        let (rows, told) = flows.rows(Nanos(at.0 + 100_000_000), &BTreeMap::new());
         assert!(rows.len() <= FLOWS, "{}", rows.len());
         assert_eq!(told, 500_000);
     }

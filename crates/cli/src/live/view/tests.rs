@@ -20,6 +20,18 @@ fn flow(port: u16) -> FlowKey {
     FlowKey { src, dst, src_port: port, dst_port: 9, protocol: 17, family: Family::V4, ..FlowKey::default() }
 }
 
+/// Who sends two of the flows.
+fn owners() -> BTreeMap<FlowKey, Owner> {
+    let nginx = Owner { pid: Some(812), command: Some("nginx".to_owned()), ..Owner::default() };
+    let in_a_container = Owner {
+        pid: Some(4711),
+        command: Some("iperf3".to_owned()),
+        container: Some("docker 3f2a9c0b1d2e".to_owned()),
+        ..Owner::default()
+    };
+    BTreeMap::from([(flow(40_000), in_a_container), (flow(40_001), nginx)])
+}
+
 /// A queue that fills in the last slices, by one flow more than by three.
 fn burst() -> View {
     let mut view = view();
@@ -59,8 +71,9 @@ fn burst() -> View {
         peak_bytes: 100_000,
         ramp: None,
         new: false,
-        owner: None,
+        owner: Some(owners().remove(&flow(40_000)).expect("it has one")),
     };
+    view.owners(owners());
     for number in 1..=2 {
         view.burst(&model::Burst {
             number,
@@ -152,6 +165,19 @@ fn a_filter_leaves_flows_out_until_it_is_cleared() {
     assert!(shown.contains("10.9.0.1:40001 >") && !shown.contains("10.9.0.1:40003 >"), "{shown}");
     view.key(Key::Escape, NOW);
     assert!(drawn(&mut view, 120, 30).contains("10.9.0.1:40003 >"));
+}
+
+#[test]
+fn flows_are_found_by_who_sends_them_and_shown_alone() {
+    let mut view = burst();
+    press(&mut view, "/3F2A");
+    view.key(Key::Enter, NOW);
+    let shown = drawn(&mut view, 260, 30);
+    assert!(shown.contains("10.9.0.1:40000 > 10.9.0.2:9 udp  iperf3[4711] in docker 3f2a9c0b1d2e"), "{shown}");
+    assert!(!shown.contains("10.9.0.1:40001 >"), "{shown}");
+    press(&mut view, "o");
+    let shown = drawn(&mut view, 260, 30);
+    assert!(shown.contains("10.9.0.1:40000 > 10.9.0.2:9 udp ") && !shown.contains("iperf3["), "{shown}");
 }
 
 #[test]

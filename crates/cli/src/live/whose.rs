@@ -1,0 +1,104 @@
+//! Whose flows are: who of this machine sends what is in the queue.
+
+use crate::capture::noted;
+use queuescope_live::{OwnerCounts, Owners};
+use queuescope_report::model::{Burst, Culprits, Owner, Report, Skipped};
+use queuescope_wire::{FlowKey, Granularity, Nanos};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Longer is not waited for answers at the end.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who sends the flows of which packets were told.
+pub struct Whose {
+    /// None if the kernel may not be asked.
+    owners: Option<Owners>,
+    granularities: Vec<Granularity>,
+}
+
+impl Whose {
+    /// For an interface of the network namespace that this thread is in, and what a flow is there.
+    pub fn new(interface: &str, granularities: Vec<Granularity>) -> Self {
+        Self { owners: Owners::new(interface).ok(), granularities }
+    }
+
+    /// A packet of a flow was told; `key` has all fields.
+    pub fn seen(&mut self, key: &FlowKey, now: Nanos) {
+        if let Some(owners) = &mut self.owners {
+            owners.seen(key, now);
+        }
+    }
+
+    /// Takes the answers that have come.
+    pub fn look(&mut self) {
+        if let Some(owners) = &mut self.owners {
+            owners.look();
+        }
+    }
+
+    /// Waits for those that have not.
+    pub fn settle(&mut self) {
+        if let Some(owners) = &mut self.owners {
+            owners.settle(PATIENCE);
+        }
+    }
+
+    /// Who sends the flows at the first granularity.
+    pub fn first(&self) -> BTreeMap<FlowKey, Owner> {
+        match (&self.owners, self.granularities.first()) {
+            (Some(owners), Some(first)) => by(owners, *first).collect(),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// Says of bursts who is to blame.
+    pub fn bursts(&self, bursts: &mut [Burst]) {
+        if !bursts.is_empty() {
+            self.name(bursts.iter_mut().flat_map(|burst| &mut burst.culprits));
+        }
+    }
+
+    /// Says it of a whole report.
+    pub fn report(&self, report: &mut Report) {
+        let bursts = report.bursts.iter_mut().flat_map(|burst| &mut burst.culprits);
+        self.name(bursts.chain(&mut report.culprits));
+    }
+
+    fn name<'a>(&self, culprits: impl Iterator<Item = &'a mut Culprits>) {
+        let Some(owners) = &self.owners else { return };
+        let named = |granularity: &Granularity| {
+            let flows = by(owners, *granularity).map(|(flow, owner)| (granularity.name(&flow), owner));
+            (granularity.to_string(), flows.collect::<BTreeMap<_, _>>())
+        };
+        let known: BTreeMap<_, _> = self.granularities.iter().map(named).collect();
+        for culprits in culprits {
+            let Some(flows) = known.get(&culprits.granularity) else { continue };
+            culprits.flows.iter_mut().for_each(|culprit| culprit.owner = flows.get(&culprit.flow).cloned());
+        }
+    }
+
+    /// What was remarkable.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
+        let OwnerCounts { hidden, failed } = self.owners.as_ref().map(Owners::counts).unwrap_or_default();
+        let notes = [
+            noted("owners_hidden", hidden, HIDDEN),
+            noted("owners_failed", failed, FAILED),
+            noted("owners_unknown", self.owners.is_none().into(), UNKNOWN),
+        ];
+        notes.into_iter().flatten()
+    }
+}
+
+const HIDDEN: &str = "flows of which the user and the cgroup are known but not the process: it is another user's, and to see whose its \
+                      files are takes cap_sys_ptrace";
+const FAILED: &str = "times that the kernel did not say whose a flow is";
+const UNKNOWN: &str =
+    "the kernel may not be asked whose flows are (a socket of netlink, sock_diag); no flow has an owner";
+
+fn by(owners: &Owners, granularity: Granularity) -> impl Iterator<Item = (FlowKey, Owner)> {
+    owners.by(granularity).into_iter().map(|(flow, owner)| {
+        let queuescope_live::Owner { pid, command, cgroup, container, unit, uid } = (*owner).clone();
+        (flow, Owner { pid, command, cgroup, container, unit, uid })
+    })
+}
