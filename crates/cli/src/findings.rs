@@ -97,6 +97,7 @@ impl<D: Door> Findings<D> {
             duration_ns: duration.0,
             departed_packets: counts.departed.packets,
             departed_bytes: counts.departed.bytes.0,
+            marks: BTreeMap::new(),
             drops: counts.drops.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
             offered_bps: (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds),
             utilisation: rate.map(sending),

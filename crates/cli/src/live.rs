@@ -276,7 +276,7 @@ impl Seen<'_> {
 
     /// What was found, with what the kernel counted.
     fn report(&self, findings: Findings<Flows>) -> Report {
-        let Counters { packets, bytes, dropped, .. } = self.counters;
+        let Counters { packets, bytes, dropped, drops, marked, .. } = self.counters;
         let (input, skipped) = (self.input(), self.skipped());
         let source = Source {
             input,
@@ -296,8 +296,10 @@ impl Seen<'_> {
         let mut report = findings.report(source, window, self.args.question.alpha.0, self.ramped());
         self.whose.report(&mut report);
         let totals = &mut report.totals;
-        if dropped > 0 {
-            totals.drops.insert("qdisc".to_owned(), dropped);
+        let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
+        totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));
+        if marked > 0 {
+            totals.marks.insert("qdisc".to_owned(), marked);
         }
         totals.peak_depth_packets = totals.peak_depth_packets.max(self.deepest.packets);
         totals.peak_depth_bytes = totals.peak_depth_bytes.max(self.deepest.bytes.0);

@@ -13,7 +13,6 @@
 
 enum { NOTHING, MARK_ONLY, MARK_OR_DROP, DROP, LIMIT };
 enum { BYTES, SHARE, QUEUE };
-enum { NEXT = -1, SHOT = 2 };
 enum { UNKNOWN, FRAMED, BARE };
 
 /* What is done. It may change while a packet is looked at, which then meets a bit of both. */

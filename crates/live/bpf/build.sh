@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Compiles the probe, and notes of which source it is: a test compares, so that nobody needs a compiler to use it.
+# Compiles the programs, and notes of which source they are: a test compares, so that nobody needs a compiler to use them.
 # Always with the same compiler, and without the name of this folder, so that the same source gives the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")"
-clang-14 -O2 -g "-ffile-prefix-map=$PWD=." -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-function -c probe.bpf.c -o "${1:-probe.bpf.o}"
-llvm-strip-14 -g "${1:-probe.bpf.o}"
-[[ $# -gt 0 ]] || sha256sum act.h flow.h kernel.h probe.bpf.c sketch.h probe.bpf.o >probe.sums
+to=${1:-.}
+for name in probe marking; do
+	clang-14 -O2 -g "-ffile-prefix-map=$PWD=." -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-function \
+		-c "$name.bpf.c" -o "$to/$name.bpf.o"
+	llvm-strip-14 -g "$to/$name.bpf.o"
+done
+[[ $to != . ]] || sha256sum -- *.c *.h *.o >probe.sums

@@ -79,7 +79,23 @@ struct skb_shared_info {
 	u16 gso_size, gso_segs;
 } CORE;
 
-enum skb_drop_reason { SKB_DROP_REASON_QDISC_DROP = 1 };
+/* Why a qdisc drops. Numbers differ by kernel, and which there are. */
+enum skb_drop_reason {
+	SKB_DROP_REASON_QDISC_DROP = 1,
+	SKB_DROP_REASON_QDISC_OVERLIMIT,
+	SKB_DROP_REASON_QDISC_CONGESTED,
+	SKB_DROP_REASON_CAKE_FLOOD,
+	SKB_DROP_REASON_FQ_BAND_LIMIT,
+	SKB_DROP_REASON_FQ_HORIZON_LIMIT,
+	SKB_DROP_REASON_FQ_FLOW_LIMIT,
+	SKB_DROP_REASON_DUALPI2_STEP_DROP,
+};
+
+#define HAS_REASON(name) __builtin_preserve_enum_value(*(typeof(enum skb_drop_reason) *)SKB_DROP_REASON_##name, 0)
+#define REASON(name) __builtin_preserve_enum_value(*(typeof(enum skb_drop_reason) *)SKB_DROP_REASON_##name, 1)
+
+/* What a classifier says of a packet: it goes on, or it does not. */
+enum { NEXT = -1, SHOT = 2 };
 
 /* What a classifier sees of a packet. */
 struct __sk_buff {
@@ -98,6 +114,9 @@ static u32 (*random)(void) = (void *)7;
 static long (*skb_store_bytes)(struct __sk_buff *skb, u32 at, const void *from, u32 bytes, u64 flags) = (void *)9;
 static long (*l3_csum_replace)(struct __sk_buff *skb, u32 at, u64 from, u64 to, u64 bytes) = (void *)10;
 static long (*skb_load_bytes)(const struct __sk_buff *skb, u32 at, void *to, u32 bytes) = (void *)26;
+/* BPF_HDR_START_NET. */
+enum { FROM_IP = 1 };
+static long (*skb_load_bytes_relative)(const struct __sk_buff *skb, u32 at, void *to, u32 bytes, u32 from) = (void *)68;
 static long (*probe_read_kernel)(void *to, u32 bytes, const void *from) = (void *)113;
 /* BPF_RB_NO_WAKEUP. */
 #define NO_WAKEUP 1

@@ -17,6 +17,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define DELAYS 32
 #define DELAY 10
 
+/* Why a qdisc drops, in the order in which it is counted. */
+enum { ANY, OVERLIMIT, CONGESTED, CAKE_FLOOD, BAND_LIMIT, HORIZON_LIMIT, FLOW_LIMIT, STEP_DROP, REASONS };
+
 /* What is asked for; may change while it runs. */
 struct config {
 	u32 netns, ifindex;
@@ -48,10 +51,12 @@ struct counters {
 	/* Without a stamp of ours; not IP, of those that were asked whose they are; more at once than are looked at; that did not fit
 	 * in the ring buffer. */
 	u64 unstamped, other, bulk, untold;
-	/* That were dropped by the qdisc. */
-	u64 dropped;
 	/* That were not asked whose they are. */
 	u64 alone;
+	/* On the wire, that came without a mark and left with one. */
+	u64 marked;
+	/* That were dropped by the qdisc, by reason. */
+	u64 drops[REASONS];
 	/* Nanoseconds that wire packets waited, and those by how long. */
 	u64 delay;
 	u64 delays[DELAYS];
@@ -143,12 +148,26 @@ INLINE u32 check_of_digest(u64 digest)
 	return ((digest ^ digest >> 16 ^ digest >> 32 ^ digest >> 48) & 0xfffe) | 1;
 }
 
+/* The mark of a packet, if it is IP, by the first two bytes of its header and the protocol that its frame tells. */
+INLINE bool is_marked(u32 protocol, const u8 *header)
+{
+	return (protocol == __builtin_bswap16(IPV4) && (header[1] & 3) == CE) ||
+	       (protocol == __builtin_bswap16(IPV6) && (header[1] >> 4 & 3) == CE);
+}
+
+/* The bit of the time that says that a packet came with a mark: it is off by a nanosecond, if at all. */
+#define MARKED 1ull
+
 /* Before the qdisc: each packet, exactly. Its time goes into the part of the control block that belongs to nobody there. */
 INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 {
 	u32 zero = 0;
 	struct counters *count = map_lookup(&counters, &zero);
+	u8 header[2];
 
+	now &= ~MARKED;
+	if (!skb_load_bytes_relative(skb, 0, header, 2, FROM_IP) && is_marked(skb->protocol, header))
+		now |= MARKED;
 	skb->cb[2] = now;
 	skb->cb[3] = now >> 32;
 	skb->cb[4] = check_of(now);
@@ -258,7 +277,7 @@ int act(struct __sk_buff *skb)
 	if (is_ip) {
 		skb->cb[0] = digest;
 		skb->cb[1] = digest >> 32;
-		skb->cb[4] = check_of(now) ^ check_of_digest(digest);
+		skb->cb[4] ^= check_of_digest(digest);
 	}
 	return NEXT;
 }
@@ -292,6 +311,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	struct scratch *place = map_lookup(&scratch, &zero);
 	bool congested, contributing, is_known, is_told;
 	u16 segments;
+	u8 header[2];
 
 	if (!place)
 		return;
@@ -304,6 +324,9 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
 	if (!segments)
 		segments = 1;
+	if (!(apart >> 16 || enqueued & MARKED || probe_read_kernel(header, 2, skb->head + skb->network_header)) &&
+	    is_marked(skb->protocol, header))
+		count->marked += segments;
 	congested = now - enqueued > asked->tau;
 	count->packets += segments;
 	count->bytes += bytes;
@@ -403,17 +426,41 @@ int dequeue(u64 *arguments)
 	return 0;
 }
 
+/* The place of a reason, or none. */
+INLINE u32 place_of(u32 reason)
+{
+	if (reason == REASON(QDISC_DROP))
+		return ANY;
+	if (HAS_REASON(QDISC_OVERLIMIT) && reason == REASON(QDISC_OVERLIMIT))
+		return OVERLIMIT;
+	if (HAS_REASON(QDISC_CONGESTED) && reason == REASON(QDISC_CONGESTED))
+		return CONGESTED;
+	if (HAS_REASON(CAKE_FLOOD) && reason == REASON(CAKE_FLOOD))
+		return CAKE_FLOOD;
+	if (HAS_REASON(FQ_BAND_LIMIT) && reason == REASON(FQ_BAND_LIMIT))
+		return BAND_LIMIT;
+	if (HAS_REASON(FQ_HORIZON_LIMIT) && reason == REASON(FQ_HORIZON_LIMIT))
+		return HORIZON_LIMIT;
+	if (HAS_REASON(FQ_FLOW_LIMIT) && reason == REASON(FQ_FLOW_LIMIT))
+		return FLOW_LIMIT;
+	if (HAS_REASON(DUALPI2_STEP_DROP) && reason == REASON(DUALPI2_STEP_DROP))
+		return STEP_DROP;
+	return REASONS;
+}
+
 SEC("tp_btf/kfree_skb")
 int dropped(u64 *arguments)
 {
 	struct sk_buff *skb = (void *)arguments[0];
-	u32 zero = 0;
-	struct config *asked = map_lookup(&config, &zero);
-	struct counters *count = map_lookup(&counters, &zero);
-	u32 reason = __builtin_preserve_enum_value(*(typeof(enum skb_drop_reason) *)SKB_DROP_REASON_QDISC_DROP, 1);
+	u32 zero = 0, place = place_of(arguments[2]);
+	struct config *asked;
+	struct counters *count;
 
-	if ((u32)arguments[2] != reason || !asked || !count || !skb->dev || !is_watched(skb->dev, asked))
+	if (place == REASONS || !skb->dev)
 		return 0;
-	count->dropped++;
+	asked = map_lookup(&config, &zero);
+	count = map_lookup(&counters, &zero);
+	if (asked && count && is_watched(skb->dev, asked))
+		count->drops[place % REASONS]++;
 	return 0;
 }

@@ -1,5 +1,6 @@
 //! What this machine and this user can do, found out by doing it.
 
+use crate::capture::{Capture, CaptureError, CaptureParams};
 use crate::probe::types;
 use crate::{Acting, Namespace, Probe, ProbeError, ProbeParams};
 use rustix::fs::{Mode, OFlags, open};
@@ -28,14 +29,15 @@ pub fn abilities() -> Vec<Ability> {
         Err(_) => try_it(),
     };
     let known = |result: Result<(), ProbeError>| result.err().map(|error| error.why());
-    let capabilities = "sudo setcap cap_bpf,cap_perfmon,cap_net_admin+ep \"$(command -v queuescope)\"";
+    // All at once: each setcap takes away what was granted before.
+    let capabilities = "sudo setcap cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"";
     vec![
         Ability {
             name: "namespaces",
             about: "network namespaces of its own",
             missing: namespace.as_ref().err().map(ProbeError::why),
             costs: "links of its own, and the tests of the probe",
-            grant: "sudo setcap cap_sys_admin,cap_net_admin+ep \"$(command -v queuescope)\"",
+            grant: "sudo setcap cap_sys_admin,cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"",
         },
         Ability {
             name: "tun",
@@ -48,14 +50,14 @@ pub fn abilities() -> Vec<Ability> {
             name: "btf",
             about: "types of the kernel, /sys/kernel/btf/vmlinux",
             missing: known(types().map(drop)),
-            costs: "live, capture",
+            costs: "live",
             grant: "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it since 2021",
         },
         Ability {
             name: "ringbuf",
             about: "maps of eBPF, with a ring buffer",
             missing: known(here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop))),
-            costs: "live, capture",
+            costs: "live",
             grant: capabilities,
         },
         Ability {
@@ -79,7 +81,29 @@ pub fn abilities() -> Vec<Ability> {
             costs: "live, and acting on flows",
             grant: capabilities,
         },
+        Ability {
+            name: "packets",
+            about: "copies of the packets of an interface",
+            missing: captured(&namespace),
+            costs: "capture",
+            grant: capabilities,
+        },
     ]
+}
+
+/// Opens a capture of the loopback interface, which every namespace has.
+fn captured(namespace: &Result<Namespace, ProbeError>) -> Option<String> {
+    let open = || match Capture::open("lo", CaptureParams::default()) {
+        Ok(_) => Ok(()),
+        // What grants it is told anyway.
+        Err(CaptureError::Refused { why, .. }) => Err(why.to_string()),
+        Err(other) => Err(other.to_string()),
+    };
+    match namespace {
+        Ok(namespace) => namespace.run(open),
+        Err(_) => open(),
+    }
+    .err()
 }
 
 /// Opens the door to interfaces in user space.

@@ -2,6 +2,8 @@
 
 mod act;
 mod acting;
+#[cfg(test)]
+mod older;
 mod told;
 
 use crate::ProbeError;
@@ -9,7 +11,7 @@ pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
 use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Btf, BtfError, Ebpf, EbpfLoader, include_bytes_aligned};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
 use std::error::Error;
@@ -116,7 +118,13 @@ impl Probe {
     pub(crate) fn trace(&mut self, btf: &Btf) -> Result<(), ProbeError> {
         for (program, tracepoint) in [("dequeue", "qdisc_dequeue"), ("dropped", "kfree_skb")] {
             let program: &mut BtfTracePoint = self.program(program)?;
-            program.load(tracepoint, btf).map_err(|why| refused("load a program of tracing", &why))?;
+            program.load(tracepoint, btf).map_err(|why| match why {
+                ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => ProbeError::Refused {
+                    what: "watch what leaves queues",
+                    why: format!("this kernel has no tracepoint {tracepoint}"),
+                },
+                why => refused("load a program of tracing", &why),
+            })?;
             program.attach().map_err(|why| refused("attach to a tracepoint of the kernel", &why))?;
         }
         Ok(())
@@ -128,7 +136,8 @@ impl Probe {
         stamp.load().map_err(|why| refused("load a classifier", &why))?;
         let options = TcAttachOptions::TcxOrder(LinkOrder::default());
         let attached = stamp.attach_with_options(interface, TcAttachType::Egress, options);
-        let link = attached.map_err(|why| refused("attach before the queue of an interface", &why))?;
+        let link =
+            attached.map_err(|why| refused("attach before the queue of an interface (tcx, since Linux 6.6)", &why))?;
         self.before = Some(("stamp", link));
         Ok(())
     }

@@ -241,8 +241,8 @@ fn bulk(ends: &Ends, acting: Option<Acting>) -> (u64, Acted) {
 fn a_bulk_flow_that_is_marked_waits_for_less_than_half() {
     let test = "a_bulk_flow_that_is_marked_waits_for_less_than_half";
     let Some(ends) = ends(test, "tbf rate 50mbit burst 20kb limit 400kb") else { return };
-    let one_in_16 = Curve::Steps(Steps::new([Step { from: 0.0, probability: 1.0 / 16.0 }]).expect("it is one"));
-    let marking = Acting { curve: one_in_16, dry: false, ..Acting::default() };
+    let one_in_four = Curve::Steps(Steps::new([Step { from: 0.0, probability: 1.0 / 4.0 }]).expect("it is one"));
+    let marking = Acting { curve: one_in_four, dry: false, ..Acting::default() };
     let (untouched, _) = bulk(&ends, None);
     let (dry, counted) = bulk(&ends, Some(Acting { dry: true, ..marking.clone() }));
     let (marked, acted) = bulk(&ends, Some(marking));

@@ -139,6 +139,9 @@ pub struct Totals {
     pub departed_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
+    /// Packets marked (CE) by the queue, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub marks: BTreeMap<String, u64>,
     /// Mean rate offered, bits per second; none of an input without a duration.
     pub offered_bps: Option<f64>,
     /// Share of the time that the link was sending; none where departures came from elsewhere.

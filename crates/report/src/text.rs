@@ -11,6 +11,7 @@ mod why;
 use crate::format::{bytes, count, duration, percent, plain, rate};
 use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, Report, Skipped};
 use anstyle::{AnsiColor, Style};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub use sweep::write as write_sweep;
@@ -135,9 +136,13 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
     )?;
     let dropped: u64 = totals.drops.values().sum();
     if dropped > 0 {
-        let by_reason: Vec<_> = totals.drops.iter().map(|(reason, n)| format!("{} {reason}", count(*n))).collect();
         let share = percent(dropped as f64 / (dropped + totals.departed_packets) as f64);
-        field(out, "drops", &format!("{HOT}{}{HOT:#} ({share} of packets)", by_reason.join(", ")))?;
+        field(out, "drops", &format!("{HOT}{}{HOT:#} ({share} of packets)", reasons(&totals.drops)))?;
+    }
+    let marked: u64 = totals.marks.values().sum();
+    if marked > 0 {
+        let share = percent(marked as f64 / totals.departed_packets.max(1) as f64);
+        field(out, "marks", &format!("{} ({share} of packets)", reasons(&totals.marks)))?;
     }
     Ok(())
 }
@@ -343,6 +348,11 @@ fn trend(culprit: &Culprit) -> String {
         Some(factor) => format!("ramped {factor:.0}x"),
         None => String::new(),
     }
+}
+
+/// Why packets were dropped or marked, and how many.
+fn reasons(packets: &BTreeMap<String, u64>) -> String {
+    packets.iter().map(|(reason, n)| format!("{} {}", count(*n), plain(reason))).collect::<Vec<_>>().join(", ")
 }
 
 fn plural_granularity(granularity: &str, flows: u64) -> String {

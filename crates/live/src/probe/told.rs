@@ -59,8 +59,12 @@ pub struct Counters {
     pub bulk: u64,
     /// That were to be told, and there was no room.
     pub untold: u64,
-    /// That the qdisc dropped.
+    /// That the qdisc dropped; super-packets as such.
     pub dropped: u64,
+    /// The same by [reason](Counters::REASONS).
+    pub drops: [u64; Counters::REASONS.len()],
+    /// Packets on the wire that the qdisc marked: they came to it without CE (RFC 3168), and left it with that.
+    pub marked: u64,
     /// That were not told and left nothing in the queue behind them; super-packets as such. No packet that is told waited for them, so
     /// they are not asked whose they are, and are not in the sketch.
     pub alone: u64,
@@ -121,7 +125,18 @@ impl<'a> Left<'a> {
 }
 
 impl Counters {
-    pub(super) const WORDS: usize = 14 + Self::DELAYS;
+    pub(super) const WORDS: usize = 14 + Self::REASONS.len() + Self::DELAYS;
+    /// Why a qdisc drops, as the kernel tells (`enum skb_drop_reason`), as far as it does: `qdisc` is any reason.
+    pub const REASONS: [&str; 8] = [
+        "qdisc",
+        "over limit",
+        "congested",
+        "cake flood",
+        "fq band limit",
+        "fq horizon limit",
+        "fq flow limit",
+        "dualpi2 step",
+    ];
     /// Bounds of delays that are told apart.
     pub const DELAYS: usize = 32;
 
@@ -134,7 +149,9 @@ impl Counters {
     pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = words;
-        let [unstamped, other, bulk, untold, dropped, alone, delay, delays @ ..] = rest;
+        let [unstamped, other, bulk, untold, alone, marked, rest @ ..] = rest;
+        let [qdisc, limit, congestion, flood, band, horizon, flow, step, delay, delays @ ..] = rest;
+        let drops = [qdisc, limit, congestion, flood, band, horizon, flow, step];
         Self {
             stamped,
             stamped_bytes,
@@ -147,7 +164,9 @@ impl Counters {
             other,
             bulk,
             untold,
-            dropped,
+            dropped: drops.iter().sum(),
+            drops,
+            marked,
             alone,
             delay: Nanos(delay),
             delays,

@@ -1,9 +1,8 @@
 //! What a simulation did, as text.
 
-use super::{BOLD, DIM, field, plain};
+use super::{BOLD, DIM, field, plain, reasons};
 use crate::format::{count, duration, percent, rate};
 use crate::model::{Sim, SimGroup, SimLink, SimTimes};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Where what explains a row begins: further to the left than names, so that it fits a narrow terminal.
@@ -68,24 +67,17 @@ fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
                 plain(&group.name)
             )?;
         }
-        reasons("dropped", &link.drops, out)?;
-        reasons("marked", &link.marks, out)?;
+        for (what, packets) in [("dropped", &link.drops), ("marked", &link.marks)] {
+            if !packets.is_empty() {
+                writeln!(out, "{:INDENT$}{DIM}{what}: {}{DIM:#}", "", reasons(packets))?;
+            }
+        }
         if link.wasted_ns > 0 {
             let wasted = duration(link.wasted_ns);
             writeln!(out, "{:INDENT$}{DIM}{wasted} of link time lost to drops behind the queue{DIM:#}", "")?;
         }
     }
     Ok(())
-}
-
-/// Why packets were dropped or marked.
-fn reasons(what: &str, reasons: &BTreeMap<String, u64>, out: &mut impl Write) -> io::Result<()> {
-    let told: Vec<_> =
-        reasons.iter().map(|(reason, packets)| format!("{} {}", count(*packets), plain(reason))).collect();
-    if told.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "{:INDENT$}{DIM}{what}: {}{DIM:#}", "", told.join(", "))
 }
 
 fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {

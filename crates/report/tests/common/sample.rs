@@ -293,6 +293,7 @@ pub fn report(recipe: &Recipe) -> Report {
             departed_packets: packets,
             departed_bytes: bytes,
             drops: BTreeMap::from([("queue full".into(), dropped)]),
+            marks: BTreeMap::new(),
             offered_bps: Some((sent + dropped as f64 * 1100.0) * 8e9 / duration_ns as f64),
             utilisation: Some(sent * 8e9 / duration_ns as f64 / recipe.rate_bps as f64),
             waited_share: delays.iter().filter(|&&delay| delay > 0).count() as f64 / delays.len() as f64,

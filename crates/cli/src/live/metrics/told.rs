@@ -35,7 +35,9 @@ impl Collector for Told {
         )?;
         let about = "Congested packets whose flow had more than alpha of the queue.";
         tell.count("packets_contributing", about, counters.contributing)?;
-        tell.counts("drops", "Packets that were dropped by the qdisc.", "reason", &[("qdisc", counters.dropped)])?;
+        let drops: Vec<_> = Counters::REASONS.into_iter().zip(counters.drops).collect();
+        tell.counts("drops", "Packets that the qdisc dropped, by reason; super-packets as such.", "reason", &drops)?;
+        tell.count("marks", "Packets that the qdisc marked (CE).", counters.marked)?;
         let unseen = counters.stamped.saturating_sub(counters.seen + counters.dropped);
         let about = "Packets that came and were neither seen to leave nor dropped: those in the queue, and those that the kernel left out.";
         tell.gauge("packets_unseen", about, None, unseen as f64)?;

@@ -3,6 +3,7 @@
 use super::flows::FlowRow;
 use super::history::{Moment, SECOND, rate};
 use super::{BurstRow, Shot, View};
+use queuescope_live::Counters;
 use queuescope_report::format;
 use queuescope_report::model::Owner;
 use queuescope_wire::Nanos;
@@ -91,9 +92,14 @@ impl View {
             format::bytes(counters.bytes),
             format::count(counters.packets)
         ))];
-        for (count, what, is_wrong) in
-            [(counters.dropped, "dropped", true), (unseen, "unseen", false), (counters.untold, "untold", true)]
-        {
+        let counts = [
+            (counters.dropped, "dropped", true),
+            (counters.marked, "marked", false),
+            (unseen, "unseen", false),
+            (counters.untold, "untold", true),
+        ];
+        // What was not told is seldom, and there is little room.
+        for (count, what, is_wrong) in counts.into_iter().filter(|(count, what, _)| *count > 0 || *what != "untold") {
             let text = format!("{} {what}", format::count(count));
             so_far.push(Span::raw("  "));
             so_far.push(if is_wrong && count > 0 { self.wrong(text) } else { Span::raw(text) });
@@ -105,6 +111,11 @@ impl View {
                 format::count(counters.unstamped),
                 format::count(counters.other)
             )));
+            let reasons = Counters::REASONS.into_iter().zip(counters.drops).filter(|(_, count)| *count > 0);
+            let reasons: Vec<_> = reasons.map(|(reason, count)| format!("{} {reason}", format::count(count))).collect();
+            if !reasons.is_empty() {
+                so_far.push(Span::raw(format!("  drops by: {}", reasons.join(", "))));
+            }
         }
         vec![title.into(), now.into(), so_far.into()]
     }

@@ -1,0 +1,122 @@
+//! What a qdisc does to packets, beside what it says itself.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::{Ebpf, include_bytes_aligned};
+use common::{Ends, ip};
+use queuescope_live::{Counters, Probe, ProbeParams};
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
+use std::net::UdpSocket;
+use std::process::Command;
+use std::time::Duration;
+
+/// A program that marks each packet after its stamp, as a queue does.
+static MARKING: &[u8] = include_bytes_aligned!("../bpf/marking.bpf.o");
+
+/// CE, and capable of it.
+const CE: u8 = 3;
+const CAPABLE: u8 = 2;
+
+/// Large packets, IPv4 and IPv6 by turns, with these bits for congestion.
+fn send(packets: usize, ecn: u8) {
+    let v4 = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+    let v6 = UdpSocket::bind("[fd09::1]:0").expect("there is a port");
+    set_ip_tos(&v4, ecn).expect("it can");
+    set_ipv6_tclass(&v6, u32::from(ecn)).expect("it can");
+    for n in 0..packets {
+        // Nobody listens there; what is said of it comes later.
+        let _ = if n % 2 == 0 { v4.send_to(&[0; 1400], "10.9.0.2:9") } else { v6.send_to(&[0; 1400], "[fd09::2]:9") };
+    }
+}
+
+/// What was counted when all that came has left, or was dropped.
+fn settled(probe: &mut Probe) -> Counters {
+    let mut counted = probe.counters().expect("it is there");
+    for _ in 0..3000 {
+        if counted.seen + counted.dropped >= counted.stamped {
+            break;
+        }
+        probe.left(|_| ()).expect("it is there");
+        probe.wait(Duration::from_millis(1)).expect("it is there");
+        counted = probe.counters().expect("it is there");
+    }
+    counted
+}
+
+#[test]
+fn what_is_marked_behind_the_stamp_is_counted_and_what_came_so_is_not() {
+    let test = "what_is_marked_behind_the_stamp_is_counted_and_what_came_so_is_not";
+    let ends = match Ends::new("tbf rate 100mbit burst 20kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    ends.near.run(|| {
+        let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        send(40, CAPABLE);
+        assert_eq!(settled(&mut probe).marked, 0);
+        let mut bpf = Ebpf::load(MARKING).expect("it is a program");
+        let marking: &mut SchedClassifier =
+            bpf.program_mut("marking").expect("it is there").try_into().expect("it is one");
+        marking.load().expect("it may run");
+        let behind = TcAttachOptions::TcxOrder(LinkOrder::default());
+        marking.attach_with_options("near0", TcAttachType::Egress, behind).expect("there is room");
+        send(60, CE);
+        // Of the interface itself, a packet or two may have come.
+        let before = settled(&mut probe).marked;
+        assert!(before < 10, "{before}");
+        send(100, CAPABLE);
+        let counted = settled(&mut probe);
+        assert!((100..110).contains(&(counted.marked - before)), "{before} {counted:?}");
+    });
+}
+
+/// A qdisc behind one that holds packets up, and whether it marks and drops by what it thinks of the queue.
+const QDISCS: [(&str, bool); 4] = [
+    ("bfifo limit 30000", false),
+    ("codel target 1ms interval 10ms limit 1000 ecn", true),
+    ("codel target 1ms interval 10ms limit 1000 noecn", true),
+    ("fq_codel target 1ms interval 10ms limit 1000 memory_limit 30000", true),
+];
+
+#[test]
+fn drops_and_marks_are_those_that_the_qdisc_counts() {
+    let test = "drops_and_marks_are_those_that_the_qdisc_counts";
+    for (qdisc, is_active) in QDISCS {
+        let ends = match Ends::new("tbf rate 20mbit burst 20kb limit 400kb") {
+            Ok(ends) => ends,
+            Err(why) => return println!("skipped: {test}: {why}"),
+        };
+        let of = qdisc.split(' ').next().unwrap_or_default();
+        ends.near.run(move || {
+            let handle = "tc qdisc replace dev near0 root handle 1: tbf rate 20mbit burst 20kb limit 400kb";
+            ip(handle).expect("it can be replaced");
+            if let Err(why) = ip(&format!("tc qdisc replace dev near0 parent 1:1 {qdisc}")) {
+                return println!("skipped: {test}, {of}: {why}");
+            }
+            let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+            send(300, CAPABLE);
+            let counted = settled(&mut probe);
+            let (dropped, marked) = told(of);
+            assert_eq!((counted.dropped, counted.marked), (dropped, marked), "{qdisc}: {counted:?}");
+            assert!(dropped + marked > 20, "{qdisc}: {counted:?}");
+            assert_eq!(counted.drops.iter().sum::<u64>(), counted.dropped);
+            // A queue that is full is no opinion.
+            assert!(is_active || marked == 0);
+        });
+    }
+}
+
+/// What a qdisc has dropped and marked, as `tc` tells.
+#[allow(clippy::disallowed_methods, reason = "tests start programs")]
+fn told(qdisc: &str) -> (u64, u64) {
+    let output = Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", "near0"]).output().expect("tc is there");
+    let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let all = all.as_array().expect("a list");
+    let ours = all.iter().find(|one| one["kind"] == qdisc).expect("it is there");
+    let count = |key: &str| ours[key].as_u64().unwrap_or(0);
+    (count("drops"), count("ecn_mark"))
+}
