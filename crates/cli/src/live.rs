@@ -28,7 +28,7 @@ use queuescope_report::{json, text};
 use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::{Duration, SystemTime};
-use view::{Screen, View};
+use view::{Screen, View, give_up};
 use whose::Whose;
 
 /// Packets told that are remembered.
@@ -88,7 +88,11 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn begin(args: &'a Live) -> Result<Self> {
         let feed = Feed::new(args)?;
-        let stop = Stop::on_signals()?;
+        // Who is no person reads lines.
+        let is_json = args.json || !io::stdout().is_terminal();
+        let obstacle = if is_json { None } else { Screen::obstacle() };
+        let is_drawn = !is_json && obstacle.is_none();
+        let stop = if is_drawn { Stop::on_signals_but_first(give_up) } else { Stop::on_signals() }?;
         let params = ProbeParams {
             tau: tau(args),
             alpha: args.question.alpha.0,
@@ -101,8 +105,6 @@ impl<'a> Watch<'a> {
         let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
         let blank = Analysis::new(door(&args.keys), analysed.clone(), Outputs::default())?;
         let analysis = Analysis::new(door(&args.keys), analysed, outputs)?;
-        // Who is no person reads lines.
-        let is_json = args.json || !io::stdout().is_terminal();
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
         // Last, when nothing else can fail.
         let acts = Acts::begin(&args.acting, &mut probe)?;
@@ -120,9 +122,12 @@ impl<'a> Watch<'a> {
         // What is known before the first packet: which interface, and how it is watched.
         let blank = seen.report(blank.finish().0);
         seen.tell(|out| json::write_first(&blank, out))?;
+        if let Some(obstacle) = obstacle {
+            anstream::eprintln!("{obstacle}: bursts are told as they end, and the report at the end (Ctrl-C)");
+        }
         // The terminal is taken when there is something to draw.
-        let (view, screen) =
-            if is_json { (None, None) } else { (Some(view_of(args, seen.feed.origin)), Some(Screen::new()?)) };
+        let view = is_drawn.then(|| view_of(args, seen.feed.origin));
+        let screen = is_drawn.then(Screen::new).transpose()?;
         Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen, metrics })
     }
 
@@ -154,6 +159,13 @@ impl<'a> Watch<'a> {
         }
         if ended.is_empty() {
             return Ok(());
+        }
+        if self.view.is_none() && !self.seen.is_json {
+            return print(
+                false,
+                |_| Ok(()),
+                |mut out| ended.iter().try_for_each(|burst| text::write_burst(burst, &mut out)),
+            );
         }
         self.seen.tell(|out| ended.iter().try_for_each(|burst| json::write_burst(burst, out)))
     }

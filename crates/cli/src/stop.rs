@@ -9,6 +9,21 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
+use {
+    anyhow::Context,
+    signal_hook::consts::{SIGINT, SIGTERM},
+    signal_hook::flag,
+    signal_hook::iterator::Signals,
+    signal_hook::low_level::{self, pipe},
+    std::io::Write,
+    std::os::unix::net::UnixStream,
+    std::thread,
+};
+
+/// Those that ask for an end.
+#[cfg(unix)]
+const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 
 /// Whether a signal asked for an end. Those who share it are asked together.
 #[derive(Debug, Clone)]
@@ -18,7 +33,7 @@ pub struct Stop {
     obeyed: Arc<AtomicBool>,
     /// Has something to read once a signal came, so that who waits for input wakes up.
     #[cfg(unix)]
-    wake: Arc<std::os::unix::net::UnixStream>,
+    wake: Arc<UnixStream>,
 }
 
 impl Stop {
@@ -29,20 +44,44 @@ impl Stop {
     /// If the system refuses.
     #[cfg(unix)]
     pub fn on_signals() -> Result<Self> {
-        use anyhow::Context;
-        use signal_hook::consts::{SIGINT, SIGTERM};
-        use signal_hook::{flag, low_level::pipe};
-        use std::os::unix::net::UnixStream;
-
         let asked = Arc::new(AtomicBool::new(false));
         let register = || -> io::Result<UnixStream> {
             let (wake, waker) = UnixStream::pair()?;
-            for signal in [SIGINT, SIGTERM] {
+            for signal in SIGNALS {
                 // In this order: the first signal does not find what it sets itself.
                 flag::register_conditional_default(signal, Arc::clone(&asked))?;
                 flag::register(signal, Arc::clone(&asked))?;
                 pipe::register(signal, waker.try_clone()?)?;
             }
+            Ok(wake)
+        };
+        let wake = Arc::new(register().context("cannot wait for signals")?);
+        Ok(Self { asked, obeyed: Arc::default(), wake })
+    }
+
+    /// The same for who has something to put in order that outlives the process: that is done before the second signal ends it.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    #[cfg(unix)]
+    pub fn on_signals_but_first(last: impl Fn() + Send + 'static) -> Result<Self> {
+        let asked = Arc::new(AtomicBool::new(false));
+        let begun = Arc::clone(&asked);
+        let register = || -> io::Result<UnixStream> {
+            let (wake, mut waker) = UnixStream::pair()?;
+            let mut signals = Signals::new(SIGNALS)?;
+            // A handler of signals may do next to nothing, so a thread takes them.
+            thread::Builder::new().name("signals".to_owned()).spawn(move || {
+                for signal in signals.forever() {
+                    if begun.swap(true, Ordering::Relaxed) {
+                        last();
+                        // It does not come back.
+                        let _ = low_level::emulate_default_handler(signal);
+                    }
+                    // Nobody waits any more if it fails.
+                    let _ = waker.write_all(&[0]);
+                }
+            })?;
             Ok(wake)
         };
         let wake = Arc::new(register().context("cannot wait for signals")?);

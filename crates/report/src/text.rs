@@ -172,44 +172,65 @@ fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
         plural(all),
         report.setup.tau_source
     )?;
+    headings(out)?;
+    let ramps = shown.iter().any(|burst| has_ramps(burst));
+    shown.iter().try_for_each(|shown| burst(shown, ramps, out))
+}
+
+/// Writes a burst with its culprits as it ends, as the report has it; before the first, what the columns are.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_burst(ended: &Burst, out: &mut impl Write) -> io::Result<()> {
+    if ended.number == 1 {
+        headings(out)?;
+    }
+    burst(ended, has_ramps(ended), out)
+}
+
+fn headings(out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "{DIM}{:>7}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}{DIM:#}",
         "burst", "start", "length", "peak delay", "depth", "hit", "drops"
+    )
+}
+
+fn has_ramps(burst: &Burst) -> bool {
+    let mut culprits = burst.culprits.iter().flat_map(|culprits| &culprits.flows);
+    culprits.any(|culprit| culprit.new || culprit.ramp.is_some())
+}
+
+fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{BOLD}{:>7}{BOLD:#}  {:>9}  {:>9}  {HOT}{:>10}{HOT:#}  {:>9}  {:>9}  {:>9}",
+        burst.number,
+        duration(burst.start_ns),
+        duration(burst.length_ns),
+        duration(burst.peak_delay_ns),
+        bytes(burst.peak_depth_bytes),
+        count(burst.packets_hit),
+        count(burst.drops)
     )?;
-    let all_culprits = || shown.iter().flat_map(|burst| &burst.culprits).flat_map(|culprits| &culprits.flows);
-    let ramps = all_culprits().any(|culprit| culprit.new || culprit.ramp.is_some());
-    for burst in &shown {
-        writeln!(
-            out,
-            "{BOLD}{:>7}{BOLD:#}  {:>9}  {:>9}  {HOT}{:>10}{HOT:#}  {:>9}  {:>9}  {:>9}",
-            burst.number,
-            duration(burst.start_ns),
-            duration(burst.length_ns),
-            duration(burst.peak_delay_ns),
-            bytes(burst.peak_depth_bytes),
-            count(burst.packets_hit),
-            count(burst.drops)
-        )?;
-        let mut first = true;
-        for culprits in &burst.culprits {
-            let mut granularity = culprits.granularity.as_str();
-            for culprit in culprits.flows.iter().take(shown_of(culprits, MOST_CULPRITS)) {
-                let trend = if ramps { format!("{:>10}  ", trend(culprit)) } else { String::new() };
-                writeln!(
-                    out,
-                    "{DIM}{granularity:>16}{DIM:#}  {:>9}  {NOTE}{trend}{NOTE:#}{}",
-                    percent(culprit.share),
-                    whose(culprit)
-                )?;
-                granularity = "";
-            }
-            more(culprits, shown_of(culprits, MOST_CULPRITS), &" ".repeat(18), if ramps { 12 } else { 0 }, out)?;
-            if first {
-                groups(&burst.groups, if ramps { 12 } else { 0 }, out)?;
-            }
-            first = false;
+    let mut first = true;
+    for culprits in &burst.culprits {
+        let mut granularity = culprits.granularity.as_str();
+        for culprit in culprits.flows.iter().take(shown_of(culprits, MOST_CULPRITS)) {
+            let trend = if ramps { format!("{:>10}  ", trend(culprit)) } else { String::new() };
+            writeln!(
+                out,
+                "{DIM}{granularity:>16}{DIM:#}  {:>9}  {NOTE}{trend}{NOTE:#}{}",
+                percent(culprit.share),
+                whose(culprit)
+            )?;
+            granularity = "";
         }
+        more(culprits, shown_of(culprits, MOST_CULPRITS), &" ".repeat(18), if ramps { 12 } else { 0 }, out)?;
+        if first {
+            groups(&burst.groups, if ramps { 12 } else { 0 }, out)?;
+        }
+        first = false;
     }
     Ok(())
 }

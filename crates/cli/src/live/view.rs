@@ -5,11 +5,12 @@
 mod draw;
 mod flows;
 mod history;
+mod job;
 mod screen;
 #[cfg(test)]
 mod tests;
 
-pub use screen::Screen;
+pub use screen::{Screen, give_up};
 
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment};
@@ -58,8 +59,8 @@ pub enum Key {
     Back,
     /// Ctrl-C, which is no signal while keys are read one by one.
     Interrupt,
-    /// None, but the terminal has another size.
-    Resized,
+    /// None, but all has to be drawn anew: the terminal has another size, or was somebody else's.
+    Anew,
 }
 
 /// What comes first in the list of flows.
@@ -159,7 +160,7 @@ impl View {
     pub fn key(&mut self, key: Key, now: Nanos) {
         match key {
             Key::Interrupt => self.is_over = true,
-            Key::Resized => {}
+            Key::Anew => {}
             _ if self.is_typing => self.typed(key),
             Key::Char('q') => self.is_over = true,
             Key::Char('s') => self.sort = self.sort.next(),

@@ -1,5 +1,8 @@
 //! What a view shows, letter by letter, on a usual terminal and on a large one.
 
+#[path = "../../../tests/common/pty.rs"]
+pub mod pty;
+
 use super::history::SHIFT;
 use super::*;
 use queuescope_report::format;

@@ -1,0 +1,126 @@
+//! A terminal of our own (a pseudo-terminal): what is shown on it, and keys.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::process::{Child, Command, Stdio};
+
+/// The end of the terminal that a person has.
+pub struct Pty {
+    end: File,
+    shown: vt100::Parser,
+    before: [u32; 4],
+}
+
+/// How long it is waited for what has to come.
+const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+impl Pty {
+    /// One of 80 columns and 24 rows.
+    pub fn new() -> Self {
+        let end = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
+        grantpt(&end).and_then(|()| unlockpt(&end)).expect("it is ours");
+        let before = modes(&tcgetattr(&end).expect("it is a terminal"));
+        let mut pty = Self { end: File::from(end), shown: vt100::Parser::default(), before };
+        pty.resize(80, 24);
+        pty
+    }
+
+    /// The end that a program has.
+    pub fn peer(&self) -> File {
+        File::from(ioctl_tiocgptpeer(&self.end, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it is unlocked"))
+    }
+
+    /// Runs a command on it, in a session of its own, as a leader.
+    pub fn run(&self, command: &Command) -> Child {
+        self.on_it(command).spawn().expect("setsid of util-linux is there")
+    }
+
+    /// The same, to be run.
+    pub fn on_it(&self, command: &Command) -> Command {
+        let mut session = Command::new("setsid");
+        session.arg("--ctty").arg(command.get_program()).args(command.get_args());
+        if let Some(folder) = command.get_current_dir() {
+            session.current_dir(folder);
+        }
+        session.env("TERM", "xterm-256color");
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => session.env(name, value),
+                None => session.env_remove(name),
+            };
+        }
+        let end = || Stdio::from(self.peer());
+        session.stdin(end()).stdout(end()).stderr(end());
+        session
+    }
+
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.end, size).expect("it is a terminal");
+        let [rows, columns] = [rows, columns].map(|cells| NonZero::new(cells).expect("a terminal has cells"));
+        self.shown.screen_mut().set_size(rows, columns);
+    }
+
+    pub fn press(&mut self, keys: &str) {
+        self.end.write_all(keys.as_bytes()).expect("somebody has the other end");
+    }
+
+    pub fn screen(&self) -> &vt100::Screen {
+        self.shown.screen()
+    }
+
+    pub fn text(&self) -> String {
+        self.screen().contents()
+    }
+
+    /// Reads until something is shown.
+    pub fn until(&mut self, is_shown: impl Fn(&vt100::Screen) -> bool) {
+        while !is_shown(self.shown.screen()) {
+            assert!(self.read(), "it has ended and shows\n{}", self.text());
+        }
+    }
+
+    /// Reads until a text is shown.
+    pub fn until_text(&mut self, text: &str) {
+        self.until(|screen| screen.contents().contains(text));
+    }
+
+    /// Reads until nobody has the other end any more.
+    pub fn rest(&mut self) {
+        while self.read() {}
+    }
+
+    fn read(&mut self) -> bool {
+        let ready = poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&PATIENCE));
+        assert!(ready != Ok(0), "nothing more comes, and it shows\n{}", self.text());
+        let mut bytes = [0; 4096];
+        match self.end.read(&mut bytes) {
+            Ok(count) => self.shown.process(&bytes[..count]),
+            Err(why) if why.raw_os_error() == Some(Errno::IO.raw_os_error()) => return false,
+            Err(why) => panic!("{why}"),
+        }
+        true
+    }
+
+    /// Whether the terminal works as before.
+    pub fn is_as_before(&self) -> bool {
+        modes(&tcgetattr(&self.end).expect("it is a terminal")) == self.before
+    }
+
+    /// The same, and shows what it did before, and the cursor.
+    pub fn assert_as_before(&self) {
+        let screen = self.screen();
+        assert!(self.is_as_before() && !screen.alternate_screen() && !screen.hide_cursor(), "{}", self.text());
+    }
+}
+
+fn modes(of: &Termios) -> [u32; 4] {
+    [of.input_modes.bits(), of.output_modes.bits(), of.control_modes.bits(), of.local_modes.bits()]
+}

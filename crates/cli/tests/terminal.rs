@@ -1,0 +1,174 @@
+//! `queuescope live` on a terminal: what a person sees, and that the terminal is as before whatever ends it. As root.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests run the command")]
+
+#[path = "../../live/tests/common/mod.rs"]
+mod namespaces;
+#[path = "common/pty.rs"]
+mod pty;
+
+use namespaces::Ends;
+use pty::Pty;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Write;
+use std::net::UdpSocket;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+/// A queue of ten megabits, and a terminal; or why there is no queue.
+fn queue(test: &str) -> Option<(Ends, Pty)> {
+    let ends = Ends::new("tbf rate 10mbit burst 20kb limit 400kb");
+    ends.map_err(|why| println!("skipped: {test}: {why}")).ok().map(|ends| (ends, Pty::new()))
+}
+
+/// The command on a terminal in the near namespace.
+fn start(ends: &Ends, pty: &Pty, change: impl FnOnce(&mut Command)) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+    command.args(["live", "near0"]);
+    change(&mut command);
+    spawn(ends, pty.on_it(&command))
+}
+
+fn spawn(ends: &Ends, mut command: Command) -> Child {
+    ends.near.run(move || command.spawn().expect("setsid of util-linux is there"))
+}
+
+/// A flow that fills the queue for 200 ms.
+fn burst(ends: &Ends) {
+    ends.near.run(|| {
+        let socket = UdpSocket::bind("10.9.0.1:4000").expect("the port is free");
+        // Nobody listens there; what is said of it comes later.
+        (0..180).for_each(|_| drop(socket.send_to(&[0; 1400], "10.9.0.2:7")));
+    });
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it runs");
+}
+
+#[test]
+fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
+    let Some((ends, mut pty)) = queue("a_person_sees_the_queue_presses_keys_and_has_the_terminal_back") else { return };
+    let mut child = start(&ends, &pty, |_| ());
+    pty.until_text("near0 ");
+    assert!(pty.screen().alternate_screen() && pty.screen().hide_cursor() && !pty.is_as_before());
+    burst(&ends);
+    pty.until_text("10.9.0.1:4000 > 10.9.0.2:7");
+    pty.press("s");
+    pty.until_text("sort: growth");
+    pty.press("/nobody\r");
+    pty.until_text("none whose name has what was typed");
+    pty.press("\x1b");
+    pty.until(|screen| !screen.contents().contains("nobody"));
+    // The last line is the keys' on a terminal of any size.
+    for (columns, rows) in [(200, 50), (20, 5), (1, 1), (80, 24)] {
+        pty.resize(columns, rows);
+        let keys: String = " s  sort".chars().take(columns.into()).collect();
+        pty.until(|screen| {
+            screen.rows(0, columns).nth(usize::from(rows) - 1).is_some_and(|row| row.starts_with(keys.trim_end()))
+        });
+    }
+    pty.until_text("sort: growth");
+    pty.press("q");
+    pty.rest();
+    pty.assert_as_before();
+    assert!(
+        child.wait().expect("it ends").success() && pty.text().contains("100.0 %  10.9.0.1:4000 > 10.9.0.2:7 udp"),
+        "{}",
+        pty.text()
+    );
+}
+
+#[test]
+fn a_signal_ends_it_and_gives_the_terminal_back() {
+    let Some((ends, mut pty)) = queue("a_signal_ends_it_and_gives_the_terminal_back") else { return };
+    for keys in ["", "\x03"] {
+        let mut child = start(&ends, &pty, |_| ());
+        pty.until(vt100::Screen::alternate_screen);
+        match keys {
+            "" => signal(&child, Signal::TERM),
+            keys => pty.press(keys),
+        }
+        pty.rest();
+        pty.assert_as_before();
+        assert!(child.wait().expect("it ends").success(), "{}", pty.text());
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once_and_the_modes_are_as_before() {
+    let Some((ends, mut pty)) = queue("a_second_signal_ends_it_at_once_and_the_modes_are_as_before") else { return };
+    let mut child = start(&ends, &pty, |_| ());
+    pty.until(vt100::Screen::alternate_screen);
+    // The terminal takes nothing more, as on a connection that is gone: the command waits for it, whatever it does.
+    let mut full = pty.peer();
+    rustix::io::ioctl_fionbio(&full, true).expect("it is a terminal");
+    while full.write(b"what nobody reads").is_ok() {}
+    signal(&child, Signal::INT);
+    signal(&child, Signal::TERM);
+    let status = child.wait().expect("it ends");
+    assert!([Some(2), Some(15)].contains(&status.signal()) && pty.is_as_before(), "{status}");
+}
+
+#[test]
+fn a_job_that_is_stopped_gives_the_terminal_back_until_it_goes_on() {
+    let Some((ends, mut pty)) = queue("a_job_that_is_stopped_gives_the_terminal_back_until_it_goes_on") else { return };
+    let mut shell = Command::new("sh");
+    // Jobs have groups of their own in a shell with `-m`, as in one that a person uses.
+    let script = "set -m; \"$0\" live near0; echo it has stopped; read line; fg; echo it has ended with $?";
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_queuescope")]);
+    let mut child = spawn(&ends, pty.on_it(&shell));
+    pty.until_text("near0 ");
+    pty.press("\x1a");
+    pty.until_text("it has stopped");
+    pty.assert_as_before();
+    pty.press("\n");
+    pty.until(|screen| screen.alternate_screen() && screen.contents().contains("near0 "));
+    assert!(!pty.is_as_before());
+    burst(&ends);
+    pty.until_text("10.9.0.1:4000 > 10.9.0.2:7");
+    pty.press("q");
+    pty.until_text("it has ended with 0");
+    pty.assert_as_before();
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn where_nobody_could_let_it_go_on_it_is_not_stopped() {
+    let Some((ends, mut pty)) = queue("where_nobody_could_let_it_go_on_it_is_not_stopped") else { return };
+    let mut child = start(&ends, &pty, |_| ());
+    pty.until_text("near0 ");
+    pty.press("\x1a/as before");
+    pty.until_text("as before_");
+    pty.press("\rq");
+    pty.rest();
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
+    let Some((ends, mut pty)) = queue("a_terminal_that_cannot_be_drawn_on_gets_lines") else { return };
+    pty.resize(120, 50);
+    let told = |pty: &mut Pty, child: &mut Child, why: &str| {
+        pty.until_text(why);
+        burst(&ends);
+        pty.until_text("100.0 %  10.9.0.1:4000 > 10.9.0.2:7 udp");
+        signal(child, Signal::INT);
+        pty.rest();
+        assert!(
+            child.wait().expect("it ends").success() && pty.text().contains("with delays of 1.00 ms or more"),
+            "{}",
+            pty.text()
+        );
+        assert!(pty.is_as_before() && !pty.text().contains("sort: "), "{}", pty.text());
+    };
+    let mut child = start(&ends, &pty, |command| _ = command.env("TERM", "dumb"));
+    told(&mut pty, &mut child, "TERM is dumb: bursts are told as they end");
+    let mut child = start(&ends, &pty, |command| _ = command.env_remove("TERM"));
+    told(&mut pty, &mut child, "TERM is not set: ");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+    command.args(["live", "near0"]).env("TERM", "xterm").stdin(Stdio::null()).stdout(pty.peer()).stderr(pty.peer());
+    let mut child = spawn(&ends, command);
+    told(&mut pty, &mut child, "standard input is no terminal: ");
+}
