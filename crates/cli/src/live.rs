@@ -2,6 +2,7 @@
 
 mod acts;
 mod feed;
+mod meanings;
 pub mod metrics;
 mod view;
 mod whose;
@@ -20,6 +21,7 @@ use crate::stop::Stop;
 use acts::Acts;
 use anyhow::Result;
 use feed::Feed;
+use meanings::{BULK, GONE, NOT_IP, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
 use queuescope_live::{Counters, Probe, ProbeParams, now, sketch};
 use queuescope_meter::{History, Tau};
@@ -27,7 +29,7 @@ use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_report::{json, text};
 use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use view::{Screen, View, give_up};
 use whose::Whose;
 
@@ -189,6 +191,7 @@ impl<'a> Watch<'a> {
             view.slices(&slices);
             view.counters(self.seen.counters);
             view.owners(self.seen.whose.first());
+            view.acting(self.seen.acts.doing(&self.probe, now())?, now());
         }
         if let Some(metrics) = &self.metrics {
             metrics.look(self.seen.counters, self.seen.acts.acted(), &slices, now());
@@ -215,6 +218,10 @@ impl<'a> Watch<'a> {
         let mut pressed = false;
         while let Some(key) = screen.keys(Duration::ZERO)? {
             view.key(key, now());
+            if view.takes_other() {
+                self.seen.acts.pause(&mut self.probe)?;
+                view.acting(self.seen.acts.doing(&self.probe, now())?, now());
+            }
             pressed = true;
         }
         if pressed { self.draw() } else { Ok(()) }
@@ -348,15 +355,6 @@ impl Seen<'_> {
     }
 }
 
-const UNSEEN: &str = "packets that came to the queue and were neither seen to leave nor dropped: still in it, or the kernel left \
-                      them out";
-const UNSTAMPED: &str = "packets that left without the time at which they came: they came before, or the qdisc has overwritten it; \
-                         counted as not having waited";
-const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
-const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
-const GONE: &str = "interface is gone; what was seen before is told";
-const NOT_IP: &str = "packets that are not IP, of those that had a queue before or behind them; those of the same addresses of Ethernet are a flow";
-
 /// What a person sees. Colours as everywhere else in the command.
 fn view_of(args: &Live, origin: Nanos) -> View {
     let is_coloured = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
@@ -394,11 +392,4 @@ fn analysis_params(args: &Live, probe: &ProbeParams) -> AnalysisParams {
         rate: None,
         tells: true,
     }
-}
-
-/// What has to be added to the kernel's clock to have the time since the Unix epoch, in nanoseconds.
-#[expect(clippy::disallowed_methods, reason = "what happens now is told by the time of day")]
-fn to_epoch() -> u64 {
-    let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    (today.as_nanos() as u64).saturating_sub(now().0)
 }

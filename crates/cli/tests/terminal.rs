@@ -54,7 +54,7 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     pty.until_text("near0 ");
     assert!(pty.screen().alternate_screen() && pty.screen().hide_cursor() && !pty.is_as_before());
     burst(&ends);
-    pty.until_text("10.9.0.1:4000 > 10.9.0.2:7");
+    pty.until_text("10.9.0.1:4000 >");
     pty.press("s");
     pty.until_text("sort: growth");
     pty.press("/nobody\r");
@@ -78,6 +78,26 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
         "{}",
         pty.text()
     );
+}
+
+#[test]
+fn a_key_pauses_what_is_done_to_flows() {
+    let Some((ends, mut pty)) = queue("a_key_pauses_what_is_done_to_flows") else { return };
+    let mut child = start(&ends, &pty, |command| _ = command.args(["--drop", "--for-real"]));
+    pty.until_text("for real ");
+    // Packets that come while others of the flow wait are dropped.
+    pty.until(|screen| {
+        burst(&ends);
+        screen.contents().contains("/s dropped") && screen.contents().contains("100 %")
+    });
+    pty.press("p");
+    pty.until_text("act again");
+    assert!(pty.text().contains("paused "), "{}", pty.text());
+    pty.press("p");
+    pty.until_text("pause acting");
+    pty.press("q");
+    pty.rest();
+    assert!(child.wait().expect("it ends").success() && pty.text().contains("1 acting_paused"), "{}", pty.text());
 }
 
 #[test]
@@ -127,7 +147,7 @@ fn a_job_that_is_stopped_gives_the_terminal_back_until_it_goes_on() {
     pty.until(|screen| screen.alternate_screen() && screen.contents().contains("near0 "));
     assert!(!pty.is_as_before());
     burst(&ends);
-    pty.until_text("10.9.0.1:4000 > 10.9.0.2:7");
+    pty.until_text("10.9.0.1:4000 >");
     pty.press("q");
     pty.until_text("it has ended with 0");
     pty.assert_as_before();

@@ -6,8 +6,11 @@
 use crate::args::{ActingArgs, PolicyArgs};
 use crate::capture::noted;
 use anyhow::{Context, Result};
-use queuescope_live::{Acted, Probe};
+use queuescope_live::{Acted, Acting, Action, Probe, Victim, Weigh};
+use queuescope_queue::{Curve, Response};
+use queuescope_report::format;
 use queuescope_report::model::Skipped;
+use queuescope_wire::Nanos;
 use std::path::PathBuf;
 
 /// What is done, and what came of it.
@@ -17,8 +20,41 @@ pub struct Acts {
     text: String,
     /// Times that it held what cannot be done, and why not when it did last.
     refused: (u64, String),
+    /// What was asked for last.
+    acting: Option<Acting>,
+    /// Who looks on wants no packet to be changed, and how often that was wanted.
+    is_paused: bool,
+    pauses: u64,
     acted: Acted,
 }
+
+/// What is done now, as a person sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doing {
+    /// What is asked for, in words.
+    pub policy: String,
+    /// Whether it is done.
+    pub mode: Mode,
+    /// What became of packets since the beginning.
+    pub acted: Acted,
+    /// Flows that were acted on in the last second, by the digests of their five-tuples, with the probability by which a packet
+    /// of theirs is chosen.
+    pub chosen: Vec<(u64, f64)>,
+}
+
+/// Whether packets are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are only counted.
+    Dry,
+    /// They are.
+    Real,
+    /// They were, and may be again.
+    Paused,
+}
+
+/// For how long a flow that was acted on is shown.
+const SHOWN: Nanos = Nanos(1_000_000_000);
 
 impl Acts {
     /// Begins to act as asked.
@@ -30,13 +66,19 @@ impl Acts {
             file: args.policy_file.clone(),
             text: String::new(),
             refused: (0, String::new()),
+            acting: None,
+            is_paused: false,
+            pauses: 0,
             acted: Acted::default(),
         };
-        acts.text = acts.read()?.unwrap_or_default();
-        match &acts.file {
-            Some(file) => follow(&acts.text, probe).with_context(|| format!("cannot act as {} says", file.display())),
-            None => ask(&args.policy, probe),
-        }?;
+        let text = acts.read()?.unwrap_or_default();
+        match &args.policy_file {
+            Some(file) => {
+                acts.follow(&text, probe).with_context(|| format!("cannot act as {} says", file.display()))?;
+            }
+            None => acts.ask(&args.policy, probe)?,
+        }
+        acts.text = text;
         Ok(acts)
     }
 
@@ -49,13 +91,65 @@ impl Acts {
         match self.read() {
             // Who writes a file anew has it empty for a moment.
             Ok(Some(text)) if text != self.text && !text.is_empty() => {
-                if let Err(why) = follow(&text, probe) {
+                if let Err(why) = self.follow(&text, probe) {
                     self.refused = (self.refused.0 + 1, format!("{why:#}"));
                 }
                 self.text = text;
             }
             // While it is not there, nothing changes.
             _ => (),
+        }
+        Ok(())
+    }
+
+    /// Changes packets no more, or again; what is only counted goes on.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn pause(&mut self, probe: &mut Probe) -> Result<()> {
+        self.is_paused = !self.is_paused;
+        self.pauses += u64::from(self.is_paused);
+        self.put(self.acting.as_ref(), probe)
+    }
+
+    /// What is done at `now`, if anything is asked for.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn doing(&self, probe: &Probe, now: Nanos) -> Result<Option<Doing>> {
+        let Some(acting) = &self.acting else { return Ok(None) };
+        let mode = match acting.dry {
+            true => Mode::Dry,
+            false if self.is_paused => Mode::Paused,
+            false => Mode::Real,
+        };
+        let is_late = |victim: &Victim| victim.until.saturating_add(SHOWN) >= now;
+        // Of the whole queue every packet is met, and no flow is remembered for that.
+        let is_of_flows = mode != Mode::Paused && acting.weigh != Weigh::Queue;
+        let victims = if is_of_flows { probe.victims()? } else { Vec::new() };
+        let victims = victims.into_iter().filter(is_late);
+        let chosen = victims.map(|victim| (victim.digest, probability(acting, &victim))).filter(|(_, p)| *p > 0.0);
+        Ok(Some(Doing { policy: words(acting), mode, acted: self.acted, chosen: chosen.collect() }))
+    }
+
+    /// Does what a text says.
+    fn follow(&mut self, text: &str, probe: &mut Probe) -> Result<()> {
+        self.ask(&PolicyArgs::read(text)?, probe)
+    }
+
+    fn ask(&mut self, policy: &PolicyArgs, probe: &mut Probe) -> Result<()> {
+        let acting = policy.acting();
+        // What cannot be done is refused also while nothing is.
+        acting.as_ref().map(Acting::steps).transpose()?;
+        self.put(acting.as_ref(), probe)?;
+        self.acting = acting;
+        Ok(())
+    }
+
+    fn put(&self, acting: Option<&Acting>, probe: &mut Probe) -> Result<()> {
+        match acting.filter(|acting| acting.dry || !self.is_paused) {
+            Some(acting) => probe.act(acting)?,
+            None => probe.rest()?,
         }
         Ok(())
     }
@@ -97,21 +191,67 @@ impl Acts {
                 acted.full,
                 "times that a flow was to be acted on and there was no room to remember it",
             ),
+            noted("acting_paused", self.pauses, "times that a key paused it"),
             noted("policy_refused", *refused, &why),
         ];
         notes.into_iter().flatten()
     }
 }
 
-/// Does what a text says.
-fn follow(text: &str, probe: &mut Probe) -> Result<()> {
-    ask(&PolicyArgs::read(text)?, probe)
+/// With which probability a packet of a flow is chosen, or one beyond its limit is dropped.
+fn probability(acting: &Acting, victim: &Victim) -> f64 {
+    let weight = match acting.weigh {
+        Weigh::Bytes | Weigh::Queue => victim.weight as f64,
+        Weigh::Share => victim.share as f64 / 65_536.0,
+    };
+    acting.curve.probability(weight, acting.threshold)
 }
 
-fn ask(policy: &PolicyArgs, probe: &mut Probe) -> Result<()> {
-    match policy.acting() {
-        Some(acting) => probe.act(&acting)?,
-        None => probe.rest()?,
+/// `mark linear:20.0 kB from 30.0 kB`.
+fn words(acting: &Acting) -> String {
+    let action = match acting.action {
+        Action::Respond(Response::MarkOnly) => "mark".to_owned(),
+        Action::Respond(Response::MarkOrDrop) => "mark or drop".to_owned(),
+        Action::Respond(Response::Drop) => "drop".to_owned(),
+        Action::Limit { rate, .. } => format!("limit to {}", format::rate(rate.bits_per_second() as f64)),
+    };
+    let curve = match &acting.curve {
+        Curve::Threshold => String::new(),
+        Curve::Linear { full } => format!(" linear:{}", format::bytes(*full as u64)),
+        Curve::Squared { full } => format!(" squared:{}", format::bytes(*full as u64)),
+        // The command line has one step at most.
+        Curve::Steps(steps) => format!(" {}", format::percent(steps.probability(f64::MAX))),
+    };
+    let of = if acting.weigh == Weigh::Queue { " any flow" } else { "" };
+    let from = match acting.threshold as u64 {
+        0 => String::new(),
+        threshold => format!(" from {}", format::bytes(threshold)),
+    };
+    action + &curve + of + &from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_told_in_words() {
+        let told = |text: &str| words(&PolicyArgs::read(text).unwrap().acting().unwrap());
+        assert_eq!(told("--mark=linear:20kB --threshold 30kB"), "mark linear:20.0 kB from 30.0 kB");
+        assert_eq!(told("--mark=1/16 --drop"), "mark or drop 6.2 %");
+        assert_eq!(told("--drop=queue --threshold 1MB"), "drop any flow from 1.00 MB");
+        assert_eq!(told("--limit 10Mbit/s"), "limit to 10.0 Mb/s");
     }
-    Ok(())
+
+    #[test]
+    fn a_flow_is_chosen_by_its_weight() {
+        let chosen = |text: &str, weight| {
+            let victim = Victim { digest: 1, until: Nanos(0), weight, share: 32_768 };
+            probability(&PolicyArgs::read(text).unwrap().acting().unwrap(), &victim)
+        };
+        assert_eq!([chosen("--mark --threshold 5kB", 4_999), chosen("--mark --threshold 5kB", 5_000)], [0.0, 1.0]);
+        assert_eq!(chosen("--mark=linear:20kB --threshold 5kB", 10_000), 0.25);
+        let share = Acting { weigh: Weigh::Share, threshold: 0.5, ..Acting::default() };
+        assert_eq!(probability(&share, &Victim { digest: 1, until: Nanos(0), weight: 0, share: 32_768 }), 1.0);
+    }
 }

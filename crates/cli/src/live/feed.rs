@@ -1,6 +1,5 @@
 //! From what the kernel tells to departures.
 
-use super::to_epoch;
 use super::view::View;
 use super::whose::Whose;
 use crate::analysis::Analysis;
@@ -17,6 +16,7 @@ use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Flows, KeyMask, Nanos, Packet, PacketId, QueueId};
+use std::time::SystemTime;
 
 /// The numbers of link types, as captures have them: Ethernet, and IP without it.
 const ETHERNET: u32 = 1;
@@ -45,6 +45,7 @@ pub struct Feed {
 struct Held {
     enqueued: Nanos,
     dequeued: Nanos,
+    digest: u64,
     bytes: u32,
     packets: u32,
     queue: u32,
@@ -133,7 +134,7 @@ impl Feed {
         whose.seen(&frame.key, dequeued);
         if let Some(view) = view {
             let delay = dequeued.saturating_sub(whole.enqueued);
-            view.departed(&frame.key, u64::from(held.bytes), delay, dequeued);
+            view.departed(&frame.key, held.digest, u64::from(held.bytes), delay, dequeued);
         }
         self.last = dequeued;
         self.next_id += u64::from(held.packets);
@@ -171,6 +172,7 @@ impl Held {
         Self {
             enqueued: left.enqueued,
             dequeued: left.dequeued,
+            digest: left.digest,
             bytes: left.bytes,
             packets: left.packets.max(1),
             queue: left.queue,
@@ -178,4 +180,11 @@ impl Held {
             headers: left.headers.to_vec(),
         }
     }
+}
+
+/// What has to be added to the kernel's clock to have the time since the Unix epoch, in nanoseconds.
+#[expect(clippy::disallowed_methods, reason = "what happens now is told by the time of day")]
+fn to_epoch() -> u64 {
+    let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    (today.as_nanos() as u64).saturating_sub(now().0)
 }

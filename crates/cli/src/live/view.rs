@@ -2,6 +2,7 @@
 //!
 //! A `View` is told what happens and is asked for nothing else: it reads no clock and knows no terminal. So tests draw it, too.
 
+mod acting;
 mod draw;
 mod flows;
 mod history;
@@ -12,12 +13,15 @@ mod tests;
 
 pub use screen::{Screen, give_up};
 
+use super::acts::{Doing, Mode};
+use acting::{ActingNow, ActingShot};
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment};
 use queuescope_live::{Counters, Slice};
 use queuescope_report::model::{self, Owner};
 use queuescope_wire::{FlowKey, Granularity, Nanos};
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 
 /// Bursts that are remembered.
 const BURSTS: usize = 64;
@@ -33,6 +37,9 @@ pub struct View {
     owners: BTreeMap<FlowKey, Owner>,
     bursts: VecDeque<BurstRow>,
     counters: Counters,
+    acting: ActingNow,
+    /// Acting is to pause, or to go on.
+    wants_other: bool,
     origin: Nanos,
     is_coloured: bool,
     sort: Sort,
@@ -95,6 +102,7 @@ struct Shot {
     /// Bytes that were told in the last second, of all flows.
     told: u64,
     counters: Counters,
+    acting: Option<ActingShot>,
     /// The last first.
     bursts: Vec<BurstRow>,
 }
@@ -110,6 +118,8 @@ impl View {
             owners: BTreeMap::new(),
             bursts: VecDeque::new(),
             counters: Counters::default(),
+            acting: ActingNow::default(),
+            wants_other: false,
             origin,
             is_coloured,
             sort: Sort::Share,
@@ -126,9 +136,22 @@ impl View {
         self.history.slices(slices);
     }
 
-    /// A packet left that had waited; `key` has all fields.
-    pub fn departed(&mut self, key: &FlowKey, bytes: u64, delay: Nanos, at: Nanos) {
-        self.flows.departed(key, bytes, delay, at);
+    /// A packet left that had waited; `key` has all fields, `digest` is what the kernel knows its flow by.
+    pub fn departed(&mut self, key: &FlowKey, digest: u64, bytes: u64, delay: Nanos, at: Nanos) {
+        let flow = self.flows.departed(key, bytes, delay, at);
+        if self.acting.mode().is_some() {
+            self.flows.known_by(digest, flow);
+        }
+    }
+
+    /// What is done to flows at `now`, if anything is.
+    pub fn acting(&mut self, doing: Option<Doing>, now: Nanos) {
+        self.acting.told(doing, now);
+    }
+
+    /// Whether acting is to pause, or to go on; once for each time that it was asked for.
+    pub fn takes_other(&mut self) -> bool {
+        mem::take(&mut self.wants_other)
     }
 
     /// A burst has ended.
@@ -172,6 +195,7 @@ impl View {
                     None => Some(self.shot(now)),
                 }
             }
+            Key::Char('p') => self.wants_other ^= self.may_pause(),
             Key::Escape => self.filter.clear(),
             Key::Char(_) | Key::Enter | Key::Back => {}
         }
@@ -190,14 +214,22 @@ impl View {
         }
     }
 
+    /// What changes no packet needs no pause.
+    fn may_pause(&self) -> bool {
+        self.acting.mode().is_some_and(|mode| mode != Mode::Dry)
+    }
+
     fn shot(&self, now: Nanos) -> Shot {
-        let (flows, told) = self.flows.rows(now, &self.owners);
+        let acting = self.acting.shot();
+        let chosen = acting.as_ref().map_or(&[][..], |acting| &acting.doing.chosen);
+        let (flows, told) = self.flows.rows(now, &self.owners, chosen);
         Shot {
             since: now.saturating_sub(self.origin),
             moments: self.history.until(now),
             flows,
             told,
             counters: self.counters,
+            acting,
             bursts: self.bursts.iter().cloned().collect(),
         }
     }

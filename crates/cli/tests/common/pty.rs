@@ -1,6 +1,7 @@
 //! A terminal of our own (a pseudo-terminal): what is shown on it, and keys.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::disallowed_methods, reason = "a test that waits in vain is to fail")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -10,6 +11,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The end of the terminal that a person has.
 pub struct Pty {
@@ -19,7 +21,7 @@ pub struct Pty {
 }
 
 /// How long it is waited for what has to come.
-const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Pty {
     /// One of 80 columns and 24 rows.
@@ -82,7 +84,9 @@ impl Pty {
 
     /// Reads until something is shown.
     pub fn until(&mut self, is_shown: impl Fn(&vt100::Screen) -> bool) {
+        let since = Instant::now();
         while !is_shown(self.shown.screen()) {
+            assert!(since.elapsed() < PATIENCE, "it is not shown, but\n{}", self.text());
             assert!(self.read(), "it has ended and shows\n{}", self.text());
         }
     }
@@ -98,7 +102,8 @@ impl Pty {
     }
 
     fn read(&mut self) -> bool {
-        let ready = poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&PATIENCE));
+        let time = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+        let ready = poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&time));
         assert!(ready != Ok(0), "nothing more comes, and it shows\n{}", self.text());
         let mut bytes = [0; 4096];
         match self.end.read(&mut bytes) {

@@ -2,7 +2,7 @@
 
 use super::flows::FlowRow;
 use super::history::{Moment, SECOND, rate};
-use super::{BurstRow, Shot, View};
+use super::{BurstRow, Mode, Shot, View};
 use queuescope_live::Counters;
 use queuescope_report::format;
 use queuescope_report::model::Owner;
@@ -40,7 +40,7 @@ impl View {
         let chart = 4 + area.height.saturating_sub(24) / 6;
         let is_wide = area.width >= WIDE;
         let bursts = if is_wide { 0 } else { 5 + area.height.saturating_sub(24) / 3 };
-        let rows = [3, chart, chart].map(Constraint::Length);
+        let rows = [3 + u16::from(shot.acting.is_some()), chart, chart].map(Constraint::Length);
         let rows = rows.into_iter().chain([Constraint::Min(2), Constraint::Length(bursts), Constraint::Length(1)]);
         let [head, delay, depth, flows, bursts, keys] = Layout::vertical(rows).areas(area);
         frame.render_widget(Paragraph::new(self.head(shot, usize::from(area.width))), head);
@@ -117,7 +117,14 @@ impl View {
                 so_far.push(Span::raw(format!("  drops by: {}", reasons.join(", "))));
             }
         }
-        vec![title.into(), now.into(), so_far.into()]
+        let acting = shot.acting.as_ref().map(|acting| {
+            let (mode, words) = acting.words();
+            Line::from(vec![
+                Span::styled(format!("{mode:<13}"), bold()),
+                Span::raw(cut(&words, width.saturating_sub(13))),
+            ])
+        });
+        [title.into(), now.into(), so_far.into()].into_iter().chain(acting).collect()
     }
 
     /// A bar for each slice, the last at the right.
@@ -153,9 +160,13 @@ impl View {
     }
 
     fn flow_lines(&self, shot: &Shot, area: Rect) -> Vec<Line<'static>> {
-        let name = usize::from(area.width).saturating_sub(41);
+        let is_acting = shot.acting.is_some();
+        let name = usize::from(area.width).saturating_sub(if is_acting { 48 } else { 41 });
         let heading = cut("flows that waited in the last second", name);
-        let heading = format!("{heading:name$} {:>7} {:>11} {:>9} {:>10}", "share", "rate", "trend", "longest");
+        let mut heading = format!("{heading:name$} {:>7} {:>11} {:>9} {:>10}", "share", "rate", "trend", "longest");
+        if is_acting {
+            heading += " chosen";
+        }
         let rows = self.chosen(&shot.flows);
         let room = usize::from(area.height).saturating_sub(1);
         // What does not fit is told in the last line.
@@ -181,7 +192,9 @@ impl View {
         );
         let trend = format!("{:>9}", trend(row));
         let trend = if row.growth() >= 2000 { self.wrong(trend) } else { Span::raw(trend) };
-        Line::from(vec![Span::raw(start), trend, Span::raw(format!(" {:>10}", format::duration(row.delay.0)))])
+        let chosen = row.chosen.map_or(String::new(), |probability| format!(" {:>6}", whole_percent(probability)));
+        let end = format!(" {:>10}{chosen}", format::duration(row.delay.0));
+        Line::from(vec![Span::raw(start), trend, Span::raw(end)])
     }
 
     fn burst_lines(&self, shot: &Shot, area: Rect) -> Vec<Line<'static>> {
@@ -236,7 +249,14 @@ impl View {
         let freeze = if self.frozen.is_some() { "go on" } else { "freeze" };
         let owners = if self.with_owners { "flows alone" } else { "owners" };
         let sort = format!("sort: {}", self.sort.name());
-        keys(&[("s", &sort), ("/", &filter), ("o", owners), ("f", freeze), ("q", "quit")])
+        let mut meanings = vec![("s", &sort[..]), ("/", &filter), ("o", owners), ("f", freeze)];
+        match self.acting.mode() {
+            Some(Mode::Real) => meanings.push(("p", "pause acting")),
+            Some(Mode::Paused) => meanings.push(("p", "act again")),
+            Some(Mode::Dry) | None => {}
+        }
+        meanings.push(("q", "quit"));
+        keys(&meanings)
     }
 
     fn wrong(&self, text: String) -> Span<'static> {
@@ -269,6 +289,14 @@ fn trend(row: &FlowRow) -> String {
             growth @ ..=900 => format!("▼ {:.1}x", growth as f64 / 1000.0),
             _ => "=".to_owned(),
         },
+    }
+}
+
+/// A probability; one below half a percent is not nothing.
+fn whole_percent(probability: f64) -> String {
+    match probability * 100.0 {
+        percent @ ..0.5 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::history::{SECOND, slice_of};
 use queuescope_report::model::Owner;
-use queuescope_wire::{FlowKey, FlowTable, Granularity, Nanos};
-use std::collections::BTreeMap;
+use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Flows that are told apart.
 const FLOWS: usize = 2048;
+/// Digests whose flow is remembered: flows of the kernel may be finer.
+const DIGESTS: usize = 4 * FLOWS;
 /// Two seconds, and the slice that has begun.
 const KEPT: u64 = 2 * SECOND + 2;
 
@@ -17,10 +19,12 @@ pub struct FlowsNow {
     /// By flow id.
     lately: Vec<Lately>,
     all: Lately,
+    /// Flows by the digests that the kernel knows them by.
+    known: BTreeMap<u64, FlowId>,
 }
 
 /// A flow in the last second.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FlowRow {
     pub name: String,
     /// Who sends it, if that is known.
@@ -31,6 +35,8 @@ pub struct FlowRow {
     pub before: u64,
     /// The longest that a packet waited in the last second.
     pub delay: Nanos,
+    /// The probability by which a packet of it is chosen to be acted on, if it is.
+    pub chosen: Option<f64>,
 }
 
 /// Bytes and the longest delay of the last slices.
@@ -44,10 +50,12 @@ struct Lately {
 
 impl FlowsNow {
     pub fn new(granularity: Granularity) -> Self {
-        Self { granularity, table: FlowTable::with_limit(FLOWS), lately: Vec::new(), all: Lately::default() }
+        let table = FlowTable::with_limit(FLOWS);
+        Self { granularity, table, lately: Vec::new(), all: Lately::default(), known: BTreeMap::new() }
     }
 
-    pub fn departed(&mut self, key: &FlowKey, bytes: u64, delay: Nanos, at: Nanos) {
+    /// Counts a packet; of which flow it is, until another packet comes.
+    pub fn departed(&mut self, key: &FlowKey, bytes: u64, delay: Nanos, at: Nanos) -> FlowId {
         self.make_room(at);
         let key = self.granularity.project(key);
         let (flow, is_new) = self.table.intern(&key, key.digest(), at);
@@ -60,21 +68,39 @@ impl FlowsNow {
         }
         lately.add(slice_of(at), bytes, delay);
         self.all.add(slice_of(at), bytes, delay);
+        flow
     }
 
-    /// Flows of the last two seconds, and how many bytes were told in the last one.
-    pub fn rows(&self, now: Nanos, owners: &BTreeMap<FlowKey, Owner>) -> (Vec<FlowRow>, u64) {
+    /// The kernel knows a flow, or a part of it, by a digest.
+    pub fn known_by(&mut self, digest: u64, flow: FlowId) {
+        // Those that there are come again with their next packets.
+        if self.known.len() >= DIGESTS {
+            self.known.clear();
+        }
+        self.known.insert(digest, flow);
+    }
+
+    /// Flows of the last two seconds, and how many bytes were told in the last one. Some are chosen, each with a probability: a flow is
+    /// as its part with the highest.
+    pub fn rows(&self, now: Nanos, owners: &BTreeMap<FlowKey, Owner>, chosen: &[(u64, f64)]) -> (Vec<FlowRow>, u64) {
         let end = slice_of(now);
+        let mut probabilities = BTreeMap::<FlowId, f64>::new();
+        for (flow, probability) in chosen.iter().filter_map(|(digest, p)| Some((self.known.get(digest)?, p))) {
+            let highest = probabilities.entry(*flow).or_default();
+            *highest = highest.max(*probability);
+        }
         let rows = self.table.ids().filter_map(|flow| {
             let (bytes, before, delay) = self.lately[flow.index()].seconds(end);
             let key = self.table.key(flow);
             let name = || self.granularity.name(key);
+            let chosen = probabilities.get(&flow).copied();
             (bytes + before > 0).then(|| FlowRow {
                 name: name(),
                 owner: owners.get(key).cloned(),
                 bytes,
                 before,
                 delay,
+                chosen,
             })
         });
         (rows.collect(), self.all.seconds(end).0)
@@ -86,7 +112,10 @@ impl FlowsNow {
             if self.table.len() < FLOWS {
                 return;
             }
-            self.table.expire(before, |_, _| ());
+            let mut gone = BTreeSet::new();
+            self.table.expire(before, |flow, _| _ = gone.insert(flow));
+            // Another flow may have its number from now on.
+            self.known.retain(|_, flow| !gone.contains(flow));
         }
     }
 }
@@ -169,7 +198,7 @@ mod tests {
             let key = FlowKey { src_port: number as u16, dst_port: 9, ..FlowKey::default() };
             flows.departed(&key, 100, Nanos(1), at);
         }
-        let (rows, told) = flows.rows(Nanos(at.0 + 100_000_000), &BTreeMap::new());
+        let (rows, told) = flows.rows(Nanos(at.0 + 100_000_000), &BTreeMap::new(), &[]);
         assert!(rows.len() <= FLOWS, "{}", rows.len());
         assert_eq!(told, 500_000);
     }

@@ -5,6 +5,7 @@ pub mod pty;
 
 use super::history::SHIFT;
 use super::*;
+use queuescope_live::Acted;
 use queuescope_report::format;
 use queuescope_wire::Family;
 use ratatui::Terminal;
@@ -38,6 +39,11 @@ fn owners() -> BTreeMap<FlowKey, Owner> {
 /// A queue that fills in the last slices, by one flow more than by three.
 fn burst() -> View {
     let mut view = view();
+    fill(&mut view);
+    view
+}
+
+fn fill(view: &mut View) {
     let slice = |number: u64, delay: u64| Slice {
         start: Nanos(number << SHIFT),
         packets: 300,
@@ -55,15 +61,16 @@ fn burst() -> View {
         let at = Nanos(number << SHIFT);
         view.departed(
             &flow(40_000),
+            40_000,
             if number < 1045 { 20_000 } else { 380_000 },
             Nanos((number - 1030) * 700_000),
             at,
         );
-        view.departed(&flow(40_001), 9_000, Nanos(3_000_000), at);
+        view.departed(&flow(40_001), 40_001, 9_000, Nanos(3_000_000), at);
         if number < 1045 {
-            view.departed(&flow(40_002), 9_000, Nanos(2_000_000), at);
+            view.departed(&flow(40_002), 40_002, 9_000, Nanos(2_000_000), at);
         } else {
-            view.departed(&flow(40_003), 1_000, Nanos(4_000_000), at);
+            view.departed(&flow(40_003), 40_003, 1_000, Nanos(4_000_000), at);
         }
     }
     let culprit = model::Culprit {
@@ -112,7 +119,6 @@ fn burst() -> View {
         congested: 5_600,
         ..Counters::default()
     });
-    view
 }
 
 fn drawn(view: &mut View, width: u16, height: u16) -> String {
@@ -152,10 +158,55 @@ fn a_burst_on_a_large_terminal() {
     same(&drawn(&mut burst(), 200, 50), include_str!("golden/burst-200x50.txt"), "burst-200x50");
 }
 
+/// The same while flows are acted on: two of them, one of which is not told.
+fn acting(mode: Mode) -> View {
+    let mut view = view();
+    let doing = |marked: u64| Doing {
+        policy: "mark linear:20.0 kB from 30.0 kB".to_owned(),
+        mode,
+        acted: match mode {
+            Mode::Dry => Acted { would_mark: marked, spared: marked / 3, ..Acted::default() },
+            Mode::Real | Mode::Paused => Acted { marked, spared: marked / 3, ..Acted::default() },
+        },
+        chosen: vec![(40_000, 0.5), (39_999, 1.0), (40_003, 0.002)],
+    };
+    view.acting(Some(doing(0)), Nanos(NOW.0 - 1_000_000_000));
+    fill(&mut view);
+    view.acting(Some(doing(1200)), NOW);
+    view
+}
+
+#[test]
+fn flows_are_acted_on_on_a_usual_terminal() {
+    let shown = drawn(&mut acting(Mode::Dry), 80, 24);
+    same(&shown, include_str!("golden/dry-80x24.txt"), "dry-80x24");
+}
+
+#[test]
+fn flows_are_acted_on_on_a_large_terminal() {
+    let shown = drawn(&mut acting(Mode::Real), 200, 50);
+    same(&shown, include_str!("golden/real-200x50.txt"), "real-200x50");
+}
+
+#[test]
+fn acting_is_paused_by_a_key_if_it_changes_packets() {
+    let asked = |mode, keys: &str| {
+        let mut view = acting(mode);
+        press(&mut view, keys);
+        [view.takes_other(), view.takes_other()]
+    };
+    assert_eq!(asked(Mode::Real, "p"), [true, false]);
+    assert_eq!(asked(Mode::Paused, "p"), [true, false]);
+    assert_eq!([asked(Mode::Real, "pp"), asked(Mode::Dry, "p"), asked(Mode::Real, "/p")], [[false; 2]; 3]);
+    let shown = drawn(&mut acting(Mode::Paused), 80, 24);
+    assert!(shown.contains("paused       1,200/s marked") && shown.contains(" p  act again"), "{shown}");
+}
+
 #[test]
 fn no_size_is_too_small() {
     for (width, height) in [(1, 1), (3, 2), (20, 5), (79, 12), (139, 23), (140, 24)] {
         drawn(&mut burst(), width, height);
+        drawn(&mut acting(Mode::Real), width, height);
     }
 }
 

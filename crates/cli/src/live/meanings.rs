@@ -1,0 +1,10 @@
+//! What notes mean.
+
+pub const UNSEEN: &str = "packets that came to the queue and were neither seen to leave nor dropped: still in it, or the kernel left \
+                      them out";
+pub const UNSTAMPED: &str = "packets that left without the time at which they came: they came before, or the qdisc has overwritten it; \
+                         counted as not having waited";
+pub const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
+pub const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
+pub const GONE: &str = "interface is gone; what was seen before is told";
+pub const NOT_IP: &str = "packets that are not IP, of those that had a queue before or behind them; those of the same addresses of Ethernet are a flow";
