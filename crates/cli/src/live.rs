@@ -194,7 +194,7 @@ impl<'a> Watch<'a> {
             view.acting(self.seen.acts.doing(&self.probe, now())?, now());
         }
         if let Some(metrics) = &self.metrics {
-            metrics.look(self.seen.counters, self.seen.acts.acted(), &slices, now());
+            metrics.look(self.seen.counters, &self.seen.acts, &slices, now());
         }
         let fitted = self.params.fitted(longest);
         if fitted != self.params {

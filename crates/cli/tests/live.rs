@@ -232,6 +232,33 @@ fn packets_go_into_a_folder_and_a_capture() {
     assert!(found >= waited, "{found} of {waited}");
 }
 
+/// Watches the near end with what `words` say, and tells Prometheus; at which port.
+fn monitored(ends: &Ends, words: &'static str) -> (Live, u16) {
+    ends.near
+        .run(|| assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip is there").success()));
+    let (mut live, _) = Live::start(ends, words);
+    let mut line = String::new();
+    let mut said = BufReader::new(live.child.stderr.take().expect("it is piped"));
+    said.read_line(&mut line).expect("it is text");
+    let port = line
+        .trim_end()
+        .strip_prefix("metrics of near0: http://127.0.0.1:")
+        .and_then(|rest| rest.strip_suffix("/metrics"));
+    let port = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+    // What is said later is of no interest, but has somewhere to go.
+    live.child.stderr = Some(said.into_inner());
+    (live, port)
+}
+
+/// The value of a sample of this name, with a label of this value if there is one.
+fn sample(answer: &str, name: &str, label: &str) -> f64 {
+    let is_it = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(label);
+    let line = answer.lines().find(is_it).unwrap_or_else(|| panic!("no {name} {label}: {answer}"));
+    line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
+}
+
+const ASKED: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+
 #[test]
 fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
     let Some(ends) = ends("flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes") else { return };
@@ -239,22 +266,27 @@ fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
     let policy = folder.path().join("policy");
     let write = |text: &str| std::fs::write(&policy, text).expect("there is room");
     write("--drop # only counted");
-    let words = format!("live near0 --json --policy-file {}", policy.display());
-    let (mut live, _) = Live::start(&ends, words.leak());
-    let acts = |live: &mut Live| {
-        // The second comes while the first is in the queue.
-        (0..2).for_each(|_| burst(&ends));
-        live.next().expect("a burst");
+    let words = format!("live near0 --json --metrics 127.0.0.1:0 --policy-file {}", policy.display());
+    let (mut live, port) = monitored(&ends, words.leak());
+    let told = |name: &str, label: &str| sample(&answered(&ends, port, ASKED), name, label);
+    let acted = |outcome: &str| told("queuescope_acted_total", &format!("\"{outcome}\""));
+    // It comes, after some bursts: the second of two comes while the first is in the queue.
+    let mut until = |is_so: &dyn Fn() -> bool| {
+        let comes = (0..1000).any(|_| {
+            (0..2).for_each(|_| burst(&ends));
+            live.next().expect("a burst");
+            is_so()
+        });
+        assert!(comes, "{}", answered(&ends, port, ASKED));
     };
-    acts(&mut live);
-    // What cannot be done changes nothing. The file is looked at four times a second.
-    for text in ["--mark=nonsense", "--drop --for-real"] {
-        write(text);
-        let since = std::time::Instant::now();
-        while since.elapsed().as_secs() < 1 {
-            acts(&mut live);
-        }
-    }
+    until(&|| acted("would_drop") > 0.0);
+    // What cannot be done changes nothing.
+    write("--mark=nonsense");
+    until(&|| told("queuescope_policy_refused_total", "") > 0.0);
+    let before = acted("would_drop");
+    until(&|| acted("would_drop") > before);
+    write("--drop --for-real");
+    until(&|| acted("dropped") > 0.0);
     live.signal(Signal::INT);
     let summary = live.rest().pop().expect("a summary");
     let counted = |reason: &str| summary["skipped"][reason].as_u64().unwrap_or_default();
@@ -279,25 +311,11 @@ fn answered(ends: &Ends, port: u16, request: &'static [u8]) -> String {
 #[test]
 fn who_monitors_is_told_what_is_counted() {
     let Some(ends) = ends("who_monitors_is_told_what_is_counted") else { return };
-    ends.near
-        .run(|| assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip is there").success()));
-    let (mut live, _) = Live::start(&ends, "live near0 --json --metrics 127.0.0.1:0");
-    let mut line = String::new();
-    let mut said = BufReader::new(live.child.stderr.take().expect("it is piped"));
-    said.read_line(&mut line).expect("it is text");
-    let port = line
-        .trim_end()
-        .strip_prefix("metrics of near0: http://127.0.0.1:")
-        .and_then(|rest| rest.strip_suffix("/metrics"));
-    let port: u16 = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+    let (mut live, port) = monitored(&ends, "live near0 --json --metrics 127.0.0.1:0");
     burst(&ends);
     live.next().expect("a burst");
-    let asked = || answered(&ends, port, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-    let value = |answer: &str, name: &str| -> f64 {
-        let line =
-            answer.lines().find(|line| line.starts_with(&format!("{name}{{"))).unwrap_or_else(|| panic!("{answer}"));
-        line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
-    };
+    let asked = || answered(&ends, port, ASKED);
+    let value = |answer: &str, name: &str| sample(answer, name, "");
     // It is looked four times a second at what the kernel counts.
     let answer = (0..10_000)
         .map(|_| asked())

@@ -165,6 +165,11 @@ impl Acts {
         self.acted
     }
 
+    /// Times that the file held what cannot be done.
+    pub fn refused(&self) -> u64 {
+        self.refused.0
+    }
+
     /// What was done to packets, and what would have been.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let acted = &self.acted;

@@ -3,6 +3,7 @@
 mod http;
 mod told;
 
+use super::acts::Acts;
 use anyhow::{Context, Result};
 use queuescope_live::{Acted, Counters, Slice};
 use queuescope_report::model::Burst;
@@ -23,6 +24,8 @@ struct Shown {
     alpha: f64,
     counters: Counters,
     acted: Acted,
+    /// Times that the policy's file held what cannot be done.
+    refused: u64,
     /// Of the last second: the longest wait, and the most in the queue.
     longest: Nanos,
     deepest: Backlog,
@@ -57,11 +60,12 @@ impl Metrics {
     }
 
     /// What the kernel has counted and summed up by `now`.
-    pub fn look(&self, counters: Counters, acted: Acted, slices: &[Slice], now: Nanos) {
+    pub fn look(&self, counters: Counters, acts: &Acts, slices: &[Slice], now: Nanos) {
         let late = || slices.iter().filter(|slice| slice.start.saturating_add(LATE) >= now);
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.counters = counters;
-        shown.acted = acted;
+        shown.acted = acts.acted();
+        shown.refused = acts.refused();
         shown.longest = late().map(|slice| slice.delay_max).max().unwrap_or_default();
         shown.deepest = Backlog {
             packets: late().map(|slice| u64::from(slice.length_max)).max().unwrap_or(0),
