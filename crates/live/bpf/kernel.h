@@ -89,6 +89,7 @@ enum skb_drop_reason {
 	SKB_DROP_REASON_FQ_HORIZON_LIMIT,
 	SKB_DROP_REASON_FQ_FLOW_LIMIT,
 	SKB_DROP_REASON_DUALPI2_STEP_DROP,
+	SKB_DROP_REASON_TC_EGRESS,
 };
 
 #define HAS_REASON(name) __builtin_preserve_enum_value(*(typeof(enum skb_drop_reason) *)SKB_DROP_REASON_##name, 0)

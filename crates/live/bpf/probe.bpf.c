@@ -17,8 +17,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define DELAYS 32
 #define DELAY 10
 
-/* Why a qdisc drops, in the order in which it is counted. */
-enum { ANY, OVERLIMIT, CONGESTED, CAKE_FLOOD, BAND_LIMIT, HORIZON_LIMIT, FLOW_LIMIT, STEP_DROP, REASONS };
+/* Why a qdisc drops, in the order in which it is counted; the last is that a classifier behind the stamp has. */
+enum { ANY, OVERLIMIT, CONGESTED, CAKE_FLOOD, BAND_LIMIT, HORIZON_LIMIT, FLOW_LIMIT, STEP_DROP, CLASSIFIER, REASONS };
 
 /* What is asked for; may change while it runs. */
 struct config {
@@ -270,8 +270,11 @@ int act(struct __sk_buff *skb)
 	is_ip = identify(here->framed == FRAMED);
 	digest = place->digest;
 	victim = asked->weigh == QUEUE ? &here->all : map_lookup(&victims, &digest);
-	if (victim && decide(skb, asked, count, victim, place->headers, place->ip, is_ip, now) == SHOT)
+	if (victim && decide(skb, asked, count, victim, place->headers, place->ip, is_ip, now) == SHOT) {
+		/* A stamp from elsewhere would say that it had come. */
+		skb->cb[4] = 0;
 		return SHOT;
+	}
 	stamp_with(skb, now);
 	/* So that its headers need not be looked at again. A qdisc that uses these words leaves at least the time. */
 	if (is_ip) {
@@ -445,7 +448,18 @@ INLINE u32 place_of(u32 reason)
 		return FLOW_LIMIT;
 	if (HAS_REASON(DUALPI2_STEP_DROP) && reason == REASON(DUALPI2_STEP_DROP))
 		return STEP_DROP;
+	if (HAS_REASON(TC_EGRESS) && reason == REASON(TC_EGRESS))
+		return CLASSIFIER;
 	return REASONS;
+}
+
+/* Whether a packet came to the queue: what classifiers drop may not have. */
+INLINE bool is_stamped(struct sk_buff *skb)
+{
+	const u32 *block = (const u32 *)skb->cb;
+	u64 enqueued = block[BLOCK_TIME] | (u64)block[BLOCK_TIME + 1] << 32;
+
+	return !((block[BLOCK_CHECK] ^ check_of(enqueued)) >> 16);
 }
 
 SEC("tp_btf/kfree_skb")
@@ -456,7 +470,7 @@ int dropped(u64 *arguments)
 	struct config *asked;
 	struct counters *count;
 
-	if (place == REASONS || !skb->dev)
+	if (place == REASONS || !skb->dev || (place == CLASSIFIER && !is_stamped(skb)))
 		return 0;
 	asked = map_lookup(&config, &zero);
 	count = map_lookup(&counters, &zero);

@@ -3,7 +3,6 @@
 use crate::capture::{Capture, CaptureError, CaptureParams};
 use crate::probe::types;
 use crate::{Acting, Namespace, Probe, ProbeError, ProbeParams};
-use rustix::fs::{Mode, OFlags, open};
 
 /// Something that is needed for something, and whether it is there.
 #[derive(Debug)]
@@ -31,20 +30,17 @@ pub fn abilities() -> Vec<Ability> {
     let known = |result: Result<(), ProbeError>| result.err().map(|error| error.why());
     // All at once: each setcap takes away what was granted before.
     let capabilities = "sudo setcap cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"";
+    let traced = here(|| {
+        let btf = types()?;
+        Probe::load([0, 0], &btf, ProbeParams::default())?.trace(&btf)
+    });
     vec![
         Ability {
             name: "namespaces",
             about: "network namespaces of its own",
             missing: namespace.as_ref().err().map(ProbeError::why),
-            costs: "links of its own, and the tests of the probe",
+            costs: "tests of the probe and of captures; the rest is tried among this machine's own interfaces",
             grant: "sudo setcap cap_sys_admin,cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"",
-        },
-        Ability {
-            name: "tun",
-            about: "network interfaces in user space, /dev/net/tun",
-            missing: known(tun()),
-            costs: "links with a discipline of queuescope",
-            grant: "sudo modprobe tun && sudo chmod 0666 /dev/net/tun",
         },
         Ability {
             name: "btf",
@@ -63,12 +59,9 @@ pub fn abilities() -> Vec<Ability> {
         Ability {
             name: "tp_btf",
             about: "tracepoints of qdiscs",
-            missing: known(here(|| {
-                let btf = types()?;
-                Probe::load([0, 0], &btf, ProbeParams::default())?.trace(&btf)
-            })),
+            grant: grant_of(traced.as_ref().err(), capabilities),
+            missing: known(traced),
             costs: "live",
-            grant: capabilities,
         },
         Ability {
             name: "tcx",
@@ -78,7 +71,7 @@ pub fn abilities() -> Vec<Ability> {
                 probe.stamp("lo")?;
                 probe.act(&Acting::default())
             })),
-            costs: "live, and acting on flows",
+            costs: "live, nor acting on flows",
             grant: capabilities,
         },
         Ability {
@@ -89,6 +82,14 @@ pub fn abilities() -> Vec<Ability> {
             grant: capabilities,
         },
     ]
+}
+
+/// No user is granted a tracepoint that is not there.
+fn grant_of(why: Option<&ProbeError>, capabilities: &'static str) -> &'static str {
+    match why {
+        Some(ProbeError::NoTracepoint { .. }) => "a kernel that has it",
+        _ => capabilities,
+    }
 }
 
 /// Opens a capture of the loopback interface, which every namespace has.
@@ -106,8 +107,16 @@ fn captured(namespace: &Result<Namespace, ProbeError>) -> Option<String> {
     .err()
 }
 
-/// Opens the door to interfaces in user space.
-fn tun() -> Result<(), ProbeError> {
-    let opened = open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
-    opened.map(drop).map_err(|why| ProbeError::System { what: "/dev/net/tun", why: why.into() })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grants_a_tracepoint_is_a_kernel() {
+        let missing = ProbeError::NoTracepoint { tracepoint: "qdisc_dequeue", since: "Linux 4.14 has it" };
+        assert_eq!(missing.why(), "this kernel has no tracepoint qdisc_dequeue (Linux 4.14 has it)");
+        assert_eq!(grant_of(Some(&missing), "setcap"), "a kernel that has it");
+        let refused = ProbeError::Refused { what: "load", why: "no".to_owned() };
+        assert_eq!([grant_of(Some(&refused), "setcap"), grant_of(None, "setcap")], ["setcap"; 2]);
+    }
 }

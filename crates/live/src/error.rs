@@ -20,6 +20,16 @@ pub enum ProbeError {
         /// What the kernel said.
         why: String,
     },
+    /// The kernel has no such tracepoint.
+    #[error(
+        "watch what leaves queues: this kernel has no tracepoint {tracepoint} ({since}); `queuescope doctor` tells what else is missing"
+    )]
+    NoTracepoint {
+        /// Its name.
+        tracepoint: &'static str,
+        /// Which kernels have it.
+        since: &'static str,
+    },
     /// The kernel's part cannot do what is asked.
     #[error("act on flows: {0}")]
     Acting(#[from] ActingError),
@@ -38,6 +48,7 @@ impl ProbeError {
     pub(crate) fn why(&self) -> String {
         match self {
             Self::Refused { what, why } => format!("{what}: {why}"),
+            Self::NoTracepoint { tracepoint, since } => format!("this kernel has no tracepoint {tracepoint} ({since})"),
             other => other.to_string(),
         }
     }

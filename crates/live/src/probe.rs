@@ -48,6 +48,12 @@ pub struct ProbeParams {
     pub all: bool,
 }
 
+/// Programs, the tracepoints that they run at, and which kernels have those.
+const TRACED: [(&str, &str, &str); 2] = [
+    ("dequeue", "qdisc_dequeue", "Linux 4.14 and later have it, where CONFIG_NET_SCHED is set"),
+    ("dropped", "kfree_skb", "Linux 2.6.30 and later have it"),
+];
+
 /// The windows that are chosen from: 65 us to 2.1 s.
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 31;
@@ -95,9 +101,13 @@ impl Probe {
     /// If there is none of the name, or the kernel does not take the programs.
     pub fn attach(interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
         let device = [namespace()?, index(interface)?];
-        let btf = types()?;
-        let mut probe = Self::load(device, &btf, params)?;
-        probe.trace(&btf)?;
+        Self::attach_by(&types()?, device, interface, params)
+    }
+
+    /// The same in a kernel of these types. If something is refused, nothing stays.
+    fn attach_by(btf: &Btf, device: [u32; 2], interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
+        let mut probe = Self::load(device, btf, params)?;
+        probe.trace(btf)?;
         // The stamps come last, so that no packet is stamped that is not seen.
         probe.stamp(interface)?;
         Ok(probe)
@@ -116,15 +126,18 @@ impl Probe {
 
     /// Looks at what leaves queues, and what they drop.
     pub(crate) fn trace(&mut self, btf: &Btf) -> Result<(), ProbeError> {
-        for (program, tracepoint) in [("dequeue", "qdisc_dequeue"), ("dropped", "kfree_skb")] {
+        for (program, tracepoint, since) in TRACED {
             let program: &mut BtfTracePoint = self.program(program)?;
             program.load(tracepoint, btf).map_err(|why| match why {
-                ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => ProbeError::Refused {
-                    what: "watch what leaves queues",
-                    why: format!("this kernel has no tracepoint {tracepoint}"),
-                },
+                // The loader speaks of a type.
+                ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => {
+                    ProbeError::NoTracepoint { tracepoint, since }
+                }
                 why => refused("load a program of tracing", &why),
             })?;
+        }
+        for (program, ..) in TRACED {
+            let program: &mut BtfTracePoint = self.program(program)?;
             program.attach().map_err(|why| refused("attach to a tracepoint of the kernel", &why))?;
         }
         Ok(())

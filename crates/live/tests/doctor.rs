@@ -1,6 +1,9 @@
 //! What is told of a machine is what it can do.
 
+use queuescope_live::capture::{Capture, CaptureParams};
 use queuescope_live::{Namespace, Probe, ProbeParams, abilities};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+use std::thread;
 
 #[test]
 fn a_probe_is_attached_where_nothing_is_missing_and_nowhere_else() {
@@ -16,4 +19,36 @@ fn a_probe_is_attached_where_nothing_is_missing_and_nowhere_else() {
     assert_eq!(Namespace::new().is_ok(), is_there("namespaces"));
     let missing = Probe::attach("no-such-one", ProbeParams::default()).map(drop).expect_err("there is none");
     assert!(missing.to_string().contains("no interface no-such-one"), "{missing}");
+}
+
+#[test]
+fn packets_are_copied_where_nothing_is_missing_and_nowhere_else() {
+    let found = abilities();
+    let missing = found.iter().find(|ability| ability.name == "packets").expect("it is asked for").missing.as_deref();
+    let open = || Capture::open("lo", CaptureParams::default()).map(drop).map_err(|error| error.to_string());
+    let opened = match Namespace::new() {
+        Ok(namespace) => namespace.run(open),
+        Err(_) => open(),
+    };
+    assert_eq!(opened.is_ok(), missing.is_none(), "{opened:?}: {missing:?}");
+    // What somebody may not is what the kernel says of it.
+    let refused = thread::spawn(|| {
+        clear_capabilities().map(|()| {
+            abilities().into_iter().filter_map(|ability| Some((ability.name, ability.missing?))).collect::<Vec<_>>()
+        })
+    });
+    let refused = refused.join().expect("it does not panic").expect("a thread may give up what it may");
+    let packets = refused.iter().find(|(name, _)| *name == "packets");
+    assert!(packets.is_some_and(|(_, why)| why.starts_with("Operation not permitted")), "{refused:?}");
+    assert!(refused.iter().all(|(name, _)| *name != "btf"), "{refused:?}");
+}
+
+/// This thread, and those that it begins, may no more than everybody.
+fn clear_capabilities() -> rustix::io::Result<()> {
+    let nothing = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, nothing)
 }

@@ -8,7 +8,8 @@ use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
 use common::{Ends, ip};
-use queuescope_live::{Counters, Probe, ProbeParams};
+use queuescope_live::{Acting, Action, Counters, Probe, ProbeParams, Weigh};
+use queuescope_queue::Response;
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 use std::net::UdpSocket;
 use std::process::Command;
@@ -71,6 +72,42 @@ fn what_is_marked_behind_the_stamp_is_counted_and_what_came_so_is_not() {
         send(100, CAPABLE);
         let counted = settled(&mut probe);
         assert!((100..110).contains(&(counted.marked - before)), "{before} {counted:?}");
+    });
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "tests start programs")]
+fn what_a_classifier_drops_behind_the_stamp_is_counted_and_before_it_is_not() {
+    let test = "what_a_classifier_drops_behind_the_stamp_is_counted_and_before_it_is_not";
+    let ends = match Ends::new("tbf rate 100mbit burst 20kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    ends.near.run(move || {
+        let attach = || Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        let dropped = |probe: &mut Probe| settled(probe).drops[Counters::REASONS.len() - 1];
+        let mut probe = attach();
+        send(100, CAPABLE);
+        assert_eq!(dropped(&mut probe), 0);
+        ip("tc qdisc add dev near0 clsact").expect("it is there");
+        let filter = ["filter", "add", "dev", "near0", "egress", "bpf", "da", "bytecode", "1,6 0 0 2"];
+        if !Command::new("tc").args(filter).status().expect("tc is there").success() {
+            return println!("skipped: {test}: there is no classifier of classic BPF");
+        }
+        send(200, CAPABLE);
+        // Of the interface itself, a packet or two may have come; the kernel leaves out runs of a tracepoint where it is busy.
+        let counted = dropped(&mut probe);
+        assert!((180..220).contains(&counted), "{counted}");
+        // What the probe itself drops did not come to the queue.
+        let always =
+            Acting { action: Action::Respond(Response::Drop), weigh: Weigh::Queue, dry: false, ..Acting::default() };
+        ip("tc qdisc del dev near0 clsact").expect("it is there");
+        let before = dropped(&mut probe);
+        send(20, CAPABLE);
+        probe.act(&always).expect("it can");
+        send(200, CAPABLE);
+        let acted = probe.acted().expect("it is there");
+        assert!(acted.dropped > 150 && dropped(&mut probe) == before, "{acted:?}");
     });
 }
 

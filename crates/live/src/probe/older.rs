@@ -1,14 +1,17 @@
 //! Kernels that have less than this one: as its types say when some of them have other names.
 
-use super::{ProbeParams, types};
+use super::{ProbeParams, index, namespace, types};
 use crate::{Probe, ProbeError};
 use aya::{Btf, Endianness};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use std::fs::DirEntry;
+use std::{fs, thread};
 
 /// The kernel's types, as if it had none of these.
 #[allow(clippy::disallowed_methods, reason = "the kernel tells its types by a file")]
 fn without(names: &[&str]) -> Result<Btf, ProbeError> {
     types()?;
-    let mut bytes = std::fs::read("/sys/kernel/btf/vmlinux").expect("it was read just now");
+    let mut bytes = fs::read("/sys/kernel/btf/vmlinux").expect("it was read just now");
     for name in names {
         let wanted = format!("\0{name}\0");
         let found = bytes.windows(wanted.len()).position(|window| window == wanted.as_bytes());
@@ -40,6 +43,7 @@ fn a_kernel_with_fewer_reasons_to_drop_is_enough() {
         "FQ_HORIZON_LIMIT",
         "FQ_FLOW_LIMIT",
         "DUALPI2_STEP_DROP",
+        "TC_EGRESS",
     ];
     let names = names.map(|name| format!("SKB_DROP_REASON_{name}"));
     let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -54,7 +58,10 @@ fn a_kernel_without_a_tracepoint_is_told_by_its_name() {
     for (hidden, name) in [("btf_trace_qdisc_dequeue", "qdisc_dequeue"), ("btf_trace_kfree_skb", "kfree_skb")] {
         let Some(traced) = traced(test, &[hidden]) else { return };
         let told = traced.expect_err("it is not there").to_string();
-        assert!(told.contains(&format!("this kernel has no tracepoint {name}")) && told.contains("doctor"), "{told}");
+        assert!(
+            told.contains(&format!("this kernel has no tracepoint {name} (Linux ")) && told.contains("doctor"),
+            "{told}"
+        );
     }
 }
 
@@ -65,4 +72,52 @@ fn a_kernel_without_a_structure_is_refused() {
         let told = traced.expect_err("it is not there").to_string();
         assert!(told.contains("load a program of tracing") && told.contains("doctor"), "{told}");
     }
+}
+
+/// How many programs, maps and links this thread holds: what is attached is so for as long as somebody holds it.
+fn held() -> usize {
+    let open = fs::read_dir("/proc/thread-self/fd").expect("it is there");
+    let of = |entry: DirEntry| fs::read_link(entry.path()).unwrap_or_default();
+    open.filter_map(Result::ok).map(of).filter(|target| target.to_string_lossy().contains("bpf")).count()
+}
+
+/// With open files and a network namespace of its own, so that other tests open and close none here.
+fn alone(test: &'static str, task: impl FnOnce() + Send + 'static) {
+    let run = move || {
+        // SAFETY: only what this thread has open changes, to a copy, and its network namespace.
+        #[allow(unsafe_code, reason = "there is no other way to what is its own")]
+        match unsafe { unshare_unsafe(UnshareFlags::FILES | UnshareFlags::NEWNET) } {
+            Ok(()) => task(),
+            Err(why) => println!("skipped: {test}: {why}"),
+        }
+    };
+    thread::spawn(run).join().expect("it does not panic");
+}
+
+#[test]
+fn what_is_refused_halfway_leaves_nothing() {
+    let test = "what_is_refused_halfway_leaves_nothing";
+    alone(test, move || {
+        let attach = |btf: &Btf, interface: &str| {
+            let device = [namespace()?, index("lo")?];
+            Probe::attach_by(btf, device, interface, ProbeParams::default())
+        };
+        if let Err(why) = types().and_then(|btf| attach(&btf, "lo")) {
+            return println!("skipped: {test}: {why}");
+        }
+        let whole = types().expect("they were there");
+        let before = held();
+        // The second of two tracepoints is not there; both are, and the interface is not.
+        let without = without(&["btf_trace_kfree_skb"]).expect("they were there");
+        for (btf, interface, says) in
+            [(&without, "lo", "no tracepoint"), (&whole, "no-such-one", "attach before the queue")]
+        {
+            let why = attach(btf, interface).map(drop).expect_err("something is not there").to_string();
+            assert!(why.contains(says) && held() == before, "{why}: {} {before}", held());
+        }
+        let probe = attach(&whole, "lo").expect("it could before");
+        assert!(held() > before);
+        drop(probe);
+        assert_eq!(held(), before);
+    });
 }

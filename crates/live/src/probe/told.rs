@@ -59,7 +59,7 @@ pub struct Counters {
     pub bulk: u64,
     /// That were to be told, and there was no room.
     pub untold: u64,
-    /// That the qdisc dropped; super-packets as such.
+    /// That the qdisc dropped, or a classifier behind the probe; super-packets as such.
     pub dropped: u64,
     /// The same by [reason](Counters::REASONS).
     pub drops: [u64; Counters::REASONS.len()],
@@ -126,8 +126,8 @@ impl<'a> Left<'a> {
 
 impl Counters {
     pub(super) const WORDS: usize = 14 + Self::REASONS.len() + Self::DELAYS;
-    /// Why a qdisc drops, as the kernel tells (`enum skb_drop_reason`), as far as it does: `qdisc` is any reason.
-    pub const REASONS: [&str; 8] = [
+    /// Why a qdisc or a classifier drops, as the kernel tells (`enum skb_drop_reason`), as far as it does: `qdisc` is any reason.
+    pub const REASONS: [&str; 9] = [
         "qdisc",
         "over limit",
         "congested",
@@ -136,6 +136,8 @@ impl Counters {
         "fq horizon limit",
         "fq flow limit",
         "dualpi2 step",
+        // One of the qdisc, or before it and behind the probe.
+        "classifier",
     ];
     /// Bounds of delays that are told apart.
     pub const DELAYS: usize = 32;
@@ -150,8 +152,8 @@ impl Counters {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = words;
         let [unstamped, other, bulk, untold, alone, marked, rest @ ..] = rest;
-        let [qdisc, limit, congestion, flood, band, horizon, flow, step, delay, delays @ ..] = rest;
-        let drops = [qdisc, limit, congestion, flood, band, horizon, flow, step];
+        let [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier, delay, delays @ ..] = rest;
+        let drops = [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier];
         Self {
             stamped,
             stamped_bytes,

@@ -114,7 +114,7 @@ fn fill(view: &mut View) {
         packets: 18_000,
         bytes: 24_000_000,
         dropped: 17,
-        drops: [0, 12, 5, 0, 0, 0, 0, 0],
+        drops: [0, 12, 5, 0, 0, 0, 0, 0, 0],
         marked: 3,
         congested: 5_600,
         ..Counters::default()
