@@ -3,6 +3,7 @@
 use crate::capture::{Capture, CaptureError, CaptureParams};
 use crate::probe::types;
 use crate::{Acting, Namespace, Probe, ProbeError, ProbeParams};
+use rustix::fs::{Mode, OFlags, open};
 
 /// Something that is needed for something, and whether it is there.
 #[derive(Debug)]
@@ -41,6 +42,13 @@ pub fn abilities() -> Vec<Ability> {
             missing: namespace.as_ref().err().map(ProbeError::why),
             costs: "tests of the probe and of captures; the rest is tried among this machine's own interfaces",
             grant: "sudo setcap cap_sys_admin,cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"",
+        },
+        Ability {
+            name: "tun",
+            about: "network interfaces in user space, /dev/net/tun",
+            missing: known(tun()),
+            costs: "interfaces whose other end is a program",
+            grant: "sudo modprobe tun && sudo chmod 0666 /dev/net/tun",
         },
         Ability {
             name: "btf",
@@ -105,6 +113,12 @@ fn captured(namespace: &Result<Namespace, ProbeError>) -> Option<String> {
         Err(_) => open(),
     }
     .err()
+}
+
+/// Opens the door to interfaces in user space.
+fn tun() -> Result<(), ProbeError> {
+    let opened = open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    opened.map(drop).map_err(|why| ProbeError::System { what: "/dev/net/tun", why: why.into() })
 }
 
 #[cfg(test)]
