@@ -30,8 +30,8 @@ pub struct Capture {
     index: u32,
     dlt: u32,
     is_loopback: bool,
-    /// Whether the interface was down when it was last looked at; if it goes then, the kernel does not say so.
-    is_down: bool,
+    /// Whether the interface has been down: if it goes then, the kernel does not say so.
+    was_down: bool,
     params: CaptureParams,
     ring: Ring,
     socket: OwnedFd,
@@ -124,7 +124,7 @@ impl Capture {
             Ring::of(&socket, params.ring, RETIRE).map_err(system("make a ring for packets; try a smaller one"))?;
         bound(libc::ETH_P_ALL as u16)?;
         let (counts, tagged) = (Counts::default(), Vec::new());
-        Ok(Self { index, dlt, is_loopback, is_down: false, params, ring, socket, counts, tagged })
+        Ok(Self { index, dlt, is_loopback, was_down: false, params, ring, socket, counts, tagged })
     }
 
     /// What its frames begin with, a number of the LINKTYPE_ registry.
@@ -142,17 +142,15 @@ impl Capture {
     /// # Errors
     /// If it cannot be waited for.
     pub fn wait(&mut self, stop: BorrowedFd<'_>, most: Option<Nanos>) -> Result<Woken, CaptureError> {
-        let look = self.is_down.then_some(LOOK);
+        let look = self.was_down.then_some(LOOK);
         let most = most.into_iter().chain(look).min().map(time);
         let mut either = [PollFd::new(&self.socket, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
         match poll(&mut either, most.as_ref()) {
-            Ok(0) if self.is_down && self.is_gone() => Ok(Woken::Gone),
+            Ok(0) if self.was_down && self.is_gone() => Ok(Woken::Gone),
             Ok(_) if !either[1].revents().is_empty() => Ok(Woken::Stop),
             Ok(_) if either[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => Ok(self.troubled()),
-            Ok(ready) => {
-                self.is_down &= ready == 0;
-                Ok(Woken::Packets)
-            }
+            // Those that stood in the ring as it went down say nothing of it: it is looked for from then on.
+            Ok(_) => Ok(Woken::Packets),
             Err(Errno::INTR) => Ok(Woken::Packets),
             Err(why) => Err(CaptureError::System { what: "wait for packets", why: why.into() }),
         }
@@ -221,7 +219,7 @@ impl Capture {
         }
         // Packets come again when it is up again.
         self.counts.went_down += 1;
-        self.is_down = true;
+        self.was_down = true;
         Woken::Packets
     }
 

@@ -167,6 +167,9 @@ fn an_interface_that_is_gone_is_told() {
     let woken = ends.near.run(|| {
         let mut capture = Capture::open("near0", CaptureParams::default()).expect("it is there");
         let (_stop, stopped) = UnixStream::pair().expect("there are sockets");
+        // Some stand in the ring as it goes down.
+        let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+        (0..10).for_each(|_| drop(socket.send_to(&[0; 100], "10.9.0.2:9")));
         ip("ip link set near0 down").expect("it is there");
         let mut down = 0;
         for _ in 0..1000 {
