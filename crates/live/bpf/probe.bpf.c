@@ -136,10 +136,17 @@ struct {
 	TYPE(value, struct scratch);
 } scratch SEC(".maps");
 
-/* Says that a time is one of ours. */
-INLINE u32 check_of(u64 time)
+/* When a packet came, in the last eight of the twenty bytes of the control block that a qdisc may use for itself: all but CHOKe use
+ * twelve at most. The word of the time has its lower bits, of 16 ns each; the last word has, from above, two bits more, whether the
+ * packet came with a mark, thirteen bits that say that all this is ours, and sixteen that say it of the digest. */
+#define TICK 4
+#define TICKS (1ull << 34)
+#define MARKED (1u << 29)
+#define CHECK 0x1fff
+
+INLINE u32 check_of(u64 ticks)
 {
-	return (u32)(time >> 7) ^ 0x51750e5c;
+	return ((u32)(ticks ^ ticks >> 32) * 0x9e3779b1) >> 19;
 }
 
 /* Says in its lower half that a digest is, too; never nothing, which is that there is none. */
@@ -155,22 +162,19 @@ INLINE bool is_marked(u32 protocol, const u8 *header)
 	       (protocol == __builtin_bswap16(IPV6) && (header[1] >> 4 & 3) == CE);
 }
 
-/* The bit of the time that says that a packet came with a mark: it is off by a nanosecond, if at all. */
-#define MARKED 1ull
-
-/* Before the qdisc: each packet, exactly. Its time goes into the part of the control block that belongs to nobody there. */
+/* Before the qdisc: each packet, exactly. */
 INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 {
 	u32 zero = 0;
 	struct counters *count = map_lookup(&counters, &zero);
+	u64 ticks = (now >> TICK) % TICKS;
+	u32 last = (u32)(ticks >> 32) << 30 | check_of(ticks) << 16;
 	u8 header[2];
 
-	now &= ~MARKED;
 	if (!skb_load_bytes_relative(skb, 0, header, 2, FROM_IP) && is_marked(skb->protocol, header))
-		now |= MARKED;
-	skb->cb[2] = now;
-	skb->cb[3] = now >> 32;
-	skb->cb[4] = check_of(now);
+		last |= MARKED;
+	skb->cb[3] = ticks;
+	skb->cb[4] = last;
 	if (count) {
 		count->stamped++;
 		count->stamped_bytes += skb->len;
@@ -184,9 +188,19 @@ int stamp(struct __sk_buff *skb)
 	return stamp_with(skb, ktime());
 }
 
-/* The control block as a qdisc has it, by words: what it takes on the wire, and what was stamped: whose packet it is, if that
- * is known; when; and what says that both are ours. */
-enum { BLOCK_BYTES = 0, BLOCK_DIGEST = 2, BLOCK_TIME = 4, BLOCK_CHECK = 6 };
+/* The control block as a qdisc has it, by words: what it takes on the wire; whose packet it is, if that is known; when it came; and
+ * what says that both are ours. */
+enum { BLOCK_BYTES = 0, BLOCK_DIGEST = 2, BLOCK_TIME = 5, BLOCK_LAST = 6 };
+
+INLINE u64 ticks_of(const u32 *block)
+{
+	return block[BLOCK_TIME] | (u64)(block[BLOCK_LAST] >> 30) << 32;
+}
+
+INLINE bool is_stamped(const u32 *block)
+{
+	return (block[BLOCK_LAST] >> 16 & CHECK) == check_of(ticks_of(block));
+}
 
 /* The bits that a number has; as many as there are places for at most. */
 GLOBAL u32 bits_of(u64 number)
@@ -272,7 +286,7 @@ int act(struct __sk_buff *skb)
 	victim = asked->weigh == QUEUE ? &here->all : map_lookup(&victims, &digest);
 	if (victim && decide(skb, asked, count, victim, place->headers, place->ip, is_ip, now) == SHOT) {
 		/* A stamp from elsewhere would say that it had come. */
-		skb->cb[4] = 0;
+		skb->cb[4] = ~skb->cb[4];
 		return SHOT;
 	}
 	stamp_with(skb, now);
@@ -280,7 +294,7 @@ int act(struct __sk_buff *skb)
 	if (is_ip) {
 		skb->cb[0] = digest;
 		skb->cb[1] = digest >> 32;
-		skb->cb[4] ^= check_of_digest(digest);
+		skb->cb[4] |= check_of_digest(digest);
 	}
 	return NEXT;
 }
@@ -308,9 +322,10 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	const u32 *block = (const u32 *)skb->cb;
 	u32 bytes = block[BLOCK_BYTES];
 	u32 zero = 0, number = skb->queue_mapping % QUEUES, head = skb->len - skb->data_len;
-	u64 enqueued = block[BLOCK_TIME] | (u64)block[BLOCK_TIME + 1] << 32;
+	u64 waited = ((now >> TICK) - ticks_of(block)) % TICKS, enqueued = ((now >> TICK) - waited) << TICK;
 	u64 digest = block[BLOCK_DIGEST] | (u64)block[BLOCK_DIGEST + 1] << 32;
-	u32 apart = block[BLOCK_CHECK] ^ check_of(enqueued);
+	/* What comes from the future is older than can be told. */
+	bool is_ours = is_stamped(block) && waited < TICKS / 2;
 	struct scratch *place = map_lookup(&scratch, &zero);
 	bool congested, contributing, is_known, is_told;
 	u16 segments;
@@ -319,15 +334,15 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	if (!place)
 		return;
 	count->seen++;
-	is_known = apart == check_of_digest(digest) && enqueued <= now;
-	if (apart >> 16 || enqueued > now) {
+	is_known = is_ours && (block[BLOCK_LAST] & 0xffff) == check_of_digest(digest);
+	if (!is_ours) {
 		count->unstamped++;
 		enqueued = now;
 	}
 	segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
 	if (!segments)
 		segments = 1;
-	if (!(apart >> 16 || enqueued & MARKED || probe_read_kernel(header, 2, skb->head + skb->network_header)) &&
+	if (is_ours && !(block[BLOCK_LAST] & MARKED) && !probe_read_kernel(header, 2, skb->head + skb->network_header) &&
 	    is_marked(skb->protocol, header))
 		count->marked += segments;
 	congested = now - enqueued > asked->tau;
@@ -453,15 +468,6 @@ INLINE u32 place_of(u32 reason)
 	return REASONS;
 }
 
-/* Whether a packet came to the queue: what classifiers drop may not have. */
-INLINE bool is_stamped(struct sk_buff *skb)
-{
-	const u32 *block = (const u32 *)skb->cb;
-	u64 enqueued = block[BLOCK_TIME] | (u64)block[BLOCK_TIME + 1] << 32;
-
-	return !((block[BLOCK_CHECK] ^ check_of(enqueued)) >> 16);
-}
-
 SEC("tp_btf/kfree_skb")
 int dropped(u64 *arguments)
 {
@@ -470,7 +476,8 @@ int dropped(u64 *arguments)
 	struct config *asked;
 	struct counters *count;
 
-	if (place == REASONS || !skb->dev || (place == CLASSIFIER && !is_stamped(skb)))
+	/* What classifiers drop may not have come to the queue. */
+	if (place == REASONS || !skb->dev || (place == CLASSIFIER && !is_stamped((const u32 *)skb->cb)))
 		return 0;
 	asked = map_lookup(&config, &zero);
 	count = map_lookup(&counters, &zero);

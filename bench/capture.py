@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""How many packets a second `queuescope capture` keeps of a flood, beside tcpdump, as root.
+
+    bench/capture.py [SECONDS [ROUNDS]]
+
+Two network namespaces with a cable between them; packets of 64 bytes as fast as a processor sends them, which the kernel makes of larger
+ones. All ways take turns, each for so long in each round; medians of the rounds.
+"""
+
+import pathlib
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+QUEUESCOPE = ROOT / "target/release/queuescope"
+NEAR, FAR = "capture-near", "capture-far"
+# Bytes of a packet behind the headers of Ethernet, IPv4 and UDP; how many are made of one; of linux/udp.h.
+PAYLOAD, PACKETS, SOL_UDP, UDP_SEGMENT = 22, 64, 17, 103
+
+WAYS = {
+    "pcapng": ["capture", "far0", "-o", "{folder}/trace.pcapng"],
+    "folder": ["capture", "far0", "--log", "{folder}/log"],
+    "tcpdump": ["tcpdump", "-i", "far0", "-Q", "in", "-s", "128", "-B", "32768", "-n", "-w", "{folder}/trace.pcap"],
+}
+# How they tell what was kept and what the kernel dropped.
+SAYS = [(r"packets? of far0 captured", r"packets? for which the kernel had no room"),
+        (r"packets? captured", r"packets? dropped by kernel")]
+
+
+def number(text, said):
+    """What stands before a text; nothing if that was not said."""
+    found = re.search(rf"([\d,]+) {text}", said)
+    return int(found[1].replace(",", "")) if found else 0
+
+
+def run(*words):
+    subprocess.run(words, check=True, text=True, capture_output=True)
+
+
+def within(name, *words, **options):
+    return subprocess.Popen(["ip", "netns", "exec", name, *map(str, words)], **options)
+
+
+def flood(seconds):
+    """Sends, in the namespace that this process is in; how many packets a second."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.setsockopt(SOL_UDP, UDP_SEGMENT, PAYLOAD)
+    sender.connect(("10.9.0.2", 7000))
+    many, sent, end = bytes(PAYLOAD * PACKETS), 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        sent += sender.send(many) // PAYLOAD
+    print(sent)
+
+
+def measure(way, seconds):
+    """Packets a second that were sent, and that were kept; and which share of those that passed was dropped."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [word.format(folder=folder) for word in WAYS[way]]
+        if way != "tcpdump":
+            words.insert(0, QUEUESCOPE)
+        watcher = within(FAR, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        sender = within(NEAR, sys.executable, __file__, "flood", seconds, stdout=subprocess.PIPE, text=True)
+        sent = int(sender.communicate()[0])
+        time.sleep(0.5)
+        watcher.send_signal(signal.SIGINT)
+        out, said = watcher.communicate(timeout=120)
+    if watcher.returncode:
+        sys.exit(out + said)
+    kept, dropped = (number(text, out + said) for text in SAYS[way == "tcpdump"])
+    return sent / seconds, kept / seconds, dropped / max(kept + dropped, 1)
+
+
+def main():
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    try:
+        for name in (NEAR, FAR):
+            run("ip", "netns", "add", name)
+        run("ip", "-n", NEAR, "link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", FAR)
+        for name, device, address in [(NEAR, "near0", "10.9.0.1/24"), (FAR, "far0", "10.9.0.2/24")]:
+            run("ip", "-n", name, "addr", "add", address, "dev", device)
+            run("ip", "netns", "exec", name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+            run("ip", "-n", name, "link", "set", device, "up")
+        # Nobody reads what comes: it is thrown away soon, and no answer is sent.
+        reader = within(FAR, sys.executable, "-c", "import socket, time\ns = socket.socket(2, 2)\n"
+                        "s.setsockopt(1, 8, 1)\ns.bind(('10.9.0.2', 7000))\ntime.sleep(3600)")
+        told = {way: [] for way in WAYS}
+        for _ in range(rounds):
+            for way in WAYS:
+                told[way].append(measure(way, seconds))
+        print(f"packets of 64 bytes, {seconds:g} s, medians of {rounds}\n\nway       sent/s    kept/s   dropped by the kernel")
+        for way, rows in told.items():
+            sent, kept, dropped = map(statistics.median, zip(*rows))
+            print(f"{way:8} {sent / 1e6:5.2f} M   {kept / 1e6:5.2f} M   {dropped:6.1%}")
+        reader.terminate()
+    finally:
+        for name in (NEAR, FAR):
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+if sys.argv[1:2] == ["flood"]:
+    flood(float(sys.argv[2]))
+else:
+    main()
