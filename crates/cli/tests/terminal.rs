@@ -74,7 +74,7 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     pty.rest();
     pty.assert_as_before();
     assert!(
-        child.wait().expect("it ends").success() && pty.text().contains("100.0 %  10.9.0.1:4000 > 10.9.0.2:7 udp"),
+        child.wait().expect("it ends").success() && pty.text().contains(" %  10.9.0.1:4000 > 10.9.0.2:7 udp"),
         "{}",
         pty.text()
     );
@@ -173,7 +173,7 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
     let told = |pty: &mut Pty, child: &mut Child, why: &str| {
         pty.until_text(why);
         burst(&ends);
-        pty.until_text("100.0 %  10.9.0.1:4000 > 10.9.0.2:7 udp");
+        pty.until_text(" %  10.9.0.1:4000 > 10.9.0.2:7 udp");
         signal(child, Signal::INT);
         pty.rest();
         assert!(
