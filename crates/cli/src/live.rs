@@ -21,7 +21,7 @@ use crate::stop::Stop;
 use acts::Acts;
 use anyhow::Result;
 use feed::Feed;
-use meanings::{BULK, GONE, NOT_IP, UNSEEN, UNSTAMPED, UNTOLD};
+use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
 use queuescope_live::{Counters, Probe, ProbeParams, now, sketch};
 use queuescope_meter::{History, Tau};
@@ -38,6 +38,8 @@ const DEPARTURES: usize = 1 << 18;
 /// How long it is waited for packets, and how often is looked for the rest.
 const PAUSE: Duration = Duration::from_millis(20);
 const LOOK: Nanos = Nanos(250_000_000);
+/// Keys that are read at once.
+const KEYS: usize = 64;
 /// A burst of which nothing was heard for so long, and tau, has ended: who sends packets on may falter meanwhile.
 const QUIET: Nanos = Nanos(50_000_000);
 
@@ -216,7 +218,9 @@ impl<'a> Watch<'a> {
     fn keys(&mut self) -> Result<()> {
         let (Some(screen), Some(view)) = (&mut self.screen, &mut self.view) else { return Ok(()) };
         let mut pressed = false;
-        while let Some(key) = screen.keys(Duration::ZERO)? {
+        // However fast keys come, the rest goes on.
+        for _ in 0..KEYS {
+            let Some(key) = screen.keys(Duration::ZERO)? else { break };
             view.key(key, now());
             if view.takes_other() {
                 self.seen.acts.pause(&mut self.probe)?;
@@ -337,9 +341,9 @@ impl Seen<'_> {
     /// What was not seen, or not told, and why.
     fn skipped(&self) -> Vec<Skipped> {
         let counters = &self.counters;
-        let unseen = counters.stamped.saturating_sub(counters.seen + counters.dropped);
         let notes = [
-            noted("unseen", unseen, UNSEEN),
+            noted("unseen", counters.unseen(), UNSEEN),
+            noted("requeued", counters.requeued, REQUEUED),
             noted("unstamped", counters.unstamped, UNSTAMPED),
             noted("untold", counters.untold, UNTOLD),
             noted("bulk", counters.bulk, BULK),

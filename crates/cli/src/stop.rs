@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
 use {
     anyhow::Context,
-    signal_hook::consts::{SIGINT, SIGTERM},
+    signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     signal_hook::flag,
     signal_hook::iterator::Signals,
     signal_hook::low_level::{self, pipe},
@@ -69,11 +69,13 @@ impl Stop {
         let begun = Arc::clone(&asked);
         let register = || -> io::Result<UnixStream> {
             let (wake, mut waker) = UnixStream::pair()?;
-            let mut signals = Signals::new(SIGNALS)?;
+            // A terminal that goes away asks for an end, too, and so may a key on it.
+            let mut signals = Signals::new(SIGNALS.into_iter().chain([SIGHUP, SIGQUIT]))?;
             // A handler of signals may do next to nothing, so a thread takes them.
             thread::Builder::new().name("signals".to_owned()).spawn(move || {
                 for signal in signals.forever() {
-                    if begun.swap(true, Ordering::Relaxed) {
+                    // That the terminal is gone may be said by the kernel and by a shell.
+                    if begun.swap(true, Ordering::Relaxed) && signal != SIGHUP {
                         last();
                         // It does not come back.
                         let _ = low_level::emulate_default_handler(signal);

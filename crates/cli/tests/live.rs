@@ -122,7 +122,9 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
     assert!(culprit["flow"].as_str().is_some_and(|flow| flow.ends_with("> 10.9.0.2:7 udp")), "{summary}");
     assert!(culprit["share"].as_f64() > Some(0.4), "{summary}");
     let skipped = &summary["skipped"];
-    assert!(skipped["stopped"] == 1 && skipped["unstamped"].is_null() && skipped["untold"].is_null(), "{skipped}");
+    // What the interface itself sent as the probe came has no time.
+    assert!(skipped["unstamped"].as_u64().unwrap_or(0) < 5, "{skipped}");
+    assert!(skipped["stopped"] == 1 && skipped["untold"].is_null(), "{skipped}");
     assert!(summary["packets"].as_u64() >= Some(330), "{summary}");
     for line in &lines {
         let errors: Vec<_> = validator.iter_errors(line).map(|error| error.to_string()).collect();

@@ -103,11 +103,13 @@ fn a_key_pauses_what_is_done_to_flows() {
 #[test]
 fn a_signal_ends_it_and_gives_the_terminal_back() {
     let Some((ends, mut pty)) = queue("a_signal_ends_it_and_gives_the_terminal_back") else { return };
-    for keys in ["", "\x03"] {
+    for keys in ["TERM", "HUP", "QUIT", "\x03"] {
         let mut child = start(&ends, &pty, |_| ());
         pty.until(vt100::Screen::alternate_screen);
         match keys {
-            "" => signal(&child, Signal::TERM),
+            "TERM" => signal(&child, Signal::TERM),
+            "HUP" => signal(&child, Signal::HUP),
+            "QUIT" => signal(&child, Signal::QUIT),
             keys => pty.press(keys),
         }
         pty.rest();

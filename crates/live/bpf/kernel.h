@@ -49,15 +49,20 @@ struct qdisc_skb_head {
 } CORE;
 
 struct gnet_stats_queue {
-	u32 backlog;
+	u32 backlog, requeues;
 } CORE;
 
 /* TCQ_F_CPUSTATS, TCQ_F_NOLOCK. */
 enum { COUNTED_APART = 0x20, WITHOUT_LOCK = 0x100 };
 
+struct sk_buff_head {
+	u32 qlen;
+} CORE;
+
 struct Qdisc {
 	u32 flags;
 	u32 handle;
+	struct sk_buff_head gso_skb;
 	struct qdisc_skb_head q;
 	struct gnet_stats_queue qstats;
 	struct netdev_queue *dev_queue;

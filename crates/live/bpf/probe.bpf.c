@@ -32,6 +32,8 @@ struct config {
 	/* The length of a window of the sketch, as a power of two of nanoseconds. */
 	u32 shift;
 	u32 unused;
+	/* Nanoseconds: no packet was stamped before. */
+	u64 since;
 };
 
 struct {
@@ -43,19 +45,19 @@ struct {
 
 /* What is counted. */
 struct counters {
-	/* Of packets that came, exactly: super-packets as such, their bytes. */
-	u64 stamped, stamped_bytes;
+	/* Of packets that came, exactly: super-packets as such, their bytes, and on the wire. */
+	u64 stamped, stamped_bytes, came;
 	/* Of packets that left: super-packets, wire packets, bytes on the wire. */
 	u64 seen, packets, bytes;
 	u64 congested, contributing;
 	/* Without a stamp of ours; not IP, of those that were asked whose they are; more at once than are looked at; that did not fit
 	 * in the ring buffer. */
 	u64 unstamped, other, bulk, untold;
-	/* That were not asked whose they are. */
-	u64 alone;
+	/* That were not asked whose they are; that the device gave back, and that left once more. */
+	u64 alone, requeued;
 	/* On the wire, that came without a mark and left with one. */
 	u64 marked;
-	/* That were dropped by the qdisc, by reason. */
+	/* On the wire, that were dropped by the qdisc, by reason. */
 	u64 drops[REASONS];
 	/* Nanoseconds that wire packets waited, and those by how long. */
 	u64 delay;
@@ -144,9 +146,10 @@ struct {
 #define MARKED (1u << 29)
 #define CHECK 0x1fff
 
-INLINE u32 check_of(u64 ticks)
+/* Of nothing at all, that is not nothing; nor is it that of another device. */
+INLINE u32 check_of(u64 ticks, u32 device)
 {
-	return ((u32)(ticks ^ ticks >> 32) * 0x9e3779b1) >> 19;
+	return (((u32)(ticks ^ ticks >> 32) ^ 0x51750e5c) * 0x9e3779b1 + device * 0x85ebca6b) >> 19;
 }
 
 /* Says in its lower half that a digest is, too; never nothing, which is that there is none. */
@@ -168,7 +171,7 @@ INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 	u32 zero = 0;
 	struct counters *count = map_lookup(&counters, &zero);
 	u64 ticks = (now >> TICK) % TICKS;
-	u32 last = (u32)(ticks >> 32) << 30 | check_of(ticks) << 16;
+	u32 last = (u32)(ticks >> 32) << 30 | check_of(ticks, skb->ifindex) << 16;
 	u8 header[2];
 
 	if (!skb_load_bytes_relative(skb, 0, header, 2, FROM_IP) && is_marked(skb->protocol, header))
@@ -178,6 +181,7 @@ INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 	if (count) {
 		count->stamped++;
 		count->stamped_bytes += skb->len;
+		count->came += skb->gso_segs ? skb->gso_segs : 1;
 	}
 	return NEXT;
 }
@@ -197,9 +201,22 @@ INLINE u64 ticks_of(const u32 *block)
 	return block[BLOCK_TIME] | (u64)(block[BLOCK_LAST] >> 30) << 32;
 }
 
-INLINE bool is_stamped(const u32 *block)
+/* Nanoseconds that a packet has waited, if it was stamped since this is looked at: a block may have the stamp of another's, or be
+ * like one. */
+INLINE bool has_waited(const u32 *block, const struct config *asked, u64 now, u64 *waited)
 {
-	return (block[BLOCK_LAST] >> 16 & CHECK) == check_of(ticks_of(block));
+	u64 ticks = ticks_of(block);
+
+	*waited = (((now >> TICK) - ticks) % TICKS) << TICK;
+	return (block[BLOCK_LAST] >> 16 & CHECK) == check_of(ticks, asked->ifindex) && *waited <= now - asked->since;
+}
+
+/* The packets that one is on the wire. */
+INLINE u32 segments_of(struct sk_buff *skb)
+{
+	u16 segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
+
+	return segments ? segments : 1;
 }
 
 /* The bits that a number has; as many as there are places for at most. */
@@ -317,31 +334,68 @@ INLINE bool is_empty(struct Qdisc *qdisc)
 	return !qdisc->q.qlen && !(qdisc->flags & (COUNTED_APART | WITHOUT_LOCK));
 }
 
+/* What the device gave back of each queue. */
+struct returned {
+	/* Which qdisc it is of, how often that was by then, and how many of those have not left once more. */
+	u64 qdisc;
+	u32 requeues, again;
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, QUEUES);
+	TYPE(key, u32);
+	TYPE(value, struct returned);
+} returned SEC(".maps");
+
+/* Whether a packet left before, and the device gave it back: those leave first. Where a run was left out, what still stands there says
+ * how many there can be. Of qdiscs that have no lock, each processor counts for itself, so that nothing is known of it. */
+INLINE bool is_back(struct Qdisc *qdisc, u32 number)
+{
+	struct returned *known = map_lookup(&returned, &number);
+	u32 requeues = qdisc->qstats.requeues, most = qdisc->gso_skb.qlen + 1;
+
+	if (!known)
+		return 0;
+	if (known->qdisc != (u64)qdisc) {
+		known->qdisc = (u64)qdisc;
+		known->requeues = requeues;
+		known->again = 0;
+	}
+	known->again += requeues - known->requeues;
+	known->requeues = requeues;
+	if (known->again > most)
+		known->again = most;
+	if (!known->again)
+		return 0;
+	known->again--;
+	return 1;
+}
+
 INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked, struct counters *count, bool framed, u64 now)
 {
 	const u32 *block = (const u32 *)skb->cb;
 	u32 bytes = block[BLOCK_BYTES];
 	u32 zero = 0, number = skb->queue_mapping % QUEUES, head = skb->len - skb->data_len;
-	u64 waited = ((now >> TICK) - ticks_of(block)) % TICKS, enqueued = ((now >> TICK) - waited) << TICK;
+	u64 waited, enqueued;
 	u64 digest = block[BLOCK_DIGEST] | (u64)block[BLOCK_DIGEST + 1] << 32;
-	/* What comes from the future is older than can be told. */
-	bool is_ours = is_stamped(block) && waited < TICKS / 2;
+	bool is_ours = has_waited(block, asked, now, &waited);
 	struct scratch *place = map_lookup(&scratch, &zero);
 	bool congested, contributing, is_known, is_told;
-	u16 segments;
+	u32 segments = segments_of(skb);
 	u8 header[2];
 
-	if (!place)
+	if (!place || is_back(qdisc, number)) {
+		count->requeued++;
 		return;
+	}
 	count->seen++;
 	is_known = is_ours && (block[BLOCK_LAST] & 0xffff) == check_of_digest(digest);
+	enqueued = now - waited;
 	if (!is_ours) {
 		count->unstamped++;
 		enqueued = now;
 	}
-	segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
-	if (!segments)
-		segments = 1;
 	if (is_ours && !(block[BLOCK_LAST] & MARKED) && !probe_read_kernel(header, 2, skb->head + skb->network_header) &&
 	    is_marked(skb->protocol, header))
 		count->marked += segments;
@@ -475,13 +529,17 @@ int dropped(u64 *arguments)
 	u32 zero = 0, place = place_of(arguments[2]);
 	struct config *asked;
 	struct counters *count;
+	u64 waited;
 
-	/* What classifiers drop may not have come to the queue. */
-	if (place == REASONS || !skb->dev || (place == CLASSIFIER && !is_stamped((const u32 *)skb->cb)))
+	if (place == REASONS || !skb->dev)
 		return 0;
 	asked = map_lookup(&config, &zero);
 	count = map_lookup(&counters, &zero);
-	if (asked && count && is_watched(skb->dev, asked))
-		count->drops[place % REASONS]++;
+	if (!asked || !count || !is_watched(skb->dev, asked))
+		return 0;
+	/* What classifiers drop may not have come to the queue. */
+	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, ktime(), &waited))
+		return 0;
+	count->drops[place % REASONS] += segments_of(skb);
 	return 0;
 }

@@ -79,7 +79,7 @@ pub fn abilities() -> Vec<Ability> {
                 probe.stamp("lo")?;
                 probe.act(&Acting::default())
             })),
-            costs: "live, nor acting on flows",
+            costs: "live",
             grant: capabilities,
         },
         Ability {

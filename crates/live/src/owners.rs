@@ -68,8 +68,7 @@ struct Known {
     flow: FlowKey,
     /// When it is asked next.
     next: Nanos,
-    /// It was answered, and who it is.
-    is_answered: bool,
+    /// Who it is, if that was found out.
     owner: Option<Arc<Owner>>,
     is_hidden: bool,
 }
@@ -117,12 +116,13 @@ impl Owners {
 
     /// A packet of a flow was told, at `now` by `CLOCK_MONOTONIC`: it will be asked whose it is. `key` has all fields.
     pub fn seen(&mut self, key: &FlowKey, now: Nanos) {
-        self.make_room(now);
         let key = Granularity::FiveTuple.project(key);
         let (id, is_new) = self.flows.intern(&key, key.digest(), now);
         if is_new {
             self.known.resize_with(self.known.len().max(id.index() + 1), Known::default);
             self.known[id.index()] = Known { flow: key, ..Known::default() };
+            // Idle ones, or if that is not enough, all others.
+            self.flows.shrink(FLOWS, [IDLE, SOON, Nanos::ZERO].map(|idle| now.saturating_sub(idle)), |_, _| ());
         }
         let known = &mut self.known[id.index()];
         if now >= known.next && self.waiting.len() < AT_ONCE {
@@ -165,10 +165,8 @@ impl Owners {
     pub fn by(&self, granularity: Granularity) -> BTreeMap<FlowKey, Arc<Owner>> {
         let mut all: BTreeMap<FlowKey, Option<Arc<Owner>>> = BTreeMap::new();
         for id in self.flows.ids() {
+            // Nobody, as long as that is not answered.
             let known = &self.known[id.index()];
-            if !known.is_answered {
-                continue;
-            }
             let common = all.entry(granularity.project(&known.flow)).or_insert_with(|| known.owner.clone());
             *common = match (common.take(), &known.owner) {
                 (Some(one), Some(other)) if Arc::ptr_eq(&one, other) || one == *other => Some(one),
@@ -205,31 +203,21 @@ impl Owners {
             }
         }
     }
-
-    /// Forgets flows if there are too many: idle ones, or if that is not enough, all.
-    fn make_room(&mut self, now: Nanos) {
-        for before in [now.saturating_sub(IDLE), now.saturating_sub(SOON), Nanos::MAX] {
-            if self.flows.len() < FLOWS {
-                return;
-            }
-            self.flows.expire(before, |_, _| ());
-        }
-    }
 }
 
 impl Default for Known {
     fn default() -> Self {
-        Self { flow: FlowKey::default(), next: Nanos::ZERO, is_answered: false, owner: None, is_hidden: false }
+        Self { flow: FlowKey::default(), next: Nanos::ZERO, owner: None, is_hidden: false }
     }
 }
 
 impl Known {
     fn take(&mut self, answer: Answer, now: Nanos) {
-        self.is_answered = true;
-        self.is_hidden = matches!(answer, Answer::Hidden(_));
+        self.is_hidden =
+            matches!(answer, Answer::Hidden(_)) && self.owner.as_ref().is_none_or(|owner| owner.pid.is_none());
         match answer {
-            // Whoever sent it is who sent it, also when the socket is closed.
-            Answer::Nobody | Answer::Closed(_) if self.owner.is_some() => {}
+            // Whoever sent it is who sent it, also when the socket is closed, or another has it now who is not to be seen.
+            Answer::Nobody | Answer::Closed(_) | Answer::Hidden(_) if self.owner.is_some() => {}
             Answer::Nobody => {}
             Answer::Closed(owner) | Answer::Hidden(owner) | Answer::Found(owner) => self.owner = Some(Arc::new(owner)),
         }

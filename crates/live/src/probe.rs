@@ -31,6 +31,8 @@ pub struct Probe {
     events: RingBuf<MapData>,
     /// The network namespace and the interface's index there.
     device: [u32; 2],
+    /// No packet was stamped before.
+    since: Nanos,
     /// Which program is before the queue.
     before: Option<(&'static str, SchedClassifierLinkId)>,
 }
@@ -119,7 +121,7 @@ impl Probe {
         loader.btf(Some(btf));
         let mut bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
         let events = of(bpf.take_map("events"))?;
-        let mut probe = Self { bpf, events, device, before: None };
+        let mut probe = Self { bpf, events, device, since: now(), before: None };
         probe.set(params)?;
         Ok(probe)
     }
@@ -163,9 +165,10 @@ impl Probe {
         let [netns, interface] = self.device;
         let tau = params.tau.0;
         let alpha = (params.alpha.clamp(0.0, 1.0) * 65_536.0).round() as u32;
-        let words =
-            [netns, interface, tau as u32, (tau >> 32) as u32, alpha, u32::from(params.all), params.window_shift, 0];
-        let mut config: Array<&mut MapData, [u32; 8]> = of(self.bpf.map_mut("config"))?;
+        let [tau, since] = [tau, self.since.0].map(|time| [time as u32, (time >> 32) as u32]);
+        let (all, shift) = (u32::from(params.all), params.window_shift);
+        let words = [netns, interface, tau[0], tau[1], alpha, all, shift, 0, since[0], since[1]];
+        let mut config: Array<&mut MapData, [u32; 10]> = of(self.bpf.map_mut("config"))?;
         config.set(0, words, 0).map_err(|why| refused("configure the probe", &why))
     }
 

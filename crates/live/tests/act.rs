@@ -50,15 +50,14 @@ fn rounds(
             let standing = if round % 2 == 0 && round + 1 < rounds { 40 } else { 0 };
             // A run for a packet that leaves may be left out: then there is nothing more for a while.
             let mut since = Instant::now();
-            while since.elapsed().as_millis() < if counted.seen + counted.dropped >= counted.stamped { 4 } else { 200 }
-            {
+            while since.elapsed().as_millis() < if counted.unseen() == 0 { 4 } else { 200 } {
                 told.extend(tell(&mut probe));
                 let now = probe.counters().expect("it is there");
                 if now.seen != counted.seen {
                     since = Instant::now();
                 }
                 counted = now;
-                if standing > 0 && counted.seen + counted.dropped + standing >= counted.stamped {
+                if standing > 0 && standing >= counted.unseen() {
                     break;
                 }
                 std::thread::yield_now();

@@ -137,7 +137,7 @@ fn counted(ends: &Ends, at_once: usize) -> Counters {
             counted = probe.counters().expect("it is there");
             // A qdisc that is empty may be gone around, and then it is not seen what leaves it.
             let mut waits = 0;
-            while counted.seen + counted.dropped < counted.stamped && waits < 50 {
+            while counted.unseen() > 0 && waits < 50 {
                 probe.wait(Duration::from_millis(1)).expect("it is there");
                 let now = probe.counters().expect("it is there");
                 waits = if now == counted { waits + 1 } else { 0 };

@@ -28,28 +28,32 @@ fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static
         send();
         let mut told = Vec::new();
         let mut parser = Parser::new(Tunnel::Outer);
-        let mut counted = probe.counters().expect("it is there");
+        let mut take = |probe: &mut Probe| {
+            let read = probe.left(|left| {
+                let parsed = parser.parse(LinkType::Ethernet, left.bytes, left.headers);
+                told.push(Told {
+                    enqueued: left.enqueued,
+                    dequeued: left.dequeued,
+                    digest: left.digest,
+                    parsed: Granularity::FiveTuple.project(&parsed.key).digest(),
+                    flow: left.flow,
+                    bytes: left.bytes,
+                });
+            });
+            read.expect("it is there")
+        };
         // Until the queue is empty.
         for _ in 0..2000 {
-            probe
-                .left(|left| {
-                    let parsed = parser.parse(LinkType::Ethernet, left.bytes, left.headers);
-                    told.push(Told {
-                        enqueued: left.enqueued,
-                        dequeued: left.dequeued,
-                        digest: left.digest,
-                        parsed: Granularity::FiveTuple.project(&parsed.key).digest(),
-                        flow: left.flow,
-                        bytes: left.bytes,
-                    });
-                })
-                .expect("it is there");
-            counted = probe.counters().expect("it is there");
-            if counted.seen + counted.dropped >= counted.stamped {
+            take(&mut probe);
+            if probe.counters().expect("it is there").unseen() == 0 {
                 break;
             }
             probe.wait(Duration::from_millis(1)).expect("it is there");
         }
+        // The last may have left just now.
+        probe.detach().expect("it can");
+        while take(&mut probe) > 0 {}
+        let counted = probe.counters().expect("they stay");
         (told, counted)
     })
 }

@@ -10,8 +10,10 @@ use aya::{Ebpf, include_bytes_aligned};
 use common::{Ends, ip};
 use queuescope_live::{Acting, Action, Counters, Probe, ProbeParams, Weigh};
 use queuescope_queue::Response;
+use queuescope_wire::Nanos;
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::Duration;
 
@@ -38,7 +40,7 @@ fn send(packets: usize, ecn: u8) {
 fn settled(probe: &mut Probe) -> Counters {
     let mut counted = probe.counters().expect("it is there");
     for _ in 0..3000 {
-        if counted.seen + counted.dropped >= counted.stamped {
+        if counted.unseen() == 0 {
             break;
         }
         probe.left(|_| ()).expect("it is there");
@@ -71,7 +73,7 @@ fn what_is_marked_behind_the_stamp_is_counted_and_what_came_so_is_not() {
         assert!(before < 10, "{before}");
         send(100, CAPABLE);
         let counted = settled(&mut probe);
-        assert!((100..110).contains(&(counted.marked - before)), "{before} {counted:?}");
+        assert!((95..110).contains(&(counted.marked - before)), "{before} {counted:?}");
     });
 }
 
@@ -111,6 +113,92 @@ fn what_a_classifier_drops_behind_the_stamp_is_counted_and_before_it_is_not() {
     });
 }
 
+#[test]
+fn what_stood_in_the_queue_before_has_no_time() {
+    let test = "what_stood_in_the_queue_before_has_no_time";
+    let ends = match Ends::new("tbf rate 200kbit burst 2kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    ends.near.run(|| {
+        send(60, CAPABLE);
+        let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        let mut counted = probe.counters().expect("it is there");
+        for _ in 0..3000 {
+            if counted.unstamped >= 20 {
+                break;
+            }
+            probe.wait(Duration::from_millis(1)).expect("it is there");
+            counted = probe.counters().expect("it is there");
+        }
+        let slices = probe.slices(0).expect("they are there");
+        let longest = slices.iter().map(|slice| slice.delay_max).max();
+        assert!(counted.unstamped >= 20 && longest < Some(Nanos(3_000_000_000)), "{longest:?} {counted:?}");
+    });
+}
+
+#[test]
+fn what_another_drops_before_the_stamp_did_not_come() {
+    let test = "what_another_drops_before_the_stamp_did_not_come";
+    let ends = match Ends::new("tbf rate 100mbit burst 20kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    ends.near.run(|| {
+        let attach = || Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        // Whoever was there first is asked first.
+        let (mut other, mut probe) = (attach(), attach());
+        let always =
+            Acting { action: Action::Respond(Response::Drop), weigh: Weigh::Queue, dry: false, ..Acting::default() };
+        other.act(&always).expect("it can");
+        send(200, CAPABLE);
+        let counted = settled(&mut probe);
+        let dropped = other.acted().expect("it is there").dropped;
+        assert!(dropped > 100 && counted.dropped == 0 && counted.came < 200 - dropped + 20, "{dropped} {counted:?}");
+    });
+}
+
+/// A device that has no room gives packets back, and they leave once more.
+#[test]
+fn what_the_device_gives_back_leaves_once() {
+    let test = "what_the_device_gives_back_leaves_once";
+    let ends = match Ends::new("pfifo limit 1000") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    // Segments are made behind the queue, and the far end takes them as it comes to it.
+    ends.far.run(|| ip("ethtool -K far0 gro on")).expect("it is there");
+    ends.near.run(|| {
+        ip("ethtool -K near0 tx-tcp-segmentation off tx-tcp6-segmentation off tx-udp-segmentation off")
+            .expect("it can");
+        let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+                socket.connect("10.9.0.2:9").expect("it can be");
+                set_segment(&socket, 1400);
+                std::thread::spawn(move || (0..4000).for_each(|_| drop(socket.send(&[0; 1400 * 40]))))
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
+        let counted = settled(&mut probe);
+        let told = queue_of("pfifo");
+        let [bytes, requeues] = ["bytes", "requeues"].map(|key| told[key].as_u64().expect("it is there"));
+        println!("{bytes} {requeues} {counted:?}");
+        // What finds the queue empty is not told by the kernel at all, so there may be less.
+        assert!(counted.bytes <= bytes && counted.requeued <= requeues && counted.requeued * 10 >= requeues * 9);
+    });
+}
+
+/// Datagrams are so large on the wire: `UDP_SEGMENT` of linux/udp.h.
+fn set_segment(socket: &UdpSocket, bytes: i32) {
+    let (value, length) = ((&raw const bytes).cast(), size_of::<i32>() as u32);
+    // SAFETY: the socket is open, and the value is of the length that is said.
+    #[allow(unsafe_code, reason = "no library has this option")]
+    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, value, length) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+}
+
 /// A qdisc behind one that holds packets up, and whether it marks and drops by what it thinks of the queue.
 const QDISCS: [(&str, bool); 4] = [
     ("bfifo limit 30000", false),
@@ -138,7 +226,9 @@ fn drops_and_marks_are_those_that_the_qdisc_counts() {
             send(300, CAPABLE);
             let counted = settled(&mut probe);
             let (dropped, marked) = told(of);
-            assert_eq!((counted.dropped, counted.marked), (dropped, marked), "{qdisc}: {counted:?}");
+            // The kernel leaves out runs of a tracepoint where it is busy.
+            let is_most = |ours: u64, of: u64| ours <= of && ours * 20 >= of * 19;
+            assert!(is_most(counted.dropped, dropped) && is_most(counted.marked, marked), "{qdisc}: {counted:?}");
             assert!(dropped + marked > 20, "{qdisc}: {counted:?}");
             assert_eq!(counted.drops.iter().sum::<u64>(), counted.dropped);
             // A queue that is full is no opinion.
@@ -148,12 +238,16 @@ fn drops_and_marks_are_those_that_the_qdisc_counts() {
 }
 
 /// What a qdisc has dropped and marked, as `tc` tells.
-#[allow(clippy::disallowed_methods, reason = "tests start programs")]
 fn told(qdisc: &str) -> (u64, u64) {
+    let ours = queue_of(qdisc);
+    let count = |key: &str| ours[key].as_u64().unwrap_or(0);
+    (count("drops"), count("ecn_mark"))
+}
+
+#[allow(clippy::disallowed_methods, reason = "tests start programs")]
+fn queue_of(qdisc: &str) -> serde_json::Value {
     let output = Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", "near0"]).output().expect("tc is there");
     let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let all = all.as_array().expect("a list");
-    let ours = all.iter().find(|one| one["kind"] == qdisc).expect("it is there");
-    let count = |key: &str| ours[key].as_u64().unwrap_or(0);
-    (count("drops"), count("ecn_mark"))
+    all.iter().find(|one| one["kind"] == qdisc).expect("it is there").clone()
 }

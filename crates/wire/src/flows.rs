@@ -108,6 +108,17 @@ impl<K: Eq> FlowTable<K> {
         self.expire_if(|_, last_seen| last_seen < before, forget);
     }
 
+    /// Takes flows back while there are more than `most`: those last seen before the first of these times, then those before the
+    /// next, and so on.
+    pub fn shrink(&mut self, most: usize, times: impl IntoIterator<Item = Nanos>, mut forget: impl FnMut(FlowId, &K)) {
+        for before in times {
+            if self.len() <= most {
+                return;
+            }
+            self.expire(before, &mut forget);
+        }
+    }
+
     fn expire_if(&mut self, idle: impl Fn(usize, Nanos) -> bool, mut forget: impl FnMut(FlowId, &K)) {
         for (position, slot) in self.slots.iter_mut().enumerate() {
             if slot.is_live() && idle(position, slot.last_seen) {

@@ -4,6 +4,8 @@ pub const UNSEEN: &str = "packets that came to the queue and were neither seen t
                       them out";
 pub const UNSTAMPED: &str = "packets that left without the time at which they came: they came before, or the qdisc has overwritten it; \
                          counted as not having waited";
+pub const REQUEUED: &str =
+    "packets that the device gave back and that left once more; they count as having left at first";
 pub const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
 pub const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
 pub const GONE: &str = "interface is gone; what was seen before is told";

@@ -41,6 +41,8 @@ pub struct Counters {
     pub stamped: u64,
     /// Their bytes.
     pub stamped_bytes: u64,
+    /// The same on the wire.
+    pub came: u64,
     /// That left it and were seen; super-packets as such.
     pub seen: u64,
     /// The same on the wire,
@@ -59,7 +61,7 @@ pub struct Counters {
     pub bulk: u64,
     /// That were to be told, and there was no room.
     pub untold: u64,
-    /// That the qdisc dropped, or a classifier behind the probe; super-packets as such.
+    /// Packets on the wire that the qdisc dropped, or a classifier behind the probe.
     pub dropped: u64,
     /// The same by [reason](Counters::REASONS).
     pub drops: [u64; Counters::REASONS.len()],
@@ -68,6 +70,8 @@ pub struct Counters {
     /// That were not told and left nothing in the queue behind them; super-packets as such. No packet that is told waited for them, so
     /// they are not asked whose they are, and are not in the sketch.
     pub alone: u64,
+    /// That the device gave back and that left once more; they count as having left at first.
+    pub requeued: u64,
     /// How long all packets on the wire waited, in sum.
     pub delay: Nanos,
     /// Packets on the wire by how long they waited: less than [`Counters::bound`] of their place, and not less than that of the one before.
@@ -125,7 +129,7 @@ impl<'a> Left<'a> {
 }
 
 impl Counters {
-    pub(super) const WORDS: usize = 14 + Self::REASONS.len() + Self::DELAYS;
+    pub(super) const WORDS: usize = 16 + Self::REASONS.len() + Self::DELAYS;
     /// Why a qdisc or a classifier drops, as the kernel tells (`enum skb_drop_reason`), as far as it does: `qdisc` is any reason.
     pub const REASONS: [&str; 9] = [
         "qdisc",
@@ -147,16 +151,22 @@ impl Counters {
         Nanos(1024 << place.min(Self::DELAYS))
     }
 
+    /// Packets on the wire that came and were neither seen to leave nor dropped: in the queue still, or left out by the kernel.
+    pub fn unseen(&self) -> u64 {
+        self.came.saturating_sub(self.packets + self.dropped)
+    }
+
     /// The sums of what each processor has counted.
     pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
-        let [stamped, stamped_bytes, seen, packets, bytes, congested, contributing, rest @ ..] = words;
-        let [unstamped, other, bulk, untold, alone, marked, rest @ ..] = rest;
+        let [stamped, stamped_bytes, came, seen, packets, bytes, congested, contributing, rest @ ..] = words;
+        let [unstamped, other, bulk, untold, alone, requeued, marked, rest @ ..] = rest;
         let [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier, delay, delays @ ..] = rest;
         let drops = [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier];
         Self {
             stamped,
             stamped_bytes,
+            came,
             seen,
             packets,
             bytes,
@@ -170,6 +180,7 @@ impl Counters {
             drops,
             marked,
             alone,
+            requeued,
             delay: Nanos(delay),
             delays,
         }

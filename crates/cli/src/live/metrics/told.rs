@@ -38,9 +38,13 @@ impl Collector for Told {
         let drops: Vec<_> = Counters::REASONS.into_iter().zip(counters.drops).collect();
         tell.counts("drops", "Packets that the qdisc dropped, by reason; super-packets as such.", "reason", &drops)?;
         tell.count("marks", "Packets that the qdisc marked (CE).", counters.marked)?;
-        let unseen = counters.stamped.saturating_sub(counters.seen + counters.dropped);
         let about = "Packets that came and were neither seen to leave nor dropped: those in the queue, and those that the kernel left out.";
-        tell.gauge("packets_unseen", about, None, unseen as f64)?;
+        tell.gauge("packets_unseen", about, None, counters.unseen() as f64)?;
+        tell.count(
+            "packets_requeued",
+            "Packets that the device gave back and that left once more.",
+            counters.requeued,
+        )?;
         tell.count("packets_unstamped", "Packets without the time at which they came.", counters.unstamped)?;
         tell.count("packets_untold", "Packets that were to be told and found no room.", counters.untold)?;
         tell.delays(counters)?;

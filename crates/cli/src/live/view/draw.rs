@@ -86,7 +86,6 @@ impl View {
         ];
         let counters = &shot.counters;
         // Those in the queue are among them; only the end tells which were not seen.
-        let unseen = counters.stamped.saturating_sub(counters.seen + counters.dropped);
         let mut so_far = vec![Span::raw(format!(
             "so far       {:>10}  {:>9} packets",
             format::bytes(counters.bytes),
@@ -95,7 +94,7 @@ impl View {
         let counts = [
             (counters.dropped, "dropped", true),
             (counters.marked, "marked", false),
-            (unseen, "unseen", false),
+            (counters.unseen(), "unseen", false),
             (counters.untold, "untold", true),
         ];
         // What was not told is seldom, and there is little room.

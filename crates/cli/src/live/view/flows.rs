@@ -56,7 +56,6 @@ impl FlowsNow {
 
     /// Counts a packet; of which flow it is, until another packet comes.
     pub fn departed(&mut self, key: &FlowKey, bytes: u64, delay: Nanos, at: Nanos) -> FlowId {
-        self.make_room(at);
         let key = self.granularity.project(key);
         let (flow, is_new) = self.table.intern(&key, key.digest(), at);
         if self.lately.len() <= flow.index() {
@@ -68,6 +67,16 @@ impl FlowsNow {
         }
         lately.add(slice_of(at), bytes, delay);
         self.all.add(slice_of(at), bytes, delay);
+        if is_new {
+            // Idle ones, or if that is not enough, all others; they still count in the whole.
+            let mut gone = BTreeSet::new();
+            let times = [at.saturating_sub(Nanos(2_000_000_000)), at];
+            self.table.shrink(FLOWS, times, |flow, _| _ = gone.insert(flow));
+            if !gone.is_empty() {
+                // Another flow may have its number from now on.
+                self.known.retain(|_, flow| !gone.contains(flow));
+            }
+        }
         flow
     }
 
@@ -104,19 +113,6 @@ impl FlowsNow {
             })
         });
         (rows.collect(), self.all.seconds(end).0)
-    }
-
-    /// Forgets flows if there are too many: idle ones, or if that is not enough, all. They still count in the whole.
-    fn make_room(&mut self, now: Nanos) {
-        for before in [now.saturating_sub(Nanos(2_000_000_000)), Nanos::MAX] {
-            if self.table.len() < FLOWS {
-                return;
-            }
-            let mut gone = BTreeSet::new();
-            self.table.expire(before, |flow, _| _ = gone.insert(flow));
-            // Another flow may have its number from now on.
-            self.known.retain(|_, flow| !gone.contains(flow));
-        }
     }
 }
 
@@ -196,7 +192,7 @@ mod tests {
         let at = Nanos(10_000_000_000);
         for number in 0..5000u32 {
             let key = FlowKey { src_port: number as u16, dst_port: 9, ..FlowKey::default() };
-            flows.departed(&key, 100, Nanos(1), at);
+            flows.departed(&key, 100, Nanos(1), Nanos(at.0 + u64::from(number)));
         }
         let (rows, told) = flows.rows(Nanos(at.0 + 100_000_000), &BTreeMap::new(), &[]);
         assert!(rows.len() <= FLOWS, "{}", rows.len());

@@ -110,6 +110,7 @@ fn fill(view: &mut View) {
     }
     view.counters(Counters {
         stamped: 18_119,
+        came: 18_119,
         seen: 18_000,
         packets: 18_000,
         bytes: 24_000_000,
