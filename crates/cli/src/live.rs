@@ -2,6 +2,7 @@
 
 mod acts;
 mod feed;
+mod lost;
 mod meanings;
 pub mod metrics;
 mod view;
@@ -21,9 +22,10 @@ use crate::stop::Stop;
 use acts::Acts;
 use anyhow::Result;
 use feed::Feed;
+use lost::Lost;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
-use queuescope_live::{Counters, Probe, ProbeParams, now, sketch};
+use queuescope_live::{Counters, Probe, ProbeParams, Slice, now, sketch};
 use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_report::{json, text};
@@ -119,6 +121,7 @@ impl<'a> Watch<'a> {
             is_json,
             feed,
             whose: Whose::new(&args.interface, granularities(&args.keys)),
+            lost: Lost::default(),
             counters: Counters::default(),
             deepest: Backlog::default(),
             is_gone: false,
@@ -153,6 +156,10 @@ impl<'a> Watch<'a> {
 
     fn tell_bursts(&mut self) -> Result<()> {
         let mut ended = self.analysis.ended(self.bursts + 1, self.seen.feed.origin, self.seen.ramped());
+        if !ended.is_empty() {
+            let slices = slices(&self.probe)?;
+            self.seen.lost.bursts(&mut ended, &slices, self.seen.feed.origin);
+        }
         self.seen.whose.bursts(&mut ended);
         self.bursts += ended.len() as u64;
         if let Some(view) = &mut self.view {
@@ -180,10 +187,7 @@ impl<'a> Watch<'a> {
         self.seen.acts.look(&mut self.probe)?;
         let deepest = &mut self.seen.deepest;
         let mut longest = Nanos::ZERO;
-        let mut slices = Vec::new();
-        for queue in 0..Probe::QUEUES {
-            slices.extend(self.probe.slices(queue)?);
-        }
+        let slices: Vec<_> = slices(&self.probe)?.into_iter().map(|(_, slice)| slice).collect();
         for slice in &slices {
             longest = longest.max(slice.delay_max);
             deepest.packets = deepest.packets.max(u64::from(slice.length_max));
@@ -261,6 +265,15 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// What was summed up of all queues lately.
+fn slices(probe: &Probe) -> Result<Vec<(u32, Slice)>> {
+    let mut slices = Vec::new();
+    for queue in 0..Probe::QUEUES {
+        slices.extend(probe.slices(queue)?.into_iter().map(|slice| (queue, slice)));
+    }
+    Ok(slices)
+}
+
 /// What was seen so far, but for what the analysis makes of it.
 struct Seen<'a> {
     args: &'a Live,
@@ -270,6 +283,7 @@ struct Seen<'a> {
     acts: Acts,
     feed: Feed,
     whose: Whose,
+    lost: Lost,
     counters: Counters,
     /// The most bytes and packets in the queue.
     deepest: Backlog,
@@ -318,6 +332,7 @@ impl Seen<'_> {
         let window = "the probe's".to_owned();
         let mut report = findings.report(source, window, self.args.question.alpha.0, self.ramped());
         self.whose.report(&mut report);
+        self.lost.again(&mut report.bursts);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
         totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));

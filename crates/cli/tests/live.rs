@@ -166,6 +166,27 @@ fn it_is_told_who_sends() {
 }
 
 #[test]
+fn bursts_tell_what_they_lost() {
+    let ends = match Ends::new("tbf rate 20mbit burst 20kb limit 60kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: bursts_tell_what_they_lost: {why}"),
+    };
+    let (mut live, _) = Live::start(&ends, "live near0 --json");
+    let mut lines = Vec::new();
+    for _ in 0..2 {
+        burst(&ends);
+        lines.push(live.next().expect("a burst"));
+    }
+    live.signal(Signal::INT);
+    lines.extend(live.rest());
+    let (summary, bursts) = lines.split_last().expect("there are lines");
+    let lost: u64 = bursts.iter().map(|burst| burst["drops"].as_u64().expect("a number")).sum();
+    let dropped = summary["totals"]["drops"].as_object().expect("reasons").values().filter_map(Value::as_u64);
+    let dropped: u64 = dropped.sum();
+    assert!(lost > 50 && lost == dropped, "{lost} of {dropped}");
+}
+
+#[test]
 fn it_ends_when_nobody_reads() {
     let Some(ends) = ends("it_ends_when_nobody_reads") else { return };
     let (mut live, _) = Live::start(&ends, "live near0 --json");

@@ -49,6 +49,7 @@ struct counters {
 	u64 stamped, stamped_bytes, came;
 	/* Of packets that left: super-packets, wire packets, bytes on the wire. */
 	u64 seen, packets, bytes;
+	/* On the wire, too. */
 	u64 congested, contributing;
 	/* Without a stamp of ours; not IP, of those that were asked whose they are; more at once than are looked at; that did not fit
 	 * in the ring buffer. */
@@ -80,6 +81,7 @@ struct slice {
 	u64 delay_sum, delay_max;
 	/* Bytes and packets in the queue, at most. */
 	u32 backlog_max, length_max;
+	u64 drops;
 };
 
 /* The slices of one queue, then those of the next. */
@@ -234,22 +236,30 @@ GLOBAL u32 bits_of(u64 number)
 	return bits < DELAYS ? bits : DELAYS - 1;
 }
 
-INLINE void sum_up(u32 queue, u64 now, u64 delay, u32 bytes, u32 packets, bool congested, struct Qdisc *qdisc)
+/* The slice of a queue that a time is in. */
+INLINE struct slice *slice_of(u32 queue, u64 now)
 {
 	u64 number = now >> SLICE;
 	u32 place = queue * SLICES + number % SLICES;
 	struct slice *slice = map_lookup(&slices, &place);
+
+	if (slice && slice->number != number) {
+		__builtin_memset(slice, 0, sizeof(*slice));
+		slice->number = number;
+	}
+	return slice;
+}
+
+INLINE void sum_up(u32 queue, u64 now, u64 delay, u32 bytes, u32 packets, bool congested, struct Qdisc *qdisc)
+{
+	struct slice *slice = slice_of(queue, now);
 	u32 backlog = qdisc->qstats.backlog, length = qdisc->q.qlen;
 
 	if (!slice)
 		return;
-	if (slice->number != number) {
-		__builtin_memset(slice, 0, sizeof(*slice));
-		slice->number = number;
-	}
 	slice->packets += packets;
 	slice->bytes += bytes;
-	slice->congested += congested;
+	slice->congested += congested ? packets : 0;
 	slice->delay_sum += delay * packets;
 	if (delay > slice->delay_max)
 		slice->delay_max = delay;
@@ -402,7 +412,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	congested = now - enqueued > asked->tau;
 	count->packets += segments;
 	count->bytes += bytes;
-	count->congested += congested;
+	count->congested += congested ? segments : 0;
 	count->delay += (now - enqueued) * segments;
 	count->delays[bits_of((now - enqueued) >> DELAY) % DELAYS] += segments;
 	sum_up(number, now, now - enqueued, bytes, segments, congested, qdisc);
@@ -427,7 +437,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	}
 	measure(number, bytes, enqueued, now, asked->shift);
 	contributing = congested && place->found.flow << 16 > place->found.all * asked->alpha;
-	count->contributing += contributing;
+	count->contributing += contributing ? segments : 0;
 	remember(place->digest, place->found.flow, place->found.all, contributing, qdisc->qstats.backlog, framed, now);
 	if (!is_told)
 		return;
@@ -529,7 +539,9 @@ int dropped(u64 *arguments)
 	u32 zero = 0, place = place_of(arguments[2]);
 	struct config *asked;
 	struct counters *count;
-	u64 waited;
+	struct slice *slice;
+	u64 waited, now;
+	u32 segments;
 
 	if (place == REASONS || !skb->dev)
 		return 0;
@@ -537,9 +549,14 @@ int dropped(u64 *arguments)
 	count = map_lookup(&counters, &zero);
 	if (!asked || !count || !is_watched(skb->dev, asked))
 		return 0;
+	now = ktime();
 	/* What classifiers drop may not have come to the queue. */
-	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, ktime(), &waited))
+	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, now, &waited))
 		return 0;
-	count->drops[place % REASONS] += segments_of(skb);
+	segments = segments_of(skb);
+	count->drops[place % REASONS] += segments;
+	slice = slice_of(skb->queue_mapping % QUEUES, now);
+	if (slice)
+		slice->drops += segments;
 	return 0;
 }

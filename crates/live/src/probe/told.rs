@@ -49,7 +49,7 @@ pub struct Counters {
     pub packets: u64,
     /// and their bytes there.
     pub bytes: u64,
-    /// That waited for longer than tau.
+    /// Packets on the wire that waited for longer than tau.
     pub congested: u64,
     /// Those of them whose flow contributed.
     pub contributing: u64,
@@ -88,7 +88,7 @@ pub struct Slice {
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Packets, super-packets as such, that waited for longer than tau.
+    /// Packets on the wire that waited for longer than tau.
     pub congested: u64,
     /// How long packets on the wire waited, in all,
     pub delay_sum: Nanos,
@@ -98,6 +98,8 @@ pub struct Slice {
     pub backlog_max: u32,
     /// The most packets.
     pub length_max: u32,
+    /// Packets on the wire that were dropped.
+    pub drops: u64,
 }
 
 /// Bytes of the numbers before the headers of an event.
@@ -188,14 +190,16 @@ impl Counters {
 }
 
 impl Slice {
-    pub(super) const WORDS: usize = 7;
+    pub(super) const WORDS: usize = 8;
     /// Slices of a queue that there are.
     pub(super) const KEPT: u32 = 64;
     /// The length of one, as a power of two of nanoseconds.
     const SHIFT: u32 = 26;
+    /// How long one is: 67 ms.
+    pub const LENGTH: Nanos = Nanos(1 << Self::SHIFT);
 
     pub(super) fn of(words: &[u64; Self::WORDS]) -> Self {
-        let [number, packets, bytes, congested, delay_sum, delay_max, maxima] = *words;
+        let [number, packets, bytes, congested, delay_sum, delay_max, maxima, drops] = *words;
         Self {
             start: Nanos(number << Self::SHIFT),
             packets,
@@ -205,6 +209,7 @@ impl Slice {
             delay_max: Nanos(delay_max),
             backlog_max: maxima as u32,
             length_max: (maxima >> 32) as u32,
+            drops,
         }
     }
 }

@@ -28,15 +28,11 @@ impl Collector for Told {
         let mut tell = Teller(&mut encoder);
         tell.count("packets", "Packets on the wire that left the queue.", counters.packets)?;
         tell.bytes("sent", "Bytes on the wire that left the queue.", counters.bytes)?;
-        tell.count(
-            "packets_congested",
-            "Packets that waited for longer than tau; super-packets as such.",
-            counters.congested,
-        )?;
+        tell.count("packets_congested", "Packets that waited for longer than tau.", counters.congested)?;
         let about = "Congested packets whose flow had more than alpha of the queue.";
         tell.count("packets_contributing", about, counters.contributing)?;
         let drops: Vec<_> = Counters::REASONS.into_iter().zip(counters.drops).collect();
-        tell.counts("drops", "Packets that the qdisc dropped, by reason; super-packets as such.", "reason", &drops)?;
+        tell.counts("drops", "Packets that the qdisc dropped, by reason.", "reason", &drops)?;
         tell.count("marks", "Packets that the qdisc marked (CE).", counters.marked)?;
         let about = "Packets that came and were neither seen to leave nor dropped: those in the queue, and those that the kernel left out.";
         tell.gauge("packets_unseen", about, None, counters.unseen() as f64)?;
@@ -243,7 +239,7 @@ mod tests {
             .flat_map(|panel| panel["targets"].as_array().unwrap())
             .map(|target| &target["expr"])
             .collect();
-        let variable = &dashboard["templating"]["list"][1]["query"]["query"];
+        let variable = &dashboard["templating"]["list"][2]["query"]["query"];
         let mut asked = 0;
         for text in texts.into_iter().chain([variable]) {
             let text = text.as_str().unwrap();
