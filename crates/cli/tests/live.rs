@@ -342,6 +342,8 @@ fn who_monitors_is_told_what_is_counted() {
     // It is looked four times a second at what the kernel counts.
     let answer = (0..10_000)
         .map(|_| asked())
+        // Who comes while eight others are answered is turned away.
+        .filter(|answer| !answer.is_empty())
         .find(|answer| value(answer, "queuescope_packets_total") >= 165.0)
         .expect("it comes");
     assert!(

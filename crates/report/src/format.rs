@@ -35,7 +35,8 @@ pub fn percent(share: f64) -> String {
 /// A name as one line of visible text: names from a table may hold anything, also what turns or moves a line.
 pub fn plain(name: &str) -> String {
     let hostile = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        c.is_control()
+            || matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     name.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -12,6 +12,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline, SparklineBar};
+use textwrap::core::display_width;
 
 /// From this width on, bursts stand beside the flows.
 const WIDE: u16 = 140;
@@ -185,8 +186,8 @@ impl View {
         let share = if told == 0 { 0.0 } else { row.bytes as f64 / told as f64 };
         let bits = format::rate(rate(row.bytes, SECOND));
         let start = format!(
-            "{:width$} {:>7} {bits:>11} ",
-            self.named(&row.name, row.owner.as_ref(), width),
+            "{} {:>7} {bits:>11} ",
+            fit(&self.named(&row.name, row.owner.as_ref(), width), width),
             format::percent(share)
         );
         let trend = format!("{:>9}", trend(row));
@@ -231,9 +232,9 @@ impl View {
         let Some(owner) = owner.filter(|_| self.with_owners) else { return cut(flow, width) };
         let whole = format!("{flow}  {owner}");
         match owner.who() {
-            _ if whole.chars().count() <= width => whole,
+            _ if display_width(&whole) <= width => whole,
             Some(who) => {
-                let rest = width.saturating_sub(who.chars().count() + 2);
+                let rest = width.saturating_sub(display_width(&who) + 2);
                 format!("{}  {}", cut(flow, rest.max(SENDER)), cut(&who, width.saturating_sub(SENDER + 2)))
             }
             None => cut(&whole, width),
@@ -301,8 +302,38 @@ fn whole_percent(probability: f64) -> String {
 
 /// As much of a text as fits.
 fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if display_width(text) <= width {
         return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mut room = width.saturating_sub(1);
+    let fits = |letter: &char| match room.checked_sub(display_width(letter.encode_utf8(&mut [0; 4]))) {
+        Some(rest) => {
+            room = rest;
+            true
+        }
+        None => false,
+    };
+    text.chars().take_while(fits).chain((width > 0).then_some('…')).collect()
+}
+
+/// The same, and spaces up to the width.
+fn fit(text: &str, width: usize) -> String {
+    let text = cut(text, width);
+    let spaces = width.saturating_sub(display_width(&text));
+    text + &" ".repeat(spaces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_take_the_columns_that_they_are_given() {
+        let cases = [("flow", 6, "flow  "), ("flow", 4, "flow"), ("flow", 3, "fl…"), ("flow", 1, "…"), ("flow", 0, "")];
+        let wide = [("流量大", 6, "流量大"), ("流量大", 5, "流量…"), ("流量大", 4, "流… "), ("流量大", 2, "… ")];
+        for (text, width, expected) in cases.into_iter().chain(wide) {
+            assert_eq!(fit(text, width), expected, "{text} in {width}");
+            assert_eq!(display_width(&fit(text, width)), width);
+        }
+    }
 }
