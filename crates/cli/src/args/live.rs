@@ -52,7 +52,7 @@ pub struct Live {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 
-    /// Tell Prometheus what is counted, at http://ADDRESS/metrics: 127.0.0.1:9090, [::1]:9090, or :9090 for every address of this
+    /// Tell Prometheus what is counted, at http://ADDRESS/metrics: 127.0.0.1:9090, or :9090 for every address of this
     /// machine
     #[arg(long, value_name = "ADDRESS", value_parser = Listen::read, help_heading = "Output")]
     pub metrics: Option<Listen>,
