@@ -86,7 +86,8 @@ def main():
         run("ip", "-n", NEAR, "link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", FAR)
         for name, device, address in [(NEAR, "near0", "10.9.0.1/24"), (FAR, "far0", "10.9.0.2/24")]:
             run("ip", "-n", name, "addr", "add", address, "dev", device)
-            run("ip", "netns", "exec", name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+            run("ip", "netns", "exec", name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off",
+                "tx-udp-segmentation", "off")
             run("ip", "-n", name, "link", "set", device, "up")
         # Nobody reads what comes: it is thrown away soon, and no answer is sent.
         reader = within(FAR, sys.executable, "-c", "import socket, time\ns = socket.socket(2, 2)\n"
