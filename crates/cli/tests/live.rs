@@ -94,6 +94,18 @@ fn send(sockets: &[UdpSocket]) {
     }
 }
 
+/// Waits until nothing is in the near queue; how many packets have left it by the qdisc's own count.
+fn drained(ends: &Ends) -> u64 {
+    let shown = || {
+        let words = ["-s", "-j", "qdisc", "show", "dev", "near0", "root"];
+        let output = ends.near.run(move || Command::new("tc").args(words).output().expect("tc is there"));
+        let shown: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        ["backlog", "packets"].map(|name| shown[0][name].as_u64().expect("it is a number"))
+    };
+    let [_, packets] = (0..10_000).map(|_| shown()).find(|&[backlog, _]| backlog == 0).expect("it empties");
+    packets
+}
+
 #[test]
 fn a_burst_is_told_as_it_ends_with_who_made_it() {
     let Some(ends) = ends("a_burst_is_told_as_it_ends_with_who_made_it") else { return };
@@ -109,6 +121,7 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
         // It goes on watching.
         lines.push(live.next().expect("a burst"));
     }
+    let counted = drained(&ends);
     live.signal(Signal::INT);
     lines.extend(live.rest());
     // Where a machine falters there may be more: one burst is several then.
@@ -125,7 +138,9 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
     // What the interface itself sent as the probe came has no time.
     assert!(skipped["unstamped"].as_u64().unwrap_or(0) < 5, "{skipped}");
     assert!(skipped["stopped"] == 1 && skipped["untold"].is_null(), "{skipped}");
-    assert!(summary["packets"].as_u64() >= Some(330), "{summary}");
+    // The kernel leaves out a program that another one interrupts: at most two in a hundred.
+    let told = summary["packets"].as_u64().expect("it is a number");
+    assert!(counted >= 330 && 100 * told >= 98 * 330, "{told} of {counted}: {summary}");
     for line in &lines {
         let errors: Vec<_> = validator.iter_errors(line).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?}: {line}");
@@ -221,6 +236,7 @@ fn two_watch_the_same_and_one_some_of_it() {
     let (one, _) = Live::start(&ends, "live near0 --json");
     let (other, _) = Live::start(&ends, "live near0 --json --every-packet --where dst_port==9");
     burst(&ends);
+    drained(&ends);
     let told = |mut live: Live| {
         live.next().expect("a burst");
         live.signal(Signal::TERM);
@@ -229,10 +245,11 @@ fn two_watch_the_same_and_one_some_of_it() {
     let (summary, left) = (told(one), told(other));
     let flows = left["culprits"][0]["flows"].as_array().expect("they are told");
     assert!(!flows.is_empty() && flows.iter().all(|flow| flow["flow"].as_str().expect("a name").contains(":9 udp")));
-    assert!(left["skipped"]["left_out_by_where"].as_u64() >= Some(150), "{left}");
-    // The kernel's own, such as who asks for addresses, may come when only one of them is there.
+    assert!(left["skipped"]["left_out_by_where"].as_u64() >= Some(147), "{left}");
+    // The kernel's own, such as who asks for addresses, may come when only one of them is there; and it leaves out
+    // a program that another one interrupts: at most two in a hundred.
     let [one, other] = [&summary, &left].map(|summary| summary["packets"].as_u64().expect("it is a number"));
-    assert!(one >= 165 && other >= 165 && one.abs_diff(other) < 10, "{one}, {other}");
+    assert!(one >= 162 && other >= 162 && one.abs_diff(other) < 10, "{one}, {other}");
 }
 
 #[test]
@@ -344,7 +361,7 @@ fn who_monitors_is_told_what_is_counted() {
         .map(|_| asked())
         // Who comes while eight others are answered is turned away.
         .filter(|answer| !answer.is_empty())
-        .find(|answer| value(answer, "queuescope_packets_total") >= 165.0)
+        .find(|answer| value(answer, "queuescope_packets_total") >= 162.0)
         .expect("it comes");
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text")
