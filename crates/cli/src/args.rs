@@ -7,6 +7,8 @@ mod capture_live;
 mod experiment;
 mod folder;
 #[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
 mod live;
 mod p4;
 mod query;
@@ -22,6 +24,8 @@ pub use acting::{ActingArgs, PolicyArgs};
 pub use capture_live::{Capture, Way};
 pub use experiment::{Experiment, Paper};
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
+#[cfg(target_os = "linux")]
+pub use link::{Keep, Link};
 #[cfg(target_os = "linux")]
 pub use live::Live;
 pub use p4::{Fit, P4};
@@ -125,6 +129,17 @@ pub enum Command {
     /// nothing stays. What is missing is told with what it costs, and the command that grants it.
     #[cfg(target_os = "linux")]
     Doctor(Doctor),
+    /// Run a command behind a link in user space, with any queue discipline.
+    ///
+    /// The command has a network namespace of its own, whose only interface is the link: what it sends waits in the queue,
+    /// and so does what it gets. At the other end is the namespace that this is begun in, by a new interface and a route to
+    /// it; all of that is gone when the command ends, or this does. Links can be run within links.
+    #[cfg(target_os = "linux")]
+    Link(Box<Link>),
+    /// Stand between a link and the command behind it.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Keep(Keep),
     /// Copy the packets of an interface as they pass, to a file or into a folder.
     ///
     /// The kernel keeps the beginning of each in memory that is shared with it, with its time and length; what finds no room there is

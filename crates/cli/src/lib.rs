@@ -8,7 +8,7 @@
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`,
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `link`,
 //!   `doctor`, `traffic`, `capture_live` and [`generate`] are the command itself.
 
 pub mod alarms;
@@ -34,6 +34,8 @@ pub mod folder;
 pub mod generate;
 pub mod headers;
 mod lasting;
+#[cfg(target_os = "linux")]
+pub mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
 pub mod merge;

@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     silence_decoders();
     match run(&Cli::parse()) {
         Ok(Outcome::Whole) => ExitCode::SUCCESS,
+        Ok(Outcome::Ended(status)) => ExitCode::from(status),
         Ok(Outcome::Damaged(damage)) => {
             complain(&damage);
             ExitCode::from(1)
@@ -47,6 +48,10 @@ fn run(cli: &Cli) -> Result<Outcome> {
         Command::Doctor(args) => queuescope::doctor::run(args),
         #[cfg(target_os = "linux")]
         Command::Capture(args) => queuescope::capture_live::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Link(args) => queuescope::link::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Keep(args) => queuescope::link::keep(args),
         #[cfg(target_os = "linux")]
         Command::Traffic(what) => queuescope::traffic::run(what),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),

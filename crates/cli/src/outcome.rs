@@ -10,6 +10,8 @@ pub enum Outcome {
     Whole,
     /// It ended early, or parts of it could not be read, for this reason; what could be is in the report.
     Damaged(String),
+    /// A command that was run ended with this status, as shells have it.
+    Ended(u8),
 }
 
 impl Outcome {

@@ -2,7 +2,7 @@
 
 mod captured;
 pub(crate) mod file;
-mod metered;
+pub(crate) mod metered;
 mod queued;
 mod telemetry;
 pub(crate) mod tell;
@@ -10,7 +10,7 @@ pub(crate) mod tell;
 use crate::args::Sim;
 use crate::chosen::Chosen;
 use crate::files::check_outputs;
-use crate::outcome::{Outcome, both, print};
+use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::progress::Progress;
 use crate::queued::QueuedLog;
@@ -21,9 +21,9 @@ use crate::sweep;
 use crate::views::Views;
 use anyhow::{Context, Result, anyhow, bail};
 use file::ScenarioFile;
-use metered::{Metered, Meters};
+use metered::{Asked, Metered, Meters};
 use queued::Queued;
-use queuescope_report::model::{NO_METER, OtherQueue, Report, Skipped};
+use queuescope_report::model::{NO_METER, Report, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
 use queuescope_wire::Nanos;
@@ -81,8 +81,11 @@ fn simulate(
     chosen: Option<&Chosen<Departures>>,
     (outputs, log, stop): (Outputs, Option<Queued>, Option<&Stop>),
 ) -> Result<(Report, Option<Recorded>)> {
-    let Built { mut simulation, groups, meters } = built;
-    let mut meters = metered(args, scenario, (&simulation, &meters), chosen, (outputs, log))?;
+    let Built { mut simulation, groups, meters, .. } = built;
+    let name = args.scenario.display().to_string();
+    let asked = asked(args, &name);
+    let wanted = args.meter.as_deref();
+    let mut meters = metered((asked, wanted), scenario, (&simulation, &meters), chosen, (outputs, log))?;
     match &args.telemetry {
         None => step_through((scenario.duration, stop), &mut simulation, &mut meters, Meters::check)?,
         Some(path) => {
@@ -93,15 +96,8 @@ fn simulate(
             table.finish()?;
         }
     }
-    let Meters { first, others, log } = meters;
-    let meter = first.name().unwrap_or(NO_METER).to_owned();
-    let (mut report, outputs) = first.report(args, &simulation, skipped);
-    let (_, recorded) = both(outputs.finish(), log.map(Queued::finish).transpose())?;
-    let found = others.into_iter().map(|other| {
-        let link = other.name().unwrap_or(NO_METER).to_owned();
-        OtherQueue { link, report: other.report(args, &simulation, Vec::new()).0 }
-    });
-    report.others = found.collect();
+    let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
+    let (mut report, recorded) = meters.report(asked, &simulation, skipped)?;
     let about = About {
         name: if scenario.name.is_empty() { report.input.name.clone() } else { scenario.name.clone() },
         about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
@@ -116,23 +112,26 @@ fn simulate(
 
 /// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What
 /// the scenario asks of a link it asks also if only that link was asked for.
-fn metered(
-    args: &Sim,
+pub(crate) fn metered(
+    (asked, wanted): (Asked<'_>, Option<&str>),
     scenario: &Scenario,
     (simulation, links): (&Simulation, &[LinkId]),
     chosen: Option<&Chosen<Departures>>,
     (outputs, log): (Outputs, Option<Queued>),
 ) -> Result<Meters> {
-    let wanted = args.meter.as_deref();
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
     let own = links.iter().zip(&scenario.meters).find_map(|(watched, own)| (*watched == link).then_some(own));
     let analyses = wanted != Some(NO_METER);
-    let first = Metered::new(args, simulation, (link, analyses), own, chosen.cloned(), outputs)?;
+    let first = Metered::new(asked, simulation, (link, analyses), own, chosen.cloned(), outputs)?;
     let others = links.iter().zip(&scenario.meters).skip(1).filter(|_| wanted.is_none());
     let others = others.map(|(link, own)| {
-        Metered::new(args, simulation, (*link, true), Some(own), chosen.cloned(), Outputs::default())
+        Metered::new(asked, simulation, (*link, true), Some(own), chosen.cloned(), Outputs::default())
     });
     Ok(Meters { first, others: others.collect::<Result<_>>()?, log })
+}
+
+fn asked<'a>(args: &'a Sim, name: &'a str) -> Asked<'a> {
+    Asked { name, keys: &args.keys, question: &args.question, sketch: &args.sketch, output: &args.output }
 }
 
 /// Runs to the end, and looks now and then whether something went wrong or a signal came.

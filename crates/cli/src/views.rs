@@ -15,6 +15,8 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct Views {
     json: bool,
+    /// Whether a command has standard output for itself.
+    aside: bool,
     html: Option<(PathBuf, File)>,
 }
 
@@ -25,7 +27,15 @@ impl Views {
     /// If a file cannot be created.
     pub fn create(output: &Output) -> Result<Self> {
         let html = output.html.as_ref().map(|path| anyhow::Ok((path.clone(), create(path)?))).transpose()?;
-        Ok(Self { json: output.json, html })
+        Ok(Self { json: output.json, aside: false, html })
+    }
+
+    /// The same for a report about a command, which writes to standard output itself: text goes to standard error then.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn aside(output: &Output) -> Result<Self> {
+        Ok(Self { aside: true, ..Self::create(output)? })
     }
 
     /// Writes the report, with what was `recorded` beside it, and says whether its input was whole.
@@ -38,7 +48,12 @@ impl Views {
             let mut out = BufWriter::new(file);
             html::write(&report, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(&path))?;
         }
-        print(self.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;
+        if self.aside && !self.json {
+            // Nobody can be told that standard error cannot be written.
+            let _ = text::write(&report, &mut anstream::stderr().lock());
+        } else {
+            print(self.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;
+        }
         Ok(Outcome::of(report.input.damage.or_else(|| recorded?.damage())))
     }
 }

@@ -5,21 +5,26 @@
 //! are told one by one; all others are counted. Packets of such flows that come later can be marked, dropped or held to a
 //! rate before the queue ([`Acting`]).
 //!
-//! Beside it: [`capture`] copies packets of an interface, [`traffic`] makes some.
+//! Beside it: a [`Namespace`] of one's own with [`Interfaces`], and such whose other end is a program ([`Tun`]);
+//! [`capture`] copies packets of an interface, [`traffic`] makes some.
 #![cfg(target_os = "linux")]
 
 mod abilities;
 pub mod capture;
 mod error;
+mod interface;
 mod namespace;
 mod option;
 mod owners;
 mod probe;
 pub mod traffic;
+mod tun;
 
 pub use abilities::{Ability, abilities};
 pub use error::ProbeError;
+pub use interface::{DeviceDrops, Interfaces};
 pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
 pub use probe::{Counters, Left, Probe, ProbeParams, Slice, now, sketch};
+pub use tun::Tun;

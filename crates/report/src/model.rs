@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 pub use answer::{Alert, Answer, Plan};
 pub use owner::Owner;
 pub use sim::{
-    NO_METER, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes,
+    NO_METER, RealTime, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample,
+    SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use switch::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};

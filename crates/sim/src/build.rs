@@ -30,6 +30,8 @@ pub struct Built {
     pub groups: Vec<Group>,
     /// The links that are watched, in the order of the scenario's meters; the first link, if it names none.
     pub meters: Vec<LinkId>,
+    /// The sender and the receiver of each flow of each group; several flows may have the same.
+    pub hosts: Vec<Vec<(NodeId, NodeId)>>,
 }
 
 /// A group of flows, or a workload.
@@ -68,6 +70,38 @@ pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
 /// # Errors
 /// If it cannot be: a file is not there, or there is no way from a host to another.
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
+    let mut built = lay_out(scenario, files)?;
+    let Built { simulation, hosts, .. } = &mut built;
+    for (group, (flows, hosts)) in (0..).zip(scenario.flows.iter().zip(&*hosts)) {
+        add_flows(simulation, scenario, group, flows, hosts)?;
+    }
+    let network = scenario.network();
+    for (group, load) in (scenario.flows.len()..).zip(&scenario.workloads) {
+        add_workload(simulation, scenario, &network, files, (group as u32, load), &hosts[group])?;
+    }
+    Ok(built.sampled(scenario))
+}
+
+/// The same, but nobody sends anything: for packets from outside.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_without_traffic(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
+    Ok(lay_out(scenario, files)?.sampled(scenario))
+}
+
+impl Built {
+    /// From here on the state is sampled, if the scenario says so.
+    fn sampled(mut self, scenario: &Scenario) -> Self {
+        if let Some(interval) = scenario.record.interval {
+            self.simulation.sample_every(interval);
+        }
+        self
+    }
+}
+
+/// The network and the hosts.
+fn lay_out(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let network = scenario.network();
     let mut builder =
         Builder { scenario, network, topology: Topology::default(), hosts: Vec::new(), links: Vec::new() };
@@ -86,19 +120,11 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
         simulation.order_as_ns3();
         simulation.round_as_ns3();
     }
-    let mut groups = Vec::new();
-    for (flows, hosts) in scenario.flows.iter().zip(&hosts) {
-        groups.push(Group { name: flows.name.clone(), transport: transport_name(&flows.traffic) });
-        add_flows(&mut simulation, scenario, groups.len() as u32 - 1, flows, hosts)?;
-    }
-    for (load, hosts) in scenario.workloads.iter().zip(&hosts[scenario.flows.len()..]) {
-        let group = groups.len() as u32;
-        let transport = add_workload(&mut simulation, scenario, &network, files, (group, load), hosts)?;
-        groups.push(Group { name: load.name.clone(), transport });
-    }
-    if let Some(interval) = scenario.record.interval {
-        simulation.sample_every(interval);
-    }
+    let flows = scenario.flows.iter();
+    let flows = flows.map(|flows| Group { name: flows.name.clone(), transport: transport_name(&flows.traffic) });
+    let loads = scenario.workloads.iter();
+    let loads = loads.map(|load| Group { name: load.name.clone(), transport: workloads::transport_name(load) });
+    let groups = flows.chain(loads).collect();
     let watched = scenario.meters.iter().filter_map(|meter| {
         let link = network.links.iter().position(|link| link.name == meter.link)?;
         Some(if meter.reverse { links[link].1 } else { links[link].0 })
@@ -107,7 +133,7 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     if meters.is_empty() {
         meters.extend(links.first().map(|(there, _)| *there));
     }
-    Ok(Built { simulation, groups, meters })
+    Ok(Built { simulation, groups, meters, hosts })
 }
 
 struct Builder<'a> {

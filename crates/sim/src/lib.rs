@@ -4,6 +4,7 @@
 //! - [`Transmitter`]: a link that sends one packet at a time, in exact integer arithmetic.
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
+//! - [`Entrance`]: where real packets come into a simulation whose time is the real one.
 //! - [`RateTrace`] and [`Varying`]: a link whose rate varies.
 //! - [`Telemetry`]: what each packet met on its way; [`Records`]: that as records of a log.
 //! - [`workload`]: who sends how much to whom, and when.
@@ -17,6 +18,7 @@ mod event;
 mod link;
 mod network;
 mod observer;
+mod outside;
 mod packets;
 mod record;
 mod replay;
@@ -33,12 +35,13 @@ mod traffic;
 mod transmitter;
 pub mod workload;
 
-pub use build::{Built, Files, Group, build, files_of};
+pub use build::{Built, Files, Group, build, build_without_traffic, files_of};
 pub use connection::{FlowRecord, Progress, Transport};
 pub use detour::DetourParams;
 pub use error::BuildError;
 pub use link::{GroupStats, LinkRate, LinkStats};
 pub use observer::Observer;
+pub use outside::{Entrance, EntranceParams, Foreign};
 pub use packets::{OnItsWay, number};
 pub use record::{Records, segment};
 pub use replay::{Output, Replay};

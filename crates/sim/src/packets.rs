@@ -18,7 +18,7 @@ pub(crate) struct Packets {
 pub struct OnItsWay {
     /// Its flow; another flow has it when this one is over.
     pub flow: FlowId,
-    /// The number of its connection, or of its source of datagrams.
+    /// The number of its connection, or of its source of datagrams; of a packet from outside, its tag.
     pub number: u32,
     /// The group of flows that it is of, by the number that whoever added the flows gave it.
     pub group: u32,
@@ -48,6 +48,8 @@ pub(crate) enum Owner {
     Datagrams(u32),
     /// Nobody: a copy that a switch fed back.
     Switch,
+    /// Whoever is outside.
+    Outside,
 }
 
 /// The port of every server.
@@ -59,6 +61,12 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 impl OnItsWay {
+    /// Its tag, if it came from outside: [`Self::key`] says nothing of it then.
+    #[inline]
+    pub fn foreign(&self) -> Option<u32> {
+        matches!(self.owner, Owner::Outside).then_some(self.number)
+    }
+
     /// Whose packet it is, as a capture would show it: hosts have addresses from 10.0.0.0 on, in the order of nodes, and
     /// connections a port each.
     pub fn key(&self) -> FlowKey {

@@ -192,6 +192,13 @@ impl Simulation {
         self.network.now = self.network.now.max(end);
     }
 
+    /// A packet from outside starts on its way now.
+    pub(crate) fn send_foreign(&mut self, packet: OnItsWay, headers: Headers, observer: &mut impl Observer) {
+        self.network.send(packet, headers, observer);
+        self.network.serve_idle(observer);
+        self.count_gone();
+    }
+
     #[inline]
     fn happen(&mut self, event: Event, observer: &mut impl Observer) {
         match event {
@@ -466,6 +473,12 @@ impl Simulation {
     /// The time.
     pub fn now(&self) -> Nanos {
         self.network.now
+    }
+
+    /// When the next thing happens, if nothing comes from outside before.
+    #[inline]
+    pub fn next_time(&self) -> Option<Nanos> {
+        self.network.events.next_time()
     }
 
     /// How long what happened does not count.

@@ -2,26 +2,45 @@
 
 use super::queued::Queued;
 use crate::analysis::Analysis;
-use crate::args::{DEFAULT_ALPHA, Keys, Question, Sim};
+use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
 use crate::chosen::Chosen;
+use crate::outcome::both;
 use crate::outputs::Outputs;
+use crate::recording::Recorded;
 use crate::records::Departures;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
 use anyhow::Result;
 use queuescope_meter::History;
+use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
-use queuescope_report::model::{Input, Report, Skipped};
+use queuescope_report::model::{Input, NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::Meter;
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation, number};
+use queuescope_wire::parse::Frame;
 use queuescope_wire::{
-    Backlog, Departure, FlowId, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
+    Backlog, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
 };
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
 /// Where packets leave in any order, how fast the longest wait is forgotten unless told otherwise.
 const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
+
+/// What is asked of the queues of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// What is run.
+    pub name: &'a str,
+    /// What a flow is.
+    pub keys: &'a Keys,
+    /// What is asked.
+    pub question: &'a Question,
+    /// The sketch.
+    pub sketch: &'a Sketch,
+    /// Where the answer goes.
+    pub output: &'a OutputArgs,
+}
 
 /// All meters of a run.
 pub struct Meters {
@@ -61,6 +80,32 @@ impl Meters {
         self.first.analysis.check()
     }
 
+    /// Whether what happens at a link is told here.
+    pub fn is_watched(&self, link: LinkId) -> bool {
+        std::iter::once(&self.first).chain(&self.others).any(|meter| meter.link == link && meter.analyses)
+    }
+
+    /// What was found of all queues, with what was `skipped` on the way here, and what was recorded.
+    ///
+    /// # Errors
+    /// If not all could be written.
+    pub fn report(
+        self,
+        asked: Asked<'_>,
+        simulation: &Simulation,
+        skipped: Vec<Skipped>,
+    ) -> Result<(Report, Option<Recorded>)> {
+        let Self { first, others, log } = self;
+        let (mut report, outputs) = first.report(asked, simulation, skipped);
+        let (written, recorded) = both(outputs.finish(), log.map(Queued::finish).transpose())?;
+        let found = others.into_iter().map(|other| {
+            let link = other.name().unwrap_or(NO_METER).to_owned();
+            OtherQueue { link, report: other.report(asked, simulation, Vec::new()).0 }
+        });
+        report.others = found.collect();
+        Ok((report, recorded.or(written)))
+    }
+
     #[inline]
     fn each(&mut self) -> impl Iterator<Item = &mut Metered> {
         std::iter::once(&mut self.first).chain(&mut self.others)
@@ -74,7 +119,7 @@ impl Metered {
     /// # Errors
     /// If no sketch can be as asked for.
     pub fn new(
-        args: &Sim,
+        args: Asked<'_>,
         simulation: &Simulation,
         (link, analyses): (LinkId, bool),
         own: Option<&Meter>,
@@ -89,7 +134,7 @@ impl Metered {
         let (question, keys) = asked(args, own);
         let granularities = source::granularities(&keys);
         let scale = Scale::of(Some(rate));
-        let mut params = params((&question, &args.sketch, &args.output), history, Some(rate), scale)?;
+        let mut params = params((&question, args.sketch, args.output), history, Some(rate), scale)?;
         if !simulation.is_fifo(link) {
             // Packets of one queue pass those of another: a burst is when the slowest of them wait.
             params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
@@ -116,12 +161,12 @@ impl Metered {
     }
 
     /// What was found, with what was `skipped` on the way here.
-    pub fn report(self, args: &Sim, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, Outputs) {
+    pub fn report(self, args: Asked<'_>, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, Outputs) {
         skipped.extend(self.chosen.as_ref().and_then(Chosen::note));
         let (discipline, _) = simulation.discipline(self.link);
         let source = Source {
             input: Input {
-                name: args.scenario.display().to_string(),
+                name: args.name.to_owned(),
                 format: "scenario".to_owned(),
                 first_ns: self.span.map_or(0, |(first, _)| first.0),
                 damage: None,
@@ -138,7 +183,7 @@ impl Metered {
             split_gso: false,
             skipped,
         };
-        finish(self.analysis, source, &self.question, &args.sketch)
+        finish(self.analysis, source, &self.question, args.sketch)
     }
 
     /// Whether what happens on `link` at `at` counts here.
@@ -149,27 +194,80 @@ impl Metered {
 
     /// Whether a departure is one of those that are chosen.
     #[inline]
-    fn means(&mut self, departure: &Departure, packet: &OnItsWay) -> bool {
-        self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&as_told(departure), &packet.key()))
+    fn means(&mut self, departure: &Departure, key: impl Fn() -> FlowKey) -> bool {
+        self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&without_flow(departure), &key()))
     }
 
     /// Whether a mark is of a packet that is chosen, as far as that is known when it is marked.
     #[inline]
-    fn means_mark(&mut self, marked: &Packet, packet: &OnItsWay, now: Nanos) -> bool {
+    fn means_mark(&mut self, marked: &Packet, key: impl Fn() -> FlowKey, now: Nanos) -> bool {
         self.chosen.as_mut().is_none_or(|chosen| {
             let left = departure(*marked, QueueId::default(), (now, now));
-            chosen.holds_uncounted(&as_told(&left), &packet.key())
+            chosen.holds_uncounted(&without_flow(&left), &key())
         })
     }
 
     /// The packet as the analysis knows it.
-    fn packet(&mut self, packet: Packet, on_its_way: &OnItsWay, from: Nanos, now: Nanos) -> Packet {
+    fn packet(&mut self, packet: Packet, key: impl Fn() -> FlowKey, from: Nanos, now: Nanos) -> Packet {
         self.packets += 1;
         self.bytes += packet.size.0;
         let (first, _) = self.span.unwrap_or((from, now));
         self.span = Some((first.min(from), now));
-        let flow = self.analysis.intern(&self.mask.mask(&on_its_way.key()), now);
-        Packet { id: PacketId(number(packet.id)), flow, ..packet }
+        let flow = self.analysis.intern(&self.mask.mask(&key()), now);
+        Packet { flow, ..packet }
+    }
+}
+
+/// What the first meter writes of each packet.
+impl Meters {
+    /// A packet that will be told next, as it came.
+    ///
+    /// # Errors
+    /// What went wrong with the outputs.
+    pub fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, id: u64) -> Result<()> {
+        self.first.analysis.read(record, frame, time, id..id + 1)
+    }
+}
+
+/// What meters are told, whoever the packet is known to be.
+impl Meters {
+    /// A packet left the queue of a link.
+    #[inline]
+    pub fn left(&mut self, link: LinkId, departure: &Departure, key: impl Fn() -> FlowKey) {
+        for meter in self.each() {
+            if meter.watches(link, departure.enqueued) && meter.means(departure, &key) {
+                let known = meter.packet(departure.packet, &key, departure.enqueued, departure.dequeued);
+                meter.analysis.departed(&Departure { packet: known, ..*departure });
+            }
+        }
+    }
+
+    /// A packet was dropped there.
+    pub fn lost(&mut self, link: LinkId, dropped: &Dropped, key: impl Fn() -> FlowKey) {
+        for meter in self.each() {
+            let enqueued = dropped.enqueued.unwrap_or(dropped.at);
+            let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+            if meter.watches(link, dropped.at) && meter.means(&left, &key) {
+                let known = meter.packet(dropped.packet, &key, enqueued, dropped.at);
+                meter.analysis.dropped(&Dropped { packet: known, ..*dropped });
+            }
+        }
+    }
+
+    /// A packet was marked there; `marked` shows it as it is now.
+    pub fn got_marked(
+        &mut self,
+        link: LinkId,
+        marked: &Packet,
+        reason: MarkReason,
+        now: Nanos,
+        key: impl Fn() -> FlowKey,
+    ) {
+        for meter in self.each() {
+            if meter.watches(link, now) && meter.means_mark(marked, &key, now) {
+                meter.analysis.marked(marked, reason, now);
+            }
+        }
     }
 }
 
@@ -179,37 +277,22 @@ impl Observer for Meters {
         if let Some(log) = &mut self.log {
             log.departed(link, departure, packet, headers);
         }
-        for meter in self.each() {
-            if meter.watches(link, departure.enqueued) && meter.means(departure, packet) {
-                let known = meter.packet(departure.packet, packet, departure.enqueued, departure.dequeued);
-                meter.analysis.departed(&Departure { packet: known, ..*departure });
-            }
-        }
+        let departure = Departure { packet: numbered(departure.packet), ..*departure };
+        self.left(link, &departure, || packet.key());
     }
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
         if let Some(log) = &mut self.log {
             log.dropped(link, dropped, packet, headers);
         }
-        for meter in self.each() {
-            let enqueued = dropped.enqueued.unwrap_or(dropped.at);
-            let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
-            if meter.watches(link, dropped.at) && meter.means(&left, packet) {
-                let known = meter.packet(dropped.packet, packet, enqueued, dropped.at);
-                meter.analysis.dropped(&Dropped { packet: known, ..*dropped });
-            }
-        }
+        self.lost(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, || packet.key());
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
         if let Some(log) = &mut self.log {
             log.marked(link, marked, packet);
         }
-        for meter in self.each() {
-            if meter.watches(link, now) && meter.means_mark(marked, packet, now) {
-                meter.analysis.marked(marked, reason, now);
-            }
-        }
+        self.got_marked(link, &numbered(*marked), reason, now, || packet.key());
     }
 }
 
@@ -221,12 +304,21 @@ pub(super) fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (N
 
 /// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
 pub(super) fn as_told(departure: &Departure) -> Departure {
-    let packet = departure.packet;
-    Departure { packet: Packet { id: PacketId(number(packet.id)), flow: FlowId(0), ..packet }, ..*departure }
+    without_flow(&Departure { packet: numbered(departure.packet), ..*departure })
+}
+
+fn without_flow(departure: &Departure) -> Departure {
+    Departure { packet: Packet { flow: FlowId(0), ..departure.packet }, ..*departure }
+}
+
+/// The packet by its number in the order of sending.
+#[inline]
+pub(super) fn numbered(packet: Packet) -> Packet {
+    Packet { id: PacketId(number(packet.id)), ..packet }
 }
 
 /// What is asked of the queue: what the command line leaves as it is by default, the scenario's meter says.
-fn asked(args: &Sim, own: Option<&Meter>) -> (Question, Keys) {
+fn asked(args: Asked<'_>, own: Option<&Meter>) -> (Question, Keys) {
     let (mut question, mut keys) = (args.question.clone(), args.keys.clone());
     if let Some(meter) = own {
         question.tau = question.tau.or(meter.tau);

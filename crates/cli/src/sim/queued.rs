@@ -1,6 +1,6 @@
 //! What the queues of a simulation did to each packet, into a folder.
 
-use super::metered::{as_told, departure};
+use super::metered::{as_told, departure, numbered};
 use crate::capture::noted;
 use crate::chosen::Chosen;
 use crate::queued::QueuedLog;
@@ -10,7 +10,7 @@ use anyhow::Result;
 use queuescope_log::packet::{self, Known, fill_known};
 use queuescope_queue::{Dropped, Headers};
 use queuescope_report::model::Skipped;
-use queuescope_sim::{LinkId, OnItsWay, Simulation, number, segment};
+use queuescope_sim::{LinkId, OnItsWay, Simulation, segment};
 use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
@@ -129,11 +129,6 @@ const NOT_MEANT: &str = "packets, of all links, of which --where does not hold; 
 
 /// Links that are named in a note.
 const NAMED: usize = 12;
-
-/// The packet by its number; its flow is the simulation's.
-fn numbered(packet: Packet) -> Packet {
-    Packet { id: PacketId(number(packet.id)), ..packet }
-}
 
 /// The queue of a link, as far as numbers of queues go.
 fn queue(link: LinkId) -> QueueId {

@@ -63,6 +63,7 @@ pub fn tell(simulation: &Simulation, about: About) -> Sim {
         scenario: about.scenario,
         seed: about.seed,
         meter: about.meter,
+        real_time: None,
     }
 }
 

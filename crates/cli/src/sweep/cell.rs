@@ -42,7 +42,7 @@ pub fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult> {
 /// # Errors
 /// If it cannot be.
 pub fn run_whole(scenario: &Scenario, files: &Files) -> Result<(Simulation, About)> {
-    let Built { mut simulation, groups, meters } = build(scenario, files)?;
+    let Built { mut simulation, groups, meters, .. } = build(scenario, files)?;
     // What is kept does not depend on which link the summary is about.
     let (_, meter) = metered_link(None, &simulation, &meters)?;
     simulation.run_until(scenario.duration, &mut ());

@@ -17,11 +17,26 @@ const REQUIRED: &str = "QUEUESCOPE_REQUIRE";
 /// What two ends and the probe need.
 const NEEDED: [&str; 5] = ["namespaces", "btf", "ringbuf", "tp_btf", "tcx"];
 
+/// A namespace of its own, where the machine can do what is `needed`; or why there is none.
+pub fn alone(needed: &[&str]) -> Result<Namespace, String> {
+    let lacking = lacking(needed);
+    let name = lacking.as_ref().map_or("namespaces", |ability| ability.name);
+    let made = match lacking {
+        Some(lacking) => Err(format!("{}: {}", lacking.about, lacking.missing.unwrap_or_default())),
+        None => Namespace::new().map_err(|error| error.to_string()),
+    };
+    made.inspect_err(|why| assert!(!is_required(name), "{REQUIRED} has {name}: {why}"))
+}
+
+/// The first of what is needed that this machine or user lacks.
+fn lacking(needed: &[&str]) -> Option<Ability> {
+    abilities().into_iter().find(|ability| ability.missing.is_some() && needed.contains(&ability.name))
+}
+
 impl Ends {
     /// Two ends, or why there are none.
     pub fn new(qdisc: &str) -> Result<Self, String> {
-        let lacks = |ability: &Ability| ability.missing.is_some() && NEEDED.contains(&ability.name);
-        let lacking = abilities().into_iter().find(lacks);
+        let lacking = lacking(&NEEDED);
         let name = lacking.as_ref().map_or("namespaces", |ability| ability.name);
         let made = match lacking {
             Some(lacking) => Err(format!("{}: {}", lacking.about, lacking.missing.unwrap_or_default())),

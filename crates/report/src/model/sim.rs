@@ -32,6 +32,31 @@ pub struct Sim {
     pub samples: Vec<SimSample>,
     /// Packets that left a link, over all links.
     pub hops: u64,
+    /// Where the packets were real ones and the time was, how exact that was.
+    pub real_time: Option<RealTime>,
+}
+
+/// How exact a link in real time was: how much later than due packets were given to whom they are for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RealTime {
+    /// Packets that were given to their end.
+    pub packets: u64,
+    /// The median of how late they were.
+    pub error_p50_ns: u64,
+    /// How late 99 of a hundred were at most.
+    pub error_p99_ns: u64,
+    /// How late the last of all was.
+    pub error_worst_ns: u64,
+    /// How many were more than a millisecond late.
+    pub late_packets: u64,
+    /// How much later than asked for a thread of this machine wakes up that sleeps for 100 us: the median.
+    pub sleep_p50_ns: u64,
+    /// The same for 99 of a hundred sleeps.
+    pub sleep_p99_ns: u64,
+    /// Packets that came faster than they were read, and were lost before the link.
+    pub unread_packets: u64,
+    /// Whether the machine and not the link was the bottleneck at times.
+    pub is_limited_by_machine: bool,
 }
 
 /// What stands for a link where no queue was analysed.

@@ -1,8 +1,8 @@
 //! What a simulation did, as text.
 
-use super::{BOLD, DIM, field, plain, reasons};
+use super::{BOLD, DIM, NOTE, field, plain, reasons};
 use crate::format::{count, duration, percent, rate};
-use crate::model::{Sim, SimGroup, SimLink, SimTimes};
+use crate::model::{RealTime, Sim, SimGroup, SimLink, SimTimes};
 use std::io::{self, Write};
 
 /// Where what explains a row begins: further to the left than names, so that it fits a narrow terminal.
@@ -26,6 +26,9 @@ pub fn write(sim: &Sim, file: &str, out: &mut impl Write) -> io::Result<()> {
         "run",
         &format!("{}{warmup}; seed {}, {} packet hops", duration(sim.duration_ns), sim.seed, count(sim.hops)),
     )?;
+    if let Some(real) = &sim.real_time {
+        timing(real, out)?;
+    }
     if !sim.links.is_empty() {
         writeln!(out)?;
         links(&sim.links, out)?;
@@ -33,6 +36,33 @@ pub fn write(sim: &Sim, file: &str, out: &mut impl Write) -> io::Result<()> {
     if !sim.groups.is_empty() {
         writeln!(out)?;
         groups(&sim.groups, out)?;
+    }
+    Ok(())
+}
+
+/// How exact the link was, and what that was worth.
+fn timing(real: &RealTime, out: &mut impl Write) -> io::Result<()> {
+    let [p50, p99, worst] = [real.error_p50_ns, real.error_p99_ns, real.error_worst_ns].map(duration);
+    let [sleep, slept] = [real.sleep_p50_ns, real.sleep_p99_ns].map(duration);
+    field(
+        out,
+        "timing",
+        &format!(
+            "packets late by {p50} (median), {p99} (99 %), {worst} (worst); sleeps here by {sleep}, {slept} (99 %)"
+        ),
+    )?;
+    if real.is_limited_by_machine {
+        let late = count(real.late_packets);
+        let unread = count(real.unread_packets);
+        field(
+            out,
+            "warning",
+            &format!(
+                "{NOTE}this machine was the bottleneck at times, not the link:{NOTE:#} {late} packets of {} more than 1 ms \
+                 late, {unread} lost before the link",
+                count(real.packets)
+            ),
+        )?;
     }
     Ok(())
 }

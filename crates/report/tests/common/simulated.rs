@@ -117,6 +117,7 @@ pub fn simulation() -> Sim {
         flows_more: 0,
         samples,
         hops: 95_312,
+        real_time: None,
     }
 }
 

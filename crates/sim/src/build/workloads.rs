@@ -13,7 +13,16 @@ use queuescope_scenario::{self as scenario, Capacity, Hop, Network, Scenario};
 use queuescope_wire::{ByteCount, Class, Nanos, Rate};
 use std::sync::Arc;
 
-/// Adds a workload, and says what its transport is.
+/// How a report names the transport of a workload.
+pub(super) fn transport_name(load: &scenario::Workload) -> String {
+    match &load.arrivals {
+        scenario::Arrivals::Poisson(_) | scenario::Arrivals::Incast(_) => format!("tcp {}", load.tcp.algorithm()),
+        scenario::Arrivals::Bursts(_) | scenario::Arrivals::Datagrams(_) => "udp".to_owned(),
+        scenario::Arrivals::Capture(_) => "udp, as captured".to_owned(),
+    }
+}
+
+/// Adds a workload.
 pub(super) fn add_workload(
     simulation: &mut Simulation,
     scenario: &Scenario,
@@ -21,7 +30,7 @@ pub(super) fn add_workload(
     files: &Files,
     (group, load): (u32, &scenario::Workload),
     hosts: &[Pair],
-) -> Result<String, BuildError> {
+) -> Result<(), BuildError> {
     let seed = seed_of(scenario, group);
     let class = Class(load.class);
     let senders: Vec<_> = hosts.iter().map(|(from, _)| from.0 as usize).collect();
@@ -58,7 +67,7 @@ pub(super) fn add_workload(
                 let datagrams = DatagramParams { group, class, ..DatagramParams::new(*from, *to) };
                 simulation.add_datagrams(datagrams, source.map(Datagram::from))?;
             }
-            return Ok("udp".to_owned());
+            return Ok(());
         }
         scenario::Arrivals::Datagrams(datagrams) => {
             let slowest = slowest(scenario, network, load);
@@ -75,13 +84,12 @@ pub(super) fn add_workload(
                 let params = DatagramParams { group, class, flows, ..DatagramParams::new(*from, *to) };
                 simulation.add_datagrams(params, sent)?;
             }
-            return Ok("udp".to_owned());
+            return Ok(());
         }
         scenario::Arrivals::Capture(capture) => {
             let packets = files.captures.get(&capture.file);
             let packets = packets.ok_or_else(|| BuildError::NoFile { path: capture.file.clone() })?;
-            add_capture(simulation, (group, load), capture.speedup, packets, hosts[0])?;
-            return Ok("udp, as captured".to_owned());
+            return add_capture(simulation, (group, load), capture.speedup, packets, hosts[0]);
         }
     };
     let params = WorkloadParams { start: load.start, until: load.stop, ..params };
@@ -91,9 +99,8 @@ pub(super) fn add_workload(
         simulation.way(*to, *from)?;
     }
     let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s, activity: None };
-    let name = format!("tcp {}", load.tcp.algorithm());
     simulation.add_flows(group, transport, None, Workload::new(&params, seed)?);
-    Ok(name)
+    Ok(())
 }
 
 /// Sends a capture's packets, as many flows as it has.

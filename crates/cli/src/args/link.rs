@@ -1,0 +1,94 @@
+//! Arguments of `link`.
+
+use super::{Keys, Output, Question, Queued, Sketch};
+use clap::{Args, ValueHint};
+use queuescope_wire::{Nanos, Rate};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Arguments of `link`.
+#[derive(Debug, Args)]
+#[command(mut_arg("json", |arg| arg.help("Print JSON Lines in place of text; what the command prints goes to standard error then")))]
+#[command(mut_arg("parquet", |arg| arg.help("Write each packet that left the queue to a Parquet file")))]
+#[command(mut_arg("log", |arg| arg.help("Put each packet that left the queue or was dropped there into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
+#[command(after_help = "Exit status: that of the command; 2 if nothing could be done.\n\n\
+                        Examples: queuescope link --rate 50mbit --delay 5ms --aqm pie -- iperf3 -c 100.64.0.1\n          \
+                        queuescope link --rate 10mbit --limit 100packets -- queuescope link --delay 20ms -- sh")]
+pub struct Link {
+    /// How fast the link is, either way, such as 50mbit
+    #[arg(long, value_name = "RATE", conflicts_with = "trace", default_value = "1gbit")]
+    pub rate: Rate,
+
+    /// In place of a rate, a file in mahimahi's format: each line a time in milliseconds at which 1500 bytes may leave; it
+    /// begins anew when it ends
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
+
+    /// How fast it is the way back, to the command [default: as fast]
+    #[arg(long, value_name = "RATE", conflicts_with = "trace")]
+    pub back_rate: Option<Rate>,
+
+    /// How long a packet is under way, each way
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    pub delay: Nanos,
+
+    /// What manages the queue: a discipline, or a switch program (queuescope sim --explain lists what each can be told, for
+    /// --set)
+    #[arg(long, value_name = "NAME", default_value = "tail-drop")]
+    pub aqm: String,
+
+    /// How much the queue holds: 100packets, 150kB, 20ms, none
+    #[arg(long, value_name = "LIMIT", default_value = "1000packets")]
+    pub limit: String,
+
+    /// Only what the command sends waits in such a queue; the way back has one without a limit
+    #[arg(long)]
+    pub one_way: bool,
+
+    /// Anything else of the link, as a scenario has it: link.discipline.pie.target=5ms; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub set: Vec<String>,
+
+    /// The link whose queue is analysed first: bottleneck is what the command sends, bottleneck-back what it gets; none: no
+    /// queue is [default: bottleneck]
+    #[arg(long, value_name = "LINK")]
+    pub meter: Option<String>,
+
+    /// Analyse only packets of which an expression holds, such as `dst_port == 443 and delay > 1ms`; the link carries all
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub only: Option<String>,
+
+    /// Write the packets that met the queue to a pcapng file, each with a comment on what it met there
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub pcapng: Option<PathBuf>,
+
+    /// What is run behind the link
+    #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+
+    /// What a flow is.
+    #[command(flatten)]
+    pub keys: Keys,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: Question,
+    /// The sketch.
+    #[command(flatten)]
+    pub sketch: Sketch,
+    /// Where the answer goes.
+    #[command(flatten)]
+    pub output: Output,
+    /// Where packets go.
+    #[command(flatten)]
+    pub queued: Queued,
+}
+
+/// What stands between a link and the command that is run behind it.
+#[derive(Debug, Args)]
+pub struct Keep {
+    /// What it is tied to
+    pub tie: OsString,
+    /// What is run
+    #[arg(last = true, required = true)]
+    pub command: Vec<OsString>,
+}

@@ -1,0 +1,87 @@
+//! What a link is to be, as a scenario.
+
+use crate::args::Link;
+use crate::chosen::told;
+use anyhow::{Context, Result, anyhow};
+use queuescope_scenario::{Override, Scenario};
+use queuescope_sim::{Files, RateTrace};
+use std::fs;
+
+/// A link, and the command that is run behind it.
+pub struct Plan {
+    /// The network: hosts of one flow, which stands for all that the command sends.
+    pub scenario: Scenario,
+    /// What it names.
+    pub files: Files,
+    command: String,
+}
+
+/// The network that every link is: nothing but the link takes any time.
+const NETWORK: &str = "
+name = \"link\"
+access = { rate = \"100gbps\", delay = \"0s\" }
+[[flows]]
+name = \"command\"
+[[meters]]
+link = \"bottleneck\"
+";
+
+/// The queue of the way back is looked at, too.
+const BACK: &str = "
+[[meters]]
+link = \"bottleneck\"
+reverse = true
+";
+
+impl Plan {
+    /// As the arguments say.
+    ///
+    /// # Errors
+    /// If there can be no such link, or its trace cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "the command reads the trace that it is given")]
+    pub fn of(args: &Link) -> Result<Self> {
+        let mut files = Files::default();
+        let mut settings = Vec::new();
+        match &args.trace {
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = fs::read_to_string(path).with_context(|| format!("cannot read the trace {name}"))?;
+                let trace = RateTrace::mahimahi(&text).with_context(|| format!("{name} is no trace of a link"))?;
+                settings.push(format!("link.trace={}", quoted(&name)));
+                files.traces.insert(name, trace);
+            }
+            None => settings.push(format!("link.rate={}bps", args.rate.bits_per_second())),
+        }
+        settings.extend(args.back_rate.map(|rate| format!("link.reverse-rate={}bps", rate.bits_per_second())));
+        settings.push(format!("link.delay={}ns", args.delay.0));
+        settings.push(format!("link.limit={}", args.limit));
+        settings.push(format!("link.both-ways={}", !args.one_way));
+        let given = args.set.iter().cloned();
+        let network = if args.one_way { NETWORK.to_owned() } else { [NETWORK, BACK].concat() };
+        let read = |key: &str| {
+            let aqm = format!("link.{key}={}", args.aqm);
+            let settings = settings.iter().cloned().chain([aqm]).chain(given.clone());
+            let overrides: Vec<_> = settings.map(Override::new).collect();
+            Scenario::parse("link", &network, &overrides)
+        };
+        // A name is that of a discipline or of a program; what is neither is told as no discipline.
+        let scenario = read("discipline").or_else(|error| read("pipeline").map_err(|_| error));
+        let scenario = scenario.map_err(|error| told(&error))?;
+        let words = args.command.iter().map(|word| word.to_string_lossy());
+        let command = words.collect::<Vec<_>>().join(" ");
+        if command.is_empty() {
+            return Err(anyhow!("there is no command to run behind the link"));
+        }
+        Ok(Self { scenario, files, command })
+    }
+
+    /// The command, as a person reads it.
+    pub fn name(&self) -> String {
+        self.command.clone()
+    }
+}
+
+/// A text as TOML has it.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

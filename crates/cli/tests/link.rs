@@ -1,0 +1,187 @@
+//! `queuescope link` in network namespaces of our own, as root.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests run the command")]
+
+mod common;
+#[path = "../../live/tests/common/mod.rs"]
+mod namespaces;
+
+use common::ROOT;
+use queuescope_live::Namespace;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A namespace to begin links in, or why there is none.
+fn yard(test: &str) -> Option<Namespace> {
+    namespaces::alone(&["namespaces", "tun"]).map_err(|why| println!("skipped: {test}: {why}")).ok()
+}
+
+/// The command, with words that have no blanks in them but the last, which a shell is to run behind the link.
+fn link(words: &str, shell: Option<&str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+    command.current_dir(ROOT).arg("link").args(words.split_whitespace());
+    command.args(shell.into_iter().flat_map(|shell| ["--", "sh", "-c", shell]));
+    command
+}
+
+fn output(yard: &Namespace, words: &'static str, shell: Option<String>) -> Output {
+    yard.run(move || link(words, shell.as_deref()).output().expect("the command runs"))
+}
+
+/// Whoever takes flows at the outer end, at any address, and at which port.
+struct Server(Child, u16);
+
+impl Server {
+    fn new(yard: &Namespace) -> Self {
+        let mut child = yard.run(|| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+            command.args("traffic serve --listen 0.0.0.0:0".split(' '));
+            command.stdout(Stdio::piped()).spawn().expect("the command runs")
+        });
+        let mut line = String::new();
+        let said = child.stdout.take().expect("it is piped");
+        BufReader::new(said).read_line(&mut line).expect("it is text");
+        let port = line.trim_end().rsplit(':').next().and_then(|port| port.parse().ok());
+        Self(child, port.unwrap_or_else(|| panic!("{line}")))
+    }
+
+    /// The words that send it a flow.
+    fn send(&self, size: &str) -> String {
+        let queuescope = env!("CARGO_BIN_EXE_queuescope");
+        format!(
+            "{queuescope} traffic send 100.64.0.1:{} --sizes {size} --count 1 --every 1ms --congestion cubic --json",
+            self.1
+        )
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The report that was told, and what the command said beside it.
+fn report(output: &Output) -> (Value, String) {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let mut whole = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    let simulated = whole.find(|line| line["kind"] == "sim");
+    (simulated.unwrap_or_else(|| panic!("{lines}: {said}")), said)
+}
+
+#[test]
+fn a_command_sends_through_the_link() {
+    let Some(yard) = yard("a_command_sends_through_the_link") else { return };
+    let server = Server::new(&yard);
+    let send = server.send("300kB");
+    let output = output(&yard, "--rate 8mbit --delay 5ms --aqm codel --json", Some(format!("{send}; exit 7")));
+    assert_eq!(output.status.code(), Some(7));
+    let (report, said) = report(&output);
+    let link = &report["links"][0];
+    assert_eq!((&link["name"], &link["discipline"]), (&"bottleneck".into(), &"codel".into()), "{report}");
+    let sent = link["sent_bytes"].as_u64().expect("it is a number");
+    // The bytes, the headers, and what was sent again.
+    assert!((309_000..400_000).contains(&sent), "{report}");
+    let flow: Value = said.lines().filter_map(|line| serde_json::from_str(line).ok()).next().expect("a flow is told");
+    // 300 kB take 300 ms at the link's rate, and the connection 10 ms a round.
+    let took = flow["completion_ns"].as_u64().unwrap_or_else(|| panic!("{said}"));
+    assert!(took > 310_000_000, "{said}");
+    let real = &report["real_time"];
+    assert!(real["packets"].as_u64() > Some(200) && real["error_p50_ns"].as_u64() > Some(0), "{report}");
+}
+
+#[test]
+fn links_are_run_within_links() {
+    let Some(yard) = yard("links_are_run_within_links") else { return };
+    let server = Server::new(&yard);
+    let within = |words: &str, what: &str| format!("{} link {words} -- {what}", env!("CARGO_BIN_EXE_queuescope"));
+    let inner = within("--delay 30ms --json", &server.send("1kB"));
+    let middle = within("--delay 20ms", &inner);
+    let output = output(&yard, "--rate 10mbit", Some(middle));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let mut flow = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let flow = flow.find(|line| line["kind"] == "flow").expect("a flow is told");
+    let took = flow["completion_ns"].as_u64().unwrap_or_else(|| panic!("{said}"));
+    // Two round trips, each of 100 ms.
+    assert!(took > 200_000_000, "{said}");
+}
+
+/// Processes whose arguments have a word in them.
+fn processes(word: &str) -> usize {
+    let all = fs::read_dir("/proc").expect("it is there").flatten();
+    let lines = all.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(word)).count()
+}
+
+/// Interfaces of links that begin in a namespace.
+fn interfaces(yard: &Namespace) -> usize {
+    yard.run(|| {
+        let output = Command::new("ip").args(["-o", "link"]).output().expect("ip is there");
+        String::from_utf8_lossy(&output.stdout).matches(": qs").count()
+    })
+}
+
+/// It comes, however slow the machine is.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    assert!((0..100_000).any(|_| is_so()), "{what}");
+}
+
+#[test]
+fn nothing_is_left_whenever_it_is_killed() {
+    let Some(yard) = yard("nothing_is_left_whenever_it_is_killed") else { return };
+    for round in 0..50 {
+        let word = format!("left-over-{}-{round}", std::process::id());
+        // It begins others, which no longer belong to it.
+        let shell = format!("(setsid sh -c 'sleep 1000; : {word}' &) ; sleep 1000; : {word}");
+        let mut child = yard.run(move || {
+            let mut command = link("--rate 10mbit --meter none", Some(&shell));
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command runs")
+        });
+        match round % 4 {
+            // At any moment of its beginning: each look at the processes takes some hundred microseconds.
+            0 => assert!((0..round).map(|_| processes(&word)).all(|there| there < 10)),
+            1 => until("an interface comes", || interfaces(&yard) == 1),
+            // The keeper, the shell, and what that began.
+            2 => until("the command runs", || processes(&word) >= 4),
+            _ => until("there are three", || processes(&word) >= 3),
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        until("no interface is left", || interfaces(&yard) == 0);
+        until("no process is left", || processes(&word) == 0);
+    }
+}
+
+#[test]
+fn it_ends_as_the_command_does_with_all_that_that_began() {
+    let Some(yard) = yard("it_ends_as_the_command_does_with_all_that_that_began") else { return };
+    let word = format!("began-{}", std::process::id());
+    let output = output(&yard, "--meter none", Some(format!("setsid sh -c 'sleep 1000; : {word}' & exit 3")));
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    until("no process is left", || processes(&word) == 0);
+    assert_eq!(interfaces(&yard), 0);
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let Some(yard) = yard("what_cannot_be_is_told") else { return };
+    let refused = |words, shell: Option<&str>, says: &str| {
+        let output = output(&yard, words, shell.map(str::to_owned));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(says) && output.stdout.is_empty(), "{says}: {said}");
+    };
+    refused("--rate 10mbit", None, "COMMAND");
+    refused("--aqm nonsense", Some("true"), "nonsense");
+    refused("--trace /nowhere/trace", Some("true"), "cannot read the trace /nowhere/trace");
+    refused("--where nonsense", Some("true"), "nonsense");
+    refused("--set link.nonsense=1", Some("true"), "nonsense");
+    let missing = output(&yard, "-- /nowhere/program", None);
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert!(missing.status.code() == Some(2) && said.contains("cannot run /nowhere/program"), "{said}");
+}

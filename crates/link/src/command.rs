@@ -1,0 +1,134 @@
+//! A program behind a link, of which nothing is left when it or the link ends.
+//!
+//! It is run in namespaces of its own: of network, where the link is its only interface; of processes, whose first one
+//! stands between it and whoever began it; and of mounts, for a `/proc` that shows those processes. When that first process
+//! ends, the kernel ends all others of the namespace; and it ends when the program does, or when whoever began it is no more,
+//! however that came.
+
+use queuescope_live::Namespace;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, wait};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::time::Timespec;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+
+/// The first argument of the process that stands between.
+pub const KEEPER: &str = "keep";
+
+/// A program that runs behind a link.
+#[derive(Debug)]
+pub struct Behind {
+    keeper: Child,
+    /// The keeper ends when nobody holds this any more.
+    _tie: OwnedFd,
+}
+
+impl Behind {
+    /// Runs a program in `namespace`. `keeper` is a program that does [`keep`] with the arguments that it is given after
+    /// [`KEEPER`]. If it is to be `aside`, what it prints goes to standard error.
+    ///
+    /// # Errors
+    /// If it cannot be run: whether the program itself can, its status tells.
+    pub fn run(namespace: &Namespace, keeper: &Path, words: &[OsString], aside: bool) -> io::Result<Self> {
+        let (tied, tie) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // The keeper has its end of it, and nobody else.
+        fcntl_setfd(&tied, FdFlags::empty())?;
+        let mut command = Command::new(keeper);
+        command.arg(KEEPER).arg(tied.as_raw_fd().to_string()).arg("--").args(words);
+        if aside {
+            command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        }
+        let started = namespace.run(move || {
+            // SAFETY: only children of this thread are in the new namespace, and what it shares with others stays.
+            #[allow(unsafe_code, reason = "there is no other way to a namespace")]
+            unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
+            let child = command.spawn();
+            drop(tied);
+            child
+        })?;
+        Ok(Self { keeper: started, _tie: tie })
+    }
+
+    /// How it ended, if it did.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.keeper.try_wait()
+    }
+
+    /// Ends it, and all that it began.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
+        self.keeper.kill()?;
+        self.keeper.wait()
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.end();
+    }
+}
+
+/// What the process does that stands between: it runs the program, and takes care of what that leaves behind. The
+/// status to exit with, as shells have it.
+///
+/// # Errors
+/// If it is not in namespaces of its own, or the program cannot be run.
+pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<u8> {
+    let number = tie.to_str().and_then(|tie| tie.parse::<i32>().ok());
+    let number = number.filter(|number| *number > 2 && rustix::process::getpid() == Pid::INIT);
+    let (Some(number), Some((program, arguments))) = (number, words.split_first()) else {
+        return Err(io::Error::other("this is done by `queuescope link` alone"));
+    };
+    // SAFETY: it was opened for this process, which knows its number from who began it, and nothing else has it.
+    #[allow(unsafe_code, reason = "the number is all that a new program has of a file")]
+    let tie = unsafe { OwnedFd::from_raw_fd(number) };
+    fcntl_setfd(&tie, FdFlags::CLOEXEC)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if is_cut(tie.as_fd()) {
+        return Ok(1);
+    }
+    own_proc()?;
+    let child = Command::new(program).args(arguments).spawn()?;
+    let own = Pid::from_child(&child);
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == own => {
+                let signalled = || status.terminating_signal().map(|signal| 128 + signal);
+                return Ok(status.exit_status().or_else(signalled).unwrap_or(1) as u8);
+            }
+            // Others that it left behind.
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(why) => return Err(why.into()),
+        }
+    }
+}
+
+/// Whether nobody holds the other end.
+fn is_cut(tie: BorrowedFd<'_>) -> bool {
+    let mut doors = [PollFd::from_borrowed_fd(tie, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut doors, Some(&now)).is_ok() && doors[0].revents().contains(PollFlags::HUP)
+}
+
+/// Mounts a `/proc` that shows the processes of this namespace, and them alone.
+fn own_proc() -> io::Result<()> {
+    // SAFETY: this process has one thread, and its files stay as they are.
+    #[allow(unsafe_code, reason = "there is no other way to a namespace")]
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None::<&std::ffi::CStr>)?;
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! A link in user space: real packets through the network of a simulation whose time is the real one.
+//!
+//! The network is that of [`queuescope_sim`], with its links, disciplines and switch programs as they are; but what
+//! passes it are packets of real hosts, read from the other end of their interfaces ([`queuescope_live::Tun`]) and given
+//! to the one they are for when the simulation says so. What is due is done as soon after that as the machine can: how
+//! much later that was is measured ([`Timing`]), and nothing drifts, since the next departure is counted from when the
+//! last was due, not from when it was made.
+//!
+//! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links.
+//! - [`Way`] says which packets go where; [`Yard`] has the network namespaces and interfaces of one run.
+//! - [`command`] runs a program behind a link, and leaves nothing of it when either ends.
+#![cfg(target_os = "linux")]
+
+pub mod command;
+mod frames;
+mod real_time;
+mod rewrite;
+mod timing;
+mod yard;
+
+pub use frames::Frame;
+pub use real_time::{Counts, LinkError, RealTime, Running, Watcher, Way, Ways};
+pub use timing::{Sleep, Timing, go_first, sleep_exactly};
+pub use yard::{End, Yard};

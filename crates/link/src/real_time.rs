@@ -1,0 +1,331 @@
+//! The network of a simulation, whose time is the real one.
+
+use crate::frames::{Frame, Frames};
+use crate::rewrite::set_ecn;
+use crate::timing::{Timing, timespec};
+use crate::yard::End;
+use queuescope_live::now;
+use queuescope_queue::{Dropped, Headers, MarkReason};
+use queuescope_sim::{Entrance, Foreign, LinkId, Observer, OnItsWay, Simulation};
+use queuescope_wire::parse::{LinkType, Parser, Tunnel};
+use queuescope_wire::{Departure, FlowId, FlowKey, FlowTable, Nanos, Packet, PacketId};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::io;
+
+/// Packets that are read from one end before others have their turn.
+const BATCH: usize = 64;
+/// The largest packet of an interface whose MTU is that of Ethernet, and room for larger ones.
+const LARGEST: usize = 9216;
+/// Flows that are told apart at a time.
+const FLOWS: usize = 1 << 16;
+
+/// Told what happens to packets at the links of the network, in order of time, which counts from the beginning of the run.
+pub trait Watcher {
+    /// A packet left the queue of a link.
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, frame: &Frame);
+
+    /// A packet was dropped at a link.
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, frame: &Frame);
+
+    /// A packet was marked at a link; `marked` shows it as it is now.
+    fn marked(
+        &mut self,
+        link: LinkId,
+        marked: &Packet,
+        reason: MarkReason,
+        now: Nanos,
+        packet: &OnItsWay,
+        frame: &Frame,
+    );
+
+    /// A packet is where it was to go.
+    fn delivered(&mut self, _packet: &OnItsWay, _frame: &Frame, _now: Nanos) {}
+
+    /// Asked now and then, and when there is something to read from the waker: whether it goes on.
+    fn look(&mut self, now: Nanos, network: &Simulation) -> Running;
+}
+
+/// Where a packet comes in, and the number of the end that it is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Way {
+    /// Where it comes into the network.
+    pub entrance: Entrance,
+    /// Whose it is when it leaves that.
+    pub to: u32,
+}
+
+/// Which way a packet takes.
+pub trait Ways {
+    /// That of a packet that was read from the end with a number. None: there is none.
+    fn way(&self, from: usize, key: &FlowKey) -> Option<&Way>;
+}
+
+/// Why a link ends.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// An interface cannot be read or written any more.
+    #[error("the interface {name} of the link is gone: {why}")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What the kernel said.
+        why: io::Error,
+    },
+    /// A call that does not fail as a rule.
+    #[error("cannot {what}: {why}")]
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// What the system said.
+        why: io::Error,
+    },
+}
+
+/// Whether a link goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Running {
+    /// It goes on.
+    On,
+    /// That was all.
+    Over,
+}
+
+/// A network in real time.
+#[derive(Debug)]
+pub struct RealTime<'a, W> {
+    simulation: Simulation,
+    ways: W,
+    ends: &'a [End],
+    frames: Frames,
+    flows: FlowTable<FlowKey>,
+    parser: Parser,
+    timing: Timing,
+    /// When it began, by the kernel's clock.
+    origin: Nanos,
+    counts: Counts,
+}
+
+/// What was remarkable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that came, from all ends.
+    pub came: u64,
+    /// Of them, how many were for nobody.
+    pub no_way: u64,
+    /// Packets that the machine had no memory for as they were given to their end.
+    pub not_taken: u64,
+}
+
+impl<'a, W: Ways> RealTime<'a, W> {
+    /// A network whose packets come from and go to `ends`, by `ways`. Its time begins now.
+    pub fn begin(simulation: Simulation, ways: W, ends: &'a [End]) -> Self {
+        Self {
+            simulation,
+            ways,
+            ends,
+            frames: Frames::new(LARGEST),
+            flows: FlowTable::with_limit(FLOWS),
+            parser: Parser::new(Tunnel::Outer),
+            timing: Timing::default(),
+            origin: now(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Moves packets until `end`, or until the watcher says that it is over, who is asked every `every`, and whenever there is
+    /// something to read from `waker`.
+    ///
+    /// # Errors
+    /// If an interface is gone.
+    pub fn run(
+        &mut self,
+        end: Nanos,
+        every: Nanos,
+        waker: BorrowedFd<'_>,
+        watcher: &mut impl Watcher,
+    ) -> Result<(), LinkError> {
+        let mut look = Nanos::ZERO;
+        loop {
+            let read = self.read(watcher)?;
+            let at = self.now();
+            self.go_on(at, watcher)?;
+            if at >= look {
+                look = at.saturating_add(every);
+                if watcher.look(at, &self.simulation) == Running::Over {
+                    return Ok(());
+                }
+            }
+            if at >= end {
+                return Ok(());
+            }
+            if !read {
+                let due = self.simulation.next_time().unwrap_or(Nanos::MAX).min(look).min(end);
+                if self.wait(due, waker)? {
+                    look = Nanos::ZERO;
+                }
+            }
+        }
+    }
+
+    /// The simulation goes on until `at`, and what it delivers is given to its end.
+    fn go_on(&mut self, at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
+        let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
+        let mut hands = Hands { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        simulation.run_until(at, &mut hands);
+        hands.failure.map_or(Ok(()), Err)
+    }
+
+    /// Reads what has come, a batch from each end; whether there may be more.
+    fn read(&mut self, watcher: &mut impl Watcher) -> Result<bool, LinkError> {
+        let mut more = false;
+        for from in 0..self.ends.len() {
+            more |= self.read_from(from, watcher)?;
+        }
+        Ok(more)
+    }
+
+    fn read_from(&mut self, from: usize, watcher: &mut impl Watcher) -> Result<bool, LinkError> {
+        for _ in 0..BATCH {
+            let (tag, frame) = self.frames.fresh();
+            let end = &self.ends[from];
+            let length = end.tun.read(frame.room()).map_err(|why| gone(end, why))?;
+            let Some(length) = length else { return Ok(false) };
+            frame.filled(length);
+            let at = now().saturating_sub(self.origin);
+            self.counts.came += 1;
+            let seen = self.parser.parse(LinkType::RawIp, length as u32, frame.bytes());
+            let Some(&Way { entrance, to }) = self.ways.way(from, &seen.key) else {
+                self.counts.no_way += 1;
+                continue;
+            };
+            (frame.seen, frame.to) = (Some(seen), to);
+            self.frames.take();
+            let packet = Foreign {
+                tag,
+                flow: flow(&mut self.flows, &seen.key, at),
+                reverse: flow(&mut self.flows, &reversed(&seen.key), at),
+                bytes: length as u32,
+                ecn: seen.ecn,
+                tcp: None,
+            };
+            let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
+            let mut hands = Hands { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+            simulation.come(&entrance, &packet, at, &mut hands);
+            hands.failure.map_or(Ok(()), Err)?;
+        }
+        Ok(true)
+    }
+
+    /// Waits for packets until `due`; whether there is something to read from `waker`.
+    fn wait(&self, due: Nanos, waker: BorrowedFd<'_>) -> Result<bool, LinkError> {
+        let pause = due.saturating_sub(self.now());
+        if pause == Nanos::ZERO {
+            return Ok(false);
+        }
+        let mut doors: Vec<_> = self.ends.iter().map(|end| PollFd::new(&end.tun, PollFlags::IN)).collect();
+        doors.push(PollFd::from_borrowed_fd(waker, PollFlags::IN));
+        match poll(&mut doors, Some(&timespec(pause))) {
+            Ok(_) => Ok(doors.last().is_some_and(|waker| waker.revents().contains(PollFlags::IN))),
+            Err(Errno::INTR) => Ok(true),
+            Err(why) => Err(LinkError::System { what: "wait for packets", why: why.into() }),
+        }
+    }
+
+    /// The time since it began.
+    pub fn now(&self) -> Nanos {
+        now().saturating_sub(self.origin)
+    }
+
+    /// How late packets were given to their ends.
+    pub fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    /// What was remarkable.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The network.
+    pub fn simulation(&self) -> &Simulation {
+        &self.simulation
+    }
+
+    /// The network, when it is over.
+    pub fn into_simulation(self) -> Simulation {
+        self.simulation
+    }
+
+    /// Packets that are on their way, or wait.
+    pub fn on_their_way(&self) -> usize {
+        self.frames.len()
+    }
+}
+
+/// Gives what arrives to the end that it is for.
+struct Hands<'a, O> {
+    ends: &'a [End],
+    frames: &'a mut Frames,
+    timing: &'a mut Timing,
+    counts: &'a mut Counts,
+    watcher: &'a mut O,
+    origin: Nanos,
+    failure: Option<LinkError>,
+}
+
+impl<O: Watcher> Observer for Hands<'_, O> {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
+        if let Some(tag) = packet.foreign() {
+            self.watcher.departed(link, departure, packet, self.frames.at(tag));
+        }
+    }
+
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
+        if let Some(tag) = packet.foreign() {
+            self.watcher.dropped(link, dropped, packet, self.frames.at(tag));
+            self.frames.leave(tag);
+        }
+    }
+
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+        if let Some(tag) = packet.foreign() {
+            self.watcher.marked(link, marked, reason, now, packet, self.frames.at(tag));
+        }
+    }
+
+    fn delivered(&mut self, _id: PacketId, packet: &OnItsWay, _headers: &Headers, due: Nanos) {
+        let Some(tag) = packet.foreign() else { return };
+        let frame = self.frames.at(tag);
+        if frame.seen.is_some_and(|seen| seen.ecn != packet.ecn) {
+            set_ecn(frame.bytes_mut(), packet.ecn);
+        }
+        let end = &self.ends[frame.to as usize];
+        self.timing.record(now().saturating_sub(self.origin).saturating_sub(due));
+        match end.tun.write(frame.bytes()) {
+            Ok(true) => {}
+            Ok(false) => self.counts.not_taken += 1,
+            Err(why) => self.failure = Some(gone(end, why)),
+        }
+        self.watcher.delivered(packet, self.frames.at(tag), due);
+        self.frames.leave(tag);
+    }
+}
+
+fn gone(end: &End, why: io::Error) -> LinkError {
+    LinkError::Interface { name: end.tun.name().to_owned(), why }
+}
+
+/// The id of a flow; idle ones are taken back if there are many.
+fn flow(flows: &mut FlowTable<FlowKey>, key: &FlowKey, at: Nanos) -> FlowId {
+    const IDLE: Nanos = Nanos(60_000_000_000);
+    if flows.is_full() {
+        flows.expire(at.saturating_sub(IDLE), |_, _| {});
+    }
+    flows.intern(key, key.digest(), at).0
+}
+
+fn reversed(key: &FlowKey) -> FlowKey {
+    FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key }
+}

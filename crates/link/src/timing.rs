@@ -1,0 +1,100 @@
+//! How exact a link in user space is, and how exact it can be here.
+
+use hdrhistogram::Histogram;
+use queuescope_live::now;
+use queuescope_wire::Nanos;
+use rustix::thread::{self, ClockId};
+use rustix::time::Timespec;
+use std::io;
+use std::num::NonZeroU64;
+
+/// The longest lateness that is told apart from longer ones.
+const LONGEST: u64 = 60_000_000_000;
+/// A packet that is later than this was held up by the machine.
+pub(crate) const LATE: Nanos = Nanos(1_000_000);
+/// Sleeps that are measured, each this long.
+const SLEEPS: u32 = 200;
+const SLEEP: Nanos = Nanos(100_000);
+
+/// How much later than due packets were given to whom they are for.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    errors: Histogram<u64>,
+    late: u64,
+}
+
+/// How much later than asked for a thread of this machine wakes up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sleep {
+    /// The median.
+    pub p50: Nanos,
+    /// Of a hundred, the second worst.
+    pub p99: Nanos,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        let errors = Histogram::new_with_bounds(1, LONGEST, 3).expect("these bounds are allowed");
+        Self { errors, late: 0 }
+    }
+}
+
+impl Timing {
+    /// One packet.
+    #[inline]
+    pub(crate) fn record(&mut self, error: Nanos) {
+        self.errors.saturating_record(error.0.max(1));
+        self.late += u64::from(error > LATE);
+    }
+
+    /// Packets that were measured.
+    pub fn packets(&self) -> u64 {
+        self.errors.len()
+    }
+
+    /// Of those, how many were more than a millisecond late.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// So many of a hundred were at most this late; 100 is the worst.
+    pub fn percentile(&self, percentile: f64) -> Nanos {
+        Nanos(if self.errors.is_empty() { 0 } else { self.errors.value_at_percentile(percentile) })
+    }
+}
+
+/// From now on this thread wakes up when it is to, and not up to 50 us later; sleeps some 20 ms, in pieces, and says how
+/// exact that is.
+///
+/// # Errors
+/// If the kernel does not let it.
+pub fn sleep_exactly() -> io::Result<Sleep> {
+    thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    let mut errors: Vec<_> = (0..SLEEPS)
+        .map(|_| {
+            let due = now().saturating_add(SLEEP);
+            // A signal that ends it early makes it exact.
+            let _ = thread::clock_nanosleep_relative(ClockId::Monotonic, &timespec(SLEEP));
+            now().saturating_sub(due)
+        })
+        .collect();
+    errors.sort_unstable();
+    let at = |percent: usize| errors[errors.len() * percent / 100];
+    Ok(Sleep { p50: at(50), p99: at(99) })
+}
+
+/// From now on this thread goes before others that are ready to run (`SCHED_RR`), if this user may; threads and programs that
+/// it begins do not. Whether it does.
+pub fn go_first() -> bool {
+    let first = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the call reads what it is given, and changes nothing but how this thread is scheduled.
+    #[allow(unsafe_code, reason = "there is no other way to it")]
+    let done = unsafe { libc::sched_setscheduler(0, policy, &raw const first) };
+    done == 0
+}
+
+/// A time as the kernel takes it.
+pub(crate) fn timespec(time: Nanos) -> Timespec {
+    Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
+}

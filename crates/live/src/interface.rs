@@ -1,0 +1,193 @@
+//! Interfaces, addresses and routes of the network namespace that the thread is in (rtnetlink).
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use rustix::fd::OwnedFd;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily as SocketFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+};
+use std::io;
+use std::net::IpAddr;
+
+/// The protocol of that name is number 0.
+const NETLINK_ROUTE: Option<Protocol> = None;
+/// The kernel tells an interface in less.
+const ANSWER: usize = 1 << 16;
+
+/// A door to the interfaces of the network namespace that the thread is in that opens it.
+#[derive(Debug)]
+pub struct Interfaces(OwnedFd);
+
+/// What an interface has dropped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceDrops {
+    /// Of what was sent: a TUN device drops what comes while whoever reads it has not read as much as its queue holds.
+    pub sent: u64,
+    /// Of what was received.
+    pub received: u64,
+}
+
+impl Interfaces {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self(socket_with(SocketFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, NETLINK_ROUTE)?))
+    }
+
+    /// The number of an interface.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn index(&self, name: &str) -> io::Result<u32> {
+        Ok(rustix::net::netdevice::name_to_index(&self.0, name)?)
+    }
+
+    /// An interface is up from now on, with packets of at most so many bytes, and a queue for so many before it.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn up(&self, index: u32, mtu: Option<u32>, queue: Option<u32>) -> io::Result<()> {
+        let mut message = link(index);
+        (message.header.flags, message.header.change_mask) = (LinkFlags::Up, LinkFlags::Up);
+        message.attributes.extend(mtu.map(LinkAttribute::Mtu));
+        message.attributes.extend(queue.map(LinkAttribute::TxQueueLen));
+        self.ask(RouteNetlinkMessage::SetLink(message), 0).map(drop)
+    }
+
+    /// An interface has an address, and reaches those that have so many bits in common with it.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn add_address(&self, index: u32, address: IpAddr, bits: u8) -> io::Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = bits;
+        message.header.index = index;
+        // Nobody else is there who could have the same.
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
+    }
+
+    /// What goes to addresses that have so many bits in common with this one leaves by an interface.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn add_route(&self, index: u32, to: IpAddr, bits: u8) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(to);
+        message.header.destination_prefix_length = bits;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Boot;
+        message.header.scope = if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+        message.header.kind = RouteType::Unicast;
+        message.attributes = vec![RouteAttribute::Oif(index)];
+        if bits > 0 {
+            message.attributes.push(RouteAttribute::Destination(RouteAddress::from(to)));
+        }
+        self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
+    }
+
+    /// All addresses of all interfaces, with the number of bits of their prefix.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn addresses(&self) -> io::Result<Vec<(IpAddr, u8)>> {
+        let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetAddress(AddressMessage::default()));
+        message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+        self.send(message)?;
+        let mut addresses = Vec::new();
+        let mut answer = vec![0; ANSWER];
+        loop {
+            let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
+            let mut rest = &answer[..length];
+            // Each answer has several messages.
+            while !rest.is_empty() {
+                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(io::Error::other)?;
+                match &message.payload {
+                    NetlinkPayload::Done(_) => return Ok(addresses),
+                    NetlinkPayload::Error(error) => return Err(error.to_io()),
+                    NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(found)) => {
+                        addresses.extend(address(found).map(|address| (address, found.header.prefix_len)));
+                    }
+                    _ => {}
+                }
+                let taken = (message.header.length as usize).next_multiple_of(4);
+                rest = rest.get(taken..).unwrap_or_default();
+            }
+        }
+    }
+
+    /// What an interface has dropped so far.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn drops(&self, index: u32) -> io::Result<DeviceDrops> {
+        let answer = self.ask(RouteNetlinkMessage::GetLink(link(index)), 0)?;
+        let Some(RouteNetlinkMessage::NewLink(found)) = answer else { return Ok(DeviceDrops::default()) };
+        let drops = found.attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(stats) => Some(DeviceDrops { sent: stats.tx_dropped, received: stats.rx_dropped }),
+            _ => None,
+        });
+        Ok(drops.unwrap_or_default())
+    }
+
+    /// Asks for something, and waits until it is done; what the kernel answers, if it is more than that.
+    fn ask(&self, what: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
+        let is_question = matches!(what, RouteNetlinkMessage::GetLink(_));
+        let mut message = NetlinkMessage::from(what);
+        // A question has an answer of its own.
+        message.header.flags = NLM_F_REQUEST | if is_question { 0 } else { NLM_F_ACK } | flags;
+        self.send(message)?;
+        let mut answer = vec![0; ANSWER];
+        let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer[..length]);
+        match answer.map_err(io::Error::other)?.payload {
+            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+            _ => Ok(None),
+        }
+    }
+
+    fn send(&self, mut message: NetlinkMessage<RouteNetlinkMessage>) -> io::Result<()> {
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        sendto(&self.0, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        Ok(())
+    }
+}
+
+/// The own address of an interface, not that of who is at its other end.
+fn address(found: &AddressMessage) -> Option<IpAddr> {
+    let local = found.attributes.iter().find_map(|attribute| match attribute {
+        AddressAttribute::Local(address) => Some(*address),
+        _ => None,
+    });
+    local.or_else(|| {
+        found.attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::Address(address) => Some(*address),
+            _ => None,
+        })
+    })
+}
+
+fn link(index: u32) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}

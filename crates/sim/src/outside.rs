@@ -1,0 +1,72 @@
+//! Packets that come from outside: a real host's, that pass the network of a simulation while its time is the real one.
+
+use crate::BuildError;
+use crate::Observer;
+use crate::packets::{OnItsWay, Owner};
+use crate::simulation::Simulation;
+use crate::topology::NodeId;
+use queuescope_queue::{Activity, Headers, Host};
+use queuescope_tcp::Segment;
+use queuescope_wire::{Class, Ecn, FlowId, Nanos};
+
+/// The way of packets from one host to another.
+#[derive(Debug, Clone, Copy)]
+pub struct Entrance {
+    route: u32,
+    hosts: [Host; 2],
+    group: u32,
+    class: Class,
+    activity: Option<Activity>,
+}
+
+/// What packets that take a way have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntranceParams {
+    /// The host that they come from, and the one that they are for.
+    pub hosts: (NodeId, NodeId),
+    /// The group of flows that they are of.
+    pub group: u32,
+    /// Their class of service.
+    pub class: Class,
+    /// The activity that the host writes into them itself (ABC).
+    pub activity: Option<Activity>,
+}
+
+/// A packet from outside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Foreign {
+    /// Whose it is, as the caller knows it: [`OnItsWay::foreign`] tells it wherever the packet is.
+    pub tag: u32,
+    /// Its flow, and that of the packets the other way.
+    pub flow: FlowId,
+    /// The same.
+    pub reverse: FlowId,
+    /// Bytes from the network header on.
+    pub bytes: u32,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// Its TCP header, if it has one.
+    pub tcp: Option<Segment>,
+}
+
+impl Simulation {
+    /// A way for packets from outside.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn entrance(&mut self, params: EntranceParams) -> Result<Entrance, BuildError> {
+        let EntranceParams { hosts: (from, to), group, class, activity } = params;
+        Ok(Entrance { route: self.way(from, to)?, hosts: [Host(from.0), Host(to.0)], group, class, activity })
+    }
+
+    /// A packet comes from outside at `now`, after everything that happens until then.
+    pub fn come(&mut self, entrance: &Entrance, packet: &Foreign, now: Nanos, observer: &mut impl Observer) {
+        self.run_until(now, observer);
+        let &Foreign { tag, flow, reverse, bytes, ecn, tcp } = packet;
+        let &Entrance { route, hosts, group, class, activity } = entrance;
+        let on_its_way =
+            OnItsWay { flow, number: tag, group, hosts, bytes, ecn, class, route, hop: 0, owner: Owner::Outside };
+        let headers = Headers { tcp, activity, ..Headers::plain(hosts[0], hosts[1], reverse) };
+        self.send_foreign(on_its_way, headers, observer);
+    }
+}
