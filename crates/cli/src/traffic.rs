@@ -49,6 +49,7 @@ fn give(args: &Send) -> Result<Outcome> {
         wait: args.wait,
         congestion: plan.congestion.clone(),
         ecn: args.ecn,
+        midway: None,
     };
     let mut all = Told::new(&plan, try_out(&params)?);
     let mut out = BufWriter::new(io::stdout().lock());

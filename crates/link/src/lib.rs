@@ -13,6 +13,7 @@
 
 pub mod command;
 mod frames;
+pub mod hosts;
 mod real_time;
 mod rewrite;
 mod timing;

@@ -4,7 +4,7 @@ use queuescope_wire::Ecn;
 
 /// Sets the ECN codepoint of an IP packet, and mends its checksum (RFC 1624). What is no IP packet stays as it is.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
-    let bits = bits(ecn);
+    let bits = ecn.bits();
     match packet {
         [version, traffic_class, rest @ ..] if *version >> 4 == 4 && rest.len() >= 18 => {
             let old = u16::from_be_bytes([*version, *traffic_class]);
@@ -18,15 +18,6 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
             *class_and_label = *class_and_label & !0x30 | bits << 4;
         }
         _ => {}
-    }
-}
-
-fn bits(ecn: Ecn) -> u8 {
-    match ecn {
-        Ecn::NotEct => 0b00,
-        Ecn::Ect1 => 0b01,
-        Ecn::Ect0 => 0b10,
-        Ecn::Ce => 0b11,
     }
 }
 

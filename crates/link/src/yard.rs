@@ -84,6 +84,34 @@ impl End {
         Ok(Self { namespace: Some(namespace), ..made })
     }
 
+    /// Hosts that share a namespace of their own: they have these addresses, and reach those others; TCP agrees on ECN with
+    /// some of them.
+    ///
+    /// # Errors
+    /// If this user may not.
+    pub fn of_hosts(
+        addresses: impl IntoIterator<Item = Ipv4Addr>,
+        others: impl IntoIterator<Item = (Ipv4Addr, bool)>,
+    ) -> Result<Self, ProbeError> {
+        let end = Self::away("hosts0")?;
+        for address in addresses {
+            end.add(IpAddr::V4(address), 32)?;
+        }
+        for (other, ecn) in others {
+            let added = end.interfaces.add_route(end.index, IpAddr::V4(other), 32, ecn);
+            added.map_err(refused("make a route"))?;
+        }
+        // What one flow has learnt of a way, the next does not begin with.
+        end.set("net/ipv4/tcp_no_metrics_save", "1").map_err(refused("set how TCP behaves"))?;
+        Ok(end)
+    }
+
+    /// Sets something of its namespace (`sysctl`).
+    fn set(&self, name: &'static str, value: &'static str) -> io::Result<()> {
+        let set = move || std::fs::write(format!("/proc/sys/{name}"), value);
+        self.namespace.as_ref().map_or(Ok(()), |namespace| namespace.run(set))
+    }
+
     fn new(name: &str, namespace: Option<Namespace>) -> Result<Self, ProbeError> {
         let tun = Tun::open(name)?;
         let interfaces = Interfaces::open().map_err(refused("ask for interfaces"))?;
@@ -106,7 +134,7 @@ impl End {
     /// Those of the kernel.
     pub fn is_way_to_all(&self) -> Result<(), ProbeError> {
         for all in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-            self.interfaces.add_route(self.index, all, 0).map_err(refused("make a route"))?;
+            self.interfaces.add_route(self.index, all, 0, false).map_err(refused("make a route"))?;
         }
         Ok(())
     }
@@ -121,13 +149,9 @@ impl End {
 
     /// Packets go through its namespace.
     fn forwards(&self) -> Result<(), ProbeError> {
-        let forward = || {
-            std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
-            // Who has no IPv6 forwards none.
-            let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
-            Ok(())
-        };
-        self.namespace.as_ref().map_or(Ok(()), |namespace| namespace.run(forward)).map_err(refused("forward packets"))
+        // Who has no IPv6 forwards none.
+        let _ = self.set("net/ipv6/conf/all/forwarding", "1");
+        self.set("net/ipv4/ip_forward", "1").map_err(refused("forward packets"))
     }
 
     /// Takes a block of addresses that nobody else has: this has the first, and what goes to the others goes here. Its lowest
@@ -158,12 +182,12 @@ impl End {
             }
             let lowest = IpAddr::V4(first);
             // Another may take it at the same time.
-            match self.interfaces.add_route(self.index, lowest, bits) {
+            match self.interfaces.add_route(self.index, lowest, bits, false) {
                 Ok(()) => {
                     let own = IpAddr::V4(Ipv4Addr::from(u32::from(first) + 1));
                     self.add(own, 32)?;
                     self.add(beside(own), 128)?;
-                    let routed = self.interfaces.add_route(self.index, beside(lowest), 32 + bits);
+                    let routed = self.interfaces.add_route(self.index, beside(lowest), 32 + bits, false);
                     routed.map_err(refused("make a route"))?;
                     return Ok((first, bits));
                 }

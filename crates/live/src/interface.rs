@@ -6,7 +6,7 @@ use netlink_packet_core::{
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::fd::OwnedFd;
@@ -19,6 +19,8 @@ use std::net::IpAddr;
 
 /// The protocol of that name is number 0.
 const NETLINK_ROUTE: Option<Protocol> = None;
+/// `RTAX_FEATURE_ECN` of `linux/rtnetlink.h`.
+const ECN: u32 = 1;
 /// The kernel tells an interface in less.
 const ANSWER: usize = 1 << 16;
 
@@ -79,11 +81,12 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }
 
-    /// What goes to addresses that have so many bits in common with this one leaves by an interface.
+    /// What goes to addresses that have so many bits in common with this one leaves by an interface; TCP agrees on ECN with
+    /// who has such an address if it is to.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn add_route(&self, index: u32, to: IpAddr, bits: u8) -> io::Result<()> {
+    pub fn add_route(&self, index: u32, to: IpAddr, bits: u8, ecn: bool) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(to);
         message.header.destination_prefix_length = bits;
@@ -94,6 +97,9 @@ impl Interfaces {
         message.attributes = vec![RouteAttribute::Oif(index)];
         if bits > 0 {
             message.attributes.push(RouteAttribute::Destination(RouteAddress::from(to)));
+        }
+        if ecn {
+            message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::Features(ECN)]));
         }
         self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }

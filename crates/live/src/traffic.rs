@@ -8,11 +8,13 @@
 //! then the same eight with the number that came. The server closes first, so that it is not the sender's ports that have to wait
 //! before they are used again.
 
+mod datagrams;
 mod events;
 mod send;
 mod serve;
 
-pub use send::{Completed, Ended, Failure, SendParams, Sent, Start, send, try_out};
+pub use datagrams::{DatagramSender, count_datagrams, send_datagrams};
+pub use send::{Completed, Ended, Failure, Progress, SendParams, Sent, Start, send, try_out};
 pub use serve::{ServeParams, Served, listen, serve};
 
 use std::io;

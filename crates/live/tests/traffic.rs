@@ -37,7 +37,7 @@ impl Server {
 }
 
 fn params(to: SocketAddr) -> SendParams {
-    SendParams { to, open: 1000, wait: Nanos(10_000_000_000), congestion: Vec::new(), ecn: false }
+    SendParams { to, open: 1000, wait: Nanos(10_000_000_000), congestion: Vec::new(), ecn: false, midway: None }
 }
 
 fn flows(params: &SendParams, starts: impl Iterator<Item = Start>) -> (Sent, Vec<Ended>) {
@@ -51,7 +51,7 @@ fn flows(params: &SendParams, starts: impl Iterator<Item = Start>) -> (Sent, Vec
 }
 
 fn start(at: u64, bytes: u64) -> Start {
-    Start { at: Nanos(at), bytes, class: 0, congestion: 0 }
+    Start { at: Nanos(at), bytes, class: 0, congestion: 0, ends: None, stop: Nanos::MAX }
 }
 
 /// `qs`, and how many bytes follow.

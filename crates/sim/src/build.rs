@@ -72,14 +72,62 @@ pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
 pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     let mut built = lay_out(scenario, files)?;
     let Built { simulation, hosts, .. } = &mut built;
-    for (group, (flows, hosts)) in (0..).zip(scenario.flows.iter().zip(&*hosts)) {
-        add_flows(simulation, scenario, group, flows, hosts)?;
+    // All of a group are between the same two switches: either there is a way for all, or for none.
+    for (from, to) in hosts.iter().filter_map(|hosts| hosts.first()) {
+        simulation.way(*from, *to)?;
+        simulation.way(*to, *from)?;
+    }
+    for source in traffic(scenario, files, hosts)? {
+        match source {
+            TrafficSource::Flows { group, transport, stop, starts } => {
+                simulation.add_flows(group, transport, stop, starts);
+            }
+            TrafficSource::Datagrams { params, datagrams } => simulation.add_datagrams(params, datagrams)?,
+        }
+    }
+    Ok(built.sampled(scenario))
+}
+
+/// Who sends what in a scenario: of the same one it is the same, whoever sends it.
+pub enum TrafficSource {
+    /// Flows that are alike.
+    Flows {
+        /// The number of their group.
+        group: u32,
+        /// How they behave.
+        transport: Transport,
+        /// When they send no more.
+        stop: Option<Nanos>,
+        /// When each starts, in order of time, between which nodes.
+        starts: Box<dyn Iterator<Item = FlowStart> + Send>,
+    },
+    /// Datagrams from one host to another.
+    Datagrams {
+        /// What they have in common.
+        params: DatagramParams,
+        /// Each, in order of time.
+        datagrams: Box<dyn Iterator<Item = Datagram> + Send>,
+    },
+}
+
+/// The traffic of a scenario between the `hosts` that [`build_without_traffic`] has made for it.
+///
+/// # Errors
+/// If there is no such traffic, or a file is not there.
+pub fn traffic(
+    scenario: &Scenario,
+    files: &Files,
+    hosts: &[Vec<(NodeId, NodeId)>],
+) -> Result<Vec<TrafficSource>, BuildError> {
+    let mut sources = Vec::new();
+    for (group, (flows, hosts)) in (0..).zip(scenario.flows.iter().zip(hosts)) {
+        add_flows(&mut sources, scenario, group, flows, hosts)?;
     }
     let network = scenario.network();
     for (group, load) in (scenario.flows.len()..).zip(&scenario.workloads) {
-        add_workload(simulation, scenario, &network, files, (group as u32, load), &hosts[group])?;
+        add_workload(&mut sources, scenario, &network, files, (group as u32, load), &hosts[group])?;
     }
-    Ok(built.sampled(scenario))
+    Ok(sources)
 }
 
 /// The same, but nobody sends anything: for packets from outside.
@@ -297,17 +345,12 @@ fn transport_name(traffic: &Traffic) -> String {
 }
 
 fn add_flows(
-    simulation: &mut Simulation,
+    sources: &mut Vec<TrafficSource>,
     scenario: &Scenario,
     group: u32,
     flows: &FlowGroup,
     hosts: &[Pair],
 ) -> Result<(), BuildError> {
-    // All are between the same two switches: either there is a way for all, or for none.
-    if let Some((from, to)) = hosts.first() {
-        simulation.way(*from, *to)?;
-        simulation.way(*to, *from)?;
-    }
     let mut random = Random::new(seed_of(scenario, group));
     let class = Class(flows.class);
     let activity = flows.activity.map(|activity| Activity::nearest(activity, Activity::FRACTION_BITS));
@@ -326,7 +369,8 @@ fn add_flows(
                 })
                 .collect();
             starts.sort_by_key(|start| start.at);
-            simulation.add_flows(group, transport, flows.stop, starts.into_iter());
+            let starts = Box::new(starts.into_iter());
+            sources.push(TrafficSource::Flows { group, transport, stop: flows.stop, starts });
         }
         Traffic::Udp(udp) => {
             let ecn = match (flows.stack.ecn, flows.l4s) {
@@ -351,8 +395,9 @@ fn add_flows(
                     until: flows.stop,
                 };
                 let source = UdpSource::new(&params, seed::derive(seed_of(scenario, group), u64::from(n)))?;
-                let datagrams = DatagramParams { group, class, ecn, activity, ..DatagramParams::new(from, to) };
-                simulation.add_datagrams(datagrams, source.map(Datagram::from))?;
+                let params = DatagramParams { group, class, ecn, activity, ..DatagramParams::new(from, to) };
+                let datagrams = Box::new(source.map(Datagram::from));
+                sources.push(TrafficSource::Datagrams { params, datagrams });
             }
         }
     }

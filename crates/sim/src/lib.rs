@@ -35,14 +35,14 @@ mod traffic;
 mod transmitter;
 pub mod workload;
 
-pub use build::{Built, Files, Group, build, build_without_traffic, files_of};
+pub use build::{Built, Files, Group, TrafficSource, build, build_without_traffic, files_of, traffic as traffic_of};
 pub use connection::{FlowRecord, Progress, Transport};
 pub use detour::DetourParams;
 pub use error::BuildError;
 pub use link::{GroupStats, LinkRate, LinkStats};
 pub use observer::Observer;
 pub use outside::{Entrance, EntranceParams, Foreign};
-pub use packets::{OnItsWay, number};
+pub use packets::{OnItsWay, connection_key, number};
 pub use record::{Records, segment};
 pub use replay::{Output, Replay};
 pub use sample::{FlowSample, LinkSample, Sample};

@@ -114,8 +114,9 @@ fn kind_of(flow: FlowId) -> Kind {
     }
 }
 
-/// Whose packets are of the TCP connection of this number, as its data would be captured.
-pub(crate) fn connection_key(hosts: [Host; 2], number: u64) -> FlowKey {
+/// Whose packets are of the TCP connection of this number, as its data would be captured: hosts have addresses from 10.0.0.0
+/// on, senders a port for each connection, and receivers port 5001.
+pub fn connection_key(hosts: [Host; 2], number: u64) -> FlowKey {
     key(hosts, number, TCP)
 }
 

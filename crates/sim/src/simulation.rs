@@ -192,6 +192,16 @@ impl Simulation {
         self.network.now = self.network.now.max(end);
     }
 
+    /// What became of a flow whose packets came from outside.
+    pub fn add_record(&mut self, record: FlowRecord) {
+        self.traffic.records.push(record);
+    }
+
+    /// What became of datagrams that came from outside.
+    pub fn add_datagram_record(&mut self, record: DatagramRecord) {
+        self.traffic.foreign.push(record);
+    }
+
     /// A packet from outside starts on its way now.
     pub(crate) fn send_foreign(&mut self, packet: OnItsWay, headers: Headers, observer: &mut impl Observer) {
         self.network.send(packet, headers, observer);
@@ -529,7 +539,7 @@ impl Simulation {
 
     /// What became of the datagrams of each source.
     pub fn datagrams(&self) -> impl Iterator<Item = &DatagramRecord> {
-        self.traffic.sources.iter().map(|source| &source.record)
+        self.traffic.sources.iter().map(|source| &source.record).chain(&self.traffic.foreign)
     }
 
     /// The samples that were taken.

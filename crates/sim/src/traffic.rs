@@ -21,6 +21,8 @@ pub(crate) struct Traffic {
     pub started: u64,
     pub workloads: Vec<Workload>,
     pub sources: Vec<Source>,
+    /// What became of datagrams that came from outside.
+    pub foreign: Vec<DatagramRecord>,
     /// Flows of all sources.
     pub datagram_flows: u32,
 }

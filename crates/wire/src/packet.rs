@@ -99,6 +99,17 @@ impl Ecn {
         }
     }
 
+    /// The two low bits of the traffic class.
+    #[inline]
+    pub fn bits(self) -> u8 {
+        match self {
+            Self::NotEct => 0b00,
+            Self::Ect1 => 0b01,
+            Self::Ect0 => 0b10,
+            Self::Ce => 0b11,
+        }
+    }
+
     /// Whether a queue may mark it in place of dropping it.
     #[inline]
     pub fn is_capable(self) -> bool {

@@ -13,8 +13,14 @@ use std::path::PathBuf;
 #[command(mut_arg("log", |arg| arg.help("Put each packet that left the queue or was dropped there into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
 #[command(after_help = "Exit status: that of the command; 2 if nothing could be done.\n\n\
                         Examples: queuescope link --rate 50mbit --delay 5ms --aqm pie -- iperf3 -c 100.64.0.1\n          \
-                        queuescope link --rate 10mbit --limit 100packets -- queuescope link --delay 20ms -- sh")]
+                        queuescope link --rate 10mbit --limit 100packets -- queuescope link --delay 20ms -- sh\n          \
+                        queuescope link scenarios/codel.toml --set duration=10s")]
 pub struct Link {
+    /// Scenario file (TOML) that is run in place of a command: real senders and receivers over the network that it describes,
+    /// with the report that queuescope sim gives for it
+    #[arg(value_name = "SCENARIO", value_hint = ValueHint::FilePath, required_unless_present = "command", conflicts_with_all = ["rate", "trace", "back_rate", "delay", "aqm", "limit", "one_way", "command"])]
+    pub scenario: Option<PathBuf>,
+
     /// How fast the link is, either way, such as 50mbit
     #[arg(long, value_name = "RATE", conflicts_with = "trace", default_value = "1gbit")]
     pub rate: Rate,
@@ -45,12 +51,13 @@ pub struct Link {
     #[arg(long)]
     pub one_way: bool,
 
-    /// Anything else of the link, as a scenario has it: link.discipline.pie.target=5ms; can be given several times
+    /// Anything else of the link, or another value of the scenario, by its path: link.discipline.pie.target=5ms; can be given
+    /// several times
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     pub set: Vec<String>,
 
-    /// The link whose queue is analysed first: bottleneck is what the command sends, bottleneck-back what it gets; none: no
-    /// queue is [default: bottleneck]
+    /// The link whose queue is analysed: bottleneck is what the command sends, bottleneck-back what it gets; none: no queue is
+    /// [default: both; of a scenario those of its meters, or its first link]
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 
@@ -63,7 +70,7 @@ pub struct Link {
     pub pcapng: Option<PathBuf>,
 
     /// What is run behind the link
-    #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 
     /// What a flow is.

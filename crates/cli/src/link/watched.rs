@@ -1,49 +1,43 @@
-//! What becomes of packets on a link, for its meters; and of the command behind it.
+//! What becomes of packets on a link, for its meters.
 
 use crate::sim::metered::Meters;
-use crate::stop::Stop;
 use anyhow::{Error, Result};
-use queuescope_link::command::Behind;
 use queuescope_link::{Frame, Running, Watcher};
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
 use queuescope_sim::{LinkId, OnItsWay, Simulation};
 use queuescope_wire::{Departure, Nanos, Packet, PacketId};
-use std::process::ExitStatus;
 use std::time::SystemTime;
 
-/// How long a command that was told to end may take.
-const GRACE: Nanos = Nanos(1_000_000_000);
 /// The link type of packets that begin with an IP header.
 const RAW: u32 = 101;
 
-/// Who watches a link while a command runs behind it.
-pub struct Watched<'a> {
+/// Who watches a link, until something that is asked now and then has ended.
+pub struct Watched<F> {
     meters: Meters,
-    behind: &'a mut Behind,
-    stop: &'a Stop,
+    has_ended: F,
     /// When the link began, since the Unix epoch.
     origin: Nanos,
     /// Packets that were told.
     told: u64,
-    /// When the command has to have ended that was told to.
-    until: Option<Nanos>,
-    status: Option<ExitStatus>,
     failure: Option<Error>,
 }
 
-impl<'a> Watched<'a> {
+impl<F: FnMut(Nanos) -> Result<bool>> Watched<F> {
     /// From now on.
     #[expect(clippy::disallowed_methods, reason = "what happens now is told by the time of day")]
-    pub fn new(meters: Meters, behind: &'a mut Behind, stop: &'a Stop) -> Self {
+    pub fn new(meters: Meters, has_ended: F) -> Self {
         let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let origin = Nanos(today.as_nanos() as u64);
-        Self { meters, behind, stop, origin, told: 0, until: None, status: None, failure: None }
+        Self { meters, has_ended, origin, told: 0, failure: None }
     }
 
-    /// How the command ended, what was measured, and what went wrong.
-    pub fn into_parts(self) -> (Option<ExitStatus>, Meters, Option<Error>) {
-        (self.status, self.meters, self.failure)
+    /// What was measured.
+    ///
+    /// # Errors
+    /// What went wrong meanwhile.
+    pub fn finish(self) -> Result<Meters> {
+        self.failure.map_or(Ok(self.meters), Err)
     }
 
     /// The next packet that is told, by its number among them; its bytes are told first.
@@ -65,20 +59,9 @@ impl<'a> Watched<'a> {
             self.failure = what(&mut self.meters).err();
         }
     }
-
-    fn ended(&mut self, now: Nanos) -> Result<bool> {
-        self.status = self.behind.ended()?;
-        if self.status.is_none() && self.stop.is_asked() {
-            let until = *self.until.get_or_insert(now.saturating_add(GRACE));
-            if now >= until {
-                self.status = Some(self.behind.end()?);
-            }
-        }
-        Ok(self.status.is_some())
-    }
 }
 
-impl Watcher for Watched<'_> {
+impl<F: FnMut(Nanos) -> Result<bool>> Watcher for Watched<F> {
     fn departed(&mut self, link: LinkId, departure: &Departure, _packet: &OnItsWay, frame: &Frame) {
         if self.meters.is_watched(link) {
             let packet = self.next(&departure.packet, departure.enqueued, frame);
@@ -99,7 +82,7 @@ impl Watcher for Watched<'_> {
 
     fn look(&mut self, now: Nanos, _network: &Simulation) -> Running {
         self.note(Meters::check);
-        match self.ended(now) {
+        match (self.has_ended)(now) {
             Ok(false) if self.failure.is_none() => Running::On,
             Ok(_) => Running::Over,
             Err(error) => {

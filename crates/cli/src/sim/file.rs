@@ -32,26 +32,33 @@ impl ScenarioFile {
     ///
     /// # Errors
     /// If it cannot be read.
-    #[expect(clippy::disallowed_methods, reason = "the command reads the scenario that it is given")]
     pub fn read(args: &Sim) -> Result<Self> {
-        let name = args.scenario.display().to_string();
-        let text = if source::is_standard_input(&args.scenario) {
-            let mut text = Vec::new();
-            io::stdin().take(LARGEST).read_to_end(&mut text).map(|_| text)
-        } else {
-            let mut text = Vec::new();
-            fs::File::open(&args.scenario).and_then(|file| file.take(LARGEST).read_to_end(&mut text)).map(|_| text)
-        };
-        let text = text.with_context(|| format!("cannot read {name}"))?;
         let sweep = &args.sweep;
-        let mut overrides: Vec<_> = args.set.iter().map(Override::new).collect();
-        overrides.extend(sweep.lists.iter().map(Override::sweep));
-        overrides.extend(sweep.seeds.map(|seeds| Override::new(format!("sweep.seeds={seeds}"))));
+        let mut file = Self::with(&args.scenario, &args.set)?;
+        file.overrides.extend(sweep.lists.iter().map(Override::sweep));
+        file.overrides.extend(sweep.seeds.map(|seeds| Override::new(format!("sweep.seeds={seeds}"))));
         if sweep.no_sweep {
-            overrides.push(Override::new(NO_SWEEP));
+            file.overrides.push(Override::new(NO_SWEEP));
         }
-        let folder = args.scenario.parent().unwrap_or(Path::new(".")).to_owned();
-        Ok(Self { name, folder, text, overrides })
+        Ok(file)
+    }
+
+    /// Reads it, and replaces values of it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "the command reads the scenario that it is given")]
+    pub fn with(path: &Path, set: &[String]) -> Result<Self> {
+        let name = path.display().to_string();
+        let mut text = Vec::new();
+        let read = if source::is_standard_input(path) {
+            io::stdin().take(LARGEST).read_to_end(&mut text)
+        } else {
+            fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text))
+        };
+        read.with_context(|| format!("cannot read {name}"))?;
+        let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+        Ok(Self { name, folder, text, overrides: set.iter().map(Override::new).collect() })
     }
 
     /// What it says.

@@ -92,7 +92,14 @@ impl Plan {
         let mut turns: Vec<_> = self.kinds.iter().map(|kind| kind.congestion.clone().into_iter().cycle()).collect();
         Ok(merge(workloads).map(move |(class, flow)| {
             let bytes = flow.bytes.unwrap_or_default().min(LARGEST);
-            Start { at: flow.at, bytes, class, congestion: turns[class].next().unwrap_or_default() }
+            Start {
+                at: flow.at,
+                bytes,
+                class,
+                congestion: turns[class].next().unwrap_or_default(),
+                ends: None,
+                stop: Nanos::MAX,
+            }
         }))
     }
 }

@@ -9,8 +9,10 @@ use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with};
+use rustix::net::sockopt::{set_socket_reuseaddr, set_tcp_congestion, tcp_congestion};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, socket_with};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -28,6 +30,8 @@ pub struct SendParams {
     pub congestion: Vec<String>,
     /// Fails unless ECN is agreed on with the server.
     pub ecn: bool,
+    /// How far flows are that are open then is told of them, too.
+    pub midway: Option<Nanos>,
 }
 
 /// A flow that is to start.
@@ -41,6 +45,23 @@ pub struct Start {
     pub class: usize,
     /// Which of the congestion controls.
     pub congestion: usize,
+    /// From which address to which, if it is not from any to that of all.
+    pub ends: Option<(SocketAddr, SocketAddr)>,
+    /// When no more of it is sent; the latest time there is if never.
+    pub stop: Nanos,
+}
+
+/// How far a flow is, by what the kernel says of its connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that the other side has acknowledged.
+    pub acked: u64,
+    /// Segments that were sent again.
+    pub retransmitted: u32,
+    /// Expiries of the retransmission timer; 0 before Linux 6.7.
+    pub timeouts: u32,
+    /// The smoothed round trip; zero, if there was none.
+    pub rtt: Nanos,
 }
 
 /// What became of a flow.
@@ -52,6 +73,8 @@ pub struct Ended {
     pub start: Start,
     /// How much later than wanted it started.
     pub late: Nanos,
+    /// How far it was when it was to be looked, and at its end.
+    pub progress: [Progress; 2],
     /// That.
     pub result: Result<Completed, Failure>,
 }
@@ -92,6 +115,8 @@ pub enum Failure {
     NoFile,
     /// It was open at the end.
     Unfinished,
+    /// No more of it was to be sent.
+    Stopped,
     /// Something else.
     Other,
 }
@@ -132,6 +157,7 @@ impl Failure {
             Self::NoPort => ("no_port", "flows without a free port; sysctl net.ipv4.ip_local_port_range has them"),
             Self::NoFile => ("no_file", "flows that did not start, since too many files were open; ulimit -n"),
             Self::Unfinished => ("unfinished", "flows that were open at the end"),
+            Self::Stopped => ("stopped", "flows that were stopped"),
             Self::Other => ("other", "flows that failed otherwise"),
         }
     }
@@ -163,7 +189,9 @@ pub fn send(
     allow_files();
     let (slots, free, open) = (Vec::new(), Vec::new(), 0);
     let piece = vec![0; PIECE];
-    let mut sender = Sender { params, events: Events::new()?, slots, free, open, piece, sent: Sent::default() };
+    let (stops, sent) = (BinaryHeap::new(), Sent::default());
+    let mut sender = Sender { params, events: Events::new()?, slots, free, open, stops, piece, sent };
+    let mut midway = params.midway;
     let mut next = starts.next();
     let mut last = Nanos::ZERO;
     loop {
@@ -174,6 +202,11 @@ pub fn send(
             next = starts.next();
         }
         let now = sender.events.now();
+        sender.stop(now, &mut told)?;
+        if midway.is_some_and(|at| at <= now) {
+            midway = None;
+            sender.look();
+        }
         let until = match next {
             Some(start) => start.at,
             None if sender.open == 0 => break,
@@ -182,6 +215,7 @@ pub fn send(
         if next.is_none() && until <= now {
             break;
         }
+        let until = until.min(midway.unwrap_or(Nanos::MAX)).min(sender.next_stop());
         if sender.events.wait(stop, Some(until.saturating_sub(now)))? {
             sender.sent.stopped = true;
             break;
@@ -209,6 +243,8 @@ struct Sender<'a> {
     free: Vec<usize>,
     /// Connections whose flow has not ended.
     open: usize,
+    /// Flows that are stopped, with their slots, and when; they may have ended before.
+    stops: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
     piece: Vec<u8>,
     sent: Sent,
 }
@@ -220,14 +256,23 @@ impl Sender<'_> {
         let began = self.events.now();
         let (number, late) = (self.sent.flows, began.saturating_sub(start.at));
         self.sent.flows += 1;
-        let flow = Ended { number, start, late, result: Err(Failure::TooMany) };
+        let progress = [Progress::default(); 2];
+        let flow = Ended { number, start, late, progress, result: Err(Failure::TooMany) };
         // Those that only wait for the server to close count, too: they have a file.
         if self.slots.len() - self.free.len() >= self.params.open {
             return told(&flow).map_err(system("tell of a flow"));
         }
-        let made = outgoing(self.params, start.congestion).and_then(|socket| match connect(&socket, &self.params.to) {
-            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-            Err(why) => Err(why),
+        let to = start.ends.map_or(self.params.to, |(_, to)| to);
+        let made = outgoing(self.params, start.congestion, to).and_then(|socket| {
+            if let Some((from, _)) = start.ends {
+                // Others had it before whose last packets may still come.
+                set_socket_reuseaddr(&socket, true)?;
+                bind(&socket, &from)?;
+            }
+            match connect(&socket, &to) {
+                Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+                Err(why) => Err(why),
+            }
         });
         let socket = match made {
             Ok(socket) => socket,
@@ -240,6 +285,9 @@ impl Sender<'_> {
             self.slots.len() - 1
         });
         self.events.add(&socket, number as u64, EventFlags::OUT)?;
+        if start.stop < Nanos::MAX {
+            self.stops.push(Reverse((start.stop, flow.number, number)));
+        }
         self.slots[number] = Some(Connection::new(socket, flow, began));
         self.open += 1;
         self.sent.most_open = self.sent.most_open.max(self.open);
@@ -254,13 +302,13 @@ impl Sender<'_> {
             Next::Hear => return self.events.change(&connection.socket, number as u64, EventFlags::IN),
             Next::Completed => {
                 let took = self.events.now().saturating_sub(connection.began);
-                let result = Ok(connection.completed(took));
-                told(&Ended { result, ..connection.flow }).map_err(system("tell of a flow"))?;
+                let flow = connection.ended(Ok(connection.completed(took)));
+                told(&flow).map_err(system("tell of a flow"))?;
                 self.open -= 1;
                 return Ok(());
             }
             Next::Failed(why) => {
-                told(&Ended { result: Err(why), ..connection.flow }).map_err(system("tell of a flow"))?;
+                told(&connection.ended(Err(why))).map_err(system("tell of a flow"))?;
                 self.open -= 1;
             }
             Next::Closed => {}
@@ -270,19 +318,45 @@ impl Sender<'_> {
         Ok(())
     }
 
+    /// When the next flow is stopped.
+    fn next_stop(&self) -> Nanos {
+        self.stops.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at)
+    }
+
+    /// Ends the flows that are to be stopped; what was handed to the kernel is sent on.
+    fn stop(&mut self, now: Nanos, told: Told<'_>) -> Result<(), TrafficError> {
+        while self.next_stop() <= now {
+            let Some(Reverse((_, number, slot))) = self.stops.pop() else { break };
+            let here = self.slots[slot].as_ref().filter(|it| it.flow.number == number && !it.is_done());
+            if let Some(connection) = here {
+                told(&connection.ended(Err(Failure::Stopped))).map_err(system("tell of a flow"))?;
+                self.open -= 1;
+                self.slots[slot] = None;
+                self.free.push(slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks how far flows are.
+    fn look(&mut self) {
+        for connection in self.slots.iter_mut().flatten().filter(|connection| !connection.is_done()) {
+            connection.flow.progress[0] = connection.progress();
+        }
+    }
+
     fn finish(mut self, told: Told<'_>) -> Result<Sent, TrafficError> {
         self.sent.took = self.events.now();
         for connection in self.slots.iter().flatten().filter(|connection| !connection.is_done()) {
-            let flow = Ended { result: Err(Failure::Unfinished), ..connection.flow };
-            told(&flow).map_err(system("tell of a flow"))?;
+            told(&connection.ended(Err(Failure::Unfinished))).map_err(system("tell of a flow"))?;
         }
         Ok(self.sent)
     }
 }
 
 /// A socket with one of the congestion controls.
-fn outgoing(params: &SendParams, congestion: usize) -> Result<OwnedFd, Errno> {
-    let family = if params.to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+fn outgoing(params: &SendParams, congestion: usize, to: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     if let Some(name) = params.congestion.get(congestion) {
@@ -298,7 +372,7 @@ fn outgoing(params: &SendParams, congestion: usize) -> Result<OwnedFd, Errno> {
 pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
     let to = params.to;
     for (index, name) in params.congestion.iter().enumerate() {
-        if let Err(why) = outgoing(params, index) {
+        if let Err(why) = outgoing(params, index, to) {
             return Err(TrafficError::Congestion { name: name.clone(), why: why.into(), known: known() });
         }
     }

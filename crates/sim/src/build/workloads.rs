@@ -1,8 +1,7 @@
 //! Workloads: flows that come and go.
 
-use super::{Files, Pair, seed_of};
+use super::{Files, Pair, TrafficSource, seed_of};
 use crate::connection::Transport;
-use crate::simulation::Simulation;
 use crate::traffic::{Datagram, DatagramParams};
 use crate::workload::{
     Arrivals, CaptureParams, Captured, CapturedPacket, Empirical, Interpolation, OnOff, Pairs, Sizes, Spacing, Span,
@@ -24,7 +23,7 @@ pub(super) fn transport_name(load: &scenario::Workload) -> String {
 
 /// Adds a workload.
 pub(super) fn add_workload(
-    simulation: &mut Simulation,
+    sources: &mut Vec<TrafficSource>,
     scenario: &Scenario,
     network: &Network,
     files: &Files,
@@ -64,8 +63,9 @@ pub(super) fn add_workload(
                     until: load.stop,
                 };
                 let source = UdpSource::new(&params, seed::derive(seed, n))?;
-                let datagrams = DatagramParams { group, class, ..DatagramParams::new(*from, *to) };
-                simulation.add_datagrams(datagrams, source.map(Datagram::from))?;
+                let params = DatagramParams { group, class, ..DatagramParams::new(*from, *to) };
+                let datagrams = Box::new(source.map(Datagram::from));
+                sources.push(TrafficSource::Datagrams { params, datagrams });
             }
             return Ok(());
         }
@@ -82,35 +82,32 @@ pub(super) fn add_workload(
                 let sent = Trains::new(starts, datagrams.packet, pace);
                 let sent = sent.map(move |it| Datagram { flow: it.flow % flows, ..it });
                 let params = DatagramParams { group, class, flows, ..DatagramParams::new(*from, *to) };
-                simulation.add_datagrams(params, sent)?;
+                sources.push(TrafficSource::Datagrams { params, datagrams: Box::new(sent) });
             }
             return Ok(());
         }
         scenario::Arrivals::Capture(capture) => {
             let packets = files.captures.get(&capture.file);
             let packets = packets.ok_or_else(|| BuildError::NoFile { path: capture.file.clone() })?;
-            return add_capture(simulation, (group, load), capture.speedup, packets, hosts[0]);
+            add_capture(sources, (group, load), capture.speedup, packets, hosts[0]);
+            return Ok(());
         }
     };
     let params = WorkloadParams { start: load.start, until: load.stop, ..params };
-    // All senders are at one switch and all receivers at another: either there is a way for all, or for none.
-    if let Some((from, to)) = hosts.first() {
-        simulation.way(*from, *to)?;
-        simulation.way(*to, *from)?;
-    }
     let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s, activity: None };
-    simulation.add_flows(group, transport, None, Workload::new(&params, seed)?);
+    let starts = Box::new(Workload::new(&params, seed)?);
+    sources.push(TrafficSource::Flows { group, transport, stop: None, starts });
     Ok(())
 }
 
 /// Sends a capture's packets, as many flows as it has.
 fn add_capture(
-    simulation: &mut Simulation,
+    sources: &mut Vec<TrafficSource>,
     (group, load): (u32, &scenario::Workload),
     speedup: f64,
     packets: &Arc<[CapturedPacket]>,
     (from, to): Pair,
-) -> Result<(), BuildError> {
+) {
     let speedup = Speedup::nearest(speedup);
     let params = CaptureParams { start: load.start, speedup, ..CaptureParams::default() };
     let flows = packets.iter().map(|packet| packet.flow.0).max().map_or(1, |last| last.saturating_add(1));
@@ -122,7 +119,7 @@ fn add_capture(
     };
     let sent = Captured::new(params, open).take_while(move |packet| packet.at < until);
     let sent = sent.map(|packet| Datagram { at: packet.at, size: packet.size, flow: packet.flow.0 });
-    simulation.add_datagrams(datagrams, sent)
+    sources.push(TrafficSource::Datagrams { params: datagrams, datagrams: Box::new(sent) });
 }
 
 /// Ports that a host's flows have.

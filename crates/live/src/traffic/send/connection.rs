@@ -1,6 +1,6 @@
 //! One flow on its way.
 
-use super::{Completed, Ended, Failure};
+use super::{Completed, Ended, Failure, Progress};
 use crate::option;
 use crate::traffic::{heard, said};
 use queuescope_wire::Nanos;
@@ -110,6 +110,24 @@ impl Connection {
         }
     }
 
+    /// It has ended so.
+    pub fn ended(&self, result: Result<Completed, Failure>) -> Ended {
+        let [midway, _] = self.flow.progress;
+        Ended { progress: [midway, self.progress()], result, ..self.flow }
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        let Some(info) = tcp_info(&self.socket) else { return Progress::default() };
+        Progress {
+            // The SYN counts for one.
+            acked: info.tcpi_bytes_acked.saturating_sub(1),
+            retransmitted: info.tcpi_total_retrans,
+            timeouts: u32::from(info.tcpi_total_rto),
+            rtt: Nanos(u64::from(info.tcpi_rtt) * 1_000),
+        }
+    }
+
     /// What the kernel says of it, now that it is complete.
     pub fn completed(&self, took: Nanos) -> Completed {
         Completed { took, ..info(&self.socket).unwrap_or_default() }
@@ -120,7 +138,7 @@ impl Connection {
 pub(super) fn info(socket: &impl AsFd) -> Option<Completed> {
     /// ECN was agreed on (`TCPI_OPT_ECN` of linux/tcp.h).
     const ECN: u8 = 8;
-    let info: libc::tcp_info = option::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO).ok()?;
+    let info = tcp_info(socket)?;
     Some(Completed {
         took: Nanos::ZERO,
         retransmitted: info.tcpi_total_retrans,
@@ -128,6 +146,10 @@ pub(super) fn info(socket: &impl AsFd) -> Option<Completed> {
         min_rtt: Nanos(u64::from(info.tcpi_min_rtt) * 1_000),
         ecn: info.tcpi_options & ECN != 0,
     })
+}
+
+fn tcp_info(socket: &impl AsFd) -> Option<libc::tcp_info> {
+    option::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO).ok()
 }
 
 /// Whoever speaks of something else closes, or waits for more; said so that it is understood.

@@ -1,0 +1,100 @@
+//! A command behind a link.
+
+use super::plan::Plan;
+use super::watched::Watched;
+use super::{asked, real_time};
+use crate::args::Link;
+use crate::chosen::Chosen;
+use crate::files::check_outputs;
+use crate::outcome::Outcome;
+use crate::outputs::Outputs;
+use crate::queued::QueuedLog;
+use crate::sim::metered;
+use crate::sim::tell::{About, tell};
+use crate::stop::Stop;
+use crate::views::Views;
+use anyhow::{Context, Result};
+use queuescope_link::command::Behind;
+use queuescope_link::{End, RealTime, Way, Ways, Yard, go_first, sleep_exactly};
+use queuescope_report::model::{self, NO_METER};
+use queuescope_sim::{Built, EntranceParams, build_without_traffic};
+use queuescope_wire::{Class, FlowKey, Nanos};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// How often it is looked whether the command has ended, and what went wrong.
+const LOOK: Nanos = Nanos(20_000_000);
+/// How long a command that was told to end may take.
+const GRACE: Nanos = Nanos(1_000_000_000);
+
+/// Runs it.
+pub fn run(args: &Link) -> Result<Outcome> {
+    let output = &args.output;
+    check_outputs(args.trace.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
+    let chosen = Chosen::of(args.only.as_deref())?;
+    let plan = Plan::of(args)?;
+    let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&plan.scenario, &plan.files)?;
+    let (inside, outside) = hosts[0][0];
+    let mut way = |hosts, to| -> Result<Way> {
+        let params = EntranceParams { hosts, group: 0, class: Class(0), activity: None };
+        Ok(Way { entrance: simulation.entrance(params)?, to })
+    };
+    let ways = BothWays([way((inside, outside), 1)?, way((outside, inside), 0)?]);
+    let stop = Stop::on_signals()?;
+    let log = QueuedLog::open(&args.queued)?;
+    let views = Views::aside(output)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let name = plan.name();
+    let asked = asked(args, &name);
+    let wanted = args.meter.as_deref();
+    let meters = metered((asked, wanted), &plan.scenario, (&simulation, &meters), chosen.as_ref(), (outputs, None))?;
+    let sleep = sleep_exactly().context("cannot wake up when it is time")?;
+    let Yard { inside, outside, .. } = Yard::new()?;
+    let namespace = inside.namespace.as_ref().context("the command's end is in a namespace")?;
+    let keeper = std::env::current_exe().context("cannot find the program itself")?;
+    let behind = Behind::run(namespace, &keeper, &args.command, output.json);
+    let mut behind = behind.context("cannot run a command behind a link")?;
+    // Who may not is as exact as others let it be.
+    let _ = go_first();
+    let (mut status, mut until) = (None, None);
+    let mut watched = Watched::new(meters, |now| {
+        status = behind.ended()?;
+        if status.is_none() && stop.is_asked() && now >= *until.get_or_insert(now.saturating_add(GRACE)) {
+            status = Some(behind.end()?);
+        }
+        Ok(status.is_some())
+    });
+    let ends = [inside, outside];
+    let mut real = RealTime::begin(simulation, ways, &ends);
+    real.run(Nanos::MAX, LOOK, stop.waker(), &mut watched)?;
+    let meters = watched.finish()?;
+    let unread = ends.iter().map(End::unread).sum::<std::io::Result<u64>>().unwrap_or_default();
+    let told = real_time(real.timing(), sleep, unread);
+    let about = About {
+        name: name.clone(),
+        about: None,
+        scenario: plan.scenario.explain(),
+        seed: plan.scenario.seed,
+        meter: meters.first.name().unwrap_or(NO_METER).to_owned(),
+        groups: Vec::new(),
+    };
+    let simulation = real.into_simulation();
+    let (mut report, recorded) = meters.report(asked, &simulation, Vec::new())?;
+    report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });
+    views.write(report, Stop::noted(Some(&stop), recorded).as_ref())?;
+    Ok(Outcome::Ended(status.map_or(1, code)))
+}
+
+/// A status as shells have it.
+fn code(status: ExitStatus) -> u8 {
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1) as u8
+}
+
+/// Two ends with everything on both sides.
+struct BothWays([Way; 2]);
+
+impl Ways for BothWays {
+    fn way(&self, from: usize, _key: &FlowKey) -> Option<&Way> {
+        self.0.get(from)
+    }
+}

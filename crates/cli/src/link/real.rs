@@ -1,0 +1,316 @@
+//! The hosts of a scenario, which are real ones, over its network in real time.
+
+use super::real_time;
+use super::watched::Watched;
+use crate::args::Link;
+use crate::chosen::Chosen;
+use crate::files::check_outputs;
+use crate::outcome::Outcome;
+use crate::outputs::Outputs;
+use crate::queued::QueuedLog;
+use crate::recording::Recorded;
+use crate::records::Departures;
+use crate::sim::file::ScenarioFile;
+use crate::sim::metered::Asked;
+use crate::sim::tell::{About, tell};
+use crate::sim::{metered, name_of};
+use crate::stop::Stop;
+use crate::views::Views;
+use anyhow::{Context, Result, bail};
+use queuescope_link::hosts::{self, Hosts, Load, PORT};
+use queuescope_link::{End, RealTime, Way, Ways, go_first, sleep_exactly};
+use queuescope_live::traffic::{DatagramSender, Ended, LARGEST, Start};
+use queuescope_queue::{Activity, Host};
+use queuescope_report::model::{self, NO_METER, Report, Skipped};
+use queuescope_scenario::Scenario;
+use queuescope_sim::{
+    Built, DatagramRecord, EntranceParams, Files, FlowRecord, NodeId, Progress, Simulation, TrafficSource,
+    build_without_traffic, connection_key, files_of, traffic_of,
+};
+use queuescope_tcp::Algorithm;
+use queuescope_wire::{Class, FlowKey, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+/// How often is looked what went wrong.
+const LOOK: Nanos = Nanos(100_000_000);
+/// What is said of a flow before its bytes.
+const SAID: u64 = 8;
+
+/// Runs it.
+pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
+    let output = &args.output;
+    let chosen = Chosen::of(args.only.as_deref())?;
+    check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
+    let file = ScenarioFile::with(path, &args.set)?;
+    let scenario = file.scenario()?;
+    if !scenario.sweep.is_empty() {
+        bail!(
+            "a sweep is not run on real hosts: choose one of its cells by --set, and leave it away by --set sweep={{}}"
+        );
+    }
+    let (files, skipped) = file.files(files_of(&scenario))?;
+    let stop = Stop::on_signals()?;
+    let log = QueuedLog::open(&args.queued)?;
+    let views = Views::create(output)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let name = path.display().to_string();
+    let asked = (super::asked(args, &name), args.meter.as_deref());
+    let (report, recorded) = run_scenario(asked, &scenario, (&files, skipped), chosen.as_ref(), outputs, &stop)?;
+    views.write(report, Stop::noted(Some(&stop), recorded).as_ref())
+}
+
+/// Runs a scenario on real hosts: what was found, and what was recorded.
+///
+/// # Errors
+/// If it cannot be, or not here; or something goes wrong meanwhile.
+pub fn run_scenario(
+    (asked, wanted): (Asked<'_>, Option<&str>),
+    scenario: &Scenario,
+    (files, skipped): (&Files, Vec<Skipped>),
+    chosen: Option<&Chosen<Departures>>,
+    outputs: Outputs,
+    stop: &Stop,
+) -> Result<(Report, Option<Recorded>)> {
+    let Built { mut simulation, groups, meters, hosts } = build_without_traffic(scenario, files)?;
+    let meters = metered((asked, wanted), scenario, (&simulation, &meters), chosen, (outputs, None))?;
+    let load = Planned::of(scenario, files, &hosts)?;
+    let ways = ways(scenario, &mut simulation, &hosts)?;
+    let [senders, receivers] = ends(scenario, &hosts)?;
+    let sleep = sleep_exactly().context("cannot wake up when it is time")?;
+    let Planned { load, kept } = load;
+    let sending = Hosts::begin(&senders, &receivers, load)?;
+    // Who may not is as exact as others let it be.
+    let _ = go_first();
+    let ends = [senders, receivers];
+    let mut real = RealTime::begin(simulation, ways, &ends);
+    let mut watched = Watched::new(meters, |_| Ok(stop.is_asked()));
+    real.run(scenario.duration, LOOK, stop.waker(), &mut watched)?;
+    if stop.is_asked() {
+        stop.obey();
+    }
+    let meters = watched.finish()?;
+    let sent = sending.end()?;
+    let unread = ends.iter().map(End::unread).sum::<std::io::Result<u64>>().unwrap_or_default();
+    let told = real_time(real.timing(), sleep, unread);
+    let mut simulation = real.into_simulation();
+    kept.tell(&sent, &mut simulation);
+    let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
+    let (mut report, recorded) = meters.report(asked, &simulation, skipped)?;
+    let about = About {
+        name: name_of(scenario, &report),
+        about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
+        scenario: scenario.explain(),
+        seed: scenario.seed,
+        meter,
+        groups,
+    };
+    report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });
+    Ok((report, recorded))
+}
+
+/// What is to be sent, and what is to be known of it afterwards.
+struct Planned {
+    load: Load,
+    kept: Kept,
+}
+
+/// What reports know of flows and datagrams, beside what became of them.
+struct Kept {
+    warmup: Nanos,
+    /// The group and the hosts of each source of datagrams, and where they come from.
+    datagrams: Vec<(u32, [Host; 2], SocketAddr)>,
+}
+
+impl Planned {
+    fn of(scenario: &Scenario, files: &Files, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<Self> {
+        let (mut flows, mut congestion, mut datagrams, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let until = scenario.duration;
+        let mut port = 0;
+        for source in traffic_of(scenario, files, hosts)? {
+            match source {
+                TrafficSource::Flows { group, transport, stop, starts } => {
+                    let name = kernel_name(transport.algorithm.algorithm());
+                    let place = congestion.iter().position(|known| known == name).unwrap_or_else(|| {
+                        congestion.push(name.to_owned());
+                        congestion.len() - 1
+                    });
+                    let stop = stop.unwrap_or(Nanos::MAX);
+                    let starts = starts.take_while(move |start| start.at < until).map(move |start| Start {
+                        at: start.at,
+                        bytes: start.bytes.map_or(LARGEST, |bytes| bytes.saturating_sub(SAID)),
+                        class: group as usize,
+                        congestion: place,
+                        ends: Some((address(start.from as u32, 0), address(start.to as u32, PORT))),
+                        stop,
+                    });
+                    flows.push(starts.peekable());
+                }
+                TrafficSource::Datagrams { params, datagrams: times } => {
+                    // Each has a port of its own: several may be at one host.
+                    let from = address(params.from.0, FIRST_DATAGRAM + port);
+                    port = (port + 1) % (u16::MAX - FIRST_DATAGRAM);
+                    kept.push((params.group, [Host(params.from.0), Host(params.to.0)], from));
+                    datagrams.push(DatagramSender {
+                        ends: (from, address(params.to.0, PORT)),
+                        ecn: params.ecn,
+                        datagrams: Box::new(times.map(|it| (it.at, it.size))),
+                    });
+                }
+            }
+        }
+        let warmup = scenario.warmup;
+        let merged = Merged { flows, number: 0 };
+        let load = Load { congestion, flows: Box::new(merged), datagrams, warmup };
+        Ok(Self { load, kept: Kept { warmup, datagrams: kept } })
+    }
+}
+
+/// The first port of those who send datagrams.
+const FIRST_DATAGRAM: u16 = 20_000;
+
+/// Flows of all groups, in order of time, each from a port of its own: that which it has in a simulation.
+struct Merged<I: Iterator<Item = Start>> {
+    flows: Vec<std::iter::Peekable<I>>,
+    number: u64,
+}
+
+impl<I: Iterator<Item = Start>> Iterator for Merged<I> {
+    type Item = Start;
+
+    fn next(&mut self) -> Option<Start> {
+        let heads = self.flows.iter_mut().enumerate().filter_map(|(n, flows)| Some((flows.peek()?.at, n)));
+        let (_, first) = heads.min()?;
+        let mut start = self.flows[first].next()?;
+        if let Some((from, _)) = &mut start.ends {
+            from.set_port(connection_key([Host(0); 2], self.number).src_port);
+        }
+        self.number += 1;
+        Some(start)
+    }
+}
+
+impl Kept {
+    /// What became of flows and datagrams, for the report.
+    fn tell(&self, sent: &hosts::Outcome, simulation: &mut Simulation) {
+        for flow in &sent.flows {
+            simulation.add_record(self.record(flow));
+        }
+        for ((group, hosts, from), sent_here) in self.datagrams.iter().zip(&sent.sent) {
+            let delivered = sent.came.get(from).copied().unwrap_or_default();
+            simulation.add_datagram_record(DatagramRecord {
+                group: *group,
+                hosts: *hosts,
+                sent: *sent_here,
+                delivered,
+            });
+        }
+    }
+
+    fn record(&self, flow: &Ended) -> FlowRecord {
+        let host = |at: &SocketAddr| match at {
+            SocketAddr::V4(at) => Host(u32::from(*at.ip()) & 0xff_ffff),
+            SocketAddr::V6(_) => Host(0),
+        };
+        let hosts = flow.start.ends.map_or([Host(0); 2], |(from, to)| [host(&from), host(&to)]);
+        let started = flow.start.at.saturating_add(flow.late);
+        let [midway, end] = flow.progress.map(|progress| Progress {
+            delivered: progress.acked.saturating_sub(SAID),
+            retransmissions: u64::from(progress.retransmitted),
+            timeouts: u64::from(progress.timeouts),
+        });
+        // What the receiver answers is under way for half a round trip.
+        let finished = flow
+            .result
+            .as_ref()
+            .ok()
+            .map(|done| started.saturating_add(done.took).saturating_sub(Nanos(done.min_rtt.0 / 2)));
+        let has_begun = started < self.warmup;
+        FlowRecord {
+            number: flow.number,
+            group: flow.start.class as u32,
+            key: connection_key(hosts, flow.number),
+            hosts,
+            started,
+            finished,
+            bytes: (flow.start.bytes < LARGEST).then_some(flow.start.bytes + SAID),
+            in_warmup: if has_begun && finished.is_some_and(|at| at <= self.warmup) { end } else { midway },
+            delivered: end.delivered,
+            retransmissions: end.retransmissions,
+            timeouts: end.timeouts,
+            smoothed_rtt: Some(flow.progress[1].rtt).filter(|rtt| *rtt > Nanos::ZERO),
+        }
+    }
+}
+
+/// Who hosts are: as in the captures of a simulation.
+fn address(host: u32, port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::from(10 << 24 | host & 0xff_ffff), port))
+}
+
+/// The ways between hosts, by their addresses.
+struct ByAddress(BTreeMap<(u128, u128), Way>);
+
+impl Ways for ByAddress {
+    fn way(&self, _from: usize, key: &FlowKey) -> Option<&Way> {
+        self.0.get(&(key.src, key.dst))
+    }
+}
+
+/// There and back between all hosts of all groups.
+fn ways(scenario: &Scenario, simulation: &mut Simulation, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<ByAddress> {
+    let mut ways = BTreeMap::new();
+    let flows = scenario.flows.iter().map(|flows| (flows.class, flows.activity));
+    let classes = flows.chain(scenario.workloads.iter().map(|load| (load.class, None)));
+    let number = |node: NodeId| u128::from(10u32 << 24 | node.0 & 0xff_ffff);
+    for ((group, hosts), (class, activity)) in (0..).zip(hosts).zip(classes) {
+        let activity = activity.map(|activity| Activity::nearest(activity, Activity::FRACTION_BITS));
+        for (from, to) in pairs(hosts) {
+            let mut way = |hosts, activity, to| -> Result<Way> {
+                let params = EntranceParams { hosts, group, class: Class(class), activity };
+                Ok(Way { entrance: simulation.entrance(params)?, to })
+            };
+            ways.insert((number(from), number(to)), way((from, to), activity, 1)?);
+            ways.insert((number(to), number(from)), way((to, from), None, 0)?);
+        }
+    }
+    Ok(ByAddress(ways))
+}
+
+/// Everybody of a group who sends to somebody: of a workload each to each.
+fn pairs(hosts: &[(NodeId, NodeId)]) -> impl Iterator<Item = (NodeId, NodeId)> {
+    hosts.iter().flat_map(|(from, _)| hosts.iter().map(|(_, to)| (*from, *to)))
+}
+
+/// The namespaces of those who send and of those who take.
+fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2]> {
+    let flows = scenario.flows.iter().map(|flows| flows.stack.ecn);
+    let ecn = flows.chain(scenario.workloads.iter().map(|load| load.stack.ecn));
+    let (mut senders, mut receivers) = (BTreeSet::new(), BTreeMap::new());
+    for (hosts, ecn) in hosts.iter().zip(ecn) {
+        for (from, to) in hosts {
+            senders.insert(ip(*from));
+            receivers.insert(ip(*to), ecn);
+        }
+    }
+    let near = End::of_hosts(senders.iter().copied(), receivers.iter().map(|(to, ecn)| (*to, *ecn)))?;
+    let far = End::of_hosts(receivers.keys().copied(), senders.iter().map(|from| (*from, false)))?;
+    Ok([near, far])
+}
+
+fn ip(host: NodeId) -> Ipv4Addr {
+    Ipv4Addr::from(10 << 24 | host.0 & 0xff_ffff)
+}
+
+/// What the kernel calls a congestion control.
+fn kernel_name(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::NewReno => "reno",
+        Algorithm::Cubic => "cubic",
+        Algorithm::Bbr => "bbr",
+        Algorithm::Vegas => "vegas",
+        Algorithm::Illinois => "illinois",
+        Algorithm::Dctcp => "dctcp",
+    }
+}

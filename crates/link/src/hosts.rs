@@ -1,0 +1,137 @@
+//! Real hosts that send what a scenario says, over the kernel's TCP.
+
+use crate::yard::End;
+use queuescope_live::traffic::{
+    DatagramSender, Ended, SendParams, ServeParams, Start, TrafficError, count_datagrams, listen, send, send_datagrams,
+    serve,
+};
+use queuescope_live::{Namespace, now};
+use queuescope_wire::{Backlog, Nanos};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread::{self, JoinHandle};
+
+/// The port of every receiver.
+pub const PORT: u16 = 5001;
+
+/// What is sent.
+pub struct Load {
+    /// Congestion controls, by their names in the kernel.
+    pub congestion: Vec<String>,
+    /// Flows, in order of their starts, each between two addresses.
+    pub flows: Box<dyn Iterator<Item = Start> + Send>,
+    /// Datagrams; their times count from the beginning.
+    pub datagrams: Vec<DatagramSender>,
+    /// From when on it counts what is sent and what came.
+    pub warmup: Nanos,
+}
+
+/// What became of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Of each flow.
+    pub flows: Vec<Ended>,
+    /// What each sender of datagrams sent.
+    pub sent: Vec<Backlog>,
+    /// What came of datagrams, by who sent them.
+    pub came: BTreeMap<SocketAddr, Backlog>,
+}
+
+/// Hosts that send.
+pub struct Hosts {
+    flows: Thread<Vec<Ended>>,
+    server: Thread<()>,
+    datagrams: Option<(Thread<Vec<Backlog>>, Thread<BTreeMap<SocketAddr, Backlog>>)>,
+}
+
+impl Hosts {
+    /// Begins to send, and to take what is sent.
+    ///
+    /// # Errors
+    /// If nobody can listen.
+    pub fn begin(senders: &End, receivers: &End, load: Load) -> Result<Self, TrafficError> {
+        let (Some(near), Some(far)) = (&senders.namespace, &receivers.namespace) else {
+            return Err(system("find the hosts' namespaces")(io::Error::other("they are here")));
+        };
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT));
+        let listener = far.run(move || listen(any))?;
+        let forever = ServeParams { idle: Nanos::MAX, ..ServeParams::default() };
+        let server = Thread::begin(far, move |stop| serve(&listener, forever, stop.as_fd()).map(drop))?;
+        let Load { congestion, flows, mut datagrams, warmup } = load;
+        let beginning = now();
+        let counted = beginning.saturating_add(warmup);
+        let datagrams = if datagrams.is_empty() {
+            None
+        } else {
+            let count = Thread::begin(far, move |stop| count_datagrams(any, counted, stop.as_fd()))?;
+            for sender in &mut datagrams {
+                let times = std::mem::replace(&mut sender.datagrams, Box::new(std::iter::empty()));
+                sender.datagrams = Box::new(times.map(move |(at, size)| (at.saturating_add(beginning), size)));
+            }
+            Some((Thread::begin(near, move |stop| send_datagrams(datagrams, counted, stop.as_fd()))?, count))
+        };
+        let params = SendParams {
+            to: any,
+            open: usize::MAX,
+            wait: Nanos::MAX,
+            congestion,
+            ecn: false,
+            midway: (warmup > Nanos::ZERO).then_some(warmup),
+        };
+        let flows = Thread::begin(near, move |stop| {
+            let mut ended = Vec::new();
+            send(&params, flows, stop.as_fd(), |flow| {
+                ended.push(*flow);
+                Ok(())
+            })?;
+            Ok(ended)
+        })?;
+        Ok(Self { flows, server, datagrams })
+    }
+
+    /// Nothing more is sent; what became of all.
+    ///
+    /// # Errors
+    /// If somebody could not send, or take what came.
+    pub fn end(self) -> Result<Outcome, TrafficError> {
+        let mut outcome = Outcome { flows: self.flows.end()?, ..Outcome::default() };
+        if let Some((sent, came)) = self.datagrams {
+            (outcome.sent, outcome.came) = (sent.end()?, came.end()?);
+        }
+        self.server.end()?;
+        Ok(outcome)
+    }
+}
+
+/// A thread that does something until it is told to end.
+struct Thread<T> {
+    handle: JoinHandle<Result<T, TrafficError>>,
+    /// It ends when nobody holds this any more.
+    tie: OwnedFd,
+}
+
+impl<T: Send + 'static> Thread<T> {
+    fn begin(
+        namespace: &Namespace,
+        work: impl FnOnce(OwnedFd) -> Result<T, TrafficError> + Send + 'static,
+    ) -> Result<Self, TrafficError> {
+        let begun = || {
+            let (stop, tie) = pipe_with(PipeFlags::CLOEXEC)?;
+            let spawn = move || thread::Builder::new().name("hosts".to_owned()).spawn(move || work(stop));
+            Ok(Self { handle: namespace.run(spawn)?, tie })
+        };
+        begun().map_err(system("begin a thread"))
+    }
+
+    fn end(self) -> Result<T, TrafficError> {
+        drop(self.tie);
+        self.handle.join().unwrap_or_else(|_| Err(system("end a thread")(io::Error::other("it has panicked"))))
+    }
+}
+
+fn system(what: &'static str) -> impl Fn(io::Error) -> TrafficError {
+    move |why| TrafficError::System { what, why }
+}

@@ -1,0 +1,153 @@
+//! Datagrams at known times, and whoever counts them.
+
+use super::{TrafficError, system};
+use queuescope_wire::{Backlog, ByteCount, Ecn, Nanos};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_socket_recv_buffer_size};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recvfrom, send, socket_with,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::{IpAddr, SocketAddr};
+
+/// Somebody who sends datagrams to somebody.
+pub struct DatagramSender {
+    /// From where, and to where.
+    pub ends: (SocketAddr, SocketAddr),
+    /// Their ECN codepoint.
+    pub ecn: Ecn,
+    /// When each is sent, by the clock that [`now`](crate::now) reads, and its bytes from the IP header on; in order of time.
+    pub datagrams: Box<dyn Iterator<Item = (Nanos, ByteCount)> + Send>,
+}
+
+/// Bytes of headers: of IP and of UDP.
+const HEADERS: [usize; 2] = [20 + 8, 40 + 8];
+/// The largest there are.
+const LARGEST: usize = 65_535;
+/// Bytes that may wait for who counts them.
+const ROOM: usize = 4 << 20;
+
+/// Sends datagrams of all when they are due, until there are no more, or there is something to read from `stop`. What each
+/// has sent from the time `from` on. What comes late is sent at once.
+///
+/// # Errors
+/// If somebody cannot send.
+pub fn send_datagrams(
+    senders: Vec<DatagramSender>,
+    from: Nanos,
+    stop: BorrowedFd<'_>,
+) -> Result<Vec<Backlog>, TrafficError> {
+    let mut sent = vec![Backlog::default(); senders.len()];
+    let mut sources = senders.into_iter().map(Source::new).collect::<Result<Vec<_>, _>>()?;
+    let mut due: BinaryHeap<_> =
+        sources.iter().enumerate().filter_map(|(n, source)| Some(Reverse((source.next?.0, n)))).collect();
+    let zeros = vec![0; LARGEST];
+    while let Some(Reverse((at, number))) = due.pop() {
+        if is_stopped(at, stop)? {
+            break;
+        }
+        let source = &mut sources[number];
+        let Some((_, size)) = source.next else { continue };
+        let payload = (size.0 as usize).saturating_sub(source.headers).min(LARGEST - source.headers);
+        match send(&source.socket, &zeros[..payload], SendFlags::DONTWAIT) {
+            // What the kernel has no room for is lost, as what a full queue has no room for.
+            Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::CONNREFUSED) => {}
+            Err(why) => return Err(system("send datagrams")(why)),
+        }
+        if at >= from {
+            sent[number].packets += 1;
+            sent[number].bytes += size;
+        }
+        source.next = source.datagrams.next();
+        due.extend(source.next.map(|(at, _)| Reverse((at, number))));
+    }
+    Ok(sent)
+}
+
+/// Counts the datagrams that come to an address from the time `from` on, by whom they are from, until there is something to read from
+/// `stop`. Their bytes count from the IP header on.
+///
+/// # Errors
+/// If nobody can listen there.
+pub fn count_datagrams(
+    at: SocketAddr,
+    from: Nanos,
+    stop: BorrowedFd<'_>,
+) -> Result<BTreeMap<SocketAddr, Backlog>, TrafficError> {
+    let wrong = |why: Errno| TrafficError::Listen { at, why: why.into() };
+    let socket = socket(at).map_err(wrong)?;
+    // Where there is less room, more may be lost here: whoever asks sees that what left did not come.
+    let _ = set_socket_recv_buffer_size(&socket, ROOM);
+    bind(&socket, &at).map_err(wrong)?;
+    let headers = HEADERS[usize::from(at.is_ipv6())];
+    let mut counts = BTreeMap::<SocketAddr, Backlog>::new();
+    let mut buffer = vec![0; LARGEST];
+    loop {
+        let mut either = [PollFd::new(&socket, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
+        match poll(&mut either, None) {
+            Ok(_) if !either[1].revents().is_empty() => return Ok(counts),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(why) => return Err(system("wait for datagrams")(why)),
+        }
+        while let Ok((length, _, Some(who))) = recvfrom(&socket, &mut *buffer, RecvFlags::DONTWAIT) {
+            if crate::now() < from {
+                continue;
+            }
+            if let Ok(who) = SocketAddr::try_from(who) {
+                let count = counts.entry(who).or_default();
+                count.packets += 1;
+                count.bytes += ByteCount((length + headers) as u64);
+            }
+        }
+    }
+}
+
+struct Source {
+    socket: OwnedFd,
+    headers: usize,
+    datagrams: Box<dyn Iterator<Item = (Nanos, ByteCount)> + Send>,
+    next: Option<(Nanos, ByteCount)>,
+}
+
+impl Source {
+    fn new(sender: DatagramSender) -> Result<Self, TrafficError> {
+        let DatagramSender { ends: (from, to), ecn, mut datagrams } = sender;
+        let made = || {
+            let socket = socket(from)?;
+            bind(&socket, &from)?;
+            let ecn = u32::from(ecn.bits());
+            match to.ip() {
+                IpAddr::V4(_) => set_ip_tos(&socket, ecn as u8)?,
+                IpAddr::V6(_) => set_ipv6_tclass(&socket, ecn)?,
+            }
+            connect(&socket, &to)?;
+            Ok(socket)
+        };
+        let socket = made().map_err(|why: Errno| TrafficError::Connect { to, why: why.into() })?;
+        let next = datagrams.next();
+        Ok(Self { socket, headers: HEADERS[usize::from(from.is_ipv6())], datagrams, next })
+    }
+}
+
+fn socket(at: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+}
+
+/// Waits until it is time; whether there is something to read from `stop`.
+fn is_stopped(at: Nanos, stop: BorrowedFd<'_>) -> Result<bool, TrafficError> {
+    loop {
+        let pause = at.saturating_sub(crate::now());
+        let pause = Timespec { tv_sec: (pause.0 / 1_000_000_000) as i64, tv_nsec: (pause.0 % 1_000_000_000) as i64 };
+        let mut doors = [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
+        match poll(&mut doors, Some(&pause)) {
+            Ok(0) => return Ok(false),
+            Ok(_) => return Ok(true),
+            Err(Errno::INTR) => {}
+            Err(why) => return Err(system("wait until it is time")(why)),
+        }
+    }
+}
