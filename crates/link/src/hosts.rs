@@ -44,7 +44,9 @@ pub struct Outcome {
 pub struct Hosts {
     flows: Thread<Vec<Ended>>,
     server: Thread<()>,
-    datagrams: Option<(Thread<Vec<Backlog>>, Thread<BTreeMap<SocketAddr, Backlog>>)>,
+    /// Those who send datagrams, and who counts them.
+    sent: Option<Thread<Vec<Backlog>>>,
+    came: Option<Thread<BTreeMap<SocketAddr, Backlog>>>,
 }
 
 impl Hosts {
@@ -63,16 +65,15 @@ impl Hosts {
         let Load { congestion, flows, mut datagrams, warmup } = load;
         let beginning = now();
         let counted = beginning.saturating_add(warmup);
-        let datagrams = if datagrams.is_empty() {
-            None
-        } else {
-            let count = Thread::begin(far, move |stop| count_datagrams(any, counted, stop.as_fd()))?;
+        let (mut sent, mut came) = (None, None);
+        if !datagrams.is_empty() {
+            came = Some(Thread::begin(far, move |stop| count_datagrams(any, counted, stop.as_fd()))?);
             for sender in &mut datagrams {
                 let times = std::mem::replace(&mut sender.datagrams, Box::new(std::iter::empty()));
                 sender.datagrams = Box::new(times.map(move |(at, size)| (at.saturating_add(beginning), size)));
             }
-            Some((Thread::begin(near, move |stop| send_datagrams(datagrams, counted, stop.as_fd()))?, count))
-        };
+            sent = Some(Thread::begin(near, move |stop| send_datagrams(datagrams, counted, stop.as_fd()))?);
+        }
         let params = SendParams {
             to: any,
             open: usize::MAX,
@@ -89,7 +90,7 @@ impl Hosts {
             })?;
             Ok(ended)
         })?;
-        Ok(Self { flows, server, datagrams })
+        Ok(Self { flows, server, sent, came })
     }
 
     /// Nothing more is sent; what became of all.
@@ -97,12 +98,11 @@ impl Hosts {
     /// # Errors
     /// If somebody could not send, or take what came.
     pub fn end(self) -> Result<Outcome, TrafficError> {
-        let mut outcome = Outcome { flows: self.flows.end()?, ..Outcome::default() };
-        if let Some((sent, came)) = self.datagrams {
-            (outcome.sent, outcome.came) = (sent.end()?, came.end()?);
-        }
+        let flows = self.flows.end()?;
+        let sent = self.sent.map(Thread::end).transpose()?.unwrap_or_default();
+        let came = self.came.map(Thread::end).transpose()?.unwrap_or_default();
         self.server.end()?;
-        Ok(outcome)
+        Ok(Outcome { flows, sent, came })
     }
 }
 

@@ -80,7 +80,7 @@ pub fn build(scenario: &Scenario, files: &Files) -> Result<Built, BuildError> {
     for source in traffic(scenario, files, hosts)? {
         match source {
             TrafficSource::Flows { group, transport, stop, starts } => {
-                simulation.add_flows(group, transport, stop, starts);
+                simulation.add_flows(group, *transport, stop, starts);
             }
             TrafficSource::Datagrams { params, datagrams } => simulation.add_datagrams(params, datagrams)?,
         }
@@ -95,7 +95,7 @@ pub enum TrafficSource {
         /// The number of their group.
         group: u32,
         /// How they behave.
-        transport: Transport,
+        transport: Box<Transport>,
         /// When they send no more.
         stop: Option<Nanos>,
         /// When each starts, in order of time, between which nodes.
@@ -370,6 +370,7 @@ fn add_flows(
                 .collect();
             starts.sort_by_key(|start| start.at);
             let starts = Box::new(starts.into_iter());
+            let transport = Box::new(transport);
             sources.push(TrafficSource::Flows { group, transport, stop: flows.stop, starts });
         }
         Traffic::Udp(udp) => {
