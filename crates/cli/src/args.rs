@@ -4,6 +4,8 @@
 mod acting;
 #[cfg(target_os = "linux")]
 mod capture_live;
+#[cfg(target_os = "linux")]
+mod compare;
 mod experiment;
 mod folder;
 #[cfg(target_os = "linux")]
@@ -22,6 +24,8 @@ mod traffic;
 pub use acting::{ActingArgs, PolicyArgs};
 #[cfg(target_os = "linux")]
 pub use capture_live::{Capture, Way};
+#[cfg(target_os = "linux")]
+pub use compare::Compare;
 pub use experiment::{Experiment, Paper};
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 #[cfg(target_os = "linux")]
@@ -136,6 +140,11 @@ pub enum Command {
     /// it; all of that is gone when the command ends, or this does. Links can be run within links.
     #[cfg(target_os = "linux")]
     Link(Box<Link>),
+    /// Run a scenario simulated and on real hosts, and tell both side by side.
+    ///
+    /// The network is the same code both times; what differs is TCP, the hosts, and the exactness of time.
+    #[cfg(target_os = "linux")]
+    Compare(Compare),
     /// Stand between a link and the command behind it.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]

@@ -8,7 +8,7 @@
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `link`,
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `link`, `compare`,
 //!   `doctor`, `traffic`, `capture_live` and [`generate`] are the command itself.
 
 pub mod alarms;
@@ -23,6 +23,8 @@ pub mod capture;
 pub mod capture_live;
 pub mod chosen;
 mod clock;
+#[cfg(target_os = "linux")]
+pub mod compare;
 pub mod departures;
 #[cfg(target_os = "linux")]
 pub mod doctor;

@@ -51,6 +51,8 @@ fn run(cli: &Cli) -> Result<Outcome> {
         #[cfg(target_os = "linux")]
         Command::Link(args) => queuescope::link::run(args),
         #[cfg(target_os = "linux")]
+        Command::Compare(args) => queuescope::compare::run(args),
+        #[cfg(target_os = "linux")]
         Command::Keep(args) => queuescope::link::keep(args),
         #[cfg(target_os = "linux")]
         Command::Traffic(what) => queuescope::traffic::run(what),

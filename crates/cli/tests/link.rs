@@ -185,3 +185,33 @@ fn what_cannot_be_is_told() {
     let said = String::from_utf8_lossy(&missing.stderr);
     assert!(missing.status.code() == Some(2) && said.contains("cannot run /nowhere/program"), "{said}");
 }
+
+#[test]
+fn a_scenario_does_the_same_in_both_worlds() {
+    let Some(yard) = yard("a_scenario_does_the_same_in_both_worlds") else { return };
+    let output = yard.run(|| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+        let words = "compare scenarios/bufferbloat.toml --set duration=4s --set warmup=1s --json";
+        command.current_dir(ROOT).args(words.split(' ')).output().expect("the command runs")
+    });
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let line: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let row = |of: &str, name: &str, quantity: &str| {
+        let is_it = |row: &&Value| row["of"] == of && row["name"] == name && row["quantity"] == quantity;
+        let row = line["rows"].as_array().expect("rows").iter().find(is_it);
+        let row = row.unwrap_or_else(|| panic!("no {quantity} of {name}: {line}"));
+        [&row["simulated"][0], &row["real"][0]].map(|value| value.as_f64().expect("it is a number"))
+    };
+    // As far as a machine lets it that may have other things to do.
+    for (of, name, quantity) in [
+        ("link", "bottleneck", "delay_mean_ns"),
+        ("link", "bottleneck", "utilisation"),
+        ("group", "download", "goodput_bps"),
+        ("group", "call", "goodput_bps"),
+    ] {
+        let [simulated, real] = row(of, name, quantity);
+        assert!((real / simulated - 1.0).abs() < 0.25, "{quantity} of {name}: {simulated}, {real}");
+    }
+    assert!(line["real_time"][0]["packets"].as_u64() > Some(1_000), "{line}");
+}

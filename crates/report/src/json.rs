@@ -3,8 +3,8 @@
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Alert, Answer, Burst, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep,
-    SweepCell, SwitchFit, Tap, Totals, Why,
+    Alert, Answer, Burst, Comparison, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim, SketchScore,
+    Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ pub enum Line {
     SweepCell(Box<SweepCell>),
     /// Last, of a sweep: each combination of values over its seeds.
     Sweep(Box<Sweep>),
+    /// The only line of `queuescope compare`: a scenario in both worlds.
+    Comparison(Box<Comparison>),
     /// A line of `queuescope watch`: a trigger fired.
     Alert(Alert),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
@@ -174,6 +176,14 @@ pub fn write_sweep_cell(cell: SweepCell, out: &mut impl Write) -> io::Result<()>
 /// Those of `out`.
 pub fn write_sweep(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
     line(&Line::Sweep(Box::new(sweep.clone())), out)
+}
+
+/// Writes a comparison of both worlds as a JSON line: the only one.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_comparison(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    line(&Line::Comparison(Box::new(comparison.clone())), out)
 }
 
 /// The JSON schema of a line, as text.

@@ -3,6 +3,7 @@
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
 mod answer;
+mod compare;
 mod owner;
 mod sim;
 mod sweep;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use answer::{Alert, Answer, Plan};
+pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
     NO_METER, RealTime, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample,

@@ -3,6 +3,7 @@
 //! Flow names stand last on their lines, so that no width of terminal cuts a number. Styles are ANSI; the caller's
 //! stream strips them where they do not belong.
 
+mod compare;
 mod sim;
 mod sweep;
 mod tap;
@@ -14,6 +15,7 @@ use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+pub use compare::write as write_comparison;
 pub use sweep::write as write_sweep;
 pub use why::write as write_why;
 

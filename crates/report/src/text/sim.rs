@@ -41,7 +41,7 @@ pub fn write(sim: &Sim, file: &str, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// How exact the link was, and what that was worth.
-fn timing(real: &RealTime, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn timing(real: &RealTime, out: &mut impl Write) -> io::Result<()> {
     let [p50, p99, worst] = [real.error_p50_ns, real.error_p99_ns, real.error_worst_ns].map(duration);
     let [sleep, slept] = [real.sleep_p50_ns, real.sleep_p99_ns].map(duration);
     field(

@@ -1,0 +1,26 @@
+//! Arguments of `compare`.
+
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if all went well, 2 if nothing could be done.\n\n\
+                        Example: queuescope compare scenarios/codel.toml --set duration=10s --runs 3")]
+pub struct Compare {
+    /// Scenario file (TOML)
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub scenario: PathBuf,
+
+    /// Replace a value of the scenario, by its path: link.rate=1gbps, flows.0.count=50; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub set: Vec<String>,
+
+    /// Run it so often in each world, with one seed after the other
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+
+    /// Print one line of JSON in place of text, with the values of each run
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}

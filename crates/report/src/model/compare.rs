@@ -1,0 +1,181 @@
+//! One scenario in two worlds: simulated, and on real hosts.
+
+use super::{RealTime, Sim, SimGroup, SimLink, SimTimes};
+use serde::{Deserialize, Serialize};
+
+/// What a scenario did in both worlds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Comparison {
+    /// The scenario's name.
+    pub name: String,
+    /// What it is about, as its author says.
+    pub about: Option<String>,
+    /// The whole scenario as it was run, with everything that its file leaves out (TOML).
+    pub scenario: String,
+    /// How long each run was.
+    pub duration_ns: u64,
+    /// How much of that did not count.
+    pub warmup_ns: u64,
+    /// The seed of the first run; each has one more than the one before.
+    pub seed: u64,
+    /// How exact each of the real runs was.
+    pub real_time: Vec<RealTime>,
+    /// What was measured.
+    pub rows: Vec<Compared>,
+}
+
+/// A quantity of something in both worlds: a value for each run in which there was one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Compared {
+    /// What it is of.
+    pub of: Of,
+    /// Its name.
+    pub name: String,
+    /// The discipline of a link, the transport of a group, the group of a flow.
+    pub about: String,
+    /// What is measured.
+    pub quantity: Quantity,
+    /// In simulated runs.
+    pub simulated: Vec<f64>,
+    /// In real ones.
+    pub real: Vec<f64>,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Of {
+    /// A link and its queue.
+    Link,
+    /// A group of flows.
+    Group,
+    /// A flow.
+    Flow,
+}
+
+/// What is measured; its unit is at the end of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// What a link sent, as a share of what its rate allows.
+    Utilisation,
+    /// The mean sojourn time in a queue.
+    DelayMeanNs,
+    /// The median.
+    DelayP50Ns,
+    /// The 95th percentile.
+    DelayP95Ns,
+    /// The 99th percentile.
+    DelayP99Ns,
+    /// Packets dropped, as a share of what came.
+    DropRate,
+    /// Packets marked, as a share of what came.
+    MarkRate,
+    /// Payload that receivers got in order.
+    GoodputBps,
+    /// That of the flow that got least.
+    LeastBps,
+    /// That of the flow that got most.
+    MostBps,
+    /// Jain's index of the flows' goodput.
+    Jain,
+    /// Segments sent again.
+    Retransmissions,
+    /// The median of flow completion times.
+    CompletionP50Ns,
+    /// The 99th percentile.
+    CompletionP99Ns,
+}
+
+impl Comparison {
+    /// Of runs in pairs: the same scenario with the same seed, simulated and real. None, if there are none.
+    pub fn of(pairs: &[(Sim, Sim)]) -> Option<Self> {
+        let (first, _) = pairs.first()?;
+        let mut rows = Vec::new();
+        for (simulated, real) in pairs {
+            add(&mut rows, simulated, |row| &mut row.simulated);
+            add(&mut rows, real, |row| &mut row.real);
+        }
+        // What is the same in both worlds and nothing tells nothing.
+        rows.retain(|row| {
+            let all = || row.simulated.iter().chain(&row.real);
+            let may_be_left_out = matches!(row.quantity, Quantity::MarkRate | Quantity::DropRate);
+            !(may_be_left_out && all().all(|value| *value == 0.0))
+        });
+        Some(Self {
+            name: first.name.clone(),
+            about: first.about.clone(),
+            scenario: first.scenario.clone(),
+            duration_ns: first.duration_ns,
+            warmup_ns: first.warmup_ns,
+            seed: first.seed,
+            real_time: pairs.iter().filter_map(|(_, real)| real.real_time.clone()).collect(),
+            rows,
+        })
+    }
+}
+
+/// Adds the values of a run to the rows that they belong to.
+fn add(rows: &mut Vec<Compared>, run: &Sim, of_world: impl Fn(&mut Compared) -> &mut Vec<f64>) {
+    let mut tell = |of: Of, name: &str, about: &str, quantity: Quantity, value: f64| {
+        let is_it = |row: &Compared| row.of == of && row.quantity == quantity && row.name == name && row.about == about;
+        let place = rows.iter().position(is_it).unwrap_or_else(|| {
+            let (name, about) = (name.to_owned(), about.to_owned());
+            rows.push(Compared { of, name, about, quantity, simulated: Vec::new(), real: Vec::new() });
+            rows.len() - 1
+        });
+        of_world(&mut rows[place]).push(value);
+    };
+    for link in &run.links {
+        for (quantity, value) in of_link(link) {
+            tell(Of::Link, &link.name, &link.discipline, quantity, value);
+        }
+        for group in &link.groups {
+            for (quantity, value) in of_times(&group.sojourn) {
+                tell(Of::Link, &link.name, &group.name, quantity, value);
+            }
+        }
+    }
+    for group in &run.groups {
+        for (quantity, value) in of_group(group) {
+            tell(Of::Group, &group.name, &group.transport, quantity, value);
+        }
+    }
+    for flow in run.flows.iter().filter(|flow| flow.bytes.is_none()) {
+        tell(Of::Flow, &flow.name, &flow.group, Quantity::GoodputBps, flow.goodput_bps);
+    }
+}
+
+fn of_link(link: &SimLink) -> Vec<(Quantity, f64)> {
+    let mut values = vec![(Quantity::Utilisation, link.utilisation)];
+    values.extend(of_times(&link.sojourn));
+    values.extend([(Quantity::DropRate, link.drop_rate), (Quantity::MarkRate, link.mark_rate)]);
+    values
+}
+
+fn of_times(times: &SimTimes) -> impl Iterator<Item = (Quantity, f64)> + use<> {
+    let SimTimes { count, mean_ns, p50_ns, p95_ns, p99_ns, .. } = *times;
+    let all = [
+        (Quantity::DelayMeanNs, mean_ns),
+        (Quantity::DelayP50Ns, p50_ns as f64),
+        (Quantity::DelayP95Ns, p95_ns as f64),
+        (Quantity::DelayP99Ns, p99_ns as f64),
+    ];
+    all.into_iter().filter(move |_| count > 0)
+}
+
+fn of_group(group: &SimGroup) -> Vec<(Quantity, f64)> {
+    let mut values = vec![(Quantity::GoodputBps, group.goodput_bps)];
+    if group.flows > 1 {
+        values.extend([(Quantity::LeastBps, group.least_bps), (Quantity::MostBps, group.most_bps)]);
+        values.push((Quantity::Jain, group.jain));
+    }
+    if group.transport.starts_with("tcp") {
+        values.push((Quantity::Retransmissions, group.retransmissions as f64));
+    }
+    if let Some(times) = &group.completion {
+        values.push((Quantity::CompletionP50Ns, times.p50_ns as f64));
+        values.push((Quantity::CompletionP99Ns, times.p99_ns as f64));
+    }
+    values
+}

@@ -1,0 +1,133 @@
+//! One scenario in two worlds, as text: what was simulated beside what real hosts did.
+
+use super::{BOLD, DIM, field, plain, sim};
+use crate::format::{count, duration, percent, rate};
+use crate::model::{Compared, Comparison, Of, Quantity};
+use std::io::{self, Write};
+
+/// Flows that are told one by one.
+const FLOWS: usize = 20;
+/// How wide the name of a quantity is, and its values.
+const NAME: usize = 18;
+const VALUE: usize = 12;
+
+/// Writes a comparison as text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}simulated and real{DIM:#}", plain(&comparison.name))?;
+    if let Some(about) = &comparison.about {
+        field(out, "about", &plain(about))?;
+    }
+    let runs = comparison.real_time.len() as u64;
+    let warmup = match comparison.warmup_ns {
+        0 => String::new(),
+        warmup => format!(", the first {} of it warm-up", duration(warmup)),
+    };
+    let seeds = if runs > 1 { format!("{} in each world, from seed", count(runs)) } else { "seed".to_owned() };
+    field(out, "run", &format!("{}{warmup}; {seeds} {}", duration(comparison.duration_ns), comparison.seed))?;
+    for real in &comparison.real_time {
+        sim::timing(real, out)?;
+    }
+    if runs > 1 {
+        field(out, "", "means of the runs, with the least and the most in brackets")?;
+    }
+    let mut head: Option<(Of, &str, &str)> = None;
+    let mut flows = 0;
+    for row in &comparison.rows {
+        flows += usize::from(row.of == Of::Flow);
+        if flows > FLOWS {
+            continue;
+        }
+        let own = (row.of, row.name.as_str(), row.about.as_str());
+        if row.of == Of::Flow {
+            if head.is_none_or(|(of, ..)| of != Of::Flow) {
+                heading(out, "goodput of each flow", "")?;
+            }
+        } else if head != Some(own) {
+            heading(out, &plain(&row.name), &plain(&row.about))?;
+        }
+        head = Some(own);
+        line(row, out)?;
+    }
+    if flows > FLOWS {
+        writeln!(out, "  {DIM}and {} flows more (--json tells them){DIM:#}", count((flows - FLOWS) as u64))?;
+    }
+    Ok(())
+}
+
+fn heading(out: &mut impl Write, name: &str, about: &str) -> io::Result<()> {
+    let words = format!("{name} {about}");
+    let room = (NAME + 2).saturating_sub(words.chars().count());
+    writeln!(
+        out,
+        "\n{BOLD}{name}{BOLD:#} {DIM}{about}{DIM:#}{:room$}{BOLD}{:>VALUE$} {:>VALUE$} {:>VALUE$}{BOLD:#}",
+        "", "simulated", "real", "difference"
+    )
+}
+
+fn line(row: &Compared, out: &mut impl Write) -> io::Result<()> {
+    let name = if row.of == Of::Flow { plain(&row.name) } else { row.quantity.told().into() };
+    let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| row.quantity.shown(value));
+    let (simulated, real) = (mean(&row.simulated), mean(&row.real));
+    let difference = simulated.zip(real).map_or_else(String::new, |(from, to)| row.quantity.difference(from, to));
+    let name = format!("{name:>NAME$}");
+    write!(out, "  {name} {:>VALUE$} {:>VALUE$} {difference:>VALUE$}", show(simulated), show(real))?;
+    if row.simulated.len().max(row.real.len()) > 1 {
+        let span = |values: &[f64]| {
+            let least = values.iter().copied().reduce(f64::min);
+            let most = values.iter().copied().reduce(f64::max);
+            format!("{} to {}", show(least), show(most))
+        };
+        write!(out, "  {DIM}({}; {}){DIM:#}", span(&row.simulated), span(&row.real))?;
+    }
+    writeln!(out)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+impl Quantity {
+    /// As a person reads it.
+    fn told(self) -> &'static str {
+        match self {
+            Self::Utilisation => "busy",
+            Self::DelayMeanNs => "delay, mean",
+            Self::DelayP50Ns => "median",
+            Self::DelayP95Ns => "95 %",
+            Self::DelayP99Ns => "99 %",
+            Self::DropRate => "dropped",
+            Self::MarkRate => "marked",
+            Self::GoodputBps => "goodput",
+            Self::LeastBps => "least of a flow",
+            Self::MostBps => "most of a flow",
+            Self::Jain => "Jain's index",
+            Self::Retransmissions => "sent again",
+            Self::CompletionP50Ns => "completion, median",
+            Self::CompletionP99Ns => "99 %",
+        }
+    }
+
+    fn shown(self, value: f64) -> String {
+        match self {
+            Self::Utilisation | Self::DropRate | Self::MarkRate => percent(value),
+            Self::GoodputBps | Self::LeastBps | Self::MostBps => rate(value),
+            Self::Jain => format!("{value:.3}"),
+            Self::Retransmissions => count(value.round() as u64),
+            _ => duration(value.round() as u64),
+        }
+    }
+
+    /// How much more there is of it in the real world: of shares in points, of others as a part.
+    fn difference(self, simulated: f64, real: f64) -> String {
+        match self {
+            Self::Utilisation | Self::DropRate | Self::MarkRate => format!("{:+.2} points", 100.0 * (real - simulated)),
+            Self::Jain => format!("{:+.3}", real - simulated),
+            _ if simulated == real => "0 %".to_owned(),
+            _ if simulated == 0.0 => String::new(),
+            _ => format!("{:+.1} %", 100.0 * (real / simulated - 1.0)),
+        }
+    }
+}
