@@ -8,15 +8,13 @@ packets of flows that fill it (`live --mark`). Three network namespaces in a row
 """
 
 import json
-import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-QUEUESCOPE = ROOT / "target/release/queuescope"
+from road import QUEUESCOPE, Road, run
+
 RATE = 500e6
 # The queue's limit is 20 ms, and marking begins at 2 ms of it, as in section 5.2; a flow fills it from a quarter of that on.
 LIMIT, TAU = 0.020, 0.002
@@ -32,46 +30,6 @@ WAYS = {
 }
 
 
-def run(*words, **options):
-    return subprocess.run(list(map(str, words)), check=True, text=True, capture_output=True, **options).stdout
-
-
-class Road:
-    """A source, a router with the queue, a sink."""
-
-    def __init__(self):
-        self.names = [f"acts-{name}" for name in ("source", "router", "sink")]
-
-    def __enter__(self):
-        source, router, sink = self.names
-        for name in self.names:
-            run("ip", "netns", "add", name)
-        run("ip", "-n", source, "link", "add", "s0", "type", "veth", "peer", "name", "r0", "netns", router)
-        run("ip", "-n", router, "link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", sink)
-        for name, device, address in [
-            (source, "s0", "10.8.0.1/24"), (router, "r0", "10.8.0.2/24"),
-            (router, "near0", "10.9.0.1/24"), (sink, "far0", "10.9.0.2/24"),
-        ]:
-            run("ip", "-n", name, "addr", "add", address, "dev", device)
-            run("ip", "-n", name, "link", "set", device, "up")
-        run("ip", "-n", source, "route", "add", "default", "via", "10.8.0.2")
-        run("ip", "-n", sink, "route", "add", "default", "via", "10.9.0.1")
-        run("ip", "netns", "exec", router, "sysctl", "-q", "net.ipv4.ip_forward=1")
-        for name in (source, sink):
-            run("ip", "netns", "exec", name, "sysctl", "-q", "net.ipv4.tcp_ecn=1")
-        run("tc", "-n", router, "qdisc", "replace", "dev", "near0", "root", "tbf",
-            "rate", f"{RATE:.0f}bit", "burst", "100kb", "limit", f"{RATE / 8 * LIMIT:.0f}")
-        return self
-
-    def __exit__(self, *_):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False)
-
-    def start(self, name, *words):
-        command = ["ip", "netns", "exec", f"acts-{name}", str(QUEUESCOPE), *map(str, words)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def finish(process):
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=60)
@@ -81,7 +39,8 @@ def finish(process):
 
 
 def measure(seconds, control, way):
-    with Road() as road, tempfile.TemporaryDirectory() as folder:
+    queue = ("rate", f"{RATE:.0f}bit", "burst", "100kb", "limit", f"{RATE / 8 * LIMIT:.0f}")
+    with Road(*queue) as road, tempfile.TemporaryDirectory() as folder:
         server = road.start("sink", "traffic", "serve", "--listen", "10.9.0.2:7000", "--json")
         live = road.start("router", "live", "near0", "--json", "--every-packet", "--tau", f"{TAU * 1e3:g}ms",
                           "--alpha", "25%", "--log", f"{folder}/log", *WAYS[way])

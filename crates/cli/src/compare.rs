@@ -1,19 +1,15 @@
 //! `queuescope compare`: one scenario in two worlds.
 
-use crate::args::{Compare, Keys, Output, Question, Sketch};
-use crate::link::run_scenario;
+use crate::args::Compare;
 use crate::outcome::{Outcome, print};
-use crate::outputs::Outputs;
 use crate::sim::file::ScenarioFile;
-use crate::sim::metered::Asked;
-use crate::sim::tell::{About, tell};
-use crate::stop::Stop;
+use crate::sim::tell::tell;
+use crate::world::{Ran, World};
 use anyhow::{Context, Result, bail};
-use clap::Parser;
-use queuescope_report::model::{Comparison, NO_METER, Sim};
+use queuescope_report::model::{Comparison, Sim};
 use queuescope_report::{json, text};
-use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Built, Files, build, files_of};
+use queuescope_scenario::Override;
+use queuescope_sim::files_of;
 
 /// Runs `compare`.
 ///
@@ -26,26 +22,15 @@ pub fn run(args: &Compare) -> Result<Outcome> {
         bail!("a sweep is not compared: choose one of its cells by --set, and leave it away by --set sweep={{}}");
     }
     let (files, _) = file.files(files_of(&scenario))?;
-    let stop = Stop::on_signals()?;
-    let asked = Nothing::asked();
     let mut pairs = Vec::new();
     for run in 0..u64::from(args.runs) {
         let seed = Override::new(format!("seed={}", scenario.seed + run));
         let scenario = file.variant(&[seed])?;
-        let simulated = simulated(&scenario, &files)?;
-        let asked = Asked {
-            name: &file.name,
-            keys: &asked.keys,
-            question: &asked.question,
-            sketch: &asked.sketch,
-            output: &asked.output,
+        let told = |world: World| -> Result<Sim> {
+            let Ran { simulation, about, real_time } = world.run(&scenario, &files)?;
+            Ok(Sim { real_time, ..tell(&simulation, about.named(&file.name)) })
         };
-        let files = (&files, Vec::new());
-        let (report, _) = run_scenario((asked, Some(NO_METER)), &scenario, files, None, Outputs::default(), &stop)?;
-        if stop.is_asked() {
-            break;
-        }
-        pairs.push((simulated, report.sim.context("a run has a report")?));
+        pairs.push((told(World::Simulated)?, told(World::Real)?));
     }
     let comparison = Comparison::of(&pairs).context("no run came to its end")?;
     print(
@@ -54,41 +39,4 @@ pub fn run(args: &Compare) -> Result<Outcome> {
         |mut out| text::write_comparison(&comparison, &mut out),
     )?;
     Ok(Outcome::Whole)
-}
-
-/// What the simulator says of it.
-fn simulated(scenario: &Scenario, files: &Files) -> Result<Sim> {
-    let Built { mut simulation, groups, .. } = build(scenario, files)?;
-    simulation.run_until(scenario.duration, &mut ());
-    if simulation.is_full() {
-        bail!("{}", crate::sim::too_many_packets(&simulation));
-    }
-    let about = About {
-        name: scenario.name.clone(),
-        about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
-        scenario: scenario.explain(),
-        seed: scenario.seed,
-        meter: NO_METER.to_owned(),
-        groups,
-    };
-    Ok(tell(&simulation, about))
-}
-
-/// Nothing is asked of queues but what links count themselves.
-#[derive(Debug, Parser)]
-struct Nothing {
-    #[command(flatten)]
-    keys: Keys,
-    #[command(flatten)]
-    question: Question,
-    #[command(flatten)]
-    sketch: Sketch,
-    #[command(flatten)]
-    output: Output,
-}
-
-impl Nothing {
-    fn asked() -> Self {
-        Self::parse_from(["compare"])
-    }
 }

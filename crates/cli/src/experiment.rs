@@ -17,17 +17,17 @@ mod terminal;
 use crate::args::{Experiment, Paper};
 use crate::outcome::{self, Outcome};
 use crate::progress::Progress;
-use crate::sim::tell::About as Whole;
-use crate::sweep::cell::{run_whole, simulate};
+use crate::sim::tell::{About as Whole, tell as tell_whole};
 use crate::sweep::key::{key, sum};
 use crate::sweep::store::{About, Found, Store};
 use crate::sweep::{note, threads, work};
+use crate::world::{Ran, World};
 use anyhow::{Context, Result, bail};
 use queuescope_report::model::Sim;
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, Simulation};
 use results::{Results, Values, numbers};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tell::Told;
 
 /// Runs an experiment.
@@ -37,6 +37,11 @@ use tell::Told;
 pub fn run(args: &Experiment) -> Result<Outcome> {
     if args.capture.is_some() && args.paper != Paper::Conquest {
         bail!("--capture is for conquest: the other experiments have traffic of their own");
+    }
+    if args.real && args.paper == Paper::Conquest {
+        bail!(
+            "--real is for experiments with flows that ask for more or less: conquest is about a given stream of packets"
+        );
     }
     let study = study(args)?;
     let study = study.as_ref();
@@ -57,7 +62,8 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
 fn folder(study: &dyn Study, args: &Experiment) -> String {
     let capture = args.capture.as_ref().and_then(|path| path.file_stem()).map(|stem| format!("-{}", stem.display()));
     let small = if args.small { "-small" } else { "" };
-    format!("{}{}{small}", study.name(), capture.unwrap_or_default())
+    let real = if args.real { "-real" } else { "" };
+    format!("{}{}{real}{small}", study.name(), capture.unwrap_or_default())
 }
 
 /// What was run, in a sentence or two.
@@ -66,12 +72,13 @@ fn what(study: &dyn Study, cells: &[Cell], args: &Experiment) -> String {
     let (run, all) = (seeds(cells), seeds(&study.cells(args.small)));
     let size = if args.small { "The small version, for a look and not for figures" } else { "The full version" };
     let of_all = if run < all { format!(" of {all}") } else { String::new() };
+    let kind = if args.real { "runs on real hosts" } else { "simulations" };
     let s = if run == 1 && run == all { "" } else { "s" };
     let percent = 100.0 * study.confidence();
     let remark = study.remark(args.small);
     let and = if remark.is_empty() { String::new() } else { format!(" {remark}") };
     let intervals = if run > 1 { format!(" Intervals are of {percent:.0} % confidence.") } else { String::new() };
-    format!("{size}: {} simulations, up to {run}{of_all} seed{s} of a kind.{and}{intervals}", cells.len())
+    format!("{size}: {} {kind}, up to {run}{of_all} seed{s} of a kind.{and}{intervals}", cells.len())
 }
 
 /// What is to be run.
@@ -83,6 +90,17 @@ fn cells(study: &dyn Study, args: &Experiment) -> Result<Vec<Cell>> {
             bail!("--seeds {most}: {} has {has} at most", study.name());
         }
         cells.retain(|cell| cell.seed <= most);
+    }
+    if !args.figures.is_empty() {
+        let known: BTreeSet<_> = cells.iter().map(|cell| cell.figure).collect();
+        if let Some(other) = args.figures.iter().find(|figure| !known.contains(figure.as_str())) {
+            let known: Vec<_> = known.into_iter().collect();
+            bail!("--figures {other}: {} has {}", study.name(), known.join(", "));
+        }
+        cells.retain(|cell| args.figures.iter().any(|figure| figure == cell.figure));
+    }
+    if args.real {
+        cells.iter_mut().for_each(|cell| cell.scenario.insert_str(0, ON_REAL_HOSTS));
     }
     Ok(cells)
 }
@@ -122,6 +140,9 @@ trait Study: Sync {
     fn tell(&self, results: &Results) -> Told;
 }
 
+/// How the scenario of a cell begins that is not simulated.
+const ON_REAL_HOSTS: &str = "# On real hosts.\n";
+
 /// What is run once.
 #[derive(Debug, Clone, PartialEq)]
 struct Cell {
@@ -146,17 +167,25 @@ impl Cell {
 
     /// Simulates its scenario.
     fn simulate(&self) -> Result<Sim> {
-        Ok(simulate(&self.parsed()?, &Files::default())?.sim)
+        let Ran { simulation, about, .. } = self.ran()?;
+        Ok(tell_whole(&simulation, about))
     }
 
     /// Simulates its scenario: for what a report does not tell.
     fn simulation(&self) -> Result<Simulation> {
-        Ok(self.whole()?.0)
+        Ok(self.ran()?.simulation)
     }
 
     /// Simulates its scenario: with what it is about, for who asks for groups of flows.
     fn whole(&self) -> Result<(Simulation, Whole)> {
-        run_whole(&self.parsed()?, &Files::default())
+        let Ran { simulation, about, .. } = self.ran()?;
+        Ok((simulation, about))
+    }
+
+    /// Runs its scenario, where it is to be.
+    fn ran(&self) -> Result<Ran> {
+        let world = if self.scenario.starts_with(ON_REAL_HOSTS) { World::Real } else { World::Simulated };
+        world.run(&self.parsed()?, &Files::default())
     }
 
     /// As messages name it.
@@ -185,7 +214,9 @@ fn measure(study: &dyn Study, cells: &[Cell], args: &Experiment, store: &Store) 
     };
     let progress = Progress::cells(cells.len() as u64, "simulations");
     let (mut results, mut earlier) = (Results::new(study.confidence()), 0);
-    let done = work::in_order(threads(args.jobs), cells.len() as u64, one, |number, (values, found)| {
+    // Real hosts share the machine's time with nobody.
+    let threads = if args.real { 1 } else { threads(args.jobs) };
+    let done = work::in_order(threads, cells.len() as u64, one, |number, (values, found)| {
         progress.one();
         earlier += u64::from(found);
         results.add(&cells[number as usize], values);
@@ -203,7 +234,6 @@ fn measure(study: &dyn Study, cells: &[Cell], args: &Experiment, store: &Store) 
 mod tests {
     use super::*;
     use clap::{Parser, ValueEnum};
-    use std::collections::BTreeSet;
 
     #[derive(Parser)]
     struct Line {

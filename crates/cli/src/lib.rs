@@ -62,4 +62,5 @@ pub mod truths;
 mod views;
 pub mod watch;
 pub mod why;
+mod world;
 mod worst;

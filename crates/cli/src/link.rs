@@ -5,7 +5,7 @@ mod plan;
 mod real;
 mod watched;
 
-pub use real::run_scenario;
+pub use real::run_unwatched;
 
 use crate::args::{Keep, Link};
 use crate::outcome::Outcome;

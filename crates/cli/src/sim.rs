@@ -98,14 +98,7 @@ fn simulate(
     }
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, recorded) = meters.report(asked, &simulation, skipped)?;
-    let about = About {
-        name: name_of(scenario, &report),
-        about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
-        scenario: scenario.explain(),
-        seed: scenario.seed,
-        meter,
-        groups,
-    };
+    let about = About::of(scenario, meter, groups).named(&report.input.name);
     report.sim = Some(tell(&simulation, about));
     Ok((report, Stop::noted(stop, recorded)))
 }
@@ -128,11 +121,6 @@ pub(crate) fn metered(
         Metered::new(asked, simulation, (*link, true), Some(own), chosen.cloned(), Outputs::default())
     });
     Ok(Meters { first, others: others.collect::<Result<_>>()?, log })
-}
-
-/// The name of a scenario, or of its file.
-pub(crate) fn name_of(scenario: &Scenario, report: &Report) -> String {
-    if scenario.name.is_empty() { report.input.name.clone() } else { scenario.name.clone() }
 }
 
 fn asked<'a>(args: &'a Sim, name: &'a str) -> Asked<'a> {

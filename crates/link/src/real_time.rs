@@ -24,21 +24,22 @@ const FLOWS: usize = 1 << 16;
 /// Told what happens to packets at the links of the network, in order of time, which counts from the beginning of the run.
 pub trait Watcher {
     /// A packet left the queue of a link.
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, frame: &Frame);
+    fn departed(&mut self, _link: LinkId, _departure: &Departure, _packet: &OnItsWay, _frame: &Frame) {}
 
     /// A packet was dropped at a link.
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, frame: &Frame);
+    fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay, _frame: &Frame) {}
 
     /// A packet was marked at a link; `marked` shows it as it is now.
     fn marked(
         &mut self,
-        link: LinkId,
-        marked: &Packet,
-        reason: MarkReason,
-        now: Nanos,
-        packet: &OnItsWay,
-        frame: &Frame,
-    );
+        _link: LinkId,
+        _marked: &Packet,
+        _reason: MarkReason,
+        _now: Nanos,
+        _packet: &OnItsWay,
+        _frame: &Frame,
+    ) {
+    }
 
     /// A packet is where it was to go.
     fn delivered(&mut self, _packet: &OnItsWay, _frame: &Frame, _now: Nanos) {}

@@ -83,15 +83,31 @@ pub fn sleep_exactly() -> io::Result<Sleep> {
     Ok(Sleep { p50: at(50), p99: at(99) })
 }
 
-/// From now on this thread goes before others that are ready to run (`SCHED_RR`), if this user may; threads and programs that
-/// it begins do not. Whether it does.
-pub fn go_first() -> bool {
-    let first = libc::sched_param { sched_priority: 1 };
-    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+/// As long as it is there, the thread goes before others that are ready to run (`SCHED_RR`), if this user may; threads and
+/// programs that it begins do not. Who may not is as exact as others let it be.
+#[derive(Debug)]
+pub struct GoesFirst(());
+
+impl GoesFirst {
+    /// From now on.
+    pub fn begin() -> Self {
+        schedule(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1);
+        Self(())
+    }
+}
+
+impl Drop for GoesFirst {
+    fn drop(&mut self) {
+        schedule(libc::SCHED_OTHER, 0);
+    }
+}
+
+/// Tells the kernel how this thread is scheduled; who may not stays as it is.
+fn schedule(policy: libc::c_int, priority: libc::c_int) {
+    let priority = libc::sched_param { sched_priority: priority };
     // SAFETY: the call reads what it is given, and changes nothing but how this thread is scheduled.
     #[allow(unsafe_code, reason = "there is no other way to it")]
-    let done = unsafe { libc::sched_setscheduler(0, policy, &raw const first) };
-    done == 0
+    let _ = unsafe { libc::sched_setscheduler(0, policy, &raw const priority) };
 }
 
 /// A time as the kernel takes it.

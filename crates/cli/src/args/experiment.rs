@@ -23,6 +23,15 @@ pub struct Experiment {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: Option<u64>,
 
+    /// Only these figures and tables, by the names of the files that they are in: figure-4,figure-5
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub figures: Vec<String>,
+
+    /// On real hosts (Linux, as root), one after the other, each as long as its scenario is; their tables and plots go into a
+    /// folder of their own
+    #[arg(long)]
+    pub real: bool,
+
     /// For conquest: a capture file in place of the workload, whose packets pass a queue without a limit
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "rate")]
     pub capture: Option<PathBuf>,

@@ -15,7 +15,7 @@ use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Context, Result};
 use queuescope_link::command::Behind;
-use queuescope_link::{End, RealTime, Way, Ways, Yard, go_first, sleep_exactly};
+use queuescope_link::{End, GoesFirst, RealTime, Way, Ways, Yard, sleep_exactly};
 use queuescope_report::model::{self, NO_METER};
 use queuescope_sim::{Built, EntranceParams, build_without_traffic};
 use queuescope_wire::{Class, FlowKey, Nanos};
@@ -54,8 +54,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let keeper = std::env::current_exe().context("cannot find the program itself")?;
     let behind = Behind::run(namespace, &keeper, &args.command, output.json);
     let mut behind = behind.context("cannot run a command behind a link")?;
-    // Who may not is as exact as others let it be.
-    let _ = go_first();
+    let goes_first = GoesFirst::begin();
     let (mut status, mut until) = (None, None);
     let mut watched = Watched::new(meters, |now| {
         status = behind.ended()?;
@@ -67,17 +66,12 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let ends = [inside, outside];
     let mut real = RealTime::begin(simulation, ways, &ends);
     real.run(Nanos::MAX, LOOK, stop.waker(), &mut watched)?;
+    drop(goes_first);
     let meters = watched.finish()?;
     let unread = ends.iter().map(End::unread).sum::<std::io::Result<u64>>().unwrap_or_default();
     let told = real_time(real.timing(), sleep, unread);
-    let about = About {
-        name: name.clone(),
-        about: None,
-        scenario: plan.scenario.explain(),
-        seed: plan.scenario.seed,
-        meter: meters.first.name().unwrap_or(NO_METER).to_owned(),
-        groups: Vec::new(),
-    };
+    let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
+    let about = About { name: name.clone(), ..About::of(&plan.scenario, meter, Vec::new()) };
     let simulation = real.into_simulation();
     let (mut report, recorded) = meters.report(asked, &simulation, Vec::new())?;
     report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });

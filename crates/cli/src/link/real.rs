@@ -13,12 +13,13 @@ use crate::records::Departures;
 use crate::sim::file::ScenarioFile;
 use crate::sim::metered::Asked;
 use crate::sim::tell::{About, tell};
-use crate::sim::{metered, name_of};
+use crate::sim::{metered, metered_link};
 use crate::stop::Stop;
 use crate::views::Views;
-use anyhow::{Context, Result, bail};
+use crate::world::Ran;
+use anyhow::{Context, Result, anyhow, bail};
 use queuescope_link::hosts::{self, Hosts, Load, PORT};
-use queuescope_link::{End, RealTime, Way, Ways, go_first, sleep_exactly};
+use queuescope_link::{End, GoesFirst, RealTime, Running, Watcher, Way, Ways, sleep_exactly};
 use queuescope_live::traffic::{DatagramSender, Ended, LARGEST, Start};
 use queuescope_queue::{Activity, Host};
 use queuescope_report::model::{self, NO_METER, Report, Skipped};
@@ -62,10 +63,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
 }
 
 /// Runs a scenario on real hosts: what was found, and what was recorded.
-///
-/// # Errors
-/// If it cannot be, or not here; or something goes wrong meanwhile.
-pub fn run_scenario(
+fn run_scenario(
     (asked, wanted): (Asked<'_>, Option<&str>),
     scenario: &Scenario,
     (files, skipped): (&Files, Vec<Skipped>),
@@ -73,41 +71,60 @@ pub fn run_scenario(
     outputs: Outputs,
     stop: &Stop,
 ) -> Result<(Report, Option<Recorded>)> {
-    let Built { mut simulation, groups, meters, hosts } = build_without_traffic(scenario, files)?;
-    let meters = metered((asked, wanted), scenario, (&simulation, &meters), chosen, (outputs, None))?;
-    let load = Planned::of(scenario, files, &hosts)?;
+    let built = build_without_traffic(scenario, files)?;
+    let (simulation, links) = (&built.simulation, &built.meters);
+    let meters = metered((asked, wanted), scenario, (simulation, links), chosen, (outputs, None))?;
+    let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
+    let mut watched = Watched::new(meters, |_| Ok(stop.is_asked()));
+    let Ran { simulation, about, real_time } = carry(scenario, files, built, (&mut watched, stop))?;
+    let (mut report, recorded) = watched.finish()?.report(asked, &simulation, skipped)?;
+    let about = About { meter, ..about }.named(&report.input.name);
+    report.sim = Some(model::Sim { real_time, ..tell(&simulation, about) });
+    Ok((report, recorded))
+}
+
+/// Runs a scenario on real hosts, without an analysis of its queues.
+///
+/// # Errors
+/// If it cannot be, or not here; or it was stopped, or something goes wrong meanwhile.
+pub fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran> {
+    let stop = Stop::on_signals()?;
+    let ran = carry(scenario, files, build_without_traffic(scenario, files)?, (&mut Unwatched(&stop), &stop))?;
+    if stop.is_asked() { Err(anyhow!("stopped by a signal")) } else { Ok(ran) }
+}
+
+/// Nobody but who wants an end.
+struct Unwatched<'a>(&'a Stop);
+
+impl Watcher for Unwatched<'_> {
+    fn look(&mut self, _now: Nanos, _network: &Simulation) -> Running {
+        if self.0.is_asked() { Running::Over } else { Running::On }
+    }
+}
+
+/// Carries what the hosts of a scenario send over its network.
+fn carry(scenario: &Scenario, files: &Files, built: Built, (watcher, stop): (&mut impl Watcher, &Stop)) -> Result<Ran> {
+    let Built { mut simulation, groups, meters, hosts } = built;
+    let (_, meter) = metered_link(None, &simulation, &meters)?;
+    let Planned { load, kept } = Planned::of(scenario, files, &hosts)?;
     let ways = ways(scenario, &mut simulation, &hosts)?;
     let [senders, receivers] = ends(scenario, &hosts)?;
     let sleep = sleep_exactly().context("cannot wake up when it is time")?;
-    let Planned { load, kept } = load;
     let sending = Hosts::begin(&senders, &receivers, load)?;
-    // Who may not is as exact as others let it be.
-    let _ = go_first();
+    let goes_first = GoesFirst::begin();
     let ends = [senders, receivers];
     let mut real = RealTime::begin(simulation, ways, &ends);
-    let mut watched = Watched::new(meters, |_| Ok(stop.is_asked()));
-    real.run(scenario.duration, LOOK, stop.waker(), &mut watched)?;
+    real.run(scenario.duration, LOOK, stop.waker(), watcher)?;
+    drop(goes_first);
     if stop.is_asked() {
         stop.obey();
     }
-    let meters = watched.finish()?;
     let sent = sending.end()?;
     let unread = ends.iter().map(End::unread).sum::<std::io::Result<u64>>().unwrap_or_default();
     let told = real_time(real.timing(), sleep, unread);
     let mut simulation = real.into_simulation();
     kept.tell(&sent, &mut simulation);
-    let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let (mut report, recorded) = meters.report(asked, &simulation, skipped)?;
-    let about = About {
-        name: name_of(scenario, &report),
-        about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
-        scenario: scenario.explain(),
-        seed: scenario.seed,
-        meter,
-        groups,
-    };
-    report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });
-    Ok((report, recorded))
+    Ok(Ran { simulation, about: About::of(scenario, meter, groups), real_time: Some(told) })
 }
 
 /// What is to be sent, and what is to be known of it afterwards.

@@ -4,6 +4,7 @@ use queuescope_queue::{DropReason, MarkReason};
 use queuescope_report::model::{
     Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes, SweepTotals,
 };
+use queuescope_scenario::Scenario;
 use queuescope_sim::summary::Times;
 use queuescope_sim::{DatagramRecord, FlowRecord, Group, GroupStats, LinkId, LinkStats, Sample, Simulation, summary};
 use queuescope_wire::{Granularity, Nanos};
@@ -24,6 +25,26 @@ pub struct About {
     pub meter: String,
     /// The groups, by number: of TCP flows, and of datagrams.
     pub groups: Vec<Group>,
+}
+
+impl About {
+    /// What a scenario says of itself.
+    pub fn of(scenario: &Scenario, meter: String, groups: Vec<Group>) -> Self {
+        Self {
+            name: scenario.name.clone(),
+            about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
+            scenario: scenario.explain(),
+            seed: scenario.seed,
+            meter,
+            groups,
+        }
+    }
+
+    /// The same, of a scenario that may have no name but that of its `file`.
+    pub fn named(self, file: &str) -> Self {
+        let name = if self.name.is_empty() { file.to_owned() } else { self.name };
+        Self { name, ..self }
+    }
 }
 
 /// Flows that a report tells one by one.

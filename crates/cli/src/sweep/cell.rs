@@ -3,13 +3,14 @@
 use super::plan::Plan;
 use super::store::CellResult;
 use crate::sim::file::ScenarioFile;
-use crate::sim::tell::{About, tell, totals};
-use crate::sim::{metered_link, too_many_packets};
-use anyhow::{Result, bail};
+use crate::sim::metered_link;
+use crate::sim::tell::{tell, totals};
+use crate::world::{Ran, World};
+use anyhow::Result;
 use queuescope_report::json;
 use queuescope_report::model::{SweepCell, SweepFigures};
 use queuescope_scenario::{Cell, Scenario};
-use queuescope_sim::{Built, Files, Simulation, build};
+use queuescope_sim::{Built, Files, build};
 
 /// Whether a scenario can be built, and has the link that is asked for.
 ///
@@ -29,35 +30,9 @@ pub fn run(file: &ScenarioFile, cell: &Cell, files: &Files) -> Result<CellResult
 }
 
 /// Runs a scenario.
-///
-/// # Errors
-/// If it cannot be.
-pub fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult> {
-    let (simulation, about) = run_whole(scenario, files)?;
+fn simulate(scenario: &Scenario, files: &Files) -> Result<CellResult> {
+    let Ran { simulation, about, .. } = World::Simulated.run(scenario, files)?;
     Ok(CellResult { totals: totals(&simulation), sim: tell(&simulation, about) })
-}
-
-/// Runs a scenario, for who asks more of it than a report tells.
-///
-/// # Errors
-/// If it cannot be.
-pub fn run_whole(scenario: &Scenario, files: &Files) -> Result<(Simulation, About)> {
-    let Built { mut simulation, groups, meters, .. } = build(scenario, files)?;
-    // What is kept does not depend on which link the summary is about.
-    let (_, meter) = metered_link(None, &simulation, &meters)?;
-    simulation.run_until(scenario.duration, &mut ());
-    if simulation.is_full() {
-        bail!("{}", too_many_packets(&simulation));
-    }
-    let about = About {
-        name: scenario.name.clone(),
-        about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
-        scenario: scenario.explain(),
-        seed: scenario.seed,
-        meter,
-        groups,
-    };
-    Ok((simulation, about))
 }
 
 /// What a summary takes of a cell.
