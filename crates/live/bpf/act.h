@@ -157,8 +157,6 @@ INLINE bool passes(const struct acting *asked, struct victim *victim, u32 bytes,
 	return 1;
 }
 
-enum { NOT_ECT, CE = 3 };
-
 /* The two bits of a packet for congestion; its IP header begins `at`. */
 INLINE u32 ecn_of(const u8 *headers, u32 at)
 {

@@ -6,6 +6,9 @@
 /* Bytes of a packet that are looked at, and told. */
 #define HEADERS 128
 
+/* What a packet says of congestion (RFC 3168): it must not be marked, it is. */
+enum { NOT_ECT, CE = 3 };
+
 /* The words of a FlowKey; and where the outermost IP header begins, if there is one. */
 struct words {
 	u64 of[6];

@@ -2,96 +2,12 @@
 /* The probe: stamps packets before a qdisc, and measures them as they leave it. */
 #include "act.h"
 #include "sketch.h"
+#include "stamp.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Queues of a device that are told apart; those behind them share. */
-#define QUEUES 16
 /* Packets that leave at once and are looked at. */
 #define BULK 16
-/* A slice of time of the summary, in nanoseconds, as a power of two (67 ms); and how many are kept. */
-#define SLICE 26
-#define SLICES 64
-
-/* Delays are counted by how many bits a microsecond's worth (1024 ns) of them has. */
-#define DELAYS 32
-#define DELAY 10
-
-/* Why a qdisc drops, in the order in which it is counted; the last is that a classifier behind the stamp has. */
-enum { ANY, OVERLIMIT, CONGESTED, CAKE_FLOOD, BAND_LIMIT, HORIZON_LIMIT, FLOW_LIMIT, STEP_DROP, CLASSIFIER, REASONS };
-
-/* What is asked for; may change while it runs. */
-struct config {
-	u32 netns, ifindex;
-	/* Nanoseconds that a packet waits before it counts as congested. */
-	u64 tau;
-	/* A flow contributes if it has more than so many 65536ths of what left meanwhile. */
-	u32 alpha;
-	/* Whether all packets are told, and not only those that waited for at least half of tau. */
-	u32 all;
-	/* The length of a window of the sketch, as a power of two of nanoseconds. */
-	u32 shift;
-	u32 unused;
-	/* Nanoseconds: no packet was stamped before. */
-	u64 since;
-};
-
-struct {
-	NUMBER(type, MAP_ARRAY);
-	NUMBER(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct config);
-} config SEC(".maps");
-
-/* What is counted. */
-struct counters {
-	/* Of packets that came, exactly: super-packets as such, their bytes, and on the wire. */
-	u64 stamped, stamped_bytes, came;
-	/* Of packets that left: super-packets, wire packets, bytes on the wire. */
-	u64 seen, packets, bytes;
-	/* On the wire, too. */
-	u64 congested, contributing;
-	/* Without a stamp of ours; not IP, of those that were asked whose they are; more at once than are looked at; that did not fit
-	 * in the ring buffer. */
-	u64 unstamped, other, bulk, untold;
-	/* That were not asked whose they are; that the device gave back, and that left once more. */
-	u64 alone, requeued;
-	/* On the wire, that came without a mark and left with one. */
-	u64 marked;
-	/* On the wire, that were dropped by the qdisc, by reason. */
-	u64 drops[REASONS];
-	/* Nanoseconds that wire packets waited, and those by how long. */
-	u64 delay;
-	u64 delays[DELAYS];
-};
-
-struct {
-	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct counters);
-} counters SEC(".maps");
-
-/* A slice of time of one queue. */
-struct slice {
-	/* Which, since the machine was started. */
-	u64 number;
-	u64 packets, bytes, congested;
-	/* Nanoseconds; the sum over wire packets. */
-	u64 delay_sum, delay_max;
-	/* Bytes and packets in the queue, at most. */
-	u32 backlog_max, length_max;
-	u64 drops;
-};
-
-/* The slices of one queue, then those of the next. */
-struct {
-	NUMBER(type, MAP_ARRAY);
-	NUMBER(max_entries, QUEUES * SLICES);
-	TYPE(key, u32);
-	TYPE(value, struct slice);
-} slices SEC(".maps");
-
 /* The sketch of each queue: packets leave one under its lock. */
 struct {
 	NUMBER(type, MAP_ARRAY);
@@ -140,33 +56,6 @@ struct {
 	TYPE(value, struct scratch);
 } scratch SEC(".maps");
 
-/* When a packet came, in the last eight of the twenty bytes of the control block that a qdisc may use for itself: all but CHOKe use
- * twelve at most. The word of the time has its lower bits, of 16 ns each; the last word has, from above, two bits more, whether the
- * packet came with a mark, thirteen bits that say that all this is ours, and sixteen that say it of the digest. */
-#define TICK 4
-#define TICKS (1ull << 34)
-#define MARKED (1u << 29)
-#define CHECK 0x1fff
-
-/* Of nothing at all, that is not nothing; nor is it that of another device. */
-INLINE u32 check_of(u64 ticks, u32 device)
-{
-	return (((u32)(ticks ^ ticks >> 32) ^ 0x51750e5c) * 0x9e3779b1 + device * 0x85ebca6b) >> 19;
-}
-
-/* Says in its lower half that a digest is, too; never nothing, which is that there is none. */
-INLINE u32 check_of_digest(u64 digest)
-{
-	return ((digest ^ digest >> 16 ^ digest >> 32 ^ digest >> 48) & 0xfffe) | 1;
-}
-
-/* The mark of a packet, if it is IP, by the first two bytes of its header and the protocol that its frame tells. */
-INLINE bool is_marked(u32 protocol, const u8 *header)
-{
-	return (protocol == __builtin_bswap16(IPV4) && (header[1] & 3) == CE) ||
-	       (protocol == __builtin_bswap16(IPV6) && (header[1] >> 4 & 3) == CE);
-}
-
 /* Before the qdisc: each packet, exactly. */
 INLINE int stamp_with(struct __sk_buff *skb, u64 now)
 {
@@ -192,81 +81,6 @@ SEC("classifier")
 int stamp(struct __sk_buff *skb)
 {
 	return stamp_with(skb, ktime());
-}
-
-/* The control block as a qdisc has it, by words: what it takes on the wire; whose packet it is, if that is known; when it came; and
- * what says that both are ours. */
-enum { BLOCK_BYTES = 0, BLOCK_DIGEST = 2, BLOCK_TIME = 5, BLOCK_LAST = 6 };
-
-INLINE u64 ticks_of(const u32 *block)
-{
-	return block[BLOCK_TIME] | (u64)(block[BLOCK_LAST] >> 30) << 32;
-}
-
-/* Nanoseconds that a packet has waited, if it was stamped since this is looked at: a block may have the stamp of another's, or be
- * like one. */
-INLINE bool has_waited(const u32 *block, const struct config *asked, u64 now, u64 *waited)
-{
-	u64 ticks = ticks_of(block);
-
-	*waited = (((now >> TICK) - ticks) % TICKS) << TICK;
-	return (block[BLOCK_LAST] >> 16 & CHECK) == check_of(ticks, asked->ifindex) && *waited <= now - asked->since;
-}
-
-/* The packets that one is on the wire. */
-INLINE u32 segments_of(struct sk_buff *skb)
-{
-	u16 segments = ((struct skb_shared_info *)(skb->head + skb->end))->gso_segs;
-
-	return segments ? segments : 1;
-}
-
-/* The bits that a number has; as many as there are places for at most. */
-GLOBAL u32 bits_of(u64 number)
-{
-	u32 bits = 0;
-
-	for (u32 half = 16; half; half /= 2) {
-		if (number >> half) {
-			number >>= half;
-			bits += half;
-		}
-	}
-	bits += number > 0;
-	return bits < DELAYS ? bits : DELAYS - 1;
-}
-
-/* The slice of a queue that a time is in. */
-INLINE struct slice *slice_of(u32 queue, u64 now)
-{
-	u64 number = now >> SLICE;
-	u32 place = queue * SLICES + number % SLICES;
-	struct slice *slice = map_lookup(&slices, &place);
-
-	if (slice && slice->number != number) {
-		__builtin_memset(slice, 0, sizeof(*slice));
-		slice->number = number;
-	}
-	return slice;
-}
-
-INLINE void sum_up(u32 queue, u64 now, u64 delay, u32 bytes, u32 packets, bool congested, struct Qdisc *qdisc)
-{
-	struct slice *slice = slice_of(queue, now);
-	u32 backlog = qdisc->qstats.backlog, length = qdisc->q.qlen;
-
-	if (!slice)
-		return;
-	slice->packets += packets;
-	slice->bytes += bytes;
-	slice->congested += congested ? packets : 0;
-	slice->delay_sum += delay * packets;
-	if (delay > slice->delay_max)
-		slice->delay_max = delay;
-	if (backlog > slice->backlog_max)
-		slice->backlog_max = backlog;
-	if (length > slice->length_max)
-		slice->length_max = length;
 }
 
 /* Whose packet it is that the headers are of; whether it is IP. */
@@ -470,12 +284,6 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	ringbuf_submit(event, NO_WAKEUP);
 }
 
-/* Whether a device is the one that is watched. */
-INLINE bool is_watched(struct net_device *device, struct config *asked)
-{
-	return device->ifindex == asked->ifindex && device->nd_net.net->ns.inum == asked->netns;
-}
-
 SEC("tp_btf/qdisc_dequeue")
 int dequeue(u64 *arguments)
 {
@@ -506,30 +314,6 @@ int dequeue(u64 *arguments)
 	if (skb)
 		count->bulk++;
 	return 0;
-}
-
-/* The place of a reason, or none. */
-INLINE u32 place_of(u32 reason)
-{
-	if (reason == REASON(QDISC_DROP))
-		return ANY;
-	if (HAS_REASON(QDISC_OVERLIMIT) && reason == REASON(QDISC_OVERLIMIT))
-		return OVERLIMIT;
-	if (HAS_REASON(QDISC_CONGESTED) && reason == REASON(QDISC_CONGESTED))
-		return CONGESTED;
-	if (HAS_REASON(CAKE_FLOOD) && reason == REASON(CAKE_FLOOD))
-		return CAKE_FLOOD;
-	if (HAS_REASON(FQ_BAND_LIMIT) && reason == REASON(FQ_BAND_LIMIT))
-		return BAND_LIMIT;
-	if (HAS_REASON(FQ_HORIZON_LIMIT) && reason == REASON(FQ_HORIZON_LIMIT))
-		return HORIZON_LIMIT;
-	if (HAS_REASON(FQ_FLOW_LIMIT) && reason == REASON(FQ_FLOW_LIMIT))
-		return FLOW_LIMIT;
-	if (HAS_REASON(DUALPI2_STEP_DROP) && reason == REASON(DUALPI2_STEP_DROP))
-		return STEP_DROP;
-	if (HAS_REASON(TC_EGRESS) && reason == REASON(TC_EGRESS))
-		return CLASSIFIER;
-	return REASONS;
 }
 
 SEC("tp_btf/kfree_skb")

@@ -1,4 +1,4 @@
-//! What the kernel tells, as it lies in its maps (`bpf/probe.bpf.c`).
+//! What the kernel tells, as it lies in its maps (`bpf/count.h`, `bpf/probe.bpf.c`).
 
 use queuescope_wire::Nanos;
 use std::array::from_fn;
