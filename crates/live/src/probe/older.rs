@@ -7,20 +7,42 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs::DirEntry;
 use std::{fs, thread};
 
-/// The kernel's types, as if it had none of these.
+/// The kernel's types, as if it had none of these; all of them are there before, or nothing would be tried.
 #[allow(clippy::disallowed_methods, reason = "the kernel tells its types by a file")]
 fn without(names: &[&str]) -> Result<Btf, ProbeError> {
     types()?;
     let mut bytes = fs::read("/sys/kernel/btf/vmlinux").expect("it was read just now");
     for name in names {
-        let wanted = format!("\0{name}\0");
-        let found = bytes.windows(wanted.len()).position(|window| window == wanted.as_bytes());
-        // What an older kernel does not have anyway needs no hiding.
-        if let Some(at) = found {
-            bytes[at + 1] = b'_';
-        }
+        let at = place_of(name, &bytes).unwrap_or_else(|| panic!("this kernel has no {name} that could be taken away"));
+        bytes[at] = b'_';
     }
     Ok(Btf::parse(&bytes, Endianness::default()).expect("it is as right as before"))
+}
+
+/// Where a name is among the kernel's types.
+fn place_of(name: &str, types: &[u8]) -> Option<usize> {
+    let wanted = format!("\0{name}\0");
+    types.windows(wanted.len()).position(|window| window == wanted.as_bytes()).map(|at| at + 1)
+}
+
+/// The first kernel that is known to have all reasons.
+const WITH_ALL: [u32; 2] = [6, 18];
+
+/// Those reasons that this kernel has: an older one than [`WITH_ALL`] has fewer anyway.
+#[allow(clippy::disallowed_methods, reason = "the kernel tells its types and its release by files")]
+fn known<'a>(test: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel tells it");
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).flat_map(str::parse::<u32>);
+    let has_all = [(); 2].map(|()| numbers.next().expect("it has two numbers")) >= WITH_ALL;
+    let is_there = |name: &&&str| {
+        let is_there = has_all || place_of(name, &types).is_some();
+        if !is_there {
+            println!("skipped: {test}: {release} has no {name} anyway");
+        }
+        is_there
+    };
+    names.iter().filter(is_there).copied().collect()
 }
 
 /// What becomes of a probe there, if this user may have one here.
@@ -47,9 +69,18 @@ fn a_kernel_with_fewer_reasons_to_drop_is_enough() {
     ];
     let names = names.map(|name| format!("SKB_DROP_REASON_{name}"));
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    if let Some(traced) = traced("a_kernel_with_fewer_reasons_to_drop_is_enough", &names) {
+    let test = "a_kernel_with_fewer_reasons_to_drop_is_enough";
+    if let Some(traced) = traced(test, &known(test, &names)) {
         assert!(traced.is_ok(), "{traced:?}");
     }
+}
+
+#[test]
+fn a_name_that_is_not_there_cannot_be_taken_away() {
+    if let Err(why) = types() {
+        return println!("skipped: a_name_that_is_not_there_cannot_be_taken_away: {why}");
+    }
+    assert!(std::panic::catch_unwind(|| without(&["NO_SUCH_NAME"]).map(drop)).is_err());
 }
 
 #[test]
