@@ -331,9 +331,12 @@ fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
     let summary = live.rest().pop().expect("a summary");
     let counted = |reason: &str| summary["skipped"][reason].as_u64().unwrap_or_default();
     assert!(counted("would_drop") > 0 && counted("dropped") > 0 && counted("policy_refused") == 1, "{summary}");
-    let refused = output(&ends, "live near0 --policy-file /nowhere/policy");
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && said.contains("cannot read /nowhere/policy"), "{said}");
+    for (file, why) in [("/nowhere/policy", "No such file"), ("/dev/zero", "it is no regular file")] {
+        let refused = output(&ends, format!("live near0 --policy-file {file}").leak());
+        let said = String::from_utf8_lossy(&refused.stderr);
+        let is_told = said.contains(&format!("cannot read {file}")) && said.contains(why);
+        assert!(refused.status.code() == Some(2) && is_told, "{said}");
+    }
 }
 
 /// What is answered to a request in the near namespace, if anything; it is sent and the way there closed.

@@ -3,22 +3,22 @@
 //! A file that is looked at is the one way to change it: any editor, shell or program writes one, no terminal is needed, and what is
 //! asked stands somewhere. It holds the options themselves, so that there is nothing else to learn or to parse.
 
+mod file;
+
 use crate::args::{ActingArgs, PolicyArgs};
 use crate::capture::noted;
 use anyhow::{Context, Result};
+use file::{PolicyFile, cannot_act};
 use queuescope_live::{Acted, Acting, Action, Probe, Victim, Weigh};
 use queuescope_queue::{Curve, Response};
 use queuescope_report::format;
 use queuescope_report::model::Skipped;
 use queuescope_wire::Nanos;
-use std::path::PathBuf;
 
 /// What is done, and what came of it.
 pub struct Acts {
-    file: Option<PathBuf>,
-    /// What the file held when it was looked at last.
-    text: String,
-    /// Times that it held what cannot be done, and why not when it did last.
+    file: Option<PolicyFile>,
+    /// Times that it held what cannot be done, or could not be read, and why when that was last.
     refused: (u64, String),
     /// What was asked for last.
     acting: Option<Acting>,
@@ -62,23 +62,20 @@ impl Acts {
     /// # Errors
     /// If the file cannot be read or means nothing, and those of the kernel.
     pub fn begin(args: &ActingArgs, probe: &mut Probe) -> Result<Self> {
+        let (file, written) = args.policy_file.as_deref().map(PolicyFile::open).transpose()?.unzip();
         let mut acts = Self {
-            file: args.policy_file.clone(),
-            text: String::new(),
+            file,
             refused: (0, String::new()),
             acting: None,
             is_paused: false,
             pauses: 0,
             acted: Acted::default(),
         };
-        let text = acts.read()?.unwrap_or_default();
+        let asked = acts.ask(written.as_ref().unwrap_or(&args.policy), probe);
         match &args.policy_file {
-            Some(file) => {
-                acts.follow(&text, probe).with_context(|| format!("cannot act as {} says", file.display()))?;
-            }
-            None => acts.ask(&args.policy, probe)?,
+            Some(file) => asked.with_context(|| cannot_act(file))?,
+            None => asked?,
         }
-        acts.text = text;
         Ok(acts)
     }
 
@@ -88,16 +85,9 @@ impl Acts {
     /// Those of the kernel.
     pub fn look(&mut self, probe: &mut Probe) -> Result<()> {
         self.acted = probe.acted()?;
-        match self.read() {
-            // Who writes a file anew has it empty for a moment.
-            Ok(Some(text)) if text != self.text && !text.is_empty() => {
-                if let Err(why) = self.follow(&text, probe) {
-                    self.refused = (self.refused.0 + 1, format!("{why:#}"));
-                }
-                self.text = text;
-            }
-            // While it is not there, nothing changes.
-            _ => (),
+        let Some(written) = self.file.as_mut().and_then(PolicyFile::changed) else { return Ok(()) };
+        if let Err(why) = written.and_then(|policy| self.ask(&policy, probe)) {
+            self.refused = (self.refused.0 + 1, format!("{why:#}"));
         }
         Ok(())
     }
@@ -132,11 +122,6 @@ impl Acts {
         Ok(Some(Doing { policy: words(acting), mode, acted: self.acted, chosen: chosen.collect() }))
     }
 
-    /// Does what a text says.
-    fn follow(&mut self, text: &str, probe: &mut Probe) -> Result<()> {
-        self.ask(&PolicyArgs::read(text)?, probe)
-    }
-
     fn ask(&mut self, policy: &PolicyArgs, probe: &mut Probe) -> Result<()> {
         let acting = policy.acting();
         // What cannot be done is refused also while nothing is.
@@ -154,18 +139,12 @@ impl Acts {
         Ok(())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the command reads the files that it is given")]
-    fn read(&self) -> Result<Option<String>> {
-        let Some(file) = &self.file else { return Ok(None) };
-        std::fs::read_to_string(file).map(Some).with_context(|| format!("cannot read {}", file.display()))
-    }
-
     /// What was done when it was looked at last.
     pub fn acted(&self) -> Acted {
         self.acted
     }
 
-    /// Times that the file held what cannot be done.
+    /// Times that the file held what cannot be done, or could not be read.
     pub fn refused(&self) -> u64 {
         self.refused.0
     }
@@ -175,8 +154,9 @@ impl Acts {
         let acted = &self.acted;
         let (refused, why) = &self.refused;
         let first = why.lines().next().unwrap_or_default();
-        let why =
-            format!("times that the policy's file held what cannot be done; what was done before went on: {first}");
+        let why = format!(
+            "times that the policy's file held what cannot be done, or could not be read; what was done before went on: {first}"
+        );
         let notes = [
             noted("marked", acted.marked, "packets (CE) of flows that contribute, before the queue"),
             noted("would_mark", acted.would_mark, "packets would have been marked; --for-real does it"),

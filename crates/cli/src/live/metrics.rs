@@ -24,7 +24,7 @@ struct Shown {
     alpha: f64,
     counters: Counters,
     acted: Acted,
-    /// Times that the policy's file held what cannot be done.
+    /// Times that the policy's file held what cannot be done, or could not be read.
     refused: u64,
     /// Of the last second: the longest wait, and the most in the queue.
     longest: Nanos,

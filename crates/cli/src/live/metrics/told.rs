@@ -86,7 +86,7 @@ impl Collector for Told {
         ];
         let about = "Packets of flows that are acted on, by what became of them before the queue.";
         tell.counts("acted", about, "outcome", &outcomes)?;
-        let about = "Times that the policy's file held what cannot be done.";
+        let about = "Times that the policy's file held what cannot be done, or could not be read.";
         tell.count("policy_refused", about, shown.refused)?;
         let about = "The version that tells this.";
         tell.gauge_of("build_info", about, ("version", env!("CARGO_PKG_VERSION")), 1.0)
