@@ -57,6 +57,13 @@ impl Drop for Place {
 fn answer(mut stream: TcpStream, registry: &Registry) -> io::Result<()> {
     let end = now().saturating_add(PATIENCE);
     let asked = read(&mut stream, end)?;
+    stream.set_write_timeout(Some(left(end)?))?;
+    stream.write_all(told(asked, registry).as_bytes())?;
+    stream.shutdown(Shutdown::Write)
+}
+
+/// The answer.
+fn told(asked: Asked, registry: &Registry) -> String {
     let (status, kind, body) = match asked {
         Asked::Metrics { .. } => {
             let mut text = String::new();
@@ -65,7 +72,7 @@ fn answer(mut stream: TcpStream, registry: &Registry) -> io::Result<()> {
                 Err(_) => ("500 Internal Server Error", PLAIN, "the metrics could not be written\n".to_owned()),
             }
         }
-        Asked::Else => ("404 Not Found", PLAIN, "there is nothing but /metrics here\n".to_owned()),
+        Asked::Else { .. } => ("404 Not Found", PLAIN, "there is nothing but /metrics here\n".to_owned()),
         Asked::Otherwise => {
             ("405 Method Not Allowed", PLAIN, "GET /metrics is all that can be asked here\n".to_owned())
         }
@@ -78,12 +85,11 @@ fn answer(mut stream: TcpStream, registry: &Registry) -> io::Result<()> {
     let mut answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{allow}Connection: close\r\n\r\n"
     );
-    if asked != (Asked::Metrics { head: true }) {
+    // The same without what it is about (RFC 9110, section 9.3.2).
+    if !asked.is_head() {
         answer.push_str(&body);
     }
-    stream.set_write_timeout(Some(left(end)?))?;
-    stream.write_all(answer.as_bytes())?;
-    stream.shutdown(Shutdown::Write)
+    answer
 }
 
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -92,9 +98,16 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Metrics { head: bool },
-    Else,
+    Else { head: bool },
     Otherwise,
     Wrongly,
+}
+
+impl Asked {
+    /// Whether only the head of an answer is.
+    fn is_head(self) -> bool {
+        matches!(self, Self::Metrics { head: true } | Self::Else { head: true })
+    }
 }
 
 fn read(stream: &mut TcpStream, end: Nanos) -> io::Result<Asked> {
@@ -124,9 +137,10 @@ fn asked(request: &[u8]) -> Option<Asked> {
         Err(_) => return Some(Asked::Wrongly),
     }
     let path = parsed.path.and_then(|path| path.split('?').next());
+    let head = parsed.method == Some("HEAD");
     Some(match (parsed.method, path) {
-        (Some("GET" | "HEAD"), Some("/metrics")) => Asked::Metrics { head: parsed.method == Some("HEAD") },
-        (Some("GET" | "HEAD"), _) => Asked::Else,
+        (Some("GET" | "HEAD"), Some("/metrics")) => Asked::Metrics { head },
+        (Some("GET" | "HEAD"), _) => Asked::Else { head },
         _ => Asked::Otherwise,
     })
 }
@@ -143,17 +157,82 @@ fn left(end: Nanos) -> io::Result<Duration> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    use std::collections::BTreeMap;
 
     #[test]
     fn requests_are_read_as_they_are() {
         let asked = |text: &str| asked(text.as_bytes());
         assert_eq!(asked("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), Some(Asked::Metrics { head: false }));
         assert_eq!(asked("HEAD /metrics?a=b HTTP/1.0\r\n\r\n"), Some(Asked::Metrics { head: true }));
-        assert_eq!(asked("GET / HTTP/1.1\r\n\r\n"), Some(Asked::Else));
+        assert_eq!(asked("GET / HTTP/1.1\r\n\r\n"), Some(Asked::Else { head: false }));
         assert_eq!(asked("POST /metrics HTTP/1.1\r\n\r\n"), Some(Asked::Otherwise));
         assert_eq!(asked("GET /metrics HTTP/1.1\r\nHost"), None);
         assert_eq!(asked("\x16\x03\x01 hello"), Some(Asked::Wrongly));
         assert_eq!(asked(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65))), Some(Asked::Wrongly));
+    }
+
+    /// A request that is changed here and there, cut off, or neither.
+    fn changed() -> impl Strategy<Value = Vec<u8>> {
+        let whole = [
+            "GET /metrics HTTP/1.1\r\nHost: a:9090\r\nAccept: text/plain;q=0.5\r\n\r\n",
+            "HEAD /metrics?name=a HTTP/1.0\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "HEAD /other HTTP/1.1\r\n\r\n",
+            "POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+        ];
+        // What means something is met more often than any byte.
+        let byte = prop_oneof![any::<u8>(), prop::sample::select(b" \r\n:/?GET\0\x80".to_vec())];
+        let change = (any::<prop::sample::Index>(), 0..3, byte);
+        let changes = prop::collection::vec(change, 0..4);
+        let cut = prop::option::weighted(0.1, any::<prop::sample::Index>());
+        (prop::sample::select(whole.to_vec()), changes, cut).prop_map(|(whole, changes, cut)| {
+            let mut bytes = whole.as_bytes().to_vec();
+            for (place, how, byte) in changes {
+                let at = place.index(bytes.len());
+                match how {
+                    0 => bytes.insert(at, byte),
+                    1 => _ = bytes.remove(at),
+                    _ => bytes[at] = byte,
+                }
+            }
+            bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+            bytes
+        })
+    }
+
+    /// As a reader has it who knows nothing of how it was made: the status, and how long the body is.
+    fn well_formed(answer: &str, is_head: bool) -> Option<u16> {
+        let mut headers = [EMPTY_HEADER; 8];
+        let mut parsed = httparse::Response::new(&mut headers);
+        let Ok(Status::Complete(start)) = parsed.parse(answer.as_bytes()) else { return None };
+        let header = |name: &str| {
+            let mut all = parsed.headers.iter().filter(|header| header.name == name);
+            all.next().filter(|_| all.next().is_none()).and_then(|header| std::str::from_utf8(header.value).ok())
+        };
+        let length: usize = header("Content-Length")?.parse().ok()?;
+        let (body, status) = (&answer[start..], parsed.code?);
+        let is_whole = if is_head { body.is_empty() } else { body.len() == length };
+        let is_metrics = header("Content-Type")?.starts_with("application/openmetrics-text; version=1.0.0");
+        let ends = if is_head || !is_metrics { "" } else { "# EOF\n" };
+        let tells = header("Connection") == Some("close")
+            && is_metrics == (status == 200)
+            && (status == 405) == header("Allow").is_some();
+        (length > 0 && is_whole && tells && body.ends_with(ends)).then_some(status)
+    }
+
+    fn registry() -> Registry {
+        super::super::told::registry(Arc::default(), "eth0")
+    }
+
+    /// What is asked, and the status of the answer; that is as it must be.
+    fn answered(request: &[u8], registry: &Registry) -> Option<(Asked, u16)> {
+        let asked = asked(request)?;
+        let answer = told(asked, registry);
+        let is_head = request.trim_ascii_start().starts_with(b"HEAD ") && asked != Asked::Wrongly;
+        let status = well_formed(&answer, is_head);
+        Some((asked, status.unwrap_or_else(|| panic!("{answer}"))))
     }
 
     proptest! {
@@ -163,5 +242,41 @@ mod tests {
             let is_one = matches!(asked(&bytes), Some(Asked::Metrics { .. }));
             prop_assert!(!is_one);
         }
+
+        #[test]
+        fn what_is_answered_is_what_was_asked(bytes in changed()) {
+            // Lines before a request that are empty are no part of it (RFC 9112, section 2.2).
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = text.trim_start_matches(['\r', '\n']);
+            let begins = |with: &str| text.starts_with(with);
+            let of_metrics = |method: &str| [" ", "?"].iter().any(|end| begins(&format!("{method} /metrics{end}")));
+            match answered(&bytes, &registry()) {
+                Some((Asked::Metrics { head }, status)) => {
+                    prop_assert!(status == 200 && of_metrics(if head { "HEAD" } else { "GET" }), "{text}");
+                }
+                Some((Asked::Else { head }, status)) => {
+                    prop_assert!(status == 404 && begins(if head { "HEAD " } else { "GET " }), "{text}");
+                    prop_assert!(!of_metrics("GET") && !of_metrics("HEAD"), "{text}");
+                }
+                Some((Asked::Otherwise, status)) => {
+                    prop_assert!(status == 405 && !begins("GET ") && !begins("HEAD "), "{text}");
+                }
+                Some((Asked::Wrongly, status)) => prop_assert_eq!(status, 400),
+                // Who sent no more than this is waited for.
+                None => prop_assert!(!text.contains("\r\n\r\n"), "{text}"),
+            }
+        }
+    }
+
+    #[test]
+    fn changed_requests_reach_every_answer() {
+        let (mut runner, registry) = (TestRunner::deterministic(), registry());
+        let mut reached = BTreeMap::<u16, usize>::new();
+        for _ in 0..1000 {
+            let request = changed().new_tree(&mut runner).unwrap().current();
+            *reached.entry(answered(&request, &registry).map_or(0, |(_, status)| status)).or_default() += 1;
+        }
+        let often = [0, 200, 400, 404, 405].map(|status| reached.get(&status).copied().unwrap_or_default());
+        assert!(often.iter().all(|times| *times >= 20), "{reached:?}");
     }
 }
