@@ -1,6 +1,8 @@
 //! What the path of a cgroup tells: which container or unit it is of.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::PathBuf;
 
@@ -66,10 +68,10 @@ pub(super) fn path(text: &str) -> Option<String> {
 /// The path of the cgroup that the kernel knows by a number, if it is in the unified hierarchy and can be seen from here.
 pub(super) fn path_of(number: u64) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "what is there now is asked")]
-    let mounts = fs::read_to_string("/proc/thread-self/mountinfo").ok()?;
-    let root = mounts.lines().find_map(mounted)?;
+    let mounts = fs::read("/proc/thread-self/mountinfo").ok()?;
+    let Mount { top, root } = mounts.split(|byte| *byte == b'\n').find_map(mounted)?;
     if fs::metadata(&root).is_ok_and(|data| data.ino() == number) {
-        return Some("/".to_owned());
+        return Some(top.to_string_lossy().into_owned());
     }
     let (mut folders, mut seen) = (vec![root.clone()], 0);
     while let Some(folder) = folders.pop() {
@@ -77,8 +79,7 @@ pub(super) fn path_of(number: u64) -> Option<String> {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
             if entry.ino() == number {
-                let path = entry.path().strip_prefix(&root).ok()?.to_string_lossy().into_owned();
-                return Some(format!("/{path}"));
+                return Some(top.join(entry.path().strip_prefix(&root).ok()?).to_string_lossy().into_owned());
             }
             seen += 1;
             if seen > CGROUPS {
@@ -90,10 +91,38 @@ pub(super) fn path_of(number: u64) -> Option<String> {
     None
 }
 
-/// Where the unified hierarchy is, if this line of the mounts is its.
-fn mounted(line: &str) -> Option<PathBuf> {
-    let (place, kind) = line.split_once(" - ")?;
-    kind.starts_with("cgroup2 ").then(|| place.split(' ').nth(4).map(PathBuf::from)).flatten()
+/// Where the unified hierarchy is, or the part of it that can be seen.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    /// The path that the highest of its cgroups has in the hierarchy, and so in `/proc/PID/cgroup`,
+    top: PathBuf,
+    /// and the one that it has among files.
+    root: PathBuf,
+}
+
+/// The unified hierarchy, if this line of the mounts is its (proc(5), `/proc/PID/mountinfo`). Paths may hold any bytes.
+fn mounted(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let (top, root) = (fields.nth(3)?, fields.next()?);
+    // Any number of fields, and then a dash.
+    fields.find(|field| *field == b"-")?;
+    (fields.next()? == b"cgroup2").then(|| Mount { top: unescaped(top), root: unescaped(root) })
+}
+
+/// A path as it is: the kernel writes what would end a field or a line in octal, as `\040` for a space.
+fn unescaped(mut field: &[u8]) -> PathBuf {
+    let mut path = Vec::with_capacity(field.len());
+    while let Some((first, rest)) = field.split_first() {
+        let (byte, rest) = match rest {
+            [high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', rest @ ..] if *first == b'\\' => {
+                ((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'), rest)
+            }
+            rest => (*first, rest),
+        };
+        path.push(byte);
+        field = rest;
+    }
+    OsString::from_vec(path).into()
 }
 
 /// `0::/system.slice/nginx.service`: when it is to be told, and the path.
@@ -157,7 +186,8 @@ fn pod(part: &str) -> Option<&str> {
 fn unit(parts: &[&str]) -> Option<String> {
     let ends = |ends: &[&str]| {
         let has = |part: &&&str| ends.iter().any(|end| part.len() > end.len() && part.ends_with(end));
-        parts.iter().rev().find(has).map(|part| (*part).to_owned())
+        // systemd puts an underscore before names that files of the kernel could have (`_memory.service`), or that begin with one.
+        parts.iter().rev().find(has).map(|part| part.strip_prefix('_').unwrap_or(part).to_owned())
     };
     ends(&[".service", ".scope", ".socket", ".mount", ".swap"]).or_else(|| ends(&[".slice"]))
 }
@@ -170,7 +200,7 @@ mod tests {
     const A: &str = "3f2a9c0b1d2e4f5061728394a5b6c7d8e9f00112233445566778899aabbccddee";
 
     /// A path, with `*` for the number of a container; the container; the unit.
-    const PATHS: [(&str, &str, &str); 29] = [
+    const PATHS: [(&str, &str, &str); 31] = [
         ("/", "", ""),
         ("", "", ""),
         ("/user/batch", "", ""),
@@ -184,6 +214,8 @@ mod tests {
         ),
         ("/user.slice/user-1000.slice", "", "user-1000.slice"),
         ("/init.scope", "", "init.scope"),
+        ("/system.slice/_memory.service", "", "memory.service"),
+        ("/system.slice/__own.service", "", "_own.service"),
         ("/system.slice/docker-*.scope", "docker 3f2a9c0b1d2e", ""),
         ("/system.slice/docker-*.scope/system.slice/nginx.service", "docker 3f2a9c0b1d2e", "nginx.service"),
         ("/docker/*", "docker 3f2a9c0b1d2e", ""),
@@ -255,13 +287,31 @@ mod tests {
 
     #[test]
     fn the_unified_hierarchy_is_where_it_is_mounted() {
+        let mounted = |line: &str| mounted(line.as_bytes()).map(|mount| (mount.top, mount.root));
+        let is = |top: &str, root: &str| Some((PathBuf::from(top), PathBuf::from(root)));
         let line = "35 24 0:29 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate";
-        assert_eq!(mounted(line), Some(PathBuf::from("/sys/fs/cgroup/unified")));
+        assert_eq!(mounted(line), is("/", "/sys/fs/cgroup/unified"));
+        let line = r"35 24 0:29 /my\040jobs /mnt/a\040\134b\011\012 rw shared:9 master:1 - cgroup2 none rw";
+        assert_eq!(mounted(line), is("/my jobs", "/mnt/a \\b\t\n"));
         assert_eq!(mounted("36 24 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu"), None);
+        assert_eq!(mounted("36 24 0:30 / /mnt/cgroup2 rw cgroup2 - ext4 cgroup2 rw"), None);
+        assert_eq!(["", "35 24 0:29 / /sys rw", "35 24 0:29 / /sys rw -"].map(mounted), [None, None, None]);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// As the kernel writes it (`seq_path`, `mangle_path`).
+        #[test]
+        fn any_path_is_what_it_was_before_it_was_escaped(
+            path in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'\\'), b'0'..=b'8'], 0..20),
+        ) {
+            let escaped: Vec<_> = path.iter().flat_map(|byte| match byte {
+                b' ' | b'\t' | b'\n' | b'\\' | b'#' => format!("\\{byte:03o}").into_bytes(),
+                _ => vec![*byte],
+            }).collect();
+            prop_assert_eq!(unescaped(&escaped).into_os_string().into_vec(), path);
+        }
 
         /// Whoever makes a cgroup names it as he likes.
         #[test]

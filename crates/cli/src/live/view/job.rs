@@ -35,7 +35,8 @@ fn is_job(of: &str, process: impl Fn(&str) -> Option<Process>) -> bool {
 
 #[expect(clippy::disallowed_methods, reason = "the command reads what the kernel tells")]
 fn process(of: &str) -> Option<Process> {
-    read(&std::fs::read_to_string(format!("/proc/{of}/stat")).ok()?)
+    // A name may be no text.
+    read(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{of}/stat")).ok()?))
 }
 
 /// Reads a line of `/proc/PID/stat` (proc(5)). The second field is a name in brackets and may hold anything.
