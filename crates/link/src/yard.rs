@@ -4,7 +4,7 @@
 //! them is. Nothing of other namespaces is changed, but that the one in which a link begins gets an interface more, and a
 //! route to what is behind it.
 
-use queuescope_live::{Interfaces, Namespace, ProbeError, Tun};
+use queuescope_live::{Address, Interfaces, Namespace, ProbeError, Tun};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -158,8 +158,10 @@ impl End {
     /// address, and how many bits all have in common. Within the block of another link it is a part of that.
     fn block(&self) -> Result<(Ipv4Addr, u8), ProbeError> {
         let known = self.interfaces.addresses().map_err(refused("ask for addresses"))?;
-        let ours = |(address, bits): &(IpAddr, u8)| match address {
-            IpAddr::V4(address) => (*bits < 32 && within(*address, SHARED, SHARED_BITS)).then_some((*address, *bits)),
+        let ours = |known: &Address| match known.address {
+            IpAddr::V4(address) => {
+                (known.bits < 32 && within(address, SHARED, SHARED_BITS)).then_some((address, known.bits))
+            }
             IpAddr::V6(_) => None,
         };
         let (from, bits) = match known.iter().find_map(ours) {
@@ -175,8 +177,7 @@ impl End {
                 break;
             }
             let first = Ipv4Addr::from(u32::from(from) + (place << (32 - bits)));
-            let is_taken =
-                |(address, _): &(IpAddr, u8)| matches!(address, IpAddr::V4(other) if within(*other, first, bits));
+            let is_taken = |known: &Address| matches!(known.address, IpAddr::V4(other) if within(other, first, bits));
             if known.iter().any(is_taken) {
                 continue;
             }

@@ -28,6 +28,17 @@ const ANSWER: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Interfaces(OwnedFd);
 
+/// An address of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// The interface's number.
+    pub interface: u32,
+    /// Its own address, not that of who is at its other end.
+    pub address: IpAddr,
+    /// How many bits of it are those of its network.
+    pub bits: u8,
+}
+
 /// What an interface has dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceDrops {
@@ -104,11 +115,11 @@ impl Interfaces {
         self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }
 
-    /// All addresses of all interfaces, with the number of bits of their prefix.
+    /// All addresses of all interfaces.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn addresses(&self) -> io::Result<Vec<(IpAddr, u8)>> {
+    pub fn addresses(&self) -> io::Result<Vec<Address>> {
         let mut message = NetlinkMessage::from(RouteNetlinkMessage::GetAddress(AddressMessage::default()));
         message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
         self.send(message)?;
@@ -124,7 +135,7 @@ impl Interfaces {
                     NetlinkPayload::Done(_) => return Ok(addresses),
                     NetlinkPayload::Error(error) => return Err(error.to_io()),
                     NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(found)) => {
-                        addresses.extend(address(found).map(|address| (address, found.header.prefix_len)));
+                        addresses.extend(Address::of(found));
                     }
                     _ => {}
                 }
@@ -174,18 +185,19 @@ impl Interfaces {
     }
 }
 
-/// The own address of an interface, not that of who is at its other end.
-fn address(found: &AddressMessage) -> Option<IpAddr> {
-    let local = found.attributes.iter().find_map(|attribute| match attribute {
-        AddressAttribute::Local(address) => Some(*address),
-        _ => None,
-    });
-    local.or_else(|| {
-        found.attributes.iter().find_map(|attribute| match attribute {
+impl Address {
+    fn of(found: &AddressMessage) -> Option<Self> {
+        let own = found.attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::Local(address) => Some(*address),
+            _ => None,
+        });
+        // Where both ends have one, this is that of the other.
+        let any = found.attributes.iter().find_map(|attribute| match attribute {
             AddressAttribute::Address(address) => Some(*address),
             _ => None,
-        })
-    })
+        });
+        Some(Self { interface: found.header.index, address: own.or(any)?, bits: found.header.prefix_len })
+    }
 }
 
 fn link(index: u32) -> LinkMessage {
@@ -196,4 +208,41 @@ fn link(index: u32) -> LinkMessage {
 
 fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Namespace;
+
+    #[test]
+    fn all_addresses_are_told_however_many_there_are() {
+        let namespace = match Namespace::new() {
+            Ok(namespace) => namespace,
+            Err(why) => return println!("skipped: all_addresses_are_told_however_many_there_are: {why}"),
+        };
+        let told = namespace.run(|| {
+            let interfaces = Interfaces::open()?;
+            // Nobody has one before.
+            assert_eq!(interfaces.addresses()?, []);
+            let index = interfaces.index("lo")?;
+            let all = (0..1000u16).map(|number| Address {
+                interface: index,
+                address: if number % 2 == 0 {
+                    IpAddr::from([10, 8, (number >> 8) as u8, number as u8])
+                } else {
+                    IpAddr::from([0xfd08, 0, 0, 0, 0, 0, 0, number])
+                },
+                bits: 24,
+            });
+            let all: Vec<_> = all.collect();
+            for one in &all {
+                interfaces.add_address(index, one.address, one.bits)?;
+            }
+            let told = interfaces.addresses()?;
+            assert!(told.len() == all.len() && all.iter().all(|one| told.contains(one)), "{}", told.len());
+            Ok::<_, io::Error>(())
+        });
+        told.expect("it is ours");
+    }
 }

@@ -22,7 +22,7 @@ mod tun;
 
 pub use abilities::{Ability, abilities};
 pub use error::ProbeError;
-pub use interface::{DeviceDrops, Interfaces};
+pub use interface::{Address, DeviceDrops, Interfaces};
 pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};

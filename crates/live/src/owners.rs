@@ -3,6 +3,7 @@
 //! No packet says it. So the kernel is asked for the socket of a flow (`sock_diag`), and all processes are looked at for who has that
 //! socket open (`/proc`). That is done by a thread of its own, beside the packets, and only for flows that are named here.
 
+mod address;
 mod cgroup;
 mod owner;
 mod process;
@@ -230,6 +231,7 @@ fn look(asked: &Receiver<Vec<(FlowId, FlowKey)>>, tell: &Sender<Answers>, mut so
     for flows in asked {
         let since = now();
         let mut failed = 0;
+        sockets.begin();
         let found: Vec<_> = flows
             .into_iter()
             .map(|(id, flow)| {

@@ -1,5 +1,6 @@
 //! Which socket of this machine a flow leaves, by the kernel's `sock_diag`.
 
+use super::address::Addresses;
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkMessage, NetlinkPayload, Nla as _};
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, IPPROTO_UDP};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 use std::io;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::net::IpAddr;
 
 /// The number of the cgroup that a socket was made in: `INET_DIAG_CGROUP_ID` of `linux/inet_diag.h`.
 const CGROUP: u16 = 21;
@@ -25,6 +26,8 @@ pub(super) struct Sockets {
     /// Sockets that are bound to an interface are found by it alone.
     interface: u32,
     answer: Vec<u8>,
+    /// Those of this machine, if they were needed since a look began.
+    addresses: Option<Addresses>,
 }
 
 /// A socket as the kernel tells it.
@@ -42,7 +45,12 @@ impl Sockets {
     /// Those from which packets leave by the interface with this index.
     pub(super) fn new(interface: u32) -> io::Result<Self> {
         let door = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
-        Ok(Self { door, interface, answer: vec![0; ANSWER] })
+        Ok(Self { door, interface, answer: vec![0; ANSWER], addresses: None })
+    }
+
+    /// A look begins: since the one before, this machine may have got other addresses.
+    pub(super) fn begin(&mut self) {
+        self.addresses = None;
     }
 
     /// The socket that a flow leaves; none if it is not of this machine, or its socket is gone.
@@ -58,7 +66,7 @@ impl Sockets {
         let (length, _) = recv(&self.door, &mut *self.answer, RecvFlags::DONTWAIT)?;
         let answer = NetlinkMessage::<SockDiagMessage>::deserialize(&self.answer[..length]);
         match answer.map_err(io::Error::other)?.payload {
-            NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(found)) => Ok(self.taken(flow, &found)),
+            NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(found)) => self.taken(flow, &found),
             NetlinkPayload::Error(error) => match error.to_io() {
                 why if why.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => Ok(None),
                 why => Err(why),
@@ -94,12 +102,12 @@ impl Sockets {
     }
 
     /// A socket that waits for anybody at any address is found for each flow from its port: then the flow must be from here.
-    fn taken(&self, flow: &FlowKey, found: &InetResponse) -> Option<Socket> {
+    fn taken(&mut self, flow: &FlowKey, found: &InetResponse) -> io::Result<Option<Socket>> {
         let header = &found.header;
-        let (src, _) = ends(flow)?;
+        let Some((src, _)) = ends(flow) else { return Ok(None) };
         let is_any = header.socket_id.source_address.to_canonical().is_unspecified();
-        if header.socket_id.source_port != flow.src_port || (is_any && !self.is_local(src)) {
-            return None;
+        if header.socket_id.source_port != flow.src_port || (is_any && !self.is_local(src)?) {
+            return Ok(None);
         }
         let cgroup = found.nlas.iter().find_map(|nla| match nla {
             Nla::Other(nla) if nla.kind() == CGROUP => {
@@ -109,16 +117,15 @@ impl Sockets {
             }
             _ => None,
         });
-        Some(Socket { number: (header.inode != 0).then_some(header.inode), uid: header.uid, cgroup })
+        Ok(Some(Socket { number: (header.inode != 0).then_some(header.inode), uid: header.uid, cgroup }))
     }
 
-    /// Whether an address is of this machine: whether a socket can have it.
-    fn is_local(&self, address: IpAddr) -> bool {
-        UdpSocket::bind(match address {
-            IpAddr::V4(_) => SocketAddr::new(address, 0),
-            IpAddr::V6(address) => SocketAddrV6::new(address, 0, 0, self.interface).into(),
-        })
-        .is_ok()
+    fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
+        let addresses = match self.addresses.take() {
+            Some(addresses) => addresses,
+            None => Addresses::new()?,
+        };
+        Ok(self.addresses.insert(addresses).has(address, self.interface))
     }
 }
 
