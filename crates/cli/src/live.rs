@@ -5,6 +5,7 @@ mod feed;
 mod lost;
 mod meanings;
 pub mod metrics;
+mod stopped;
 mod view;
 mod whose;
 
@@ -32,6 +33,7 @@ use queuescope_report::{json, text};
 use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::Duration;
+use stopped::Stopped;
 use view::{Screen, View, give_up};
 use whose::Whose;
 
@@ -89,6 +91,7 @@ struct Watch<'a> {
     screen: Option<Screen>,
     /// What who monitors is told.
     metrics: Option<Metrics>,
+    stopped: Stopped,
 }
 
 impl<'a> Watch<'a> {
@@ -135,7 +138,7 @@ impl<'a> Watch<'a> {
         // The terminal is taken when there is something to draw.
         let view = is_drawn.then(|| view_of(args, seen.feed.origin));
         let screen = is_drawn.then(Screen::new).transpose()?;
-        Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen, metrics })
+        Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen, metrics, stopped: Stopped::default() })
     }
 
     /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
@@ -208,6 +211,12 @@ impl<'a> Watch<'a> {
             self.probe.set(fitted)?;
         }
         self.seen.is_gone = !self.probe.is_there()?;
+        // Not where something is drawn, but when that is over.
+        if self.screen.is_none() {
+            let metrics = self.metrics.as_ref().and_then(Metrics::stopped);
+            let stopped = self.seen.whose.stopped().into_iter().chain(metrics);
+            self.stopped.tell(stopped, |text| anstream::eprintln!("{text}"));
+        }
         Ok(())
     }
 
@@ -250,11 +259,12 @@ impl<'a> Watch<'a> {
         self.seen.whose.settle();
         self.analysis.nothing_before(Nanos::MAX);
         self.tell_bursts()?;
-        let Self { seen, mut analysis, stop, .. } = self;
+        let Self { seen, mut analysis, stop, metrics, .. } = self;
         analysis.left_at_once(seen.feed.rest(seen.left()));
         let (findings, outputs) = analysis.finish();
         let recorded = Stop::noted(Some(&stop), outputs.finish()?);
         let mut report = seen.report(findings);
+        report.skipped.extend(metrics.iter().flat_map(Metrics::notes));
         match &recorded {
             Some(recorded) => report.skipped.extend(recorded.notes()),
             None => report.skipped.extend(stop.note()),

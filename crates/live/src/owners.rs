@@ -18,8 +18,9 @@ use process::Holders;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
 use socket::Sockets;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -77,12 +78,17 @@ struct Known {
 /// The thread that asks.
 #[derive(Debug)]
 struct Asker {
-    asks: Sender<Vec<(FlowId, FlowKey)>>,
+    asks: Sender<Asked>,
     answers: Receiver<Answers>,
     is_busy: bool,
     /// When it has rested.
     ready: Nanos,
+    /// Whether it has ended, which it never does by itself.
+    is_gone: bool,
 }
+
+/// Flows that are asked about at once.
+type Asked = Vec<(FlowId, FlowKey)>;
 
 /// What came of a look.
 struct Answers {
@@ -101,16 +107,21 @@ impl Owners {
     pub fn new(interface: &str) -> Result<Self, ProbeError> {
         let sockets = Sockets::new(index(interface)?);
         let sockets = sockets.map_err(|why| ProbeError::System { what: "the sockets of this machine", why })?;
+        let begun = Self::asking(move |asked, tell| look(asked, tell, sockets));
+        begun.map_err(|why| ProbeError::System { what: "the processes of this machine, by a thread", why })
+    }
+
+    /// With a thread that answers so.
+    fn asking(look: impl FnOnce(&Receiver<Asked>, &Sender<Answers>) + Send + 'static) -> io::Result<Self> {
         let (asks, asked) = channel();
         let (tell, answers) = channel();
         // It ends when nobody asks any more, and nobody waits for that: it may be looking at a long list.
-        let thread = thread::Builder::new().name("owners".to_owned()).spawn(move || look(&asked, &tell, sockets));
-        thread.map_err(|why| ProbeError::System { what: "the processes of this machine, by a thread", why })?;
+        thread::Builder::new().name("owners".to_owned()).spawn(move || look(&asked, &tell))?;
         Ok(Self {
             flows: FlowTable::with_limit(FLOWS),
             known: Vec::new(),
             waiting: Vec::new(),
-            thread: Asker { asks, answers, is_busy: false, ready: Nanos::ZERO },
+            thread: Asker { asks, answers, is_busy: false, ready: Nanos::ZERO, is_gone: false },
             counts: OwnerCounts::default(),
         })
     }
@@ -137,7 +148,8 @@ impl Owners {
     pub fn look(&mut self) {
         match self.thread.answers.try_recv() {
             Ok(answers) => self.answered(answers),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => self.thread.is_gone = true,
         }
         self.ask(now());
     }
@@ -154,8 +166,11 @@ impl Owners {
             let rests = if self.thread.is_busy { left } else { left.min(self.thread.ready.saturating_sub(now())) };
             match self.thread.answers.recv_timeout(Duration::from_nanos(rests.0)) {
                 Ok(answers) => self.answered(answers),
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.thread.is_gone = true;
+                    return;
+                }
             }
             self.ask(now());
         }
@@ -183,11 +198,16 @@ impl Owners {
         self.counts
     }
 
+    /// Whether the thread that asks has panicked: who was known by then still is, and nobody else will be.
+    pub fn has_stopped(&self) -> bool {
+        self.thread.is_gone
+    }
+
     fn ask(&mut self, now: Nanos) {
         if self.waiting.is_empty() || self.thread.is_busy || now < self.thread.ready {
             return;
         }
-        // A thread that is gone answers no more, and nothing is waited for.
+        // A thread that is gone answers no more: nothing is waited for, and that is found when answers are looked for.
         self.thread.is_busy = self.thread.asks.send(std::mem::take(&mut self.waiting)).is_ok();
     }
 
@@ -227,7 +247,7 @@ impl Known {
 }
 
 /// Answers until nobody asks any more.
-fn look(asked: &Receiver<Vec<(FlowId, FlowKey)>>, tell: &Sender<Answers>, mut sockets: Sockets) {
+fn look(asked: &Receiver<Asked>, tell: &Sender<Answers>, mut sockets: Sockets) {
     for flows in asked {
         let since = now();
         let mut failed = 0;
@@ -248,5 +268,39 @@ fn look(asked: &Receiver<Vec<(FlowId, FlowKey)>>, tell: &Sender<Answers>, mut so
         if tell.send(Answers { of, failed, done, took: done.saturating_sub(since) }).is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than anything takes here.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_thread_that_panics_is_noticed_and_nothing_waits_for_it() {
+        let flow = |port| FlowKey { src_port: port, dst_port: 9, protocol: 17, ..FlowKey::default() };
+        let owner = Owner { pid: Some(7), ..Owner::default() };
+        let known = owner.clone();
+        let begun = Owners::asking(move |asked, tell| {
+            let flows = asked.recv().expect("it is asked");
+            let of = flows.into_iter().map(|(id, flow)| (id, flow, Answer::Found(known.clone()))).collect();
+            tell.send(Answers { of, failed: 0, done: Nanos::ZERO, took: Nanos::ZERO }).expect("it is waited for");
+            let _ = asked.recv();
+            panic!("as it looked");
+        });
+        let mut owners = begun.expect("there is room for a thread");
+        owners.seen(&flow(1), now());
+        owners.settle(PATIENCE);
+        assert!(!owners.has_stopped());
+        owners.seen(&flow(2), now());
+        owners.settle(PATIENCE);
+        assert!(owners.has_stopped());
+        owners.seen(&flow(3), now());
+        owners.settle(PATIENCE);
+        owners.look();
+        let by = owners.by(Granularity::FiveTuple);
+        assert!(owners.has_stopped() && by.len() == 1 && *by[&flow(1)] == owner, "{by:?}");
     }
 }

@@ -4,17 +4,22 @@ mod http;
 mod told;
 
 use super::acts::Acts;
+use crate::capture::noted;
 use anyhow::{Context, Result};
 use queuescope_live::{Acted, Counters, Slice};
-use queuescope_report::model::Burst;
+use queuescope_report::model::{Burst, Skipped};
 use queuescope_wire::{Backlog, ByteCount, Nanos};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// Who asks is answered from here, beside what watches the queue.
 pub struct Metrics {
     shown: Arc<Mutex<Shown>>,
+    /// Times that somebody was not answered who should have been.
+    failed: Arc<AtomicU64>,
+    server: JoinHandle<()>,
 }
 
 /// What is known of the queue, all since the beginning but for what a name says is of late.
@@ -36,6 +41,11 @@ struct Shown {
     peak: Nanos,
 }
 
+const FAILED: &str = "times that who asked for metrics was not answered: there was no room for another connection or thread, or a fault \
+                      of queuescope";
+const STOPPED: &str =
+    "the thread that answers who asks for metrics has stopped, by a fault of queuescope; nobody is answered since";
+
 /// What counts as late.
 const LATE: Nanos = Nanos(1_000_000_000);
 
@@ -53,10 +63,23 @@ impl Metrics {
         let shown = Shown { tau, alpha, ..Shown::default() };
         let shown = Arc::new(Mutex::new(shown));
         let registry = Arc::new(told::registry(Arc::clone(&shown), interface));
+        let failed = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&failed);
         // It ends with the command.
-        let begun = thread::Builder::new().name("metrics".to_owned()).spawn(move || http::serve(&listener, &registry));
-        begun.context("cannot begin a thread")?;
-        Ok((Self { shown }, address))
+        let begun = thread::Builder::new().name("metrics".to_owned());
+        let begun = begun.spawn(move || http::serve(&listener, &registry, &counted));
+        Ok((Self { shown, failed, server: begun.context("cannot begin a thread")? }, address))
+    }
+
+    /// What was remarkable.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
+        let failed = noted("metrics_failed", self.failed.load(Ordering::Relaxed), FAILED);
+        failed.into_iter().chain(self.stopped())
+    }
+
+    /// That nobody is answered any more, if it is so.
+    pub fn stopped(&self) -> Option<Skipped> {
+        noted("metrics_stopped", self.server.is_finished().into(), STOPPED)
     }
 
     /// What the kernel has counted and summed up by `now`.
@@ -123,5 +146,20 @@ mod tests {
         for wrong in ["", ":", "9090", "localhost:9090", ":99999", "127.0.0.1", "::1:9090x", ":-1"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_server_that_stops_is_noted() {
+        let metrics = |server| Metrics { shown: Arc::default(), failed: Arc::new(AtomicU64::new(2)), server };
+        let reasons = |metrics: &Metrics| metrics.notes().map(|note| (note.reason, note.count)).collect::<Vec<_>>();
+        let failed = ("metrics_failed".to_owned(), 2);
+        let (go_on, waits) = std::sync::mpsc::channel::<()>();
+        let metrics = metrics(thread::spawn(move || waits.recv().expect("as it answered")));
+        assert_eq!(reasons(&metrics), [failed.clone()]);
+        drop(go_on);
+        while !metrics.server.is_finished() {
+            thread::yield_now();
+        }
+        assert_eq!(reasons(&metrics), [failed, ("metrics_stopped".to_owned(), 1)]);
     }
 }

@@ -85,14 +85,22 @@ impl Whose {
             noted("owners_hidden", hidden, HIDDEN),
             noted("owners_failed", failed, FAILED),
             noted("owners_unknown", self.owners.is_none().into(), UNKNOWN),
+            self.stopped(),
         ];
         notes.into_iter().flatten()
+    }
+
+    /// That no more owners will be found, if it is so.
+    pub fn stopped(&self) -> Option<Skipped> {
+        noted("owners_stopped", self.owners.as_ref().is_some_and(Owners::has_stopped).into(), STOPPED)
     }
 }
 
 const HIDDEN: &str = "flows of which the user and the cgroup are known but not the process: it is another user's, and to see whose its \
                       files are takes cap_sys_ptrace";
 const FAILED: &str = "times that the kernel did not say whose a flow is";
+const STOPPED: &str =
+    "the thread that looks for owners has stopped, by a fault of queuescope; flows that were new then have none";
 const UNKNOWN: &str =
     "the kernel may not be asked whose flows are (a socket of netlink, sock_diag); no flow has an owner";
 

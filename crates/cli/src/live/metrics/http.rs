@@ -9,7 +9,7 @@ use queuescope_wire::Nanos;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -21,12 +21,13 @@ const PATIENCE: Nanos = Nanos(2_000_000_000);
 const LONGEST: usize = 8192;
 const HEADERS: usize = 64;
 
-/// Answers until the process ends.
-pub fn serve(listener: &TcpListener, registry: &Arc<Registry>) {
+/// Answers until the process ends. `failed` counts who was not answered and should have been.
+pub fn serve(listener: &TcpListener, registry: &Arc<Registry>, failed: &Arc<AtomicU64>) {
     let open = Arc::new(AtomicUsize::new(0));
     loop {
         // Without room for another connection the kernel says so, until one is closed.
         let Ok((stream, _)) = listener.accept() else {
+            failed.fetch_add(1, Ordering::Relaxed);
             thread::park_timeout(Duration::from_millis(100));
             continue;
         };
@@ -34,23 +35,27 @@ pub fn serve(listener: &TcpListener, registry: &Arc<Registry>) {
             open.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let (registry, held) = (Arc::clone(registry), Place(Arc::clone(&open)));
+        let (registry, held) = (Arc::clone(registry), Place { open: Arc::clone(&open), failed: Arc::clone(failed) });
         let answered = thread::Builder::new().name("metrics".to_owned()).spawn(move || {
             let _held = held;
             // Who went away needs no answer.
             let _ = answer(stream, &registry);
         });
         // If there is no room for another thread, who asked is turned away.
-        drop(answered);
+        failed.fetch_add(answered.is_err().into(), Ordering::Relaxed);
     }
 }
 
 /// A place among those who are answered at once.
-struct Place(Arc<AtomicUsize>);
+struct Place {
+    open: Arc<AtomicUsize>,
+    failed: Arc<AtomicU64>,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        self.failed.fetch_add(thread::panicking().into(), Ordering::Relaxed);
     }
 }
 
@@ -156,10 +161,13 @@ fn left(end: Nanos) -> io::Result<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prometheus_client::collector::Collector;
+    use prometheus_client::encoding::DescriptorEncoder;
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn requests_are_read_as_they_are() {
@@ -278,5 +286,37 @@ mod tests {
         }
         let often = [0, 200, 400, 404, 405].map(|status| reached.get(&status).copied().unwrap_or_default());
         assert!(often.iter().all(|times| *times >= 20), "{reached:?}");
+    }
+
+    /// Something to tell that panics when it is asked for the first time.
+    #[derive(Debug)]
+    struct Faulty(AtomicBool);
+
+    impl Collector for Faulty {
+        fn encode(&self, _: DescriptorEncoder<'_>) -> std::fmt::Result {
+            assert!(!self.0.swap(false, Ordering::Relaxed), "as it told");
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_is_not_answered_by_a_fault_is_counted_and_others_are_answered() {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Faulty(true.into())));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, failed) = (listener.local_addr().unwrap(), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&failed);
+        thread::spawn(move || serve(&listener, &Arc::new(registry), &counted));
+        let asked = || {
+            let (mut stream, mut answer) = (TcpStream::connect(address).unwrap(), String::new());
+            stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            stream.read_to_string(&mut answer).map(|_| answer)
+        };
+        assert!(asked().is_ok_and(|answer| answer.is_empty()));
+        while failed.load(Ordering::Relaxed) == 0 {
+            thread::yield_now();
+        }
+        assert!(asked().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 OK")));
+        assert_eq!(failed.load(Ordering::Relaxed), 1);
     }
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use std::{mem, panic, thread};
 
 /// A terminal whose keys are read one by one and that shows what is drawn. It is as before when this is dropped, before a panic
-/// is told, and while the process is stopped.
+/// of the thread that took it is told, and while the process is stopped. Panics of other threads are told when it is given back.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     /// SIGTSTP came: the process is to stop.
@@ -41,6 +41,11 @@ enum Held {
     Over,
 }
 
+/// What other threads said as they panicked while the terminal was ours.
+static UNTOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// More is not kept.
+const MOST: usize = 8;
+
 /// How long a terminal may let who gives it back wait before the process ends.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -56,8 +61,14 @@ impl Screen {
     /// # Errors
     /// If it refuses.
     pub fn new() -> Result<Self> {
-        let before = panic::take_hook();
+        let (before, own) = (panic::take_hook(), thread::current().id());
         panic::set_hook(Box::new(move |why| {
+            let thread = thread::current();
+            // What this thread does goes on.
+            if thread.id() != own && *held() == Held::Ours {
+                keep(format!("thread '{}' {why}", thread.name().unwrap_or_default()));
+                return;
+            }
             give_back(Held::No);
             before(why);
         }));
@@ -123,6 +134,16 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         give_back(Held::No);
+        let untold = mem::take(&mut *UNTOLD.lock().unwrap_or_else(PoisonError::into_inner));
+        untold.iter().for_each(|text| anstream::eprintln!("{text}"));
+    }
+}
+
+/// Keeps a text that would spoil what is drawn.
+fn keep(text: String) {
+    let mut untold = UNTOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if untold.len() < MOST {
+        untold.push(text);
     }
 }
 
@@ -210,19 +231,25 @@ mod tests {
         assert_eq!([told(true, ""), obstacle(true, None)], [Some("TERM is not set"); 2]);
     }
 
-    #[test]
+    /// What is on a terminal after a test that is ignored was run on it, and whether that passed.
     #[allow(clippy::disallowed_methods, reason = "the test runs another")]
-    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    fn run(test: &str) -> (String, bool) {
         let mut pty = Pty::new();
         // So that all that is told stays in sight.
         pty.resize(80, 200);
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        let test = "live::view::screen::tests::panics_on_a_terminal";
-        command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+        let test = format!("live::view::screen::tests::{test}");
+        command.args(["--exact", &test, "--ignored", "--nocapture", "--test-threads=1"]);
         let mut child = pty.run(&command);
         pty.rest();
         pty.assert_as_before();
-        assert!(!child.wait().unwrap().success() && pty.text().contains("as it was drawn"), "{}", pty.text());
+        (pty.text(), child.wait().unwrap().success())
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        let (text, passed) = run("panics_on_a_terminal");
+        assert!(!passed && text.contains("as it was drawn"), "{text}");
     }
 
     /// Takes a terminal and panics: the other test runs it on one.
@@ -231,5 +258,21 @@ mod tests {
     fn panics_on_a_terminal() {
         let _screen = Screen::new().unwrap();
         panic!("as it was drawn");
+    }
+
+    #[test]
+    fn a_panic_of_another_thread_leaves_the_terminal_and_is_told_later() {
+        let (text, passed) = run("panics_beside_a_terminal");
+        assert!(passed && text.contains("thread 'owners' panicked at ") && text.contains("as it was beside"), "{text}");
+    }
+
+    /// Takes a terminal while another thread panics: the other test runs it on one.
+    #[test]
+    #[ignore = "takes the terminal"]
+    fn panics_beside_a_terminal() {
+        let _screen = Screen::new().unwrap();
+        let beside = thread::Builder::new().name("owners".to_owned()).spawn(|| panic!("as it was beside"));
+        assert!(beside.unwrap().join().is_err());
+        assert_eq!(*held(), Held::Ours);
     }
 }
