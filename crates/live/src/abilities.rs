@@ -2,8 +2,7 @@
 
 use crate::capture::{Capture, CaptureError, CaptureParams};
 use crate::probe::types;
-use crate::{Acting, Namespace, Probe, ProbeError, ProbeParams};
-use rustix::fs::{Mode, OFlags, open};
+use crate::{Acting, Namespace, Probe, ProbeError, ProbeParams, Tun, owners};
 
 /// Something that is needed for something, and whether it is there.
 #[derive(Debug)]
@@ -20,6 +19,14 @@ pub struct Ability {
     pub grant: &'static str,
 }
 
+/// What gives a user the capabilities for all of it at once, since each setcap takes away what was granted before,
+const ALL: &str = "sudo setcap cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"";
+/// and with those that do more than most need.
+const NAMESPACES: &str =
+    "sudo setcap cap_sys_admin,cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"";
+const OTHERS: &str = "sudo setcap cap_sys_ptrace,cap_dac_read_search,cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \
+                      \"$(command -v queuescope)\"";
+
 /// Tries everything, in a network namespace of its own; nothing stays.
 pub fn abilities() -> Vec<Ability> {
     let namespace = Namespace::new();
@@ -28,75 +35,75 @@ pub fn abilities() -> Vec<Ability> {
         // Then on what there is, which is no less true.
         Err(_) => try_it(),
     };
-    let known = |result: Result<(), ProbeError>| result.err().map(|error| error.why());
-    // All at once: each setcap takes away what was granted before.
-    let capabilities = "sudo setcap cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"";
     let traced = here(|| {
         let btf = types()?;
         Probe::load([0, 0], &btf, ProbeParams::default())?.trace(&btf)
     });
+    let before = here(|| {
+        let mut probe = Probe::load([0, 0], &types()?, ProbeParams::default())?;
+        probe.stamp("lo")?;
+        probe.act(&Acting::default())
+    });
+    let ability = |name, about, tried: Result<(), &ProbeError>, costs, grant| {
+        let grant = tried.err().map_or(grant, |why| grant_of(why, grant));
+        Ability { name, about, missing: tried.err().map(ProbeError::why), costs, grant }
+    };
     vec![
-        Ability {
-            name: "namespaces",
-            about: "network namespaces of its own",
-            missing: namespace.as_ref().err().map(ProbeError::why),
-            costs: "tests of the probe and of captures; the rest is tried among this machine's own interfaces",
-            grant: "sudo setcap cap_sys_admin,cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw+ep \"$(command -v queuescope)\"",
-        },
-        Ability {
-            name: "tun",
-            about: "network interfaces in user space, /dev/net/tun",
-            missing: known(tun()),
-            costs: "interfaces whose other end is a program",
-            grant: "sudo modprobe tun && sudo chmod 0666 /dev/net/tun",
-        },
-        Ability {
-            name: "btf",
-            about: "types of the kernel, /sys/kernel/btf/vmlinux",
-            missing: known(types().map(drop)),
-            costs: "live",
-            grant: "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it since 2021",
-        },
-        Ability {
-            name: "ringbuf",
-            about: "maps of eBPF, with a ring buffer",
-            missing: known(here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop))),
-            costs: "live",
-            grant: capabilities,
-        },
-        Ability {
-            name: "tp_btf",
-            about: "tracepoints of qdiscs",
-            grant: grant_of(traced.as_ref().err(), capabilities),
-            missing: known(traced),
-            costs: "live",
-        },
-        Ability {
-            name: "tcx",
-            about: "programs before a qdisc",
-            missing: known(here(|| {
-                let mut probe = Probe::load([0, 0], &types()?, ProbeParams::default())?;
-                probe.stamp("lo")?;
-                probe.act(&Acting::default())
-            })),
-            costs: "live",
-            grant: capabilities,
-        },
+        ability(
+            "namespaces",
+            "network namespaces of its own",
+            namespace.as_ref().map(|_| ()),
+            "tests of the probe and of captures; the rest is tried among this machine's own interfaces",
+            NAMESPACES,
+        ),
+        ability(
+            "tun",
+            "network interfaces in user space, /dev/net/tun",
+            // It goes with what made it.
+            here(|| Tun::open("doctor%d").map(drop)).as_ref().map(|()| ()),
+            "interfaces whose other end is a program",
+            ALL,
+        ),
+        ability(
+            "btf",
+            "types of the kernel, /sys/kernel/btf/vmlinux",
+            types().as_ref().map(|_| ()),
+            "live",
+            "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it since 2021",
+        ),
+        ability(
+            "ringbuf",
+            "maps of eBPF, with a ring buffer",
+            here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop)).as_ref().map(|()| ()),
+            "live",
+            ALL,
+        ),
+        ability("tp_btf", "tracepoints of qdiscs", traced.as_ref().map(|()| ()), "live", ALL),
+        ability("tcx", "programs before a qdisc", before.as_ref().map(|()| ()), "live", ALL),
+        ability(
+            "owners",
+            "whose flows are: processes of others",
+            owners::try_out().as_ref().map(|()| ()),
+            "processes of other users in what live tells of flows",
+            OTHERS,
+        ),
         Ability {
             name: "packets",
             about: "copies of the packets of an interface",
             missing: captured(&namespace),
             costs: "capture",
-            grant: capabilities,
+            grant: ALL,
         },
     ]
 }
 
-/// No user is granted a tracepoint that is not there.
-fn grant_of(why: Option<&ProbeError>, capabilities: &'static str) -> &'static str {
+/// No user is granted what the kernel has not, or a door that is locked before him.
+fn grant_of(why: &ProbeError, grant: &'static str) -> &'static str {
     match why {
-        Some(ProbeError::NoTracepoint { .. }) => "a kernel that has it",
-        _ => capabilities,
+        ProbeError::NoTracepoint { .. } => "a kernel that has it",
+        ProbeError::NoKernel { since, .. } => since,
+        ProbeError::Refused { what: Tun::DOOR, .. } => "sudo modprobe tun && sudo chmod 0666 /dev/net/tun",
+        _ => grant,
     }
 }
 
@@ -115,12 +122,6 @@ fn captured(namespace: &Result<Namespace, ProbeError>) -> Option<String> {
     .err()
 }
 
-/// Opens the door to interfaces in user space.
-fn tun() -> Result<(), ProbeError> {
-    let opened = open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
-    opened.map(drop).map_err(|why| ProbeError::System { what: "/dev/net/tun", why: why.into() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,8 +130,11 @@ mod tests {
     fn what_grants_a_tracepoint_is_a_kernel() {
         let missing = ProbeError::NoTracepoint { tracepoint: "qdisc_dequeue", since: "Linux 4.14 has it" };
         assert_eq!(missing.why(), "this kernel has no tracepoint qdisc_dequeue (Linux 4.14 has it)");
-        assert_eq!(grant_of(Some(&missing), "setcap"), "a kernel that has it");
-        let refused = ProbeError::Refused { what: "load", why: "no".to_owned() };
-        assert_eq!([grant_of(Some(&refused), "setcap"), grant_of(None, "setcap")], ["setcap"; 2]);
+        assert_eq!(grant_of(&missing, "setcap"), "a kernel that has it");
+        let old = ProbeError::NoKernel { what: "attach", why: "no".to_owned(), since: "Linux 6.6 or later" };
+        assert_eq!(grant_of(&old, "setcap"), "Linux 6.6 or later");
+        let refused = |what| ProbeError::Refused { what, why: "no".to_owned() };
+        assert_eq!(grant_of(&refused("load"), "setcap"), "setcap");
+        assert!(grant_of(&refused(Tun::DOOR), "setcap").contains("modprobe tun"));
     }
 }

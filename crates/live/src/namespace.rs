@@ -36,7 +36,7 @@ impl Namespace {
             }
         });
         let refused =
-            |why: std::io::Error| ProbeError::Refused { what: "make a network namespace", why: why.to_string() };
+            |why: std::io::Error| ProbeError::of("make a network namespace", "a kernel with CONFIG_NET_NS", &why);
         let thread = thread.map_err(refused)?;
         let gone = |_| refused(std::io::Error::other("its thread has stopped"));
         let number = told.recv().map_err(gone)?.map_err(|why| refused(why.into()))?;

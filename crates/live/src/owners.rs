@@ -17,7 +17,7 @@ use owner::Answer;
 use process::Holders;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
 use socket::Sockets;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -38,7 +38,8 @@ const REST: u64 = 19;
 
 /// Finds out whose flows are, of the network namespace in which it was made.
 ///
-/// It needs no privilege to find sockets, their users and cgroups; `cap_sys_ptrace` to find processes of other users. What a
+/// It needs no privilege to find sockets, their users and cgroups; `cap_sys_ptrace` and `cap_dac_read_search` to find processes of
+/// other users. What a
 /// look costs is in `docs/live.md`; looks take a twentieth of a processor at most, however many flows are named.
 ///
 /// Only flows of TCP and UDP whose socket is in this network namespace have an owner: not what is forwarded, also for containers
@@ -243,6 +244,22 @@ impl Known {
             Answer::Closed(owner) | Answer::Hidden(owner) | Answer::Found(owner) => self.owner = Some(Arc::new(owner)),
         }
         self.next = now.saturating_add(if self.owner.is_some() { AGAIN } else { SOON });
+    }
+}
+
+/// Looks for sockets and at the files of all processes, as is done for flows.
+///
+/// # Errors
+/// If there are processes of other users that may not be looked at.
+pub(crate) fn try_out() -> Result<(), ProbeError> {
+    Sockets::new(0).map_err(|why| ProbeError::System { what: "the sockets of this machine", why })?;
+    // No socket has this number.
+    match Holders::of(&BTreeSet::from([0])).refused_of_others() {
+        0 => Ok(()),
+        refused => {
+            let why = format!("permission denied for {refused} processes of other users");
+            Err(ProbeError::Refused { what: "look at open files", why })
+        }
     }
 }
 

@@ -14,7 +14,6 @@ use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassi
 use aya::{Btf, BtfError, Ebpf, EbpfLoader, include_bytes_aligned};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
-use std::error::Error;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -55,6 +54,10 @@ const TRACED: [(&str, &str, &str); 2] = [
     ("dequeue", "qdisc_dequeue", "Linux 4.14 and later have it, where CONFIG_NET_SCHED is set"),
     ("dropped", "kfree_skb", "Linux 2.6.30 and later have it"),
 ];
+
+/// Which kernels have what else is needed.
+const RING_BUFFER: &str = "Linux 5.8 or later, with CONFIG_BPF_SYSCALL";
+const TCX: &str = "Linux 6.6 or later, with CONFIG_NET_XGRESS";
 
 /// The windows that are chosen from: 65 us to 2.1 s.
 const SHORTEST: u32 = 16;
@@ -119,7 +122,8 @@ impl Probe {
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(btf));
-        let mut bpf = loader.load(PROGRAMS).map_err(|why| refused("make the maps of the probe", &why))?;
+        let mut bpf =
+            loader.load(PROGRAMS).map_err(|why| ProbeError::of("make the maps of the probe", RING_BUFFER, &why))?;
         let events = of(bpf.take_map("events"))?;
         let mut probe = Self { bpf, events, device, since: now(), before: None };
         probe.set(params)?;
@@ -135,12 +139,12 @@ impl Probe {
                 ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => {
                     ProbeError::NoTracepoint { tracepoint, since }
                 }
-                why => refused("load a program of tracing", &why),
+                why => ProbeError::refused("load a program of tracing", &why),
             })?;
         }
         for (program, ..) in TRACED {
             let program: &mut BtfTracePoint = self.program(program)?;
-            program.attach().map_err(|why| refused("attach to a tracepoint of the kernel", &why))?;
+            program.attach().map_err(|why| ProbeError::refused("attach to a tracepoint of the kernel", &why))?;
         }
         Ok(())
     }
@@ -148,11 +152,11 @@ impl Probe {
     /// Stamps what comes to the queues of an interface.
     pub(crate) fn stamp(&mut self, interface: &str) -> Result<(), ProbeError> {
         let stamp: &mut SchedClassifier = self.program("stamp")?;
-        stamp.load().map_err(|why| refused("load a classifier", &why))?;
+        stamp.load().map_err(|why| ProbeError::refused("load a classifier", &why))?;
         let options = TcAttachOptions::TcxOrder(LinkOrder::default());
         let attached = stamp.attach_with_options(interface, TcAttachType::Egress, options);
         let link =
-            attached.map_err(|why| refused("attach before the queue of an interface (tcx, since Linux 6.6)", &why))?;
+            attached.map_err(|why| ProbeError::of("attach before the queue of an interface (tcx)", TCX, &why))?;
         self.before = Some(("stamp", link));
         Ok(())
     }
@@ -169,7 +173,7 @@ impl Probe {
         let (all, shift) = (u32::from(params.all), params.window_shift);
         let words = [netns, interface, tau[0], tau[1], alpha, all, shift, 0, since[0], since[1]];
         let mut config: Array<&mut MapData, [u32; 10]> = of(self.bpf.map_mut("config"))?;
-        config.set(0, words, 0).map_err(|why| refused("configure the probe", &why))
+        config.set(0, words, 0).map_err(|why| ProbeError::refused("configure the probe", &why))
     }
 
     /// What was counted so far.
@@ -178,7 +182,7 @@ impl Probe {
     /// Those of the kernel.
     pub fn counters(&self) -> Result<Counters, ProbeError> {
         let map: PerCpuArray<&MapData, [u64; Counters::WORDS]> = of(self.bpf.map("counters"))?;
-        let values = map.get(&0, 0).map_err(|why| refused("read what the probe counted", &why))?;
+        let values = map.get(&0, 0).map_err(|why| ProbeError::refused("read what the probe counted", &why))?;
         Ok(Counters::of(&values))
     }
 
@@ -197,7 +201,7 @@ impl Probe {
             match unloaded {
                 // One that was never loaded is not there.
                 Ok(()) | Err(ProgramError::NotLoaded) => {}
-                Err(why) => return Err(refused("unload a program of the probe", &why)),
+                Err(why) => return Err(ProbeError::refused("unload a program of the probe", &why)),
             }
         }
         Ok(())
@@ -229,7 +233,7 @@ impl Probe {
         let places = queue * Slice::KEPT..(queue + 1) * Slice::KEPT;
         let read = |place| map.get(&place, 0).map(|words| Slice::of(&words));
         let slices: Result<Vec<_>, _> = places.map(read).collect();
-        let mut slices = slices.map_err(|why| refused("read what the probe summed up", &why))?;
+        let mut slices = slices.map_err(|why| ProbeError::refused("read what the probe summed up", &why))?;
         slices.retain(|slice| slice.packets > 0 || slice.drops > 0);
         slices.sort_by_key(|slice| slice.start);
         Ok(slices)
@@ -282,13 +286,13 @@ impl fmt::Debug for Probe {
 
 /// What the running kernel's structures look like.
 pub(crate) fn types() -> Result<Btf, ProbeError> {
-    Btf::from_sys_fs().map_err(|why| refused("read the kernel's types, /sys/kernel/btf/vmlinux", &why))
+    Btf::from_sys_fs().map_err(|why| ProbeError::refused("read the kernel's types, /sys/kernel/btf/vmlinux", &why))
 }
 
 /// A map of the probe, by its type.
 fn of<M, T: TryFrom<M, Error = MapError>>(map: Option<M>) -> Result<T, ProbeError> {
     let map = map.ok_or_else(|| lacks("find a map of the probe"))?;
-    map.try_into().map_err(|why| refused("read a map of the probe", &why))
+    map.try_into().map_err(|why| ProbeError::refused("read a map of the probe", &why))
 }
 
 /// The number of the network namespace that this thread is in.
@@ -307,14 +311,6 @@ fn asked() -> Result<OwnedFd, ProbeError> {
     use rustix::net::{AddressFamily, SocketType, socket};
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None);
     socket.map_err(|why| ProbeError::System { what: "the interfaces", why: why.into() })
-}
-
-/// The deepest cause tells why; those above it say what was done, in words of the loader.
-fn refused(what: &'static str, why: &dyn Error) -> ProbeError {
-    let deepest = std::iter::successors(Some(why), |why| (*why).source()).last().unwrap_or(why).to_string();
-    // What the verifier says is long; how it ends is why.
-    let why = deepest.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
-    ProbeError::Refused { what, why }
 }
 
 /// Something of the compiled programs is not what this one takes it for.

@@ -30,6 +30,9 @@ struct Request {
 }
 
 impl Tun {
+    /// What was to be done if there is no door to such interfaces, or none for this user.
+    pub(crate) const DOOR: &str = "open /dev/net/tun";
+
     /// Makes one. In a name, `%d` is the lowest number that is free.
     ///
     /// # Errors
@@ -38,7 +41,7 @@ impl Tun {
         let refused =
             |what: &'static str| move |why: Errno| ProbeError::Refused { what, why: io::Error::from(why).to_string() };
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let door = open("/dev/net/tun", flags, Mode::empty()).map_err(refused("open /dev/net/tun"))?;
+        let door = open("/dev/net/tun", flags, Mode::empty()).map_err(refused(Self::DOOR))?;
         let mut request = Request { name: [0; NAME], flags: IFF_TUN | IFF_NO_PI | IFF_TUN_EXCL as i16, rest: [0; 22] };
         if name.len() >= NAME {
             return Err(refused("make a TUN interface")(Errno::NAMETOOLONG));

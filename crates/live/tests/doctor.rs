@@ -1,8 +1,10 @@
 //! What is told of a machine is what it can do.
 
 use queuescope_live::capture::{Capture, CaptureParams};
-use queuescope_live::{Namespace, Probe, ProbeParams, abilities};
+use queuescope_live::{Namespace, Probe, ProbeParams, Tun, abilities};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::thread;
 
 #[test]
@@ -32,18 +34,62 @@ fn packets_are_copied_where_nothing_is_missing_and_nowhere_else() {
     };
     assert_eq!(opened.is_ok(), missing.is_none(), "{opened:?}: {missing:?}");
     // What somebody may not is what the kernel says of it.
-    let refused = thread::spawn(|| {
-        clear_capabilities().map(|()| {
-            abilities().into_iter().filter_map(|ability| Some((ability.name, ability.missing?))).collect::<Vec<_>>()
-        })
-    });
-    let refused = refused.join().expect("it does not panic").expect("a thread may give up what it may");
+    let refused = without_capabilities();
     let packets = refused.iter().find(|(name, _)| *name == "packets");
     assert!(packets.is_some_and(|(_, why)| why.starts_with("Operation not permitted")), "{refused:?}");
     // Types are for everybody, where there are any.
     let has_types = |all: &[(&str, String)]| all.iter().all(|(name, _)| *name != "btf");
     let before: Vec<_> = found.iter().filter_map(|one| Some((one.name, one.missing.clone()?))).collect();
     assert_eq!(has_types(&refused), has_types(&before), "{refused:?}");
+}
+
+#[test]
+fn an_interface_in_user_space_is_made_where_nothing_is_missing_and_nowhere_else() {
+    let found = abilities();
+    let missing = found.iter().find(|ability| ability.name == "tun").expect("it is asked for").missing.as_deref();
+    let make = || Tun::open("doctor%d").map(drop).map_err(|error| error.to_string());
+    let made = match Namespace::new() {
+        Ok(namespace) => namespace.run(make),
+        Err(_) => make(),
+    };
+    assert_eq!(made.is_ok(), missing.is_none(), "{made:?}: {missing:?}");
+    // That there is a door is not enough.
+    if made.is_ok() {
+        let refused = without_capabilities();
+        let tun = refused.iter().find(|(name, _)| *name == "tun");
+        let is_told = |why: &str| why.starts_with("make a TUN interface: Operation not permitted");
+        assert!(tun.is_some_and(|(_, why)| is_told(why) || why.starts_with("open /dev/net/tun")), "{refused:?}");
+    }
+}
+
+#[test]
+fn processes_of_others_are_seen_where_nothing_is_missing_and_nowhere_else() {
+    let test = "processes_of_others_are_seen_where_nothing_is_missing_and_nowhere_else";
+    // A process of nobody in particular, until it reads no more.
+    let mut command = Command::new("cat");
+    command.stdin(Stdio::piped()).uid(65_534).gid(65_534);
+    let mut other = match command.spawn() {
+        Ok(other) => other,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    let is_seen = std::fs::read_link(format!("/proc/{}/fd/0", other.id())).is_ok();
+    let missing = abilities().into_iter().find(|ability| ability.name == "owners").expect("it is asked for").missing;
+    let refused = without_capabilities();
+    drop(other.stdin.take());
+    assert!(other.wait().expect("it ends").success());
+    // There may be others that are not to be seen.
+    assert!(is_seen || missing.is_some());
+    let why = refused.iter().find(|(name, _)| *name == "owners").map(|(_, why)| &why[..]).unwrap_or_default();
+    assert!(why.starts_with("look at open files: permission denied for "), "{refused:?}");
+}
+
+/// What a thread lacks that may no more than everybody, and why.
+fn without_capabilities() -> Vec<(&'static str, String)> {
+    let refused = thread::spawn(|| {
+        clear_capabilities()
+            .map(|()| abilities().into_iter().filter_map(|ability| Some((ability.name, ability.missing?))).collect())
+    });
+    refused.join().expect("it does not panic").expect("a thread may give up what it may")
 }
 
 /// This thread, and those that it begins, may no more than everybody.

@@ -96,8 +96,8 @@ impl Whose {
     }
 }
 
-const HIDDEN: &str = "flows of which the user and the cgroup are known but not the process: it is another user's, and to see whose its \
-                      files are takes cap_sys_ptrace";
+const HIDDEN: &str = "flows of which the user and the cgroup are known but not the process: it is another user's, and to see its files \
+                      takes cap_sys_ptrace and cap_dac_read_search";
 const FAILED: &str = "times that the kernel did not say whose a flow is";
 const STOPPED: &str =
     "the thread that looks for owners has stopped, by a fault of queuescope; flows that were new then have none";

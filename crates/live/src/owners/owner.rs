@@ -83,7 +83,7 @@ impl Answer {
         let cgroup = socket.cgroup.and_then(&mut path);
         match socket.number {
             // Who holds it was not to be seen, or let go of it just now.
-            Some(_) if holders.refused > 0 => Self::Hidden(Owner::new(None, cgroup, Some(socket.uid))),
+            Some(_) if !holders.refused.is_empty() => Self::Hidden(Owner::new(None, cgroup, Some(socket.uid))),
             Some(_) => Self::Closed(Owner::new(None, cgroup, Some(socket.uid))),
             // Of whom nobody holds any longer, the kernel no longer tells the user.
             None => match Owner::new(None, cgroup, None) {

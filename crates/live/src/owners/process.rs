@@ -1,10 +1,13 @@
 //! Which process holds a socket, and what it is called.
 
 use super::cgroup;
-use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
+use rustix::fs::{Dir, Mode, OFlags, open, readlinkat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Who holds the sockets that were asked for.
 #[derive(Debug, Default)]
@@ -12,7 +15,7 @@ pub(super) struct Holders {
     /// Processes by the number of the socket.
     found: BTreeMap<u32, u32>,
     /// Processes whose files this user may not look at.
-    pub refused: u64,
+    pub refused: BTreeSet<u32>,
 }
 
 /// A process, as it is called.
@@ -26,27 +29,39 @@ pub(super) struct Process {
 impl Holders {
     /// Looks at the files of all processes; those that end meanwhile are not there.
     pub(super) fn of(sockets: &BTreeSet<u32>) -> Self {
+        if sockets.is_empty() { Self::default() } else { Self::within(Path::new("/proc"), sockets) }
+    }
+
+    /// The same of those that a folder tells.
+    fn within(processes: &Path, sockets: &BTreeSet<u32>) -> Self {
         let mut holders = Self::default();
-        if sockets.is_empty() {
-            return holders;
-        }
-        let mut name = Vec::new();
-        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let (mut name, mut is_first_there) = (Vec::new(), false);
+        for entry in fs::read_dir(processes).into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            is_first_there |= pid == 1;
             // Of other errors, the process has ended.
-            if let Err(Errno::ACCESS | Errno::PERM) = holders.look(pid, sockets, &mut name) {
-                holders.refused += 1;
+            if let Err(Errno::ACCESS | Errno::PERM) = holders.look(&entry.path().join("fd"), pid, sockets, &mut name) {
+                holders.refused.insert(pid);
             }
+        }
+        // Somebody begins all; who does not see him sees none of others (`hidepid` of proc(5)).
+        if !is_first_there {
+            holders.refused.insert(1);
         }
         holders
     }
 
-    fn look(&mut self, pid: u32, sockets: &BTreeSet<u32>, name: &mut Vec<u8>) -> Result<(), Errno> {
+    fn look(&mut self, at: &Path, pid: u32, sockets: &BTreeSet<u32>, name: &mut Vec<u8>) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = openat(CWD, format!("/proc/{pid}/fd"), flags, Mode::empty())?;
+        let folder = open(at, flags, Mode::empty())?;
         for entry in Dir::read_from(&folder)? {
-            // What is closed meanwhile is no longer held.
-            let Ok(link) = readlinkat(&folder, entry?.file_name(), std::mem::take(name)) else { continue };
+            let link = match readlinkat(&folder, entry?.file_name(), std::mem::take(name)) {
+                Ok(link) => link,
+                // Who may look at the folder may not at what is in it.
+                Err(why @ (Errno::ACCESS | Errno::PERM)) => return Err(why),
+                // What is closed meanwhile is no longer held.
+                Err(_) => continue,
+            };
             if let Some(socket) = link.to_str().ok().and_then(socket).filter(|socket| sockets.contains(socket)) {
                 self.hold(socket, pid);
             }
@@ -63,6 +78,13 @@ impl Holders {
         if rank(pid) < rank(*holder) {
             *holder = pid;
         }
+    }
+
+    /// How many of those who may not be looked at are of other users than this.
+    pub(super) fn refused_of_others(&self) -> usize {
+        let own = geteuid().as_raw();
+        let is_own = |pid: &&u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own);
+        self.refused.len() - self.refused.iter().filter(is_own).count()
     }
 
     /// Who holds a socket; none if nobody does any longer, or nobody who may be looked at.
@@ -108,8 +130,17 @@ mod tests {
     }
 
     #[test]
+    fn processes_that_are_hidden_are_as_those_that_may_not_be_looked_at() {
+        let processes = tempfile::tempdir().expect("there is room");
+        let refused = || Holders::within(processes.path(), &BTreeSet::from([5])).refused;
+        fs::create_dir_all(processes.path().join("40/fd")).expect("there is room");
+        assert_eq!(refused(), BTreeSet::from([1]));
+        fs::create_dir_all(processes.path().join("1/fd")).expect("there is room");
+        assert_eq!(refused(), BTreeSet::new());
+    }
+
+    #[test]
     fn this_process_is_found_by_its_socket() {
-        use std::os::unix::fs::MetadataExt;
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("there is a port");
         let number = fs::metadata(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&socket)));
         let number = number.expect("it is there").ino() as u32;

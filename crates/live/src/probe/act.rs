@@ -1,7 +1,7 @@
 //! Acting on flows, as this side of the kernel has it.
 
 use super::acting::{Acted, Acting, Victim};
-use super::{Probe, of, refused};
+use super::{Probe, of};
 use crate::ProbeError;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray};
 use aya::programs::SchedClassifier;
@@ -33,7 +33,7 @@ impl Probe {
     /// Those of the kernel.
     pub fn acted(&self) -> Result<Acted, ProbeError> {
         let map: PerCpuArray<&MapData, [u64; Acted::WORDS]> = of(self.bpf.map("acted"))?;
-        let values = map.get(&0, 0).map_err(|why| refused("read what became of packets", &why))?;
+        let values = map.get(&0, 0).map_err(|why| ProbeError::refused("read what became of packets", &why))?;
         Ok(Acted::of(&values))
     }
 
@@ -52,20 +52,23 @@ impl Probe {
 
     fn ask(&mut self, words: [u64; Acting::WORDS]) -> Result<(), ProbeError> {
         let mut acting: Array<&mut MapData, [u64; Acting::WORDS]> = of(self.bpf.map_mut("acting"))?;
-        acting.set(0, words, 0).map_err(|why| refused("say how to act on flows", &why))
+        acting.set(0, words, 0).map_err(|why| ProbeError::refused("say how to act on flows", &why))
     }
 
     /// This program takes the place of the one before the queue, if it is another; no packet passes between them.
     fn put_before_queue(&mut self, name: &'static str) -> Result<(), ProbeError> {
         let program: &mut SchedClassifier = self.program(name)?;
         if program.fd().is_err() {
-            program.load().map_err(|why| refused("load a classifier", &why))?;
+            program.load().map_err(|why| ProbeError::refused("load a classifier", &why))?;
         }
         let Some((before, link)) = self.before.take_if(|(before, _)| *before != name) else { return Ok(()) };
         let replaced: &mut SchedClassifier = self.program(before)?;
-        let link = replaced.take_link(link).map_err(|why| refused("find the program before the queue", &why))?;
+        let link =
+            replaced.take_link(link).map_err(|why| ProbeError::refused("find the program before the queue", &why))?;
         let program: &mut SchedClassifier = self.program(name)?;
-        let link = program.attach_to_link(link).map_err(|why| refused("change the program before the queue", &why))?;
+        let link = program
+            .attach_to_link(link)
+            .map_err(|why| ProbeError::refused("change the program before the queue", &why))?;
         self.before = Some((name, link));
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Kernels that have less than this one: as its types say when some of them have other names.
 
-use super::{ProbeParams, index, namespace, types};
+use super::{PROGRAMS, ProbeParams, RING_BUFFER, index, namespace, types};
 use crate::{Probe, ProbeError};
-use aya::{Btf, Endianness};
+use aya::{Btf, EbpfLoader, Endianness};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs::DirEntry;
 use std::{fs, thread};
@@ -103,6 +103,18 @@ fn a_kernel_without_a_structure_is_refused() {
         let told = traced.expect_err("it is not there").to_string();
         assert!(told.contains("load a program of tracing") && told.contains("doctor"), "{told}");
     }
+}
+
+#[test]
+fn a_map_that_a_kernel_does_not_know_asks_for_another_kernel() {
+    let test = "a_map_that_a_kernel_does_not_know_asks_for_another_kernel";
+    if let Err(why) = types().and_then(|btf| Probe::load([0, 0], &btf, ProbeParams::default())) {
+        return println!("skipped: {test}: {why}");
+    }
+    // Without entries none has it, and says what an older one says of a kind that is not there.
+    let loaded = EbpfLoader::new().map_max_entries("config", 0).load(PROGRAMS).expect_err("it has no entries");
+    let told = ProbeError::of("make the maps of the probe", RING_BUFFER, &loaded).to_string();
+    assert!(told.contains("this kernel cannot (Invalid argument") && told.contains("Linux 5.8 or later"), "{told}");
 }
 
 /// How many programs, maps and links this thread holds: what is attached is so for as long as somebody holds it.
