@@ -121,7 +121,8 @@ fn what_stood_in_the_queue_before_has_no_time() {
         Err(why) => return println!("skipped: {test}: {why}"),
     };
     ends.near.run(|| {
-        send(60, CAPABLE);
+        // For some seconds, so that they are there still when the probe comes; each socket has room for so many.
+        (0..8).for_each(|_| send(150, CAPABLE));
         let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
         let mut counted = probe.counters().expect("it is there");
         for _ in 0..3000 {
