@@ -155,7 +155,7 @@ mod tests {
         let failed = ("metrics_failed".to_owned(), 2);
         let (go_on, waits) = std::sync::mpsc::channel::<()>();
         let metrics = metrics(thread::spawn(move || waits.recv().expect("as it answered")));
-        assert_eq!(reasons(&metrics), [failed.clone()]);
+        assert_eq!(reasons(&metrics), std::slice::from_ref(&failed));
         drop(go_on);
         while !metrics.server.is_finished() {
             thread::yield_now();
