@@ -578,7 +578,7 @@ impl FromStr for Factor {
     }
 }
 
-/// A share of the queue, above 0 and at most 1.
+/// A share, above 0 and at most 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alpha(pub f64);
 
@@ -589,7 +589,7 @@ impl FromStr for Alpha {
         let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
         match number.parse::<f64>().map(|number| number / scale) {
             Ok(share) if share > 0.0 && share <= 1.0 => Ok(Self(share)),
-            _ => Err(format!("'{text}' is no share of a queue: use one above 0 and up to 100%, such as 1% or 0.01")),
+            _ => Err(format!("'{text}' is no such share: use one above 0 and up to 100%, such as 1% or 0.01")),
         }
     }
 }

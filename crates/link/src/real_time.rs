@@ -290,6 +290,12 @@ impl<O: Watcher> Observer for Hands<'_, O> {
         }
     }
 
+    fn lost(&mut self, _link: LinkId, _id: PacketId, packet: &OnItsWay, _headers: &Headers, _now: Nanos) {
+        if let Some(tag) = packet.foreign() {
+            self.frames.leave(tag);
+        }
+    }
+
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
         if let Some(tag) = packet.foreign() {
             self.watcher.marked(link, marked, reason, now, packet, self.frames.at(tag));

@@ -98,7 +98,7 @@ pub enum DropReason {
     FlowWeight,
     /// Its aggregate was too active (ABC).
     Activity,
-    /// It came and never left, and nobody saw why: the queue is only seen from outside.
+    /// No queue dropped it: it was lost on a link, or came to a queue that is only seen from outside and was never seen again.
     Lost,
 }
 

@@ -20,6 +20,8 @@ pub struct Link {
     pub pipeline: Option<PipelineParams>,
     /// What each packet occupies on the link beyond its IP packet.
     pub overhead: ByteCount,
+    /// Which share of packets is lost on it by chance, either way.
+    pub loss: f64,
     /// How fast it sends the other way; as fast, if not said.
     pub reverse_rate: Option<Rate>,
     /// Whether the other way has the same queue; otherwise one without a limit.
@@ -71,6 +73,7 @@ impl Table for Link {
             discipline: DisciplineParams::default(),
             pipeline: None,
             overhead: ByteCount(0),
+            loss: 0.0,
             reverse_rate: None,
             both_ways: false,
         }
@@ -102,6 +105,12 @@ impl Table for Link {
             &mut self.overhead,
             ByteCount(0)..=ByteCount(1000),
             "What each packet occupies on the link beyond its IP packet: 38B for Ethernet with preamble and gap.",
+        );
+        keys.within(
+            "loss",
+            &mut self.loss,
+            0.0..=1.0,
+            "Which share of packets is lost on the way by chance, either way, when they have left the queue.",
         );
         keys.key(
             "reverse-rate",

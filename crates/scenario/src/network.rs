@@ -44,6 +44,8 @@ pub struct NetworkLink {
     pub reverse_discipline: DisciplineParams,
     /// What each packet occupies beyond its IP packet.
     pub overhead: ByteCount,
+    /// Which share of packets is lost on it, either way.
+    pub loss: f64,
 }
 
 /// A link on a route, and which way.
@@ -169,6 +171,7 @@ impl Network {
                 pipeline: wire.link.pipeline,
                 reverse_discipline: DisciplineParams::default(),
                 overhead: wire.link.overhead,
+                loss: wire.link.loss,
             });
         }
         network

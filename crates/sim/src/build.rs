@@ -221,7 +221,9 @@ impl Builder<'_> {
             let names = (link.name.clone(), format!("{}-back", link.name));
             let ends = (nodes[link.ends.0], nodes[link.ends.1]);
             let both = add_both(&mut self.topology, (&names.0, &names.1), ends, &there, true);
+            self.topology.link_mut(both.0).loss = link.loss;
             let back = self.topology.link_mut(both.1);
+            back.loss = link.loss;
             back.discipline = link.reverse_discipline.clone();
             back.measured = link.reverse_discipline != DisciplineParams::default();
             if let Some(rate) = link.reverse_rate {

@@ -4,7 +4,8 @@ use crate::event::Turn;
 use crate::packets::Packets;
 use crate::summary::Times;
 use crate::topology::{LinkId, LinkParams};
-use crate::{Observer, Transmitter};
+use crate::workload::Random;
+use crate::{Observer, Transmitter, seed};
 use queuescope_queue::{AnyDiscipline, Discipline, DropReason, Dropped, MarkReason, MultiQueue, Port, Sink};
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, Rate};
 use std::collections::VecDeque;
@@ -45,6 +46,8 @@ pub(crate) struct Link {
     pub transmitter: Sending,
     pub delay: Nanos,
     pub overhead: u32,
+    /// Which share of packets is lost on the way, and what chance says of each; none, if no packet is.
+    loss: Option<(f64, Random)>,
     /// The switch that it leaves, and which port of it it is.
     pub switch: Option<(u32, Port)>,
     /// Whether an event will serve the queue.
@@ -104,13 +107,15 @@ pub struct GroupStats {
 }
 
 impl Link {
-    pub fn new(id: LinkId, params: &LinkParams, queue: Queue, switch: Option<(u32, Port)>) -> Self {
+    pub fn new(id: LinkId, params: &LinkParams, queue: Queue, switch: Option<(u32, Port)>, seed: u64) -> Self {
+        let seed = seed::derive(!seed, u64::from(id.0));
         Self {
             id,
             queue,
             transmitter: Sending::new(&params.rate),
             delay: params.delay,
             overhead: params.overhead,
+            loss: (params.loss > 0.0).then(|| (params.loss, Random::new(seed))),
             switch,
             serving: false,
             timer: Nanos::MAX,
@@ -118,6 +123,14 @@ impl Link {
             turn: Turn::default(),
             stats: LinkStats::new(params.measured),
         }
+    }
+
+    /// Whether a packet that goes onto it is lost.
+    #[inline]
+    pub fn loses(&mut self) -> bool {
+        let lost = self.loss.as_mut().is_some_and(|(share, chance)| chance.open() < *share);
+        self.stats.drops[DropReason::Lost as usize] += u64::from(lost);
+        lost
     }
 }
 

@@ -77,7 +77,7 @@ impl Network {
                     continue;
                 };
                 let place = (switches.len() as u32, Port(port as u16));
-                links[id.index()] = Some(Link::new(id, here, queue, Some(place)));
+                links[id.index()] = Some(Link::new(id, here, queue, Some(place), seed));
             }
             let name = || topology.nodes[node].name.clone();
             switches.push(Switch {
@@ -90,7 +90,7 @@ impl Network {
         let plain = |(index, link): (usize, Option<Link>)| {
             link.unwrap_or_else(|| {
                 let (id, params) = (LinkId(index as u32), &topology.links[index]);
-                Link::new(id, params, Queue::One(params.discipline.build(outlet(topology, id, seed))), None)
+                Link::new(id, params, Queue::One(params.discipline.build(outlet(topology, id, seed))), None, seed)
             })
         };
         let links = links.into_iter().enumerate().map(plain).collect();
@@ -247,6 +247,12 @@ impl Network {
         on_its_way.ecn = departure.packet.ecn;
         link.stats.departed(departure, on_its_way.group);
         observer.departed(link.id, departure, on_its_way, headers);
+        if link.loses() {
+            observer.lost(link.id, id, on_its_way, headers, self.now);
+            let owner = self.packets.remove(id).owner;
+            self.gone.push(owner);
+            return;
+        }
         let arrives = link.transmitter.finished_at().saturating_add(link.delay);
         let turn = self.events.turn();
         if link.sent.is_empty() {

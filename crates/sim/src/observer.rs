@@ -16,6 +16,10 @@ pub trait Observer {
     #[inline]
     fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay, _headers: &Headers) {}
 
+    /// A packet that has left the queue of a link was lost on it.
+    #[inline]
+    fn lost(&mut self, _link: LinkId, _id: PacketId, _packet: &OnItsWay, _headers: &Headers, _now: Nanos) {}
+
     /// A packet was marked at a link; `marked` shows it as it is now.
     #[inline]
     fn marked(&mut self, _link: LinkId, _marked: &Packet, _reason: MarkReason, _now: Nanos, _packet: &OnItsWay) {}
@@ -42,6 +46,11 @@ impl<O: Observer> Observer for &mut O {
     #[inline]
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
         (**self).dropped(link, dropped, packet, headers);
+    }
+
+    #[inline]
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        (**self).lost(link, id, packet, headers, now);
     }
 
     #[inline]

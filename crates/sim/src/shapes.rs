@@ -78,6 +78,7 @@ pub fn add_both(
         to: from,
         rate,
         delay,
+        loss: 0.0,
         overhead,
         discipline: DisciplineParams::default(),
         measured: false,

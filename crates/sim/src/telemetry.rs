@@ -101,6 +101,11 @@ impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
         self.inner.dropped(link, dropped, packet, headers);
     }
 
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        self.end(id, (packet, headers), now, Some((link, DropReason::Lost)));
+        self.inner.lost(link, id, packet, headers, now);
+    }
+
     fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
         self.end(id, (packet, headers), now, None);
         self.inner.delivered(id, packet, headers, now);

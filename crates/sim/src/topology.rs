@@ -63,6 +63,8 @@ pub struct LinkParams {
     pub rate: LinkRate,
     /// How long a bit is on its way.
     pub delay: Nanos,
+    /// Which share of packets is lost on its way, each by chance, from 0 to 1.
+    pub loss: f64,
     /// Bytes that it adds to each packet, from its network header on.
     pub overhead: u32,
     /// The queue before it; of no effect where a switch's program manages it, which has its own.

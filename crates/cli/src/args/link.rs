@@ -1,6 +1,6 @@
 //! Arguments of `link`.
 
-use super::{Keys, Output, Question, Queued, Sketch};
+use super::{Alpha, Keys, Output, Question, Queued, Sketch};
 use clap::{Args, ValueHint};
 use queuescope_wire::{Nanos, Rate};
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 pub struct Link {
     /// Scenario file (TOML) that is run in place of a command: real senders and receivers over the network that it describes,
     /// with the report that queuescope sim gives for it
-    #[arg(value_name = "SCENARIO", value_hint = ValueHint::FilePath, required_unless_present = "command", conflicts_with_all = ["rate", "trace", "back_rate", "delay", "aqm", "limit", "one_way", "command"])]
+    #[arg(value_name = "SCENARIO", value_hint = ValueHint::FilePath, required_unless_present = "command", conflicts_with_all = ["rate", "trace", "back_rate", "delay", "loss", "aqm", "limit", "one_way", "command"])]
     pub scenario: Option<PathBuf>,
 
     /// How fast the link is, either way, such as 50mbit
@@ -37,6 +37,10 @@ pub struct Link {
     /// How long a packet is under way, each way
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub delay: Nanos,
+
+    /// Which part of packets is lost on the way, each way: 0.01 or 1% [default: none]
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<Alpha>,
 
     /// What manages the queue: a discipline, or a switch program (queuescope sim --explain lists what each can be told, for
     /// --set)

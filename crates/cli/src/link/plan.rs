@@ -54,6 +54,7 @@ impl Plan {
         }
         settings.extend(args.back_rate.map(|rate| format!("link.reverse-rate={}bps", rate.bits_per_second())));
         settings.push(format!("link.delay={}ns", args.delay.0));
+        settings.extend(args.loss.map(|share| format!("link.loss={:?}", share.0)));
         settings.push(format!("link.limit={}", args.limit));
         settings.push(format!("link.both-ways={}", !args.one_way));
         let given = args.set.iter().cloned();
