@@ -44,46 +44,46 @@ pub fn abilities() -> Vec<Ability> {
         probe.stamp("lo")?;
         probe.act(&Acting::default())
     });
-    let ability = |name, about, tried: Result<(), &ProbeError>, costs, grant| {
-        let grant = tried.err().map_or(grant, |why| grant_of(why, grant));
-        Ability { name, about, missing: tried.err().map(ProbeError::why), costs, grant }
+    let ability = |name, about, why: Option<&ProbeError>, costs, grant| {
+        let grant = why.map_or(grant, |why| grant_of(why, grant));
+        Ability { name, about, missing: why.map(ProbeError::why), costs, grant }
     };
     vec![
         ability(
             "namespaces",
             "network namespaces of its own",
-            namespace.as_ref().map(|_| ()),
-            "tests of the probe and of captures; the rest is tried among this machine's own interfaces",
+            namespace.as_ref().err(),
+            "link, and tests of the probe and of captures; the rest is tried among this machine's own interfaces",
             NAMESPACES,
         ),
         ability(
             "tun",
             "network interfaces in user space, /dev/net/tun",
             // It goes with what made it.
-            here(|| Tun::open("doctor%d").map(drop)).as_ref().copied(),
-            "interfaces whose other end is a program",
+            here(|| Tun::open("doctor%d").map(drop)).as_ref().err(),
+            "link",
             ALL,
         ),
         ability(
             "btf",
             "types of the kernel, /sys/kernel/btf/vmlinux",
-            types().as_ref().map(|_| ()),
+            types().as_ref().err(),
             "live",
             "a kernel with CONFIG_DEBUG_INFO_BTF=y, as distributions have it since 2021",
         ),
         ability(
             "ringbuf",
             "maps of eBPF, with a ring buffer",
-            here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop)).as_ref().copied(),
+            here(|| Probe::load([0, 0], &types()?, ProbeParams::default()).map(drop)).as_ref().err(),
             "live",
             ALL,
         ),
-        ability("tp_btf", "tracepoints of qdiscs", traced.as_ref().copied(), "live", ALL),
-        ability("tcx", "programs before a qdisc", before.as_ref().copied(), "live", ALL),
+        ability("tp_btf", "tracepoints of qdiscs", traced.as_ref().err(), "live", ALL),
+        ability("tcx", "programs before a qdisc", before.as_ref().err(), "live", ALL),
         ability(
             "owners",
             "whose flows are: processes of others",
-            owners::try_out().as_ref().copied(),
+            owners::try_out().as_ref().err(),
             "processes of other users in what live tells of flows",
             OTHERS,
         ),
