@@ -221,7 +221,7 @@ impl<'a> Watch<'a> {
     }
 
     fn draw(&mut self) -> Result<()> {
-        match (&mut self.screen, &mut self.view) {
+        match (&mut self.screen, &self.view) {
             (Some(screen), Some(view)) => screen.draw(view, now()),
             _ => Ok(()),
         }

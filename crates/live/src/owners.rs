@@ -180,11 +180,24 @@ impl Owners {
     /// Whose flows are at a granularity: what all flows have in common that are one there. None of a flow of which some part
     /// has no owner that is known.
     pub fn by(&self, granularity: Granularity) -> BTreeMap<FlowKey, Arc<Owner>> {
+        self.common(granularity, |_| true)
+    }
+
+    /// The same of some flows, by their keys at that granularity.
+    pub fn among(&self, granularity: Granularity, flows: &BTreeSet<FlowKey>) -> BTreeMap<FlowKey, Arc<Owner>> {
+        self.common(granularity, |flow| flows.contains(flow))
+    }
+
+    fn common(&self, granularity: Granularity, is_meant: impl Fn(&FlowKey) -> bool) -> BTreeMap<FlowKey, Arc<Owner>> {
         let mut all: BTreeMap<FlowKey, Option<Arc<Owner>>> = BTreeMap::new();
         for id in self.flows.ids() {
             // Nobody, as long as that is not answered.
             let known = &self.known[id.index()];
-            let common = all.entry(granularity.project(&known.flow)).or_insert_with(|| known.owner.clone());
+            let flow = granularity.project(&known.flow);
+            if !is_meant(&flow) {
+                continue;
+            }
+            let common = all.entry(flow).or_insert_with(|| known.owner.clone());
             *common = match (common.take(), &known.owner) {
                 (Some(one), Some(other)) if Arc::ptr_eq(&one, other) || one == *other => Some(one),
                 (Some(one), Some(other)) => one.common(other).map(Arc::new),
@@ -291,6 +304,8 @@ fn look(asked: &Receiver<Asked>, tell: &Sender<Answers>, mut sockets: Sockets) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use queuescope_wire::Prefixes;
 
     /// Longer than anything takes here.
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -319,5 +334,41 @@ mod tests {
         owners.look();
         let by = owners.by(Granularity::FiveTuple);
         assert!(owners.has_stopped() && by.len() == 1 && *by[&flow(1)] == owner, "{by:?}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 32, ..ProptestConfig::default() })]
+
+        #[test]
+        fn some_flows_have_the_owners_that_they_have_among_all(
+            flows in prop::collection::vec((0..4u16, 0..4u128, prop::option::of(0..3u32)), 1..40),
+            wanted in prop::collection::vec((0..4u16, 0..4u128), 0..8),
+        ) {
+            let key = |port: u16, dst: u128| {
+                FlowKey { src: 1, dst, src_port: port + 1, dst_port: 9, protocol: 17, ..FlowKey::default() }
+            };
+            let pids: BTreeMap<_, _> = flows.iter().map(|(port, dst, pid)| (key(*port, *dst), *pid)).collect();
+            let answer = move |flow: &FlowKey| match pids.get(flow) {
+                Some(Some(pid)) => Answer::Found(Owner { pid: Some(*pid), ..Owner::default() }),
+                _ => Answer::Nobody,
+            };
+            let begun = Owners::asking(move |asked, tell| {
+                for flows in asked {
+                    let of = flows.into_iter().map(|(id, flow)| (id, flow, answer(&flow))).collect();
+                    // Who asked may be gone.
+                    let _ = tell.send(Answers { of, failed: 0, done: Nanos::ZERO, took: Nanos::ZERO });
+                }
+            });
+            let mut owners = begun.expect("there is room for a thread");
+            flows.iter().for_each(|(port, dst, _)| owners.seen(&key(*port, *dst), Nanos::ZERO));
+            owners.settle(PATIENCE);
+            for granularity in [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE), Granularity::Dscp] {
+                let wanted: BTreeSet<_> =
+                    wanted.iter().map(|(port, dst)| granularity.project(&key(*port, *dst))).collect();
+                let mut expected = owners.by(granularity);
+                expected.retain(|flow, _| wanted.contains(flow));
+                prop_assert_eq!(owners.among(granularity, &wanted), expected);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::capture::noted;
 use queuescope_live::{OwnerCounts, Owners};
-use queuescope_report::model::{Burst, Culprits, Owner, Report, Skipped};
+use queuescope_report::model::{Burst, Culprit, Culprits, Owner, Report, Skipped};
 use queuescope_wire::{FlowKey, Granularity, Nanos};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,7 +47,9 @@ impl Whose {
     /// Who sends the flows at the first granularity.
     pub fn first(&self) -> BTreeMap<FlowKey, Owner> {
         match (&self.owners, self.granularities.first()) {
-            (Some(owners), Some(first)) => by(owners, *first).collect(),
+            (Some(owners), Some(first)) => {
+                owners.by(*first).into_iter().map(|(flow, owner)| (flow, as_told(&owner))).collect()
+            }
             _ => BTreeMap::new(),
         }
     }
@@ -65,16 +67,19 @@ impl Whose {
         self.name(bursts.chain(&mut report.culprits));
     }
 
+    /// Only flows that are told are looked up: to name all that are known would take longer than all else of a burst.
     fn name<'a>(&self, culprits: impl Iterator<Item = &'a mut Culprits>) {
         let Some(owners) = &self.owners else { return };
-        let named = |granularity: &Granularity| {
-            let flows = by(owners, *granularity).map(|(flow, owner)| (granularity.name(&flow), owner));
-            (granularity.to_string(), flows.collect::<BTreeMap<_, _>>())
-        };
-        let known: BTreeMap<_, _> = self.granularities.iter().map(named).collect();
-        for culprits in culprits {
-            let Some(flows) = known.get(&culprits.granularity) else { continue };
-            culprits.flows.iter_mut().for_each(|culprit| culprit.owner = flows.get(&culprit.flow).cloned());
+        let key = |culprit: &Culprit| FlowKey::named(&culprit.flow).map(|(_, key)| key);
+        let mut culprits: Vec<_> = culprits.collect();
+        for granularity in &self.granularities {
+            let name = granularity.to_string();
+            let meant = culprits.iter_mut().filter(|culprits| culprits.granularity == name);
+            let told: Vec<_> = meant.flat_map(|culprits| &mut culprits.flows).collect();
+            let known = owners.among(*granularity, &told.iter().filter_map(|culprit| key(culprit)).collect());
+            for culprit in told {
+                culprit.owner = key(culprit).and_then(|key| known.get(&key)).map(|owner| as_told(owner));
+            }
         }
     }
 
@@ -104,9 +109,7 @@ const STOPPED: &str =
 const UNKNOWN: &str =
     "the kernel may not be asked whose flows are (a socket of netlink, sock_diag); no flow has an owner";
 
-fn by(owners: &Owners, granularity: Granularity) -> impl Iterator<Item = (FlowKey, Owner)> {
-    owners.by(granularity).into_iter().map(|(flow, owner)| {
-        let queuescope_live::Owner { pid, command, cgroup, container, unit, uid } = (*owner).clone();
-        (flow, Owner { pid, command, cgroup, container, unit, uid })
-    })
+fn as_told(owner: &queuescope_live::Owner) -> Owner {
+    let queuescope_live::Owner { pid, command, cgroup, container, unit, uid } = owner.clone();
+    Owner { pid, command, cgroup, container, unit, uid }
 }

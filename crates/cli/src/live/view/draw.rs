@@ -25,15 +25,11 @@ const SCALE: u16 = 10;
 
 impl View {
     /// Draws what there is to see at `now`, or was as it was frozen.
-    pub fn draw(&mut self, frame: &mut Frame<'_>, now: Nanos) {
-        let shot = match self.frozen.take() {
-            Some(shot) => {
-                self.frozen = Some(shot.clone());
-                shot
-            }
-            None => self.shot(now),
-        };
-        self.draw_shot(&shot, frame);
+    pub fn draw(&self, frame: &mut Frame<'_>, now: Nanos) {
+        match &self.frozen {
+            Some(shot) => self.draw_shot(shot, frame),
+            None => self.draw_shot(&self.shot(now), frame),
+        }
     }
 
     fn draw_shot(&self, shot: &Shot, frame: &mut Frame<'_>) {

@@ -86,7 +86,7 @@ impl Screen {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn draw(&mut self, view: &mut View, now: Nanos) -> Result<()> {
+    pub fn draw(&mut self, view: &View, now: Nanos) -> Result<()> {
         if *held() == Held::Ours {
             self.terminal.draw(|frame| view.draw(frame, now)).context("cannot draw on the terminal")?;
         }
