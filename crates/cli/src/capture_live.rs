@@ -138,7 +138,7 @@ impl Passing<'_> {
             noted("dropped", counted.dropped, "packets for which the kernel had no room (--buffer, --snaplen)"),
             noted("super_packets", supers, "super-packets of segmentation offload; analyze --split-gso splits them"),
             noted("unsummed", unsummed, "packets whose checksum is left to the network card, and wrong here"),
-            noted("went_down", counted.went_down, "times that the interface went down"),
+            noted("went_down", counted.went_down, "times that the interface was found to be down"),
             noted("gone", self.is_gone.into(), gone),
         ];
         let loopback = self.capture.is_loopback() && self.args.direction == Direction::Both;

@@ -21,7 +21,7 @@ use crate::setup::FLOWS;
 use crate::source::{Listener, Source, granularities};
 use crate::stop::Stop;
 use acts::Acts;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use feed::Feed;
 use lost::Lost;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
@@ -44,6 +44,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LOOK: Nanos = Nanos(250_000_000);
 /// Keys that are read at once.
 const KEYS: usize = 64;
+/// The longest wait that the probe tells from shorter ones.
+const LONGEST: Nanos = Nanos(137_000_000_000);
 /// A burst of which nothing was heard for so long, and tau, has ended: who sends packets on may falter meanwhile.
 const QUIET: Nanos = Nanos(50_000_000);
 
@@ -53,6 +55,9 @@ const QUIET: Nanos = Nanos(50_000_000);
 /// If nothing could be done: no such interface, a kernel or a user that may not look, an output that cannot be written.
 pub fn run(args: &Live) -> Result<Outcome> {
     check_outputs([], [&args.pcapng])?;
+    if !(Nanos(1)..=LONGEST).contains(&tau(args)) {
+        bail!("--tau is from 1ns to 137s: no longer waits are measured");
+    }
     let mut watch = Watch::begin(args)?;
     let end = args.time.map_or(Nanos::MAX, |time| now().saturating_add(time));
     let mut look = now();
@@ -188,6 +193,9 @@ impl<'a> Watch<'a> {
     fn look(&mut self) -> Result<()> {
         self.seen.counters = self.probe.counters()?;
         self.seen.acts.look(&mut self.probe)?;
+        if let Some(news) = self.seen.acts.news().filter(|_| self.view.is_none()) {
+            anstream::eprintln!("{news}");
+        }
         let deepest = &mut self.seen.deepest;
         let mut longest = Nanos::ZERO;
         let slices: Vec<_> = slices(&self.probe)?.into_iter().map(|(_, slice)| slice).collect();

@@ -25,6 +25,16 @@ use {
 #[cfg(unix)]
 const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 
+/// That the terminal is gone asks for an end too, unless whoever began this has it ignored (`nohup`).
+#[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "the system tells what is ignored in a file, if it does")]
+fn hang_up() -> Option<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let ignored = u64::from_str_radix(ignored.trim(), 16).ok()?;
+    (ignored & 1 << (SIGHUP - 1) == 0).then_some(SIGHUP)
+}
+
 /// Whether a signal asked for an end. Those who share it are asked together.
 #[derive(Debug, Clone)]
 pub struct Stop {
@@ -47,7 +57,7 @@ impl Stop {
         let asked = Arc::new(AtomicBool::new(false));
         let register = || -> io::Result<UnixStream> {
             let (wake, waker) = UnixStream::pair()?;
-            for signal in SIGNALS {
+            for signal in SIGNALS.into_iter().chain(hang_up()) {
                 // In this order: the first signal does not find what it sets itself.
                 flag::register_conditional_default(signal, Arc::clone(&asked))?;
                 flag::register(signal, Arc::clone(&asked))?;

@@ -67,6 +67,9 @@ fn give(args: &Send) -> Result<Outcome> {
         Err(TrafficError::System { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::Whole),
         sent => sent?,
     };
+    if sent.flows == 0 && !sent.stopped {
+        anstream::eprintln!("no flow was due within --for: give it more time, or flows more often");
+    }
     if args.json {
         told(all.summary_json(&sent, &mut io::stdout().lock()))?;
     } else {

@@ -64,7 +64,7 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     // The last line is the keys' on a terminal of any size.
     for (columns, rows) in [(200, 50), (20, 5), (1, 1), (80, 24)] {
         pty.resize(columns, rows);
-        let keys: String = " s  sort".chars().take(columns.into()).collect();
+        let keys: String = " q  quit".chars().take(columns.into()).collect();
         pty.until(|screen| {
             screen.rows(0, columns).nth(usize::from(rows) - 1).is_some_and(|row| row.starts_with(keys.trim_end()))
         });

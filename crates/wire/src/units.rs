@@ -81,7 +81,7 @@ impl FromStr for Nanos {
 }
 
 /// Units of time, in nanoseconds.
-const TIMES: [(&str, u64); 10] = [
+const TIMES: [(&str, u64); 11] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000),
@@ -90,6 +90,8 @@ const TIMES: [(&str, u64); 10] = [
     ("s", 1_000_000_000),
     ("sec", 1_000_000_000),
     ("min", 60_000_000_000),
+    // Among what lasts, nobody takes it for anything else.
+    ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
     ("d", 86_400_000_000_000),
 ];

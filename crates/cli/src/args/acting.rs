@@ -1,6 +1,6 @@
 //! What `live` does to flows that contribute.
 
-use clap::{Args, Parser, ValueHint};
+use clap::{ArgGroup, Args, Parser, ValueHint};
 use queuescope_live::{Acting, Action, Weigh};
 use queuescope_queue::{Curve, Response, Step, Steps};
 use queuescope_wire::{ByteCount, Rate};
@@ -21,6 +21,7 @@ pub struct ActingArgs {
 
 /// What is done to flows that contribute.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("action").args(["mark", "drop", "limit"]).multiple(true))]
 pub struct PolicyArgs {
     /// Mark packets (CE) of flows that contribute, before the queue: each whose flow has --threshold of it (the default, `threshold`),
     /// with a probability (`1/16`), with one that grows above the threshold until it is 1 (`linear:20kB`, `squared:20kB`), or
@@ -37,11 +38,11 @@ pub struct PolicyArgs {
     pub limit: Option<Rate>,
 
     /// How much of the queue a flow must have, such as 30kB; with `queue`, how deep that must be
-    #[arg(long, value_name = "SIZE", help_heading = "Acting")]
+    #[arg(long, value_name = "SIZE", help_heading = "Acting", requires = "action")]
     pub threshold: Option<ByteCount>,
 
     /// Change packets: without this, it is only counted what would be done
-    #[arg(long, help_heading = "Acting")]
+    #[arg(long, help_heading = "Acting", requires = "action")]
     pub for_real: bool,
 }
 

@@ -64,8 +64,8 @@ pub struct Capture {
     #[arg(long, value_name = "N")]
     pub count: Option<NonZeroU64>,
 
-    /// Memory for packets that wait to be written
-    #[arg(long, value_name = "BYTES", default_value = "32MiB")]
+    /// Memory for packets that wait to be written, from 1MiB to 4GiB
+    #[arg(long, value_name = "BYTES", default_value = "32MiB", value_parser = ring)]
     pub buffer: ByteCount,
 
     /// Look into tunnels: addresses and ports are those of the inner packet
@@ -100,4 +100,10 @@ impl From<Way> for Direction {
             Way::Both => Self::Both,
         }
     }
+}
+
+/// The memory of a ring: less holds no batch, and more is asked of the kernel at once.
+fn ring(text: &str) -> Result<ByteCount, String> {
+    let bytes = text.parse::<ByteCount>().map_err(|error| error.to_string())?;
+    if (1 << 20..=1 << 32).contains(&bytes.0) { Ok(bytes) } else { Err("it is from 1MiB to 4GiB".to_owned()) }
 }

@@ -1,6 +1,7 @@
 //! Arguments of `traffic`.
 
 use clap::{ArgGroup, Args, Subcommand};
+use queuescope_live::traffic::LARGEST;
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -142,6 +143,9 @@ impl FromStr for Burst {
             return Err(
                 "a burst has at least a byte, a time from one to the next, and a name behind the colon".to_owned()
             );
+        }
+        if size.0 > LARGEST {
+            return Err(format!("no flow has more than {LARGEST} bytes (48 bits)"));
         }
         Ok(Self { name: text.to_owned(), size, every, congestion: congestion.map(str::to_owned) })
     }

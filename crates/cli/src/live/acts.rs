@@ -20,6 +20,9 @@ pub struct Acts {
     file: Option<PolicyFile>,
     /// Times that it held what cannot be done, or could not be read, and why when that was last.
     refused: (u64, String),
+    /// Whether that is what the file holds, and whether it was told.
+    is_refused: bool,
+    is_news: bool,
     /// What was asked for last.
     acting: Option<Acting>,
     /// Who looks on wants no packet to be changed, and how often that was wanted.
@@ -40,6 +43,8 @@ pub struct Doing {
     /// Flows that were acted on in the last second, by the digests of their five-tuples, with the probability by which a packet
     /// of theirs is chosen.
     pub chosen: Vec<(u64, f64)>,
+    /// Whether the policy's file says something else, which cannot be done.
+    pub is_refused: bool,
 }
 
 /// Whether packets are changed.
@@ -66,6 +71,8 @@ impl Acts {
         let mut acts = Self {
             file,
             refused: (0, String::new()),
+            is_refused: false,
+            is_news: false,
             acting: None,
             is_paused: false,
             pauses: 0,
@@ -86,8 +93,11 @@ impl Acts {
     pub fn look(&mut self, probe: &mut Probe) -> Result<()> {
         self.acted = probe.acted()?;
         let Some(written) = self.file.as_mut().and_then(PolicyFile::changed) else { return Ok(()) };
-        if let Err(why) = written.and_then(|policy| self.ask(&policy, probe)) {
+        let asked = written.and_then(|policy| self.ask(&policy, probe));
+        self.is_refused = asked.is_err();
+        if let Err(why) = asked {
             self.refused = (self.refused.0 + 1, format!("{why:#}"));
+            self.is_news = true;
         }
         Ok(())
     }
@@ -119,7 +129,13 @@ impl Acts {
         let victims = if is_of_flows { probe.victims()? } else { Vec::new() };
         let victims = victims.into_iter().filter(is_late);
         let chosen = victims.map(|victim| (victim.digest, probability(acting, &victim))).filter(|(_, p)| *p > 0.0);
-        Ok(Some(Doing { policy: words(acting), mode, acted: self.acted, chosen: chosen.collect() }))
+        Ok(Some(Doing {
+            policy: words(acting),
+            mode,
+            acted: self.acted,
+            chosen: chosen.collect(),
+            is_refused: self.is_refused,
+        }))
     }
 
     fn ask(&mut self, policy: &PolicyArgs, probe: &mut Probe) -> Result<()> {
@@ -144,6 +160,16 @@ impl Acts {
         self.acted
     }
 
+    /// What was wrong with the file since this was asked before, in a line.
+    pub fn news(&mut self) -> Option<String> {
+        let is_news = std::mem::take(&mut self.is_news);
+        is_news.then(|| format!("the policy's file is refused, and what was done before goes on: {}", self.why()))
+    }
+
+    fn why(&self) -> &str {
+        self.refused.1.lines().next().unwrap_or_default()
+    }
+
     /// Times that the file held what cannot be done, or could not be read.
     pub fn refused(&self) -> u64 {
         self.refused.0
@@ -152,8 +178,7 @@ impl Acts {
     /// What was done to packets, and what would have been.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let acted = &self.acted;
-        let (refused, why) = &self.refused;
-        let first = why.lines().next().unwrap_or_default();
+        let (refused, first) = (&self.refused.0, self.why());
         let why = format!(
             "times that the policy's file held what cannot be done, or could not be read; what was done before went on: {first}"
         );
@@ -161,7 +186,11 @@ impl Acts {
             noted("marked", acted.marked, "packets (CE) of flows that contribute, before the queue"),
             noted("would_mark", acted.would_mark, "packets would have been marked; --for-real does it"),
             noted("marked_before", acted.marked_before, "packets were to be marked, and had been before"),
-            noted("unmarkable", acted.unmarkable, "packets were to be marked, but are not capable of ECN, or not IP"),
+            noted(
+                "unmarkable",
+                acted.unmarkable,
+                "packets were to be marked, but are not capable of ECN (both ends need `sysctl net.ipv4.tcp_ecn=1`; --drop drops them), or not IP",
+            ),
             noted("dropped", acted.dropped, "packets of flows that contribute, before the queue"),
             noted("would_drop", acted.would_drop, "packets would have been dropped; --for-real does it"),
             noted("limited", acted.limited, "packets beyond their flow's limit, dropped before the queue"),

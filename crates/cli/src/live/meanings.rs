@@ -1,7 +1,8 @@
 //! What notes mean.
 
-pub const UNSEEN: &str = "packets that came to the queue and were neither seen to leave nor dropped: still in it, or the kernel left \
-                      them out";
+pub const UNSEEN: &str = "packets that came and were neither seen to leave nor dropped: an empty queue of some kinds (pfifo, bfifo, \
+                      pfifo_fast) and an interface without one (noqueue, such as lo) let them past without a wait; or they are still in \
+                      it, or the kernel left them out";
 pub const UNSTAMPED: &str = "packets that left without the time at which they came: they came before, or the qdisc has overwritten it; \
                          counted as not having waited";
 pub const REQUEUED: &str =

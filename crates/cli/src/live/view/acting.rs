@@ -64,7 +64,16 @@ impl ActingShot {
         let flows = format!("{} flow{}", format::count(flows), if flows == 1 { "" } else { "s" });
         let outcomes = self.outcomes.iter().map(|(name, rate)| format!("{}/s {name}", format::count(*rate)));
         // The policy last: who looks on may know it, and it may be long.
-        (mode, outcomes.chain([flows, self.doing.policy.clone()]).collect::<Vec<_>>().join("  "))
+        let refused = self.doing.is_refused.then(|| "the policy's file is refused".to_owned());
+        (
+            mode,
+            refused
+                .into_iter()
+                .chain(outcomes)
+                .chain([flows, self.doing.policy.clone()])
+                .collect::<Vec<_>>()
+                .join("  "),
+        )
     }
 }
 
@@ -95,7 +104,8 @@ mod tests {
             // Four times a second; 100 each time at first, then 10.
             let marked = if step <= 8 { step * 100 } else { 800 + (step - 8) * 10 };
             let acted = Acted { marked, spared: 7, ..Acted::default() };
-            let doing = Doing { policy: "mark".to_owned(), mode: Mode::Real, acted, chosen: vec![(1, 0.5)] };
+            let doing =
+                Doing { policy: "mark".to_owned(), mode: Mode::Real, acted, chosen: vec![(1, 0.5)], is_refused: false };
             now.told(Some(doing), Nanos(step * 250_000_000));
             let rate = now.shot().unwrap().outcomes[0];
             let expected = match step {

@@ -245,13 +245,14 @@ impl View {
         let freeze = if self.frozen.is_some() { "go on" } else { "freeze" };
         let owners = if self.with_owners { "flows alone" } else { "owners" };
         let sort = format!("sort: {}", self.sort.name());
-        let mut meanings = vec![("s", &sort[..]), ("/", &filter), ("o", owners), ("f", freeze)];
+        // In the order in which they are missed where there is no room for all.
+        let mut meanings = vec![("q", "quit")];
         match self.acting.mode() {
             Some(Mode::Real) => meanings.push(("p", "pause acting")),
             Some(Mode::Paused) => meanings.push(("p", "act again")),
             Some(Mode::Dry) | None => {}
         }
-        meanings.push(("q", "quit"));
+        meanings.extend([("s", &sort[..]), ("f", freeze), ("/", &filter), ("o", owners)]);
         keys(&meanings)
     }
 

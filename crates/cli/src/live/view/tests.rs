@@ -171,6 +171,7 @@ fn acting(mode: Mode) -> View {
             Mode::Real | Mode::Paused => Acted { marked, spared: marked / 3, ..Acted::default() },
         },
         chosen: vec![(40_000, 0.5), (39_999, 1.0), (40_003, 0.002)],
+        is_refused: false,
     };
     view.acting(Some(doing(0)), Nanos(NOW.0 - 1_000_000_000));
     fill(&mut view);
