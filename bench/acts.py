@@ -25,7 +25,7 @@ BURST = "50MB@2s"
 
 WAYS = {
     "nothing": [],
-    "blind": [f"--mark=queue", "--threshold", f"{THRESHOLD}B", "--for-real"],
+    "blind": ["--mark=queue", "--threshold", f"{THRESHOLD}B", "--for-real"],
     "flows": ["--mark", "--threshold", f"{WEIGHT}B", "--for-real"],
 }
 

@@ -36,8 +36,8 @@ def seen(told, lost):
 
 
 def by_tbf(rate, seconds):
-    # A bucket that lasts for a timer's lateness, and for a packet at least.
-    burst = max(1600, rate / 8 * 0.0005)
+    # A bucket that lasts longer than this machine stalls: what a TBF does not send meanwhile it can send later only from there.
+    burst = max(1600, rate / 8 * 0.005)
     words = ("rate", f"{rate:.0f}bit", "burst", f"{burst:.0f}", "limit", f"{rate / 8 * QUEUE:.0f}")
     with Road(*words, whole=False) as road:
         server = road.start("sink", "-s", "-1", program="iperf3")

@@ -72,13 +72,23 @@ pub fn measure(seconds: u64) -> Result<()> {
     print!("queue      offload");
     ALPHAS.iter().for_each(|alpha| print!("          alpha {:>3} %", alpha * 100.0));
     println!("   unstamped  untold  bulk");
-    for (name, on, counters, verdicts) in verdicts {
+    for (name, on, counters, verdicts) in &verdicts {
         print!("{name:10} {on:7}");
         for verdict in verdicts {
             let are = (verdict.right + verdict.passed_over) as f64 / 1e3;
             print!(" {:5.1}/{:5.1} ({are:5.1})", 100.0 * verdict.precision(), 100.0 * verdict.recall());
         }
         println!(" {:11} {:7} {:5}", counters.unstamped, counters.untold, counters.bulk);
+    }
+    println!(
+        "\nof those that were judged wrongly, how far the flow's part of what left was from alpha, in points: median, and 90 % within\n"
+    );
+    for (name, on, _, verdicts) in &mut verdicts {
+        print!("{name:10} {on:7}");
+        for verdict in verdicts {
+            print!(" {:8.1} {:8.1}  ", 100.0 * verdict.apart(0.5), 100.0 * verdict.apart(0.9));
+        }
+        println!();
     }
     Ok(())
 }

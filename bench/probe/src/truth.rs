@@ -15,11 +15,13 @@ pub struct Event {
 }
 
 /// How right the sketch was about which packets are of contributing flows.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Verdicts {
     pub right: u64,
     pub wrong: u64,
     pub passed_over: u64,
+    /// How far the flow's part of what left was from alpha, of those that were judged wrongly.
+    apart: Vec<f64>,
 }
 
 impl Verdicts {
@@ -29,6 +31,13 @@ impl Verdicts {
 
     pub fn recall(&self) -> f64 {
         self.right as f64 / (self.right + self.passed_over) as f64
+    }
+
+    /// Within how much of alpha the flow's part was of such a share of those that were judged wrongly.
+    pub fn apart(&mut self, share: f64) -> f64 {
+        self.apart.sort_unstable_by(f64::total_cmp);
+        let place = (self.apart.len() as f64 * share) as usize;
+        self.apart.get(place.min(self.apart.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
     }
 }
 
@@ -69,6 +78,9 @@ pub fn judge(events: &mut [Event], tau: u64, alphas: &[f64]) -> Vec<Verdicts> {
             verdict.right += u64::from(is && is_told);
             verdict.wrong += u64::from(!is && is_told);
             verdict.passed_over += u64::from(is && !is_told);
+            if is != is_told {
+                verdict.apart.push((own as f64 / total as f64 - alpha).abs());
+            }
         }
     }
     verdicts

@@ -325,6 +325,16 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         }
     }
 
+    /// From now on each burst is told as it ends, by [`Self::ended`].
+    pub fn tell_bursts(&mut self) {
+        self.params.tells = true;
+    }
+
+    /// From which delay on the queue is congested, as far as is known.
+    pub fn tau(&self) -> Nanos {
+        self.params.tau.value()
+    }
+
     /// The bursts that ended since this was asked before, as the report tells them, if they are asked for; the first gets the number
     /// `first`. Times in them count from `origin`.
     pub fn ended(&mut self, first: u64, origin: Nanos, ramped: Option<f64>) -> Vec<model::Burst> {

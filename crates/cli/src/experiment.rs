@@ -13,6 +13,7 @@ mod plot;
 mod results;
 mod tell;
 mod terminal;
+mod two_worlds;
 
 use crate::args::{Experiment, Paper};
 use crate::outcome::{self, Outcome};
@@ -23,7 +24,7 @@ use crate::sweep::store::{About, Found, Store};
 use crate::sweep::{note, threads, work};
 use crate::world::{Ran, World};
 use anyhow::{Context, Result, bail};
-use queuescope_report::model::Sim;
+use queuescope_report::model::{RealTime, Sim, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, Simulation};
 use results::{Results, Values, numbers};
@@ -45,11 +46,17 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
     }
     let study = study(args)?;
     let study = study.as_ref();
+    if args.real && study.is_real() {
+        bail!("{} runs on real hosts anyway: leave --real out", study.name());
+    }
     let cells = cells(study, args)?;
     let folder = args.out.join(folder(study, args));
     let store = Store::create(&folder.join("cells"))?;
     let results = measure(study, &cells, args, &store)?;
     let mut told = study.tell(&results);
+    if !args.figures.is_empty() {
+        told.only(&results.figures());
+    }
     told.tables.extend(tell::lacking(&results));
     let what = what(study, &cells, args);
     tell::write(&folder, &what, &told, &results)?;
@@ -72,7 +79,11 @@ fn what(study: &dyn Study, cells: &[Cell], args: &Experiment) -> String {
     let (run, all) = (seeds(cells), seeds(&study.cells(args.small)));
     let size = if args.small { "The small version, for a look and not for figures" } else { "The full version" };
     let of_all = if run < all { format!(" of {all}") } else { String::new() };
-    let kind = if args.real { "runs on real hosts" } else { "simulations" };
+    let kind = match (study.is_real(), args.real) {
+        (true, _) => "cells, each simulated and on real hosts",
+        (false, true) => "runs on real hosts",
+        (false, false) => "simulations",
+    };
     let s = if run == 1 && run == all { "" } else { "s" };
     let percent = 100.0 * study.confidence();
     let remark = study.remark(args.small);
@@ -112,6 +123,7 @@ fn study(args: &Experiment) -> Result<Box<dyn Study>> {
         Paper::ConquestAqm => Box::new(conquest_aqm::ConQuestAqm),
         Paper::EgressPi => Box::new(egress_pi::EgressPi),
         Paper::PieTofino => Box::new(pie_tofino::PieTofino),
+        Paper::TwoWorlds => Box::new(two_worlds::TwoWorlds),
     })
 }
 
@@ -124,6 +136,10 @@ trait Study: Sync {
     /// What else is to be known of what was run, in a sentence; empty if there is nothing.
     fn remark(&self, _small: bool) -> String {
         String::new()
+    }
+    /// Whether its cells run on real hosts, too, which share the machine's time with nobody.
+    fn is_real(&self) -> bool {
+        false
     }
     /// All cells, in order; few and short ones if it is to be small.
     fn cells(&self, small: bool) -> Vec<Cell>;
@@ -167,8 +183,13 @@ impl Cell {
 
     /// Simulates its scenario.
     fn simulate(&self) -> Result<Sim> {
-        let Ran { simulation, about, .. } = self.ran()?;
-        Ok(tell_whole(&simulation, about))
+        self.run_in(self.world())
+    }
+
+    /// Runs its scenario in a world.
+    fn run_in(&self, world: World) -> Result<Sim> {
+        let Ran { simulation, about, real_time, .. } = self.ran_in(world)?;
+        Ok(Sim { real_time, ..tell_whole(&simulation, about) })
     }
 
     /// Simulates its scenario: for what a report does not tell.
@@ -182,10 +203,30 @@ impl Cell {
         Ok((simulation, about))
     }
 
-    /// Runs its scenario, where it is to be.
+    /// Where it is to run.
+    fn world(&self) -> World {
+        if self.scenario.starts_with(ON_REAL_HOSTS) { World::Real } else { World::Simulated }
+    }
+
+    /// Runs its scenario there.
     fn ran(&self) -> Result<Ran> {
-        let world = if self.scenario.starts_with(ON_REAL_HOSTS) { World::Real } else { World::Simulated };
-        world.run(&self.parsed()?, &Files::default())
+        self.ran_in(self.world())
+    }
+
+    fn ran_in(&self, world: World) -> Result<Ran> {
+        let ran = world.run(&self.parsed()?, &Files::default())?;
+        for Skipped { reason, count, meaning } in &ran.skipped {
+            note(&format!("{}: {count} {reason}: {meaning}", self.name()));
+        }
+        if let Some(real) = ran.real_time.as_ref().filter(|real| real.is_limited_by_machine) {
+            let RealTime { packets, late_packets, unread_packets, .. } = real;
+            note(&format!(
+                "{}: this machine was the bottleneck at times, not the link: {late_packets} packets of {packets} more \
+                 than 1 ms late, {unread_packets} lost before the link",
+                self.name()
+            ));
+        }
+        Ok(ran)
     }
 
     /// As messages name it.
@@ -214,8 +255,7 @@ fn measure(study: &dyn Study, cells: &[Cell], args: &Experiment, store: &Store) 
     };
     let progress = Progress::cells(cells.len() as u64, "simulations");
     let (mut results, mut earlier) = (Results::new(study.confidence()), 0);
-    // Real hosts share the machine's time with nobody.
-    let threads = if args.real { 1 } else { threads(args.jobs) };
+    let threads = if args.real || study.is_real() { 1 } else { threads(args.jobs) };
     let done = work::in_order(threads, cells.len() as u64, one, |number, (values, found)| {
         progress.one();
         earlier += u64::from(found);

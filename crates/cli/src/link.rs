@@ -3,22 +3,34 @@
 mod command;
 mod plan;
 mod real;
+mod shown;
 mod watched;
 
 pub use real::run_unwatched;
 
 use crate::args::{Keep, Link};
+use crate::capture::{noted, parser_notes};
+use crate::live::view::give_up;
 use crate::outcome::Outcome;
 use crate::sim::metered::Asked;
-use anyhow::{Context, Result};
-use queuescope_link::{Sleep, Timing, command::keep as stand_between};
-use queuescope_report::model;
+use crate::source::granularities;
+use crate::stop::Stop;
+use anyhow::{Context, Result, bail};
+use queuescope_link::command::keep as stand_between;
+use queuescope_link::{End, RealTime, Sleep, Ways};
+use queuescope_queue::PipelineParams;
+use queuescope_report::model::{self, NO_METER, Skipped};
+use queuescope_scenario::Scenario;
+use queuescope_wire::Granularity;
+use shown::Shown;
+use std::io;
 
 /// Runs `link`.
 ///
 /// # Errors
 /// If nothing could be done: no right to, a link that cannot be, an output that cannot be written.
 pub fn run(args: &Link) -> Result<Outcome> {
+    check_args(args)?;
     match &args.scenario {
         None => command::run(args),
         Some(scenario) => real::run(args, scenario),
@@ -42,10 +54,58 @@ fn asked<'a>(args: &'a Link, name: &'a str) -> Asked<'a> {
 /// More packets than this in a thousand that are late by more than a millisecond are the machine's doing.
 const LATE_PER_MILLE: u64 = 10;
 
-/// How exact the link was; packets may have been lost before it, since they were not read in time.
-fn real_time(timing: &Timing, sleep: Sleep, unread: u64) -> model::RealTime {
+/// Who asks for an end; a terminal that is drawn on is given back before a second signal ends the process.
+fn stop(args: &Link) -> Result<Stop> {
+    if args.view { Stop::on_signals_but_first(give_up) } else { Stop::on_signals() }
+}
+
+/// What a person sees meanwhile, if that is asked for.
+fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
+    let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
+    args.view.then(|| Shown::begin(name, granularity, stop)).transpose()
+}
+
+/// What makes no sense together is refused before anything is made.
+fn check_args(args: &Link) -> Result<()> {
+    let writes = args.pcapng.is_some() || args.output.parquet.is_some() || args.queued.log.is_some();
+    if args.meter.as_deref() == Some(NO_METER) && (args.only.is_some() || writes) {
+        bail!(
+            "--where, --log, --pcapng and --parquet are about packets of a queue that is analysed, and with \
+             --meter {NO_METER} none is: leave one out"
+        );
+    }
+    if args.view && args.meter.as_deref() == Some(NO_METER) {
+        bail!("--view shows a queue that is analysed, and with --meter {NO_METER} none is: leave one out");
+    }
+    Ok(())
+}
+
+/// What a simulation can do and a link cannot is refused.
+fn check(scenario: &Scenario) -> Result<()> {
+    let rewrites = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
+    if scenario.network().links.iter().filter_map(|link| link.pipeline.as_ref()).any(rewrites) {
+        bail!(
+            "ack-window changes TCP headers, which it does only in simulations (queuescope sim): choose another program"
+        );
+    }
+    Ok(())
+}
+
+/// What a link did not carry, or not as it was meant.
+fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
+    let counts = real.counts();
+    let none = noted("no_way", counts.no_way, "packets for an address that no host of the link has");
+    let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
+    none.into_iter().chain(lost).chain(parser_notes(real.parser()))
+}
+
+/// How exact a link was; packets may have been lost before it, since they were not read in time.
+fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2], sleep: Sleep) -> Result<model::RealTime> {
+    let unread = ends.iter().map(End::unread).sum::<io::Result<u64>>();
+    let unread = unread.context("cannot tell what the interfaces of the link lost")?;
+    let timing = real.timing();
     let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);
-    model::RealTime {
+    Ok(model::RealTime {
         packets: timing.packets(),
         error_p50_ns: p50,
         error_p99_ns: p99,
@@ -55,5 +115,5 @@ fn real_time(timing: &Timing, sleep: Sleep, unread: u64) -> model::RealTime {
         sleep_p99_ns: sleep.p99.0,
         unread_packets: unread,
         is_limited_by_machine: unread > 0 || timing.late() * 1_000 > timing.packets() * LATE_PER_MILLE,
-    }
+    })
 }

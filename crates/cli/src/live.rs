@@ -6,7 +6,7 @@ mod lost;
 mod meanings;
 pub mod metrics;
 mod stopped;
-mod view;
+pub(crate) mod view;
 mod whose;
 
 use crate::analysis::{Analysis, AnalysisParams};

@@ -1,4 +1,4 @@
-//! An end before the input's: on SIGINT and SIGTERM, what was read is finished as if nothing more came.
+//! An end before the input's: on SIGINT, SIGTERM and SIGHUP, what was read is finished as if nothing more came.
 
 use crate::args::Queued;
 use crate::capture::noted;
@@ -47,8 +47,8 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// From now on, the first SIGINT or SIGTERM asks for an end, and the second of either ends the process at once. Elsewhere than on
-    /// Unix they end it as ever.
+    /// From now on, the first SIGINT, SIGTERM or SIGHUP asks for an end, and the second of any ends the process at once; a SIGHUP that
+    /// is ignored (`nohup`) stays so. Elsewhere than on Unix they end it as ever.
     ///
     /// # Errors
     /// If the system refuses.
@@ -56,12 +56,18 @@ impl Stop {
     pub fn on_signals() -> Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let register = || -> io::Result<UnixStream> {
-            let (wake, waker) = UnixStream::pair()?;
+            let (wake, mut waker) = UnixStream::pair()?;
+            let early = Arc::new(AtomicBool::new(false));
             for signal in SIGNALS.into_iter().chain(hang_up()) {
+                // What comes between the next steps would do nothing, since the default is gone by then.
+                flag::register(signal, Arc::clone(&early))?;
                 // In this order: the first signal does not find what it sets itself.
                 flag::register_conditional_default(signal, Arc::clone(&asked))?;
                 flag::register(signal, Arc::clone(&asked))?;
                 pipe::register(signal, waker.try_clone()?)?;
+            }
+            if early.load(Ordering::Relaxed) && !asked.swap(true, Ordering::Relaxed) {
+                waker.write_all(&[0])?;
             }
             Ok(wake)
         };

@@ -8,7 +8,8 @@ use crate::outcome::{Outcome, print, told};
 use crate::stop::Stop;
 use anyhow::{Context, Result};
 use plan::Plan;
-use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve, try_out};
+use queuescope_live::Controls;
+use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve, take_with, try_out};
 use std::io::{self, BufWriter, Write};
 use tell::{Told, served, served_json};
 
@@ -26,6 +27,10 @@ pub fn run(what: &Traffic) -> Result<Outcome> {
 fn take(args: &Serve) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let listener = listen(args.listen)?;
+    let controls = Controls::missing(args.congestion.as_slice())?;
+    if let Some(name) = &args.congestion {
+        take_with(&listener, controls.name(name))?;
+    }
     let at = listener.local_addr().context("cannot find out where it listens")?;
     // At once: who starts it waits for this, and it may be all that comes for long.
     let first = |out: &mut dyn Write| match args.json {
@@ -43,15 +48,19 @@ fn take(args: &Serve) -> Result<Outcome> {
 fn give(args: &Send) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
     let plan = Plan::of(args)?;
+    // They are there until all has ended.
+    let controls = Controls::missing(&plan.congestion)?;
     let params = SendParams {
         to: args.to,
         open: usize::try_from(args.flows.get()).unwrap_or(usize::MAX),
         wait: args.wait,
-        congestion: plan.congestion.clone(),
+        congestion: plan.congestion.iter().map(|name| controls.name(name).to_owned()).collect(),
         ecn: args.ecn,
         midway: None,
     };
-    let mut all = Told::new(&plan, try_out(&params)?);
+    let chosen = try_out(&params)?;
+    let congestion = if plan.congestion.is_empty() { chosen } else { plan.congestion.clone() };
+    let mut all = Told::new(&plan, congestion, &controls);
     let mut out = BufWriter::new(io::stdout().lock());
     let sent = send(&params, plan.starts()?, stop.waker(), |flow: &Ended| {
         all.add(flow);

@@ -3,7 +3,7 @@
 use crate::sim::tell::About;
 use crate::sim::{metered_link, too_many_packets};
 use anyhow::{Result, bail};
-use queuescope_report::model::RealTime;
+use queuescope_report::model::{RealTime, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Files, Simulation, build};
 
@@ -26,6 +26,8 @@ pub struct Ran {
     pub about: About,
     /// How exact it was in the real world.
     pub real_time: Option<RealTime>,
+    /// What did not go as it was meant.
+    pub skipped: Vec<Skipped>,
 }
 
 impl World {
@@ -52,5 +54,5 @@ fn simulate(scenario: &Scenario, files: &Files) -> Result<Ran> {
     if simulation.is_full() {
         bail!("{}", too_many_packets(&simulation));
     }
-    Ok(Ran { simulation, about: About::of(scenario, meter, groups), real_time: None })
+    Ok(Ran { simulation, about: About::of(scenario, meter, groups), real_time: None, skipped: Vec::new() })
 }

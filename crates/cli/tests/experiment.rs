@@ -74,6 +74,19 @@ fn pie_tofino_small() {
 }
 
 #[test]
+fn some_figures_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    printed(run("experiment pie-tofino --small --figures figure-5 --out", &[folder.path()]), 0);
+    let made = folder.path().join("pie-tofino-small");
+    let findings = fs::read_to_string(made.join("findings.md")).unwrap();
+    assert!(findings.contains("| figure-5 |") && !findings.contains("igure 6"), "{findings}");
+    assert!(!findings.contains("| figure-6 |"), "{findings}");
+    let there = |name: &str| made.join(name).exists();
+    assert!(there("figure-5.csv") && there("figure-5-stated.svg") && !there("figure-6.csv"));
+    assert!(!there("figure-6-goodput-stated.svg"));
+}
+
+#[test]
 fn conquest_small() {
     let folder = tempfile::tempdir().unwrap();
     let again = || printed(run("experiment conquest --small --out", &[folder.path()]), 0);

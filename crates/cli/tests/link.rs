@@ -6,13 +6,19 @@
 mod common;
 #[path = "../../live/tests/common/mod.rs"]
 mod namespaces;
+#[path = "common/pty.rs"]
+mod pty;
 
-use common::ROOT;
+use common::{ROOT, printed, run};
+use pty::{PATIENCE, Pty};
 use queuescope_live::Namespace;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::yield_now;
+use std::time::Instant;
 
 /// A namespace to begin links in, or why there is none.
 fn yard(test: &str) -> Option<Namespace> {
@@ -128,8 +134,12 @@ fn interfaces(yard: &Namespace) -> usize {
 }
 
 /// It comes, however slow the machine is.
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    assert!((0..100_000).any(|_| is_so()), "{what}");
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "{what}");
+        yield_now();
+    }
 }
 
 #[test]
@@ -158,6 +168,118 @@ fn nothing_is_left_whenever_it_is_killed() {
     }
 }
 
+/// Congestion controls of the kernel that are programs of ours.
+fn programs() -> usize {
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("it is there");
+    known.split_whitespace().filter(|name| name.starts_with("vegas_")).count()
+}
+
+#[test]
+fn nothing_is_left_of_a_scenario_whenever_it_is_ended() {
+    let Some(yard) = yard("nothing_is_left_of_a_scenario_whenever_it_is_ended") else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let scenario = folder.path().join("long.toml");
+    let flows = "[[flows]]\ntcp = \"vegas\"\n[[flows]]\nudp = { rate = \"1mbps\" }\n";
+    fs::write(&scenario, format!("duration = \"1000s\"\n{flows}")).expect("there is room");
+    let path = scenario.to_str().expect("it is text").to_owned();
+    let others = programs();
+    let mut told = 0;
+    for round in 0..50 {
+        let words = path.clone();
+        let mut child = yard.run(move || {
+            let mut command = link("", None);
+            command.arg(words).stdout(Stdio::piped()).stderr(Stdio::null());
+            command.spawn().expect("the command runs")
+        });
+        // At any moment of its beginning, or of its run.
+        match round % 3 {
+            0 => assert!((0..round).map(|_| processes(&path)).all(|there| there < 10)),
+            1 => until("flows begin", || programs() > others),
+            _ => until("hosts begin", || {
+                fs::read_dir(format!("/proc/{}/task", child.id())).is_ok_and(|it| it.count() > 3)
+            }),
+        }
+        if round % 2 == 0 {
+            child.kill().expect("it runs");
+        } else {
+            kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+        }
+        until("it ends", || child.try_wait().expect("it is there").is_some());
+        let output = child.wait_with_output().expect("it has ended");
+        told += usize::from(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("vegas"));
+        until("no process is left", || processes(&path) == 0);
+        until("no program is left", || programs() == others);
+    }
+    // Those that were asked to end, once they had begun, told what they had seen.
+    assert!(told >= 10, "{told}");
+}
+
+#[test]
+fn packets_of_one_way_go_where_they_are_to_go() {
+    let Some(yard) = yard("packets_of_one_way_go_where_they_are_to_go") else { return };
+    let server = Server::new(&yard);
+    let folder = tempfile::tempdir().expect("there is room");
+    for (number, only) in ["size > 0", "dst_port == 1", "size > 1000"].into_iter().enumerate() {
+        let [log, capture] = ["log", "pcapng"].map(|kind| folder.path().join(format!("{number}.{kind}")));
+        let (send, way) = (server.send("300kB"), [log.clone(), capture.clone()]);
+        let output = yard.run(move || {
+            let mut command = link("--rate 8mbit --delay 5ms --json --where", None);
+            command.arg(only).arg("--log").arg(&way[0]).arg("--pcapng").arg(&way[1]);
+            command.args(["--", "sh", "-c", &send]).output().expect("the command runs")
+        });
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let lines = String::from_utf8_lossy(&output.stdout);
+        let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+        let first = lines.find(|line| line["kind"] == "summary").expect("there is a summary");
+        let packets = first["packets"].as_u64().expect("it is a number");
+        assert!(if number == 1 { packets == 0 } else { packets > 200 }, "{only}: {first}");
+        let kept = printed(run("query --select count --csv", &[&log]), 0);
+        assert_eq!(kept.lines().last().and_then(|line| line.parse().ok()), Some(packets), "{only}: {kept}");
+        if packets > 0 {
+            let again = printed(run("analyze --rate 8mbps --json", &[&capture]), 0);
+            assert!(again.contains(&format!("\"packets\":{packets},")), "{only}: {packets}: {again}");
+        }
+    }
+}
+
+#[test]
+fn a_person_sees_the_queue_of_a_link() {
+    let Some(yard) = yard("a_person_sees_the_queue_of_a_link") else { return };
+    let server = Server::new(&yard);
+    let mut pty = Pty::new();
+    // So that all that is told stays in sight.
+    pty.resize(120, 100);
+    let mut command = link("--rate 2mbit --limit 50packets --view", None);
+    command.args(["--", "sh", "-c", &format!("echo it has begun; {}", server.send("30MB"))]);
+    let mut on_it = pty.on_it(&command);
+    let mut child = yard.run(move || on_it.spawn().expect("setsid of util-linux is there"));
+    pty.until_text("> 100.64.0.1:");
+    assert!(pty.screen().alternate_screen() && pty.text().contains("bottleneck: sh -c"), "{}", pty.text());
+    pty.press("s");
+    pty.until_text("sort: growth");
+    pty.press("q");
+    pty.rest();
+    pty.assert_as_before();
+    assert_eq!(child.wait().expect("it ends").code(), Some(137), "{}", pty.text());
+    assert!(pty.text().contains("it has begun"), "{}", pty.text());
+    assert_eq!(interfaces(&yard), 0);
+}
+
+#[test]
+fn a_person_sees_the_queue_of_a_scenario() {
+    let Some(yard) = yard("a_person_sees_the_queue_of_a_scenario") else { return };
+    let mut pty = Pty::new();
+    pty.resize(120, 60);
+    let command = link("scenarios/bufferbloat.toml --set duration=3s --set warmup=1s --view", None);
+    let mut on_it = pty.on_it(&command);
+    let mut child = yard.run(move || on_it.spawn().expect("setsid of util-linux is there"));
+    pty.until_text("bottleneck: scenarios/bufferbloat.toml");
+    pty.rest();
+    pty.assert_as_before();
+    assert!(child.wait().expect("it ends").success() && pty.text().contains("download"), "{}", pty.text());
+}
+
 #[test]
 fn it_ends_as_the_command_does_with_all_that_that_began() {
     let Some(yard) = yard("it_ends_as_the_command_does_with_all_that_that_began") else { return };
@@ -181,6 +303,15 @@ fn what_cannot_be_is_told() {
     refused("--trace /nowhere/trace", Some("true"), "cannot read the trace /nowhere/trace");
     refused("--where nonsense", Some("true"), "nonsense");
     refused("--set link.nonsense=1", Some("true"), "nonsense");
+    refused("--meter none --where size>0", Some("true"), "leave one out");
+    refused("--meter none --pcapng /nowhere/file", Some("true"), "leave one out");
+    refused("--meter none --view", Some("true"), "leave one out");
+    refused("--view --json", Some("true"), "cannot be used with");
+    refused("--view", Some("true"), "nothing can be shown: standard input is no terminal");
+    refused("--aqm ack-window", Some("true"), "only in simulations");
+    refused("scenarios/pie.toml", None, "a sweep is not run");
+    refused("/nowhere/scenario.toml", None, "/nowhere/scenario.toml");
+    refused("scenarios/codel.toml --rate 1mbit", None, "cannot be used with");
     let missing = output(&yard, "-- /nowhere/program", None);
     let said = String::from_utf8_lossy(&missing.stderr);
     assert!(missing.status.code() == Some(2) && said.contains("cannot run /nowhere/program"), "{said}");

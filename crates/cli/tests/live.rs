@@ -138,9 +138,11 @@ fn a_burst_is_told_as_it_ends_with_who_made_it() {
     // What the interface itself sent as the probe came has no time.
     assert!(skipped["unstamped"].as_u64().unwrap_or(0) < 5, "{skipped}");
     assert!(skipped["stopped"] == 1 && skipped["untold"].is_null(), "{skipped}");
-    // The kernel leaves out a program that another one interrupts: at most two in a hundred.
+    // The kernel leaves out a program that another one interrupts: two in a hundred, more beside other probes. It is counted.
     let told = summary["packets"].as_u64().expect("it is a number");
-    assert!(counted >= 330 && 100 * told >= 98 * 330, "{told} of {counted}: {summary}");
+    let unseen = skipped["unseen"].as_u64().unwrap_or(0);
+    assert!(counted >= 330 && 100 * (told + unseen) >= 98 * 330, "{told} and {unseen} of {counted}: {summary}");
+    assert!(5 * told >= 4 * counted, "{told} of {counted}: {summary}");
     for line in &lines {
         let errors: Vec<_> = validator.iter_errors(line).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?}: {line}");

@@ -130,6 +130,34 @@ fn flows_are_told_by_both_ends_and_found_in_the_capture() {
     others_read(&file, packets);
 }
 
+#[test]
+fn what_the_kernel_lacks_is_loaded_and_told_by_its_name() {
+    let test = "what_the_kernel_lacks_is_loaded_and_told_by_its_name";
+    let Some(here) = Here::new(test) else { return };
+    let lacks = queuescope_live::abilities().into_iter().find(|it| it.name == "struct_ops").and_then(|it| it.missing);
+    let (server, at) = here.server();
+    let words =
+        "--sizes 1kB --every 5ms --periodic --count 6 --burst 2kB@100ms:dctcp --congestion vegas,reno --for 120ms";
+    let words = format!("traffic send {at} {words}");
+    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("it is there");
+    let own: Vec<_> =
+        ["vegas", "dctcp"].into_iter().filter(|name| !known.split_whitespace().any(|known| known == *name)).collect();
+    if let (Some(why), false) = (lacks, own.is_empty()) {
+        let output = here.run(&words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains("no congestion control"), "{errors}");
+        return println!("skipped: {test}: {why}");
+    }
+    let told = lines(&printed(here.run(&format!("{words} --json")), 0));
+    let (summary, flows) = told.split_last().expect("there is a summary");
+    let of = |name: &str| flows.iter().filter(|flow| flow["congestion"] == name).count();
+    assert_eq!(["vegas", "reno", "dctcp"].map(of), [3, 3, 1], "{flows:?}");
+    assert_eq!(summary["programs"], serde_json::json!(own));
+    let told = printed(here.run(&words), 0);
+    assert!(!own.contains(&"vegas") || told.contains("vegas (a program in the kernel), reno"), "{told}");
+    server.end(0);
+}
+
 /// Wireshark's programs, where they are.
 fn others_read(file: &Path, packets: u64) {
     let Ok(told) = Command::new("capinfos").args(["-c", "-M", "-T", "-r"]).arg(file).output() else {

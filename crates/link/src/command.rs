@@ -5,44 +5,58 @@
 //! ends, the kernel ends all others of the namespace; and it ends when the program does, or when whoever began it is no more,
 //! however that came.
 
-use queuescope_live::Namespace;
+use queuescope_live::{Namespace, timespec};
+use queuescope_wire::Nanos;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, wait};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-use rustix::time::Timespec;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// The first argument of the process that stands between.
 pub const KEEPER: &str = "keep";
+
+/// Where what a program prints goes.
+#[derive(Debug)]
+pub enum Prints {
+    /// Where it went before.
+    Here,
+    /// To standard error, all of it.
+    Aside,
+    /// To a file, all of it; and it reads nothing.
+    Into(File),
+}
 
 /// A program that runs behind a link.
 #[derive(Debug)]
 pub struct Behind {
     keeper: Child,
-    /// The keeper ends when nobody holds this any more.
+    /// A keeper that begins when nobody holds this any more ends at once; later the kernel ends it with who began it.
     _tie: OwnedFd,
 }
 
 impl Behind {
     /// Runs a program in `namespace`. `keeper` is a program that does [`keep`] with the arguments that it is given after
-    /// [`KEEPER`]. If it is to be `aside`, what it prints goes to standard error.
+    /// [`KEEPER`].
     ///
     /// # Errors
     /// If it cannot be run: whether the program itself can, its status tells.
-    pub fn run(namespace: &Namespace, keeper: &Path, words: &[OsString], aside: bool) -> io::Result<Self> {
+    pub fn run(namespace: &Namespace, keeper: &Path, words: &[OsString], prints: Prints) -> io::Result<Self> {
         let (tied, tie) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         // The keeper has its end of it, and nobody else.
         fcntl_setfd(&tied, FdFlags::empty())?;
         let mut command = Command::new(keeper);
         command.arg(KEEPER).arg(tied.as_raw_fd().to_string()).arg("--").args(words);
-        if aside {
-            command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        match prints {
+            Prints::Here => {}
+            Prints::Aside => drop(command.stdout(io::stderr().as_fd().try_clone_to_owned()?)),
+            Prints::Into(file) => drop(command.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file)),
         }
         let started = namespace.run(move || {
             // SAFETY: only children of this thread are in the new namespace, and what it shares with others stays.
@@ -118,8 +132,7 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<u8> {
 /// Whether nobody holds the other end.
 fn is_cut(tie: BorrowedFd<'_>) -> bool {
     let mut doors = [PollFd::from_borrowed_fd(tie, PollFlags::IN)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut doors, Some(&now)).is_ok() && doors[0].revents().contains(PollFlags::HUP)
+    poll(&mut doors, Some(&timespec(Nanos::ZERO))).is_ok() && doors[0].revents().contains(PollFlags::HUP)
 }
 
 /// Mounts a `/proc` that shows the processes of this namespace, and them alone.

@@ -6,9 +6,8 @@ use queuescope_wire::parse;
 /// A packet on its way.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
-    /// From its IP header on; longer than it.
+    /// From its IP header on.
     bytes: Vec<u8>,
-    length: usize,
     /// What its headers say, as it came.
     pub(crate) seen: Option<parse::Frame>,
     /// The end that it is for.
@@ -28,55 +27,34 @@ impl Frame {
 
     /// It, from its IP header on, as it came.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        &self.bytes
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[..self.length]
-    }
-
-    /// All the room there is, for one that is read.
-    pub(crate) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes
-    }
-
-    /// So much of it was filled.
-    pub(crate) fn filled(&mut self, length: usize) {
-        self.length = length;
     }
 }
 
 /// All of them, by number.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Frames {
     places: Vec<Frame>,
     free: Vec<u32>,
-    room: usize,
 }
 
 impl Frames {
-    /// For packets of at most so many bytes.
-    pub fn new(room: usize) -> Self {
-        Self { places: Vec::new(), free: Vec::new(), room }
-    }
-
-    /// A place for another; it stays free until it is [taken](Self::take).
-    pub fn fresh(&mut self) -> (u32, &mut Frame) {
-        let number = match self.free.last() {
-            Some(number) => *number,
-            None => {
-                let number = self.places.len() as u32;
-                self.places.push(Frame { bytes: vec![0; self.room], ..Frame::default() });
-                self.free.push(number);
-                number
-            }
-        };
-        (number, &mut self.places[number as usize])
-    }
-
-    /// The last one that was fresh is in use.
-    pub fn take(&mut self) {
-        self.free.pop();
+    /// Another, which is for that end; its number.
+    pub fn insert(&mut self, bytes: &[u8], seen: parse::Frame, to: u32) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Frame::default());
+            self.places.len() as u32 - 1
+        });
+        let frame = &mut self.places[number as usize];
+        // Memory is as large as the packets that were there were.
+        frame.bytes.clear();
+        frame.bytes.extend_from_slice(bytes);
+        (frame.seen, frame.to) = (Some(seen), to);
+        number
     }
 
     pub fn at(&mut self, number: u32) -> &mut Frame {
@@ -84,12 +62,7 @@ impl Frames {
     }
 
     /// It is on its way no more.
-    pub fn leave(&mut self, number: u32) {
+    pub fn remove(&mut self, number: u32) {
         self.free.push(number);
-    }
-
-    /// How many are on their way.
-    pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
     }
 }

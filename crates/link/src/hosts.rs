@@ -2,10 +2,10 @@
 
 use crate::yard::End;
 use queuescope_live::traffic::{
-    DatagramSender, Ended, SendParams, ServeParams, Start, TrafficError, count_datagrams, listen, send, send_datagrams,
-    serve,
+    DatagramSender, Ended, SendParams, ServeParams, Start, TrafficError, count_datagrams, find_controls, listen, send,
+    send_datagrams, serve, take_with,
 };
-use queuescope_live::{Namespace, now};
+use queuescope_live::{Control, Controls, Namespace, now};
 use queuescope_wire::{Backlog, Nanos};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -16,6 +16,8 @@ use std::thread::{self, JoinHandle};
 
 /// The port of every receiver.
 pub const PORT: u16 = 5001;
+/// That of receivers whose end of a connection is DCTCP's, too: it is told of each mark then (RFC 8257, section 3.2).
+pub const DCTCP_PORT: u16 = 5002;
 
 /// What is sent.
 pub struct Load {
@@ -43,45 +45,56 @@ pub struct Outcome {
 /// Hosts that send.
 pub struct Hosts {
     flows: Thread<Vec<Ended>>,
-    server: Thread<()>,
+    servers: Vec<Thread<()>>,
     /// Those who send datagrams, and who counts them.
     sent: Option<Thread<Vec<Backlog>>>,
     came: Option<Thread<BTreeMap<SocketAddr, Backlog>>>,
+    /// What the kernel lacked; it is there until all has ended.
+    _controls: Controls,
 }
 
 impl Hosts {
     /// Begins to send, and to take what is sent.
     ///
     /// # Errors
-    /// If nobody can listen.
+    /// If nobody can listen, or there is no such congestion control and the kernel takes no program for it.
     pub fn begin(senders: &End, receivers: &End, load: Load) -> Result<Self, TrafficError> {
         let (Some(near), Some(far)) = (&senders.namespace, &receivers.namespace) else {
             return Err(system("find the hosts' namespaces")(io::Error::other("they are here")));
         };
-        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT));
-        let listener = far.run(move || listen(any))?;
-        let forever = ServeParams { idle: Nanos::MAX, ..ServeParams::default() };
-        let server = Thread::begin(far, move |stop| serve(&listener, forever, stop.as_fd()).map(drop))?;
+        let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
         let Load { congestion, flows, mut datagrams, warmup } = load;
+        let controls = Controls::missing(&congestion)?;
+        let params = SendParams {
+            to: any(PORT),
+            open: usize::MAX,
+            wait: Nanos::MAX,
+            congestion: congestion.iter().map(|name| controls.name(name).to_owned()).collect(),
+            ecn: false,
+            midway: (warmup > Nanos::ZERO).then_some(warmup),
+        };
+        find_controls(&params)?;
+        let server = |port, congestion: Option<&str>| {
+            let listener = far.run(move || listen(any(port)))?;
+            congestion.map_or(Ok(()), |name| take_with(&listener, name))?;
+            let forever = ServeParams { idle: Nanos::MAX, open: usize::MAX, until: None };
+            Thread::begin(far, move |stop| serve(&listener, forever, stop.as_fd()).map(drop))
+        };
+        let mut servers = vec![server(PORT, None)?];
+        if congestion.iter().any(|name| name == Control::Dctcp.name()) {
+            servers.push(server(DCTCP_PORT, Some(controls.name(Control::Dctcp.name())))?);
+        }
         let beginning = now();
         let counted = beginning.saturating_add(warmup);
         let (mut sent, mut came) = (None, None);
         if !datagrams.is_empty() {
-            came = Some(Thread::begin(far, move |stop| count_datagrams(any, counted, stop.as_fd()))?);
+            came = Some(Thread::begin(far, move |stop| count_datagrams(any(PORT), counted, stop.as_fd()))?);
             for sender in &mut datagrams {
                 let times = std::mem::replace(&mut sender.datagrams, Box::new(std::iter::empty()));
                 sender.datagrams = Box::new(times.map(move |(at, size)| (at.saturating_add(beginning), size)));
             }
             sent = Some(Thread::begin(near, move |stop| send_datagrams(datagrams, counted, stop.as_fd()))?);
         }
-        let params = SendParams {
-            to: any,
-            open: usize::MAX,
-            wait: Nanos::MAX,
-            congestion,
-            ecn: false,
-            midway: (warmup > Nanos::ZERO).then_some(warmup),
-        };
         let flows = Thread::begin(near, move |stop| {
             let mut ended = Vec::new();
             send(&params, flows, stop.as_fd(), |flow| {
@@ -90,7 +103,7 @@ impl Hosts {
             })?;
             Ok(ended)
         })?;
-        Ok(Self { flows, server, sent, came })
+        Ok(Self { flows, servers, sent, came, _controls: controls })
     }
 
     /// Nothing more is sent; what became of all.
@@ -101,7 +114,7 @@ impl Hosts {
         let flows = self.flows.end()?;
         let sent = self.sent.map(Thread::end).transpose()?.unwrap_or_default();
         let came = self.came.map(Thread::end).transpose()?.unwrap_or_default();
-        self.server.end()?;
+        self.servers.into_iter().try_for_each(Thread::end)?;
         Ok(Outcome { flows, sent, came })
     }
 }

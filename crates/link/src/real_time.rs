@@ -2,13 +2,13 @@
 
 use crate::frames::{Frame, Frames};
 use crate::rewrite::set_ecn;
-use crate::timing::{Timing, timespec};
+use crate::timing::Timing;
 use crate::yard::End;
-use queuescope_live::now;
+use queuescope_live::{now, timespec};
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_sim::{Entrance, Foreign, LinkId, Observer, OnItsWay, Simulation};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
-use queuescope_wire::{Departure, FlowId, FlowKey, FlowTable, Nanos, Packet, PacketId};
+use queuescope_wire::{Departure, Ecn, FlowId, FlowKey, FlowTable, Nanos, Packet, PacketId};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -16,8 +16,8 @@ use std::io;
 
 /// Packets that are read from one end before others have their turn.
 const BATCH: usize = 64;
-/// The largest packet of an interface whose MTU is that of Ethernet, and room for larger ones.
-const LARGEST: usize = 9216;
+/// The largest packet of any interface.
+const LARGEST: usize = 65_535;
 /// Flows that are told apart at a time.
 const FLOWS: usize = 1 << 16;
 
@@ -41,11 +41,11 @@ pub trait Watcher {
     ) {
     }
 
-    /// A packet is where it was to go.
-    fn delivered(&mut self, _packet: &OnItsWay, _frame: &Frame, _now: Nanos) {}
+    /// It begins, at `origin` by the clock that [`now`] reads.
+    fn begins(&mut self, _origin: Nanos) {}
 
     /// Asked now and then, and when there is something to read from the waker: whether it goes on.
-    fn look(&mut self, now: Nanos, network: &Simulation) -> Running;
+    fn look(&mut self, now: Nanos) -> Running;
 }
 
 /// Where a packet comes in, and the number of the end that it is for.
@@ -55,6 +55,9 @@ pub struct Way {
     pub entrance: Entrance,
     /// Whose it is when it leaves that.
     pub to: u32,
+    /// Whether packets that are ECN-capable are ECT(1) from here on (RFC 9331): the kernel's TCP sends ECT(0), whatever its congestion
+    /// control.
+    pub l4s: bool,
 }
 
 /// Which way a packet takes.
@@ -73,6 +76,14 @@ pub enum LinkError {
         name: String,
         /// What the kernel said.
         why: io::Error,
+    },
+    /// More packets wait, or are on their way, than there is room for.
+    #[error(
+        "{packets} packets wait or are on their way, more than there is room for: give queues a limit, or send less"
+    )]
+    Full {
+        /// How many.
+        packets: usize,
     },
     /// A call that does not fail as a rule.
     #[error("cannot {what}: {why}")]
@@ -98,8 +109,10 @@ pub enum Running {
 pub struct RealTime<'a, W> {
     simulation: Simulation,
     ways: W,
-    ends: &'a [End],
+    ends: &'a [End; 2],
     frames: Frames,
+    /// What is read.
+    packet: Vec<u8>,
     flows: FlowTable<FlowKey>,
     parser: Parser,
     timing: Timing,
@@ -111,9 +124,7 @@ pub struct RealTime<'a, W> {
 /// What was remarkable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that came, from all ends.
-    pub came: u64,
-    /// Of them, how many were for nobody.
+    /// Packets that came and were for nobody.
     pub no_way: u64,
     /// Packets that the machine had no memory for as they were given to their end.
     pub not_taken: u64,
@@ -121,12 +132,13 @@ pub struct Counts {
 
 impl<'a, W: Ways> RealTime<'a, W> {
     /// A network whose packets come from and go to `ends`, by `ways`. Its time begins now.
-    pub fn begin(simulation: Simulation, ways: W, ends: &'a [End]) -> Self {
+    pub fn begin(simulation: Simulation, ways: W, ends: &'a [End; 2]) -> Self {
         Self {
             simulation,
             ways,
             ends,
-            frames: Frames::new(LARGEST),
+            frames: Frames::default(),
+            packet: vec![0; LARGEST],
             flows: FlowTable::with_limit(FLOWS),
             parser: Parser::new(Tunnel::Outer),
             timing: Timing::default(),
@@ -148,18 +160,22 @@ impl<'a, W: Ways> RealTime<'a, W> {
         watcher: &mut impl Watcher,
     ) -> Result<(), LinkError> {
         let mut look = Nanos::ZERO;
+        watcher.begins(self.origin);
         loop {
             let read = self.read(watcher)?;
             let at = self.now();
             self.go_on(at, watcher)?;
             if at >= look {
                 look = at.saturating_add(every);
-                if watcher.look(at, &self.simulation) == Running::Over {
+                if watcher.look(at) == Running::Over {
                     return Ok(());
                 }
             }
             if at >= end {
                 return Ok(());
+            }
+            if self.simulation.is_full() {
+                return Err(LinkError::Full { packets: self.simulation.on_their_way() });
             }
             if !read {
                 let due = self.simulation.next_time().unwrap_or(Nanos::MAX).min(look).min(end);
@@ -189,27 +205,21 @@ impl<'a, W: Ways> RealTime<'a, W> {
 
     fn read_from(&mut self, from: usize, watcher: &mut impl Watcher) -> Result<bool, LinkError> {
         for _ in 0..BATCH {
-            let (tag, frame) = self.frames.fresh();
             let end = &self.ends[from];
-            let length = end.tun.read(frame.room()).map_err(|why| gone(end, why))?;
+            let length = end.tun.read(&mut self.packet).map_err(|why| gone(end, why))?;
             let Some(length) = length else { return Ok(false) };
-            frame.filled(length);
-            let at = now().saturating_sub(self.origin);
-            self.counts.came += 1;
-            let seen = self.parser.parse(LinkType::RawIp, length as u32, frame.bytes());
-            let Some(&Way { entrance, to }) = self.ways.way(from, &seen.key) else {
+            let at = self.now();
+            let bytes = &self.packet[..length];
+            let seen = self.parser.parse(LinkType::RawIp, length as u32, bytes);
+            let Some(&Way { entrance, to, l4s }) = self.ways.way(from, &seen.key) else {
                 self.counts.no_way += 1;
                 continue;
             };
-            (frame.seen, frame.to) = (Some(seen), to);
-            self.frames.take();
             let packet = Foreign {
-                tag,
+                tag: self.frames.insert(bytes, seen, to),
                 flow: flow(&mut self.flows, &seen.key, at),
-                reverse: flow(&mut self.flows, &reversed(&seen.key), at),
                 bytes: length as u32,
-                ecn: seen.ecn,
-                tcp: None,
+                ecn: if l4s && seen.ecn == Ecn::Ect0 { Ecn::Ect1 } else { seen.ecn },
             };
             let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
             let mut hands = Hands { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
@@ -225,17 +235,21 @@ impl<'a, W: Ways> RealTime<'a, W> {
         if pause == Nanos::ZERO {
             return Ok(false);
         }
-        let mut doors: Vec<_> = self.ends.iter().map(|end| PollFd::new(&end.tun, PollFlags::IN)).collect();
-        doors.push(PollFd::from_borrowed_fd(waker, PollFlags::IN));
+        let [one, other] = self.ends;
+        let mut doors = [
+            PollFd::from_borrowed_fd(waker, PollFlags::IN),
+            PollFd::new(&one.tun, PollFlags::IN),
+            PollFd::new(&other.tun, PollFlags::IN),
+        ];
         match poll(&mut doors, Some(&timespec(pause))) {
-            Ok(_) => Ok(doors.last().is_some_and(|waker| waker.revents().contains(PollFlags::IN))),
+            Ok(_) => Ok(doors[0].revents().contains(PollFlags::IN)),
             Err(Errno::INTR) => Ok(true),
             Err(why) => Err(LinkError::System { what: "wait for packets", why: why.into() }),
         }
     }
 
     /// The time since it began.
-    pub fn now(&self) -> Nanos {
+    fn now(&self) -> Nanos {
         now().saturating_sub(self.origin)
     }
 
@@ -249,25 +263,20 @@ impl<'a, W: Ways> RealTime<'a, W> {
         self.counts
     }
 
-    /// The network.
-    pub fn simulation(&self) -> &Simulation {
-        &self.simulation
+    /// What the parser could not read.
+    pub fn parser(&self) -> &Parser {
+        &self.parser
     }
 
     /// The network, when it is over.
     pub fn into_simulation(self) -> Simulation {
         self.simulation
     }
-
-    /// Packets that are on their way, or wait.
-    pub fn on_their_way(&self) -> usize {
-        self.frames.len()
-    }
 }
 
 /// Gives what arrives to the end that it is for.
 struct Hands<'a, O> {
-    ends: &'a [End],
+    ends: &'a [End; 2],
     frames: &'a mut Frames,
     timing: &'a mut Timing,
     counts: &'a mut Counts,
@@ -286,13 +295,13 @@ impl<O: Watcher> Observer for Hands<'_, O> {
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
         if let Some(tag) = packet.foreign() {
             self.watcher.dropped(link, dropped, packet, self.frames.at(tag));
-            self.frames.leave(tag);
+            self.frames.remove(tag);
         }
     }
 
     fn lost(&mut self, _link: LinkId, _id: PacketId, packet: &OnItsWay, _headers: &Headers, _now: Nanos) {
         if let Some(tag) = packet.foreign() {
-            self.frames.leave(tag);
+            self.frames.remove(tag);
         }
     }
 
@@ -315,8 +324,7 @@ impl<O: Watcher> Observer for Hands<'_, O> {
             Ok(false) => self.counts.not_taken += 1,
             Err(why) => self.failure = Some(gone(end, why)),
         }
-        self.watcher.delivered(packet, self.frames.at(tag), due);
-        self.frames.leave(tag);
+        self.frames.remove(tag);
     }
 }
 
@@ -331,8 +339,4 @@ fn flow(flows: &mut FlowTable<FlowKey>, key: &FlowKey, at: Nanos) -> FlowId {
         flows.expire(at.saturating_sub(IDLE), |_, _| {});
     }
     flows.intern(key, key.digest(), at).0
-}
-
-fn reversed(key: &FlowKey) -> FlowKey {
-    FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key }
 }

@@ -1,10 +1,9 @@
 //! How exact a link in user space is, and how exact it can be here.
 
 use hdrhistogram::Histogram;
-use queuescope_live::now;
+use queuescope_live::{now, timespec};
 use queuescope_wire::Nanos;
 use rustix::thread::{self, ClockId};
-use rustix::time::Timespec;
 use std::io;
 use std::num::NonZeroU64;
 
@@ -108,9 +107,4 @@ fn schedule(policy: libc::c_int, priority: libc::c_int) {
     // SAFETY: the call reads what it is given, and changes nothing but how this thread is scheduled.
     #[allow(unsafe_code, reason = "there is no other way to it")]
     let _ = unsafe { libc::sched_setscheduler(0, policy, &raw const priority) };
-}
-
-/// A time as the kernel takes it.
-pub(crate) fn timespec(time: Nanos) -> Timespec {
-    Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
 }

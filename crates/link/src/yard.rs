@@ -19,6 +19,13 @@ const INNER_BITS: u8 = 3;
 /// Blocks have room for the two ends of a link.
 const MOST_BITS: u8 = 30;
 
+/// How hosts behave (`sysctl`): nobody asks for routers, since whatever passes the link is what hosts send to each other; and what one
+/// flow has learnt of a way, the next does not begin with.
+const HOSTS: [(&str, &str); 2] = [("net/ipv6/conf/default/disable_ipv6", "1"), ("net/ipv4/tcp_no_metrics_save", "1")];
+
+/// How the namespace of a command behaves: it forwards what comes from a link within it.
+const BEHIND: [(&str, &str); 2] = [("net/ipv6/conf/all/forwarding", "1"), ("net/ipv4/ip_forward", "1")];
+
 /// An end of a network in user space.
 #[derive(Debug)]
 pub struct End {
@@ -37,8 +44,6 @@ pub struct Yard {
     pub inside: End,
     /// The other, in the namespace that the link was begun in.
     pub outside: End,
-    /// Their addresses.
-    pub addresses: [IpAddr; 2],
 }
 
 impl Yard {
@@ -49,13 +54,12 @@ impl Yard {
     pub fn new() -> Result<Self, ProbeError> {
         let outside = End::here("qs%d")?;
         let (first, bits) = outside.block()?;
-        let inside = End::away("link0")?;
-        let addresses = [2, 1].map(|place| IpAddr::V4(Ipv4Addr::from(u32::from(first) + place)));
-        inside.add(addresses[0], bits)?;
-        inside.add(beside(addresses[0]), bits + 32)?;
+        let inside = End::away("link0", &BEHIND)?;
+        let own = IpAddr::V4(Ipv4Addr::from(u32::from(first) + 2));
+        inside.add(own, bits)?;
+        inside.add(beside(own), bits + 32)?;
         inside.is_way_to_all()?;
-        inside.forwards()?;
-        Ok(Self { inside, outside, addresses })
+        Ok(Self { inside, outside })
     }
 }
 
@@ -64,22 +68,27 @@ impl End {
     ///
     /// # Errors
     /// If this user may not.
-    pub fn here(name: &str) -> Result<Self, ProbeError> {
-        Self::new(name, None)
+    fn here(name: &str) -> Result<Self, ProbeError> {
+        let tun = Tun::open(name)?;
+        let interfaces = Interfaces::open().map_err(refused("ask for interfaces"))?;
+        let index = interfaces.index(tun.name()).map_err(refused("find an interface"))?;
+        interfaces.up(index, Some(QUEUE)).map_err(refused("make an interface work"))?;
+        Ok(Self { namespace: None, tun, interfaces, index })
     }
 
-    /// One in a namespace of its own, that is up and has no address.
+    /// One in a namespace of its own with these settings, that is up and has no address.
     ///
     /// # Errors
     /// If this user may not.
-    pub fn away(name: &str) -> Result<Self, ProbeError> {
+    fn away(name: &str, settings: &'static [(&str, &str)]) -> Result<Self, ProbeError> {
         let namespace = Namespace::new()?;
         let name = name.to_owned();
         let made = namespace.run(move || {
+            settings.iter().try_for_each(|(name, value)| set(name, value))?;
             let interfaces = Interfaces::open().map_err(refused("ask for interfaces"))?;
             let index = interfaces.index("lo").map_err(refused("find the loopback interface"))?;
-            interfaces.up(index, None, None).map_err(refused("make the loopback interface work"))?;
-            Self::new(&name, None)
+            interfaces.up(index, None).map_err(refused("make the loopback interface work"))?;
+            Self::here(&name)
         })?;
         Ok(Self { namespace: Some(namespace), ..made })
     }
@@ -93,7 +102,7 @@ impl End {
         addresses: impl IntoIterator<Item = Ipv4Addr>,
         others: impl IntoIterator<Item = (Ipv4Addr, bool)>,
     ) -> Result<Self, ProbeError> {
-        let end = Self::away("hosts0")?;
+        let end = Self::away("hosts0", &HOSTS)?;
         for address in addresses {
             end.add(IpAddr::V4(address), 32)?;
         }
@@ -101,30 +110,14 @@ impl End {
             let added = end.interfaces.add_route(end.index, IpAddr::V4(other), 32, ecn);
             added.map_err(refused("make a route"))?;
         }
-        // What one flow has learnt of a way, the next does not begin with.
-        end.set("net/ipv4/tcp_no_metrics_save", "1").map_err(refused("set how TCP behaves"))?;
         Ok(end)
-    }
-
-    /// Sets something of its namespace (`sysctl`).
-    fn set(&self, name: &'static str, value: &'static str) -> io::Result<()> {
-        let set = move || std::fs::write(format!("/proc/sys/{name}"), value);
-        self.namespace.as_ref().map_or(Ok(()), |namespace| namespace.run(set))
-    }
-
-    fn new(name: &str, namespace: Option<Namespace>) -> Result<Self, ProbeError> {
-        let tun = Tun::open(name)?;
-        let interfaces = Interfaces::open().map_err(refused("ask for interfaces"))?;
-        let index = interfaces.index(tun.name()).map_err(refused("find an interface"))?;
-        interfaces.up(index, None, Some(QUEUE)).map_err(refused("make an interface work"))?;
-        Ok(Self { namespace, tun, interfaces, index })
     }
 
     /// It has an address.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn add(&self, address: IpAddr, bits: u8) -> Result<(), ProbeError> {
+    fn add(&self, address: IpAddr, bits: u8) -> Result<(), ProbeError> {
         self.interfaces.add_address(self.index, address, bits).map_err(refused("give an interface an address"))
     }
 
@@ -132,7 +125,7 @@ impl End {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn is_way_to_all(&self) -> Result<(), ProbeError> {
+    fn is_way_to_all(&self) -> Result<(), ProbeError> {
         for all in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
             self.interfaces.add_route(self.index, all, 0, false).map_err(refused("make a route"))?;
         }
@@ -144,14 +137,7 @@ impl End {
     /// # Errors
     /// Those of the kernel.
     pub fn unread(&self) -> io::Result<u64> {
-        Ok(self.interfaces.drops(self.index)?.sent)
-    }
-
-    /// Packets go through its namespace.
-    fn forwards(&self) -> Result<(), ProbeError> {
-        // Who has no IPv6 forwards none.
-        let _ = self.set("net/ipv6/conf/all/forwarding", "1");
-        self.set("net/ipv4/ip_forward", "1").map_err(refused("forward packets"))
+        self.interfaces.dropped(self.index)
     }
 
     /// Takes a block of addresses that nobody else has: this has the first, and what goes to the others goes here. Its lowest
@@ -220,4 +206,12 @@ fn within(address: Ipv4Addr, first: Ipv4Addr, bits: u8) -> bool {
 
 fn refused(what: &'static str) -> impl Fn(io::Error) -> ProbeError {
     move |why| ProbeError::Refused { what, why: why.to_string() }
+}
+
+/// Sets something of the thread's namespace (`sysctl`), if there is such a thing.
+fn set(name: &str, value: &str) -> Result<(), ProbeError> {
+    match std::fs::write(format!("/proc/sys/{name}"), value) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(refused("set how a network namespace behaves")(why)),
+        _ => Ok(()),
+    }
 }

@@ -4,9 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 to=${1:-.}
-for name in probe marking; do
+for source in *.bpf.c; do
+	name=${source%.c}
 	clang-14 -O2 -g "-ffile-prefix-map=$PWD=." -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-function \
-		-c "$name.bpf.c" -o "$to/$name.bpf.o"
-	llvm-strip-14 -g "$to/$name.bpf.o"
+		-c "$source" -o "$to/$name.o"
+	llvm-strip-14 -g "$to/$name.o"
 done
 [[ $to != . ]] || sha256sum -- *.c *.h *.o >probe.sums

@@ -2,7 +2,7 @@
 
 use crate::capture::{Capture, CaptureError, CaptureParams};
 use crate::probe::types;
-use crate::{Acting, Namespace, Probe, ProbeError, ProbeParams, Tun, owners};
+use crate::{Acting, Control, Controls, Namespace, Probe, ProbeError, ProbeParams, Tun, owners};
 
 /// Something that is needed for something, and whether it is there.
 #[derive(Debug)]
@@ -94,6 +94,14 @@ pub fn abilities() -> Vec<Ability> {
             costs: "capture",
             grant: ALL,
         },
+        ability(
+            "struct_ops",
+            "congestion controls as programs of the kernel",
+            // One tells of all: they need the same.
+            Controls::load(&[Control::Vegas]).map_err(|error| error.why).as_ref().err(),
+            "congestion controls that the kernel has not got by itself, in traffic",
+            ALL,
+        ),
     ]
 }
 

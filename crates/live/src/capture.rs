@@ -11,11 +11,11 @@ mod ring;
 pub use error::CaptureError;
 pub use packets::Captured;
 
-use crate::option;
+use crate::{option, timespec};
 use packets::packets;
 use queuescope_wire::Nanos;
 use ring::Ring;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netdevice::{index_to_name, name_to_index};
@@ -143,7 +143,7 @@ impl Capture {
     /// If it cannot be waited for.
     pub fn wait(&mut self, stop: BorrowedFd<'_>, most: Option<Nanos>) -> Result<Woken, CaptureError> {
         let look = self.was_down.then_some(LOOK);
-        let most = most.into_iter().chain(look).min().map(time);
+        let most = most.into_iter().chain(look).min().map(timespec);
         let mut either = [PollFd::new(&self.socket, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
         match poll(&mut either, most.as_ref()) {
             Ok(0) if self.was_down && self.is_gone() => Ok(Woken::Gone),
@@ -177,7 +177,7 @@ impl Capture {
         // If this is refused, it does not end before packets do, so there is another end.
         let nothing = [libc::sock_filter { code: RETURN, jt: 0, jf: 0, k: 0 }];
         let is_quiet = filter(&self.socket, &nothing).is_ok();
-        let most = time(Nanos(u64::from(3 * RETIRE) * 1_000_000));
+        let most = timespec(Nanos(u64::from(3 * RETIRE) * 1_000_000));
         let mut blocks = 0;
         loop {
             while self.block(&mut each)? {
@@ -226,11 +226,6 @@ impl Capture {
     fn is_gone(&self) -> bool {
         index_to_name(&self.socket, self.index).is_err()
     }
-}
-
-fn time(nanos: Nanos) -> Timespec {
-    let second = 1_000_000_000;
-    Timespec { tv_sec: i64::try_from(nanos.0 / second).unwrap_or(i64::MAX), tv_nsec: (nanos.0 % second) as _ }
 }
 
 /// What frames of a kind of interface begin with; nothing, if that is not read.

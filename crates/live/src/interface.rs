@@ -39,15 +39,6 @@ pub struct Address {
     pub bits: u8,
 }
 
-/// What an interface has dropped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DeviceDrops {
-    /// Of what was sent: a TUN device drops what comes while whoever reads it has not read as much as its queue holds.
-    pub sent: u64,
-    /// Of what was received.
-    pub received: u64,
-}
-
 impl Interfaces {
     /// Opens it.
     ///
@@ -65,14 +56,13 @@ impl Interfaces {
         Ok(rustix::net::netdevice::name_to_index(&self.0, name)?)
     }
 
-    /// An interface is up from now on, with packets of at most so many bytes, and a queue for so many before it.
+    /// An interface is up from now on, with a queue for so many packets before it, if that is said.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn up(&self, index: u32, mtu: Option<u32>, queue: Option<u32>) -> io::Result<()> {
+    pub fn up(&self, index: u32, queue: Option<u32>) -> io::Result<()> {
         let mut message = link(index);
         (message.header.flags, message.header.change_mask) = (LinkFlags::Up, LinkFlags::Up);
-        message.attributes.extend(mtu.map(LinkAttribute::Mtu));
         message.attributes.extend(queue.map(LinkAttribute::TxQueueLen));
         self.ask(RouteNetlinkMessage::SetLink(message), 0).map(drop)
     }
@@ -145,18 +135,22 @@ impl Interfaces {
         }
     }
 
-    /// What an interface has dropped so far.
+    /// Packets that an interface was to send and dropped so far: a TUN device drops what comes while whoever reads it has not
+    /// read as much as its queue holds.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn drops(&self, index: u32) -> io::Result<DeviceDrops> {
+    pub fn dropped(&self, index: u32) -> io::Result<u64> {
         let answer = self.ask(RouteNetlinkMessage::GetLink(link(index)), 0)?;
-        let Some(RouteNetlinkMessage::NewLink(found)) = answer else { return Ok(DeviceDrops::default()) };
-        let drops = found.attributes.iter().find_map(|attribute| match attribute {
-            LinkAttribute::Stats64(stats) => Some(DeviceDrops { sent: stats.tx_dropped, received: stats.rx_dropped }),
+        let attributes = match &answer {
+            Some(RouteNetlinkMessage::NewLink(found)) => &found.attributes[..],
+            _ => &[],
+        };
+        let dropped = attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
             _ => None,
         });
-        Ok(drops.unwrap_or_default())
+        dropped.ok_or_else(|| io::Error::other("the kernel does not say what an interface dropped"))
     }
 
     /// Asks for something, and waits until it is done; what the kernel answers, if it is more than that.

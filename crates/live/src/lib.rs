@@ -11,6 +11,8 @@
 
 mod abilities;
 pub mod capture;
+mod clock;
+mod controls;
 mod error;
 mod interface;
 mod namespace;
@@ -21,10 +23,12 @@ pub mod traffic;
 mod tun;
 
 pub use abilities::{Ability, abilities};
+pub use clock::{now, timespec, to_epoch};
+pub use controls::{Control, ControlError, Controls};
 pub use error::ProbeError;
-pub use interface::{Address, DeviceDrops, Interfaces};
+pub use interface::{Address, Interfaces};
 pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
-pub use probe::{Counters, Left, Probe, ProbeParams, Slice, now, sketch};
+pub use probe::{Counters, Left, Probe, ProbeParams, Slice, sketch};
 pub use tun::Tun;

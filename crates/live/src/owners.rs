@@ -12,7 +12,8 @@ mod socket;
 pub use owner::Owner;
 
 use crate::ProbeError;
-use crate::probe::{index, now};
+use crate::now;
+use crate::probe::index;
 use owner::Answer;
 use process::Holders;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};

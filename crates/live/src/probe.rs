@@ -6,7 +6,7 @@ mod acting;
 mod older;
 mod told;
 
-use crate::ProbeError;
+use crate::{ProbeError, now};
 pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
 use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
@@ -270,12 +270,6 @@ impl Probe {
         let program = self.bpf.program_mut(name).and_then(|program| program.try_into().ok());
         program.ok_or_else(|| lacks("find a program of the probe"))
     }
-}
-
-/// The time on the clock that packets are told by, `CLOCK_MONOTONIC`.
-pub fn now() -> Nanos {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 impl fmt::Debug for Probe {

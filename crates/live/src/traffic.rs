@@ -14,9 +14,10 @@ mod send;
 mod serve;
 
 pub use datagrams::{DatagramSender, count_datagrams, send_datagrams};
-pub use send::{Completed, Ended, Failure, Progress, SendParams, Sent, Start, send, try_out};
-pub use serve::{ServeParams, Served, listen, serve};
+pub use send::{Completed, Ended, Failure, Progress, SendParams, Sent, Start, find_controls, send, try_out};
+pub use serve::{ServeParams, Served, listen, serve, take_with};
 
+use crate::ControlError;
 use std::io;
 use std::net::SocketAddr;
 
@@ -57,6 +58,9 @@ pub enum TrafficError {
         /// Those that the kernel has.
         known: String,
     },
+    /// The kernel has none of this name, and takes no program for it.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// One of both ends does not want it.
     #[error(
         "ECN was not agreed on with {to}: the sender's network namespace needs `sysctl net.ipv4.tcp_ecn=1`, and the server's one that is \
@@ -90,6 +94,18 @@ fn hint(why: &io::Error) -> &'static str {
 /// The error of a call that does not fail as a rule.
 fn system<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> TrafficError {
     move |why| TrafficError::System { what, why: why.into() }
+}
+
+/// A socket has no congestion control of this name.
+fn refused<E: Into<io::Error>>(name: &str) -> impl Fn(E) -> TrafficError {
+    move |why| TrafficError::Congestion { name: name.to_owned(), why: why.into(), known: known() }
+}
+
+/// The congestion controls that the kernel has.
+#[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
+fn known() -> String {
+    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    known.map_or_else(|why| format!("some that cannot be read: {why}"), |names| names.trim().replace(' ', ", "))
 }
 
 /// The largest flow, bytes.

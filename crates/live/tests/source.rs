@@ -1,4 +1,4 @@
-//! The compiled probe is that of the source beside it.
+//! The compiled programs are those of the source beside them.
 #![allow(clippy::disallowed_methods, reason = "tests open files and start programs")]
 
 use sha2::{Digest, Sha256};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn the_compiled_probe_is_of_its_source() {
+fn compiled_programs_are_of_their_source() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
     let sums = String::from_utf8(read(folder.join("probe.sums")).expect("it is there")).expect("it is text");
     let sources = folder.read_dir().expect("it is there").map(|entry| entry.expect("it is there").file_name());
@@ -21,7 +21,7 @@ fn the_compiled_probe_is_of_its_source() {
         let (sum, name) = line.split_once("  ").expect("a sum and a name");
         let bytes = read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(found, sum, "{name} was changed: crates/live/bpf/build.sh compiles the probe again");
+        assert_eq!(found, sum, "{name} was changed: crates/live/bpf/build.sh compiles it again");
     }
 }
 
@@ -35,7 +35,7 @@ fn compiling_gives_the_same_bytes() {
     let out = tempfile::tempdir().expect("there is room");
     let status = Command::new(folder.join("build.sh")).arg(out.path()).status().expect("there is a shell");
     assert!(status.success());
-    for name in ["probe.bpf.o", "marking.bpf.o"] {
+    for name in ["probe.bpf.o", "marking.bpf.o", "vegas.bpf.o", "illinois.bpf.o", "dctcp.bpf.o"] {
         let compiled = read(out.path().join(name)).expect("it was compiled");
         assert!(compiled == read(folder.join(name)).expect("it is there"), "{name}");
     }

@@ -1,5 +1,11 @@
 // Elements. Text only ever becomes text: names in the data may hold anything.
 
+/** Errors are left where a test, or a person reporting one, finds them. */
+addEventListener('error', (event) => {
+  const root = document.documentElement;
+  root.dataset.errors = `${root.dataset.errors ?? ''}${event.message}; `;
+});
+
 /** An element with attributes and children; strings become text nodes, null is left out, `on…` are listeners. */
 function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);

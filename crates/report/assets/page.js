@@ -1,11 +1,5 @@
 // The page itself: reads the data, puts the parts together, and keeps chart, table, panel and address in step.
 
-/** Errors are left where a test, or a person reporting one, finds them. */
-addEventListener('error', (event) => {
-  const root = document.documentElement;
-  root.dataset.errors = `${root.dataset.errors ?? ''}${event.message}; `;
-});
-
 const data = JSON.parse(document.getElementById('report-data').textContent);
 const report = data.sim ? chosenQueue(data) : data;
 const colours = new Colours(report);

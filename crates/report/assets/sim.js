@@ -33,28 +33,47 @@ function simulation(report, colours) {
   return { sections, charts: [course, times.empty ? null : times].filter(Boolean) };
 }
 
-/** What was simulated, and the scenario to run it again. */
+/** What was run, and the scenario to run it again. */
 function simHead(report) {
   const { sim, queues } = report;
   const fact = (name, value, note) =>
     el('div', {}, el('dt', {}, name), el('dd', {}, value, note ? el('small', {}, note) : null));
   const flows = sum(sim.groups.map((group) => group.flows));
+  const real = sim.real_time;
   return section(
     'sim',
-    `Simulation: ${sim.name}`,
+    real ? `Link: ${sim.name}` : `Simulation: ${sim.name}`,
     sim.about ? el('p', {}, sim.about) : null,
+    real?.is_limited_by_machine ? limited(real) : null,
     el(
       'dl',
       { class: 'line-facts' },
-      fact('Simulated', duration(sim.duration_ns)),
+      fact(real ? 'Ran for' : 'Simulated', duration(sim.duration_ns)),
       fact('Warm-up', sim.warmup_ns ? duration(sim.warmup_ns) : 'none', sim.warmup_ns ? 'does not count below' : null),
       fact('Seed', Number.isSafeInteger(sim.seed) ? String(sim.seed) : 'in the scenario'),
       fact('Flows', count(flows), sim.groups.length ? `in ${plural(sim.groups.length, 'group')}` : null),
       fact('Packet hops', count(sim.hops), 'packets that left a link'),
       fact('Queue looked into', queueLinks(queues), 'bursts and culprits are of it'),
+      ...(real ? lateness(real, fact) : []),
     ),
     scenario(report),
   );
+}
+
+/** That a link was not as fast as it was meant to be. */
+function limited({ packets, late_packets, unread_packets }) {
+  const meaning = ` ${plural(late_packets, 'packet')} of ${count(packets)} more than 1 ms late, ${count(unread_packets)} lost before the link. Other work beside it, or a rate that is too high for it, does that.`;
+  return el('p', { class: 'notice' }, el('b', {}, 'This machine was the bottleneck at times, not the link.'), meaning);
+}
+
+/** How much later than due packets of a link in real time were given on. */
+function lateness(real, fact) {
+  const { packets, error_p50_ns, error_p99_ns, error_worst_ns, sleep_p50_ns, sleep_p99_ns } = real;
+  return [
+    fact('Packets late by', duration(error_p50_ns), `median of ${count(packets)}`),
+    fact('99 % within', duration(error_p99_ns), `worst ${duration(error_worst_ns)}`),
+    fact('Sleeps here late by', duration(sleep_p50_ns), `99 % within ${duration(sleep_p99_ns)}`),
+  ];
 }
 
 /** The queue that the page is about, and ways to the others. */
@@ -75,9 +94,11 @@ function scenario({ sim }) {
     el(
       'p',
       { class: 'hint' },
-      'As it was run, with everything that its file leaves out. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
+      sim.real_time
+        ? 'As it was run, with everything that its file leaves out. What it is beside that in a simulation, tells, of a scenario with flows, here saved as scenario.toml beside the files that it names, if any:'
+        : 'As it was run, with everything that its file leaves out. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
     ),
-    command('queuescope sim scenario.toml'),
+    command(sim.real_time ? 'queuescope compare scenario.toml' : 'queuescope sim scenario.toml'),
     el('div', { class: 'source' }, copyButton('scenario', code), el('pre', frame, code)),
   );
 }

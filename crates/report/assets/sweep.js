@@ -1,11 +1,5 @@
 // The page of a sweep: what was swept, and what was found, a row for each combination of values.
 
-/** Errors are left where a test, or a person reporting one, finds them. */
-addEventListener('error', (event) => {
-  const root = document.documentElement;
-  root.dataset.errors = `${root.dataset.errors ?? ''}${event.message}; `;
-});
-
 const sweep = JSON.parse(document.getElementById('report-data').textContent);
 const tables = [];
 

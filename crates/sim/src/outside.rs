@@ -6,7 +6,6 @@ use crate::packets::{OnItsWay, Owner};
 use crate::simulation::Simulation;
 use crate::topology::NodeId;
 use queuescope_queue::{Activity, Headers, Host};
-use queuescope_tcp::Segment;
 use queuescope_wire::{Class, Ecn, FlowId, Nanos};
 
 /// The way of packets from one host to another.
@@ -32,21 +31,17 @@ pub struct EntranceParams {
     pub activity: Option<Activity>,
 }
 
-/// A packet from outside.
+/// A packet from outside, without its TCP header: a switch program that reads or rewrites that does nothing to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Foreign {
     /// Whose it is, as the caller knows it: [`OnItsWay::foreign`] tells it wherever the packet is.
     pub tag: u32,
-    /// Its flow, and that of the packets the other way.
+    /// Its flow.
     pub flow: FlowId,
-    /// The same.
-    pub reverse: FlowId,
     /// Bytes from the network header on.
     pub bytes: u32,
     /// Its ECN codepoint.
     pub ecn: Ecn,
-    /// Its TCP header, if it has one.
-    pub tcp: Option<Segment>,
 }
 
 impl Simulation {
@@ -62,11 +57,11 @@ impl Simulation {
     /// A packet comes from outside at `now`, after everything that happens until then.
     pub fn come(&mut self, entrance: &Entrance, packet: &Foreign, now: Nanos, observer: &mut impl Observer) {
         self.run_until(now, observer);
-        let &Foreign { tag, flow, reverse, bytes, ecn, tcp } = packet;
+        let &Foreign { tag, flow, bytes, ecn } = packet;
         let &Entrance { route, hosts, group, class, activity } = entrance;
         let on_its_way =
             OnItsWay { flow, number: tag, group, hosts, bytes, ecn, class, route, hop: 0, owner: Owner::Outside };
-        let headers = Headers { tcp, activity, ..Headers::plain(hosts[0], hosts[1], reverse) };
+        let headers = Headers { activity, ..Headers::plain(hosts[0], hosts[1], flow) };
         self.send_foreign(on_its_way, headers, observer);
     }
 }

@@ -23,4 +23,8 @@ pub struct Compare {
     /// Print one line of JSON in place of text, with the values of each run
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+
+    /// Write a page with plots for a browser
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub html: Option<PathBuf>,
 }

@@ -66,4 +66,6 @@ pub enum Paper {
     EgressPi,
     /// PIE on a switch (Kunze et al., IM 2021): figures 5 and 6
     PieTofino,
+    /// No paper: the simulator beside the kernel's TCP on real hosts (Linux, as root), on 60 links
+    TwoWorlds,
 }

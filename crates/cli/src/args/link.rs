@@ -72,6 +72,11 @@ pub struct Link {
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
+    /// Show the queue on the terminal while it carries packets, as queuescope live does; what the command prints is told when it
+    /// has ended, and it reads nothing
+    #[arg(long, conflicts_with = "json")]
+    pub view: bool,
+
     /// Write the packets that met the queue to a pcapng file, each with a comment on what it met there
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub pcapng: Option<PathBuf>,

@@ -37,6 +37,11 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value = "10000")]
     pub flows: NonZeroU64,
 
+    /// The congestion control of who takes flows, which DCTCP needs at both ends [default: what the kernel chooses]. What the kernel
+    /// has not got is loaded as by `traffic send`
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+
     /// Close a connection on which nothing happened for so long
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub idle: Nanos,
@@ -85,7 +90,8 @@ pub struct Send {
     #[arg(long, value_name = "SIZE@TIME[:CONTROL]", help_heading = "Flows")]
     pub burst: Vec<Burst>,
 
-    /// Congestion controls, which flows take in turn [default: what the kernel chooses]
+    /// Congestion controls, which flows take in turn [default: what the kernel chooses]. Of vegas, illinois and dctcp, those that the
+    /// kernel has not got are loaded into it until the end, which takes the rights that `queuescope doctor` tells (struct_ops)
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Flows")]
     pub congestion: Vec<String>,
 

@@ -4,6 +4,7 @@
 //!   probability is watched each millisecond: when it is 1 for the first time, and how long after the overload it is 0. The two
 //!   references mark instead of dropping, as the paper's were changed not to drop.
 //! - *Figure 6*: 1 to 250 flows of CUBIC for 10 s, with a round-trip time of 350 us.
+//! - *Figure 6, slower*: the same for 20 s on a link of 312 Mb/s, which real hosts can fill, with all times 8 times longer.
 //! - *Causes*: figure 5, and figure 6 with 50 flows, with one thing changed.
 //!
 //! The references are PIE as ns-3 has it, with the scaling of RFC 8033 and with that of ns-3 3.31. What the authors published
@@ -54,6 +55,12 @@ impl Study for PieTofino {
             if small || seed > 3 {
                 continue;
             }
+            for algorithm in Algorithm::ALL {
+                for count in flows {
+                    let slower = Responsive::slower(algorithm, *count, SLOWER_MS, SLOWER);
+                    cells.push(slower.cell(FIGURE_6_SLOWER, algorithm, (FLOWS, &count.to_string()), seed));
+                }
+            }
             for (changed, algorithm, responsive) in causes(duration) {
                 cells.push(responsive.cell(CAUSES, algorithm, (CHANGED, changed), seed));
             }
@@ -70,7 +77,7 @@ impl Study for PieTofino {
 
     fn measure(&self, cell: &Cell) -> Result<Values> {
         let simulation = cell.simulation()?;
-        if matches!(cell.figure, FIGURE_6 | CAUSES) {
+        if matches!(cell.figure, FIGURE_6 | FIGURE_6_SLOWER | CAUSES) {
             return goodput_and_delay(&simulation);
         }
         let stops = cell.parsed()?.flows.iter().filter_map(|flows| flows.stop).min();
@@ -84,6 +91,7 @@ impl Study for PieTofino {
 
 const FIGURE_5: &str = "figure-5";
 const FIGURE_6: &str = "figure-6";
+const FIGURE_6_SLOWER: &str = "figure-6-slower";
 const CAUSES: &str = "causes";
 const CAUSES_5: &str = "causes-5";
 const WHO: &str = "algorithm";
@@ -107,6 +115,11 @@ const PERCENTS: [u32; 6] = [5, 25, 50, 75, 95, 99];
 fn all_percents() -> impl Iterator<Item = u32> {
     (1..20).map(|step| 5 * step).chain([99])
 }
+
+/// A link that real hosts can fill, in Mb/s, and how many times longer times are there: as many as the tables of PIE_TABLE cover, whose
+/// longest delay is then 4 ms. How long its runs are, in ms.
+const SLOWER: (u64, u32) = (312, 8);
+const SLOWER_MS: u64 = 20_000;
 
 /// Between two values of the probability that are kept, in ms.
 const COURSE: u64 = 250;

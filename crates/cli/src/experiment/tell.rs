@@ -25,6 +25,15 @@ pub struct Told {
     pub sheets: Vec<Sheet>,
 }
 
+impl Told {
+    /// Leaves out what is of other figures than those that were run.
+    pub fn only(&mut self, figures: &[&'static str]) {
+        self.findings.retain(|finding| figures.contains(&finding.figure));
+        self.plots.retain(|plot| plot.lines.iter().any(|line| !line.points.is_empty()));
+        self.tables.retain(|table| !table.rows.is_empty());
+    }
+}
+
 /// Data of a figure.
 #[derive(Debug)]
 pub struct Sheet {

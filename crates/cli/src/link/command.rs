@@ -2,11 +2,11 @@
 
 use super::plan::Plan;
 use super::watched::Watched;
-use super::{asked, real_time};
+use super::{asked, check, notes, real_time, shown, stop};
 use crate::args::Link;
 use crate::chosen::Chosen;
 use crate::files::check_outputs;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, told};
 use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
 use crate::sim::metered;
@@ -14,11 +14,12 @@ use crate::sim::tell::{About, tell};
 use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Context, Result};
-use queuescope_link::command::Behind;
-use queuescope_link::{End, GoesFirst, RealTime, Way, Ways, Yard, sleep_exactly};
+use queuescope_link::command::{Behind, Prints};
+use queuescope_link::{GoesFirst, RealTime, Way, Ways, Yard, sleep_exactly};
 use queuescope_report::model::{self, NO_METER};
 use queuescope_sim::{Built, EntranceParams, build_without_traffic};
 use queuescope_wire::{Class, FlowKey, Nanos};
+use std::io::{self, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -33,32 +34,42 @@ pub fn run(args: &Link) -> Result<Outcome> {
     check_outputs(args.trace.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
     let chosen = Chosen::of(args.only.as_deref())?;
     let plan = Plan::of(args)?;
+    check(&plan.scenario)?;
     let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&plan.scenario, &plan.files)?;
     let (inside, outside) = hosts[0][0];
     let mut way = |hosts, to| -> Result<Way> {
         let params = EntranceParams { hosts, group: 0, class: Class(0), activity: None };
-        Ok(Way { entrance: simulation.entrance(params)?, to })
+        Ok(Way { entrance: simulation.entrance(params)?, to, l4s: false })
     };
     let ways = BothWays([way((inside, outside), 1)?, way((outside, inside), 0)?]);
-    let stop = Stop::on_signals()?;
+    let stop = stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::aside(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
-    let name = plan.name();
-    let asked = asked(args, &name);
+    let name = &plan.command;
+    let asked = asked(args, name);
     let wanted = args.meter.as_deref();
     let meters = metered((asked, wanted), &plan.scenario, (&simulation, &meters), chosen.as_ref(), (outputs, None))?;
     let sleep = sleep_exactly().context("cannot wake up when it is time")?;
     let Yard { inside, outside, .. } = Yard::new()?;
     let namespace = inside.namespace.as_ref().context("the command's end is in a namespace")?;
     let keeper = std::env::current_exe().context("cannot find the program itself")?;
-    let behind = Behind::run(namespace, &keeper, &args.command, output.json);
+    let printed = args.view.then(tempfile::tempfile).transpose().context("cannot keep what the command prints")?;
+    let prints = match &printed {
+        Some(file) => Prints::Into(file.try_clone().context("cannot keep what the command prints")?),
+        None if output.json => Prints::Aside,
+        None => Prints::Here,
+    };
+    let behind = Behind::run(namespace, &keeper, &args.command, prints);
     let mut behind = behind.context("cannot run a command behind a link")?;
+    let shown = shown(args, &format!("{}: {name}", meters.first.name().unwrap_or(NO_METER)), &stop)?;
     let goes_first = GoesFirst::begin();
     let (mut status, mut until) = (None, None);
-    let mut watched = Watched::new(meters, |now| {
+    let mut watched = Watched::new(meters, shown, |now, is_over| {
         status = behind.ended()?;
-        if status.is_none() && stop.is_asked() && now >= *until.get_or_insert(now.saturating_add(GRACE)) {
+        // Who is asked to end by a signal to all has some time; who looks on and wants no more has asked nobody else.
+        let grace = || now.saturating_add(if stop.is_asked() { GRACE } else { Nanos::ZERO });
+        if status.is_none() && (stop.is_asked() || is_over) && now >= *until.get_or_insert_with(grace) {
             status = Some(behind.end()?);
         }
         Ok(status.is_some())
@@ -68,12 +79,16 @@ pub fn run(args: &Link) -> Result<Outcome> {
     real.run(Nanos::MAX, LOOK, stop.waker(), &mut watched)?;
     drop(goes_first);
     let meters = watched.finish()?;
-    let unread = ends.iter().map(End::unread).sum::<std::io::Result<u64>>().unwrap_or_default();
-    let told = real_time(real.timing(), sleep, unread);
+    if let Some(mut printed) = printed {
+        printed.rewind().context("cannot read what the command printed")?;
+        told(io::copy(&mut printed, &mut io::stdout().lock()).map(drop))?;
+    }
+    let told = real_time(&real, &ends, sleep)?;
+    let skipped = notes(&real).collect();
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let about = About { name: name.clone(), ..About::of(&plan.scenario, meter, Vec::new()) };
     let simulation = real.into_simulation();
-    let (mut report, recorded) = meters.report(asked, &simulation, Vec::new())?;
+    let (mut report, recorded) = meters.report(asked, &simulation, skipped)?;
     report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });
     views.write(report, Stop::noted(Some(&stop), recorded).as_ref())?;
     Ok(Outcome::Ended(status.map_or(1, code)))

@@ -2,7 +2,7 @@
 
 use crate::args::Link;
 use crate::chosen::told;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{Files, RateTrace};
 use std::fs;
@@ -13,7 +13,8 @@ pub struct Plan {
     pub scenario: Scenario,
     /// What it names.
     pub files: Files,
-    command: String,
+    /// The command, as a person reads it.
+    pub command: String,
 }
 
 /// The network that every link is: nothing but the link takes any time.
@@ -69,16 +70,7 @@ impl Plan {
         let scenario = read("discipline").or_else(|error| read("pipeline").map_err(|_| error));
         let scenario = scenario.map_err(|error| told(&error))?;
         let words = args.command.iter().map(|word| word.to_string_lossy());
-        let command = words.collect::<Vec<_>>().join(" ");
-        if command.is_empty() {
-            return Err(anyhow!("there is no command to run behind the link"));
-        }
-        Ok(Self { scenario, files, command })
-    }
-
-    /// The command, as a person reads it.
-    pub fn name(&self) -> String {
-        self.command.clone()
+        Ok(Self { scenario, files, command: words.collect::<Vec<_>>().join(" ") })
     }
 }
 

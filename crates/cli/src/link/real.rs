@@ -1,8 +1,10 @@
 //! The hosts of a scenario, which are real ones, over its network in real time.
 
-use super::real_time;
+use super::shown::Shown;
 use super::watched::Watched;
+use super::{check, notes, real_time};
 use crate::args::Link;
+use crate::capture::noted;
 use crate::chosen::Chosen;
 use crate::files::check_outputs;
 use crate::outcome::Outcome;
@@ -18,9 +20,9 @@ use crate::stop::Stop;
 use crate::views::Views;
 use crate::world::Ran;
 use anyhow::{Context, Result, anyhow, bail};
-use queuescope_link::hosts::{self, Hosts, Load, PORT};
+use queuescope_link::hosts::{self, DCTCP_PORT, Hosts, Load, PORT};
 use queuescope_link::{End, GoesFirst, RealTime, Running, Watcher, Way, Ways, sleep_exactly};
-use queuescope_live::traffic::{DatagramSender, Ended, LARGEST, Start};
+use queuescope_live::traffic::{DatagramSender, Ended, Failure, LARGEST, Start};
 use queuescope_queue::{Activity, Host};
 use queuescope_report::model::{self, NO_METER, Report, Skipped};
 use queuescope_scenario::Scenario;
@@ -51,32 +53,36 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
             "a sweep is not run on real hosts: choose one of its cells by --set, and leave it away by --set sweep={{}}"
         );
     }
+    check(&scenario)?;
     let (files, skipped) = file.files(files_of(&scenario))?;
-    let stop = Stop::on_signals()?;
+    let stop = super::stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = path.display().to_string();
     let asked = (super::asked(args, &name), args.meter.as_deref());
-    let (report, recorded) = run_scenario(asked, &scenario, (&files, skipped), chosen.as_ref(), outputs, &stop)?;
+    let show = |meter: &str| super::shown(args, &format!("{meter}: {name}"), &stop);
+    let run = (&scenario, &files, skipped);
+    let (report, recorded) = run_scenario(asked, run, chosen.as_ref(), outputs, (&stop, show))?;
     views.write(report, Stop::noted(Some(&stop), recorded).as_ref())
 }
 
 /// Runs a scenario on real hosts: what was found, and what was recorded.
 fn run_scenario(
     (asked, wanted): (Asked<'_>, Option<&str>),
-    scenario: &Scenario,
-    (files, skipped): (&Files, Vec<Skipped>),
+    (scenario, files, mut skipped): (&Scenario, &Files, Vec<Skipped>),
     chosen: Option<&Chosen<Departures>>,
     outputs: Outputs,
-    stop: &Stop,
+    (stop, show): (&Stop, impl Fn(&str) -> Result<Option<Shown>>),
 ) -> Result<(Report, Option<Recorded>)> {
     let built = build_without_traffic(scenario, files)?;
     let (simulation, links) = (&built.simulation, &built.meters);
     let meters = metered((asked, wanted), scenario, (simulation, links), chosen, (outputs, None))?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let mut watched = Watched::new(meters, |_| Ok(stop.is_asked()));
-    let Ran { simulation, about, real_time } = carry(scenario, files, built, (&mut watched, stop))?;
+    let shown = show(&meter)?;
+    let mut watched = Watched::new(meters, shown, |_, is_over| Ok(stop.is_asked() || is_over));
+    let Ran { simulation, about, real_time, skipped: left_out } = carry(scenario, files, built, (&mut watched, stop))?;
+    skipped.extend(left_out);
     let (mut report, recorded) = watched.finish()?.report(asked, &simulation, skipped)?;
     let about = About { meter, ..about }.named(&report.input.name);
     report.sim = Some(model::Sim { real_time, ..tell(&simulation, about) });
@@ -97,13 +103,14 @@ pub fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran> {
 struct Unwatched<'a>(&'a Stop);
 
 impl Watcher for Unwatched<'_> {
-    fn look(&mut self, _now: Nanos, _network: &Simulation) -> Running {
+    fn look(&mut self, _now: Nanos) -> Running {
         if self.0.is_asked() { Running::Over } else { Running::On }
     }
 }
 
 /// Carries what the hosts of a scenario send over its network.
 fn carry(scenario: &Scenario, files: &Files, built: Built, (watcher, stop): (&mut impl Watcher, &Stop)) -> Result<Ran> {
+    check(scenario)?;
     let Built { mut simulation, groups, meters, hosts } = built;
     let (_, meter) = metered_link(None, &simulation, &meters)?;
     let Planned { load, kept } = Planned::of(scenario, files, &hosts)?;
@@ -120,11 +127,24 @@ fn carry(scenario: &Scenario, files: &Files, built: Built, (watcher, stop): (&mu
         stop.obey();
     }
     let sent = sending.end()?;
-    let unread = ends.iter().map(End::unread).sum::<std::io::Result<u64>>().unwrap_or_default();
-    let told = real_time(real.timing(), sleep, unread);
+    let told = real_time(&real, &ends, sleep)?;
+    let skipped = notes(&real).chain(failures(&sent)).collect();
     let mut simulation = real.into_simulation();
     kept.tell(&sent, &mut simulation);
-    Ok(Ran { simulation, about: About::of(scenario, meter, groups), real_time: Some(told) })
+    Ok(Ran { simulation, about: About::of(scenario, meter, groups), real_time: Some(told), skipped })
+}
+
+/// Flows that failed, by why they did.
+fn failures(sent: &hosts::Outcome) -> impl Iterator<Item = Skipped> + use<> {
+    let mut counts = BTreeMap::new();
+    for flow in &sent.flows {
+        match flow.result {
+            // They are as long as they were to be.
+            Ok(_) | Err(Failure::Stopped | Failure::Unfinished) => {}
+            Err(failure) => *counts.entry((failure.name(), failure.meaning())).or_insert(0) += 1,
+        }
+    }
+    counts.into_iter().filter_map(|((name, meaning), count)| noted(name, count, meaning))
 }
 
 /// What is to be sent, and what is to be known of it afterwards.
@@ -148,7 +168,9 @@ impl Planned {
         for source in traffic_of(scenario, files, hosts)? {
             match source {
                 TrafficSource::Flows { group, transport, stop, starts } => {
-                    let name = kernel_name(transport.algorithm.algorithm());
+                    let algorithm = transport.algorithm.algorithm();
+                    let port = if algorithm == Algorithm::Dctcp { DCTCP_PORT } else { PORT };
+                    let name = kernel_name(algorithm);
                     let place = congestion.iter().position(|known| known == name).unwrap_or_else(|| {
                         congestion.push(name.to_owned());
                         congestion.len() - 1
@@ -159,7 +181,7 @@ impl Planned {
                         bytes: start.bytes.map_or(LARGEST, |bytes| bytes.saturating_sub(SAID)),
                         class: group as usize,
                         congestion: place,
-                        ends: Some((address(start.from as u32, 0), address(start.to as u32, PORT))),
+                        ends: Some((address(start.from as u32, 0), address(start.to as u32, port))),
                         stop,
                     });
                     flows.push(starts.peekable());
@@ -244,6 +266,7 @@ impl Kept {
             .ok()
             .map(|done| started.saturating_add(done.took).saturating_sub(Nanos(done.min_rtt.0 / 2)));
         let has_begun = started < self.warmup;
+        let ended = finished.unwrap_or(flow.start.stop);
         FlowRecord {
             number: flow.number,
             group: flow.start.class as u32,
@@ -252,7 +275,7 @@ impl Kept {
             started,
             finished,
             bytes: (flow.start.bytes < LARGEST).then_some(flow.start.bytes + SAID),
-            in_warmup: if has_begun && finished.is_some_and(|at| at <= self.warmup) { end } else { midway },
+            in_warmup: if has_begun && ended <= self.warmup { end } else { midway },
             delivered: end.delivered,
             retransmissions: end.retransmissions,
             timeouts: end.timeouts,
@@ -261,9 +284,13 @@ impl Kept {
     }
 }
 
-/// Who hosts are: as in the captures of a simulation.
+/// The address of a host: as in the captures of a simulation.
+fn ip(host: u32) -> Ipv4Addr {
+    Ipv4Addr::from(10 << 24 | host & 0xff_ffff)
+}
+
 fn address(host: u32, port: u16) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::from(10 << 24 | host & 0xff_ffff), port))
+    SocketAddr::from((ip(host), port))
 }
 
 /// The ways between hosts, by their addresses.
@@ -278,26 +305,26 @@ impl Ways for ByAddress {
 /// There and back between all hosts of all groups.
 fn ways(scenario: &Scenario, simulation: &mut Simulation, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<ByAddress> {
     let mut ways = BTreeMap::new();
-    let flows = scenario.flows.iter().map(|flows| (flows.class, flows.activity));
-    let classes = flows.chain(scenario.workloads.iter().map(|load| (load.class, None)));
-    let number = |node: NodeId| u128::from(10u32 << 24 | node.0 & 0xff_ffff);
-    for ((group, hosts), (class, activity)) in (0..).zip(hosts).zip(classes) {
+    let flows = scenario.flows.iter().map(|flows| (flows.class, flows.activity, flows.l4s));
+    let classes = flows.chain(scenario.workloads.iter().map(|load| (load.class, None, load.l4s)));
+    let number = |node: NodeId| u128::from(u32::from(ip(node.0)));
+    for (group, ((class, activity, l4s), hosts)) in (0..).zip(classes.zip(hosts)) {
         let activity = activity.map(|activity| Activity::nearest(activity, Activity::FRACTION_BITS));
-        for (from, to) in pairs(hosts) {
-            let mut way = |hosts, activity, to| -> Result<Way> {
-                let params = EntranceParams { hosts, group, class: Class(class), activity };
-                Ok(Way { entrance: simulation.entrance(params)?, to })
-            };
-            ways.insert((number(from), number(to)), way((from, to), activity, 1)?);
-            ways.insert((number(to), number(from)), way((to, from), None, 0)?);
+        // Flows of a group have their own; in a workload anybody sends to anybody.
+        let is_workload = group as usize >= scenario.flows.len();
+        for (place, (from, _)) in hosts.iter().enumerate() {
+            let others = if is_workload { &hosts[..] } else { &hosts[place..=place] };
+            for to in others.iter().map(|(_, to)| *to) {
+                let mut way = |hosts, activity, to| -> Result<Way> {
+                    let params = EntranceParams { hosts, group, class: Class(class), activity };
+                    Ok(Way { entrance: simulation.entrance(params)?, to, l4s })
+                };
+                ways.insert((number(*from), number(to)), way((*from, to), activity, 1)?);
+                ways.insert((number(to), number(*from)), way((to, *from), None, 0)?);
+            }
         }
     }
     Ok(ByAddress(ways))
-}
-
-/// Everybody of a group who sends to somebody: of a workload each to each.
-fn pairs(hosts: &[(NodeId, NodeId)]) -> impl Iterator<Item = (NodeId, NodeId)> {
-    hosts.iter().flat_map(|(from, _)| hosts.iter().map(|(_, to)| (*from, *to)))
 }
 
 /// The namespaces of those who send and of those who take.
@@ -307,17 +334,13 @@ fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2]
     let (mut senders, mut receivers) = (BTreeSet::new(), BTreeMap::new());
     for (hosts, ecn) in hosts.iter().zip(ecn) {
         for (from, to) in hosts {
-            senders.insert(ip(*from));
-            receivers.insert(ip(*to), ecn);
+            senders.insert(ip(from.0));
+            receivers.insert(ip(to.0), ecn);
         }
     }
     let near = End::of_hosts(senders.iter().copied(), receivers.iter().map(|(to, ecn)| (*to, *ecn)))?;
     let far = End::of_hosts(receivers.keys().copied(), senders.iter().map(|from| (*from, false)))?;
     Ok([near, far])
-}
-
-fn ip(host: NodeId) -> Ipv4Addr {
-    Ipv4Addr::from(10 << 24 | host.0 & 0xff_ffff)
 }
 
 /// What the kernel calls a congestion control.

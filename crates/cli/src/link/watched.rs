@@ -1,13 +1,17 @@
 //! What becomes of packets on a link, for its meters.
 
-use crate::sim::metered::Meters;
+use super::shown::Shown;
+use crate::analysis::Analysis;
+use crate::outputs::Outputs;
+use crate::sim::metered::{Known, Meters, departure, numbered};
+use crate::source::Listener;
 use anyhow::{Error, Result};
 use queuescope_link::{Frame, Running, Watcher};
+use queuescope_live::to_epoch;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
-use queuescope_sim::{LinkId, OnItsWay, Simulation};
-use queuescope_wire::{Departure, Nanos, Packet, PacketId};
-use std::time::SystemTime;
+use queuescope_sim::{LinkId, OnItsWay};
+use queuescope_wire::{Departure, FlowKey, Flows, Nanos, Packet, QueueId};
 
 /// The link type of packets that begin with an IP header.
 const RAW: u32 = 101;
@@ -18,40 +22,32 @@ pub struct Watched<F> {
     has_ended: F,
     /// When the link began, since the Unix epoch.
     origin: Nanos,
-    /// Packets that were told.
-    told: u64,
     failure: Option<Error>,
+    /// What a person sees meanwhile.
+    shown: Option<Shown>,
 }
 
-impl<F: FnMut(Nanos) -> Result<bool>> Watched<F> {
-    /// From now on.
-    #[expect(clippy::disallowed_methods, reason = "what happens now is told by the time of day")]
-    pub fn new(meters: Meters, has_ended: F) -> Self {
-        let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let origin = Nanos(today.as_nanos() as u64);
-        Self { meters, has_ended, origin, told: 0, failure: None }
+impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
+    /// Nothing has come yet. What is asked now and then is told the time, and whether who looks on wants no more.
+    pub fn new(mut meters: Meters, shown: Option<Shown>, has_ended: F) -> Self {
+        if shown.is_some() {
+            meters.first.tell_bursts();
+        }
+        Self { meters, has_ended, origin: Nanos::ZERO, failure: None, shown }
     }
 
-    /// What was measured.
+    /// What was measured. The terminal is as before.
     ///
     /// # Errors
     /// What went wrong meanwhile.
     pub fn finish(self) -> Result<Meters> {
+        self.shown.map_or(Ok(()), Shown::end)?;
         self.failure.map_or(Ok(self.meters), Err)
     }
 
-    /// The next packet that is told, by its number among them; its bytes are told first.
-    fn next(&mut self, packet: &Packet, came: Nanos, frame: &Frame) -> Packet {
-        let id = self.told;
-        self.told += 1;
-        if let Some(seen) = frame.headers() {
-            let time = self.origin.saturating_add(came);
-            let bytes = frame.bytes();
-            let record =
-                Record { time: Some(time), link: RAW, interface: 0, original_len: bytes.len() as u32, data: bytes };
-            self.note(|meters| meters.read(&record, seen, time, id));
-        }
-        Packet { id: PacketId(id), ..*packet }
+    /// A packet that came to a link at a time since the run began.
+    fn captured<'a>(&self, frame: &'a Frame, came: Nanos) -> Captured<'a> {
+        Captured { frame, time: self.origin.saturating_add(came) }
     }
 
     fn note(&mut self, what: impl FnOnce(&mut Meters) -> Result<()>) {
@@ -61,28 +57,48 @@ impl<F: FnMut(Nanos) -> Result<bool>> Watched<F> {
     }
 }
 
-impl<F: FnMut(Nanos) -> Result<bool>> Watcher for Watched<F> {
+impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
+    fn begins(&mut self, origin: Nanos) {
+        self.origin = Nanos(origin.0.saturating_add(to_epoch()));
+        self.shown.iter_mut().for_each(|shown| shown.begins(origin));
+    }
+
     fn departed(&mut self, link: LinkId, departure: &Departure, _packet: &OnItsWay, frame: &Frame) {
-        if self.meters.is_watched(link) {
-            let packet = self.next(&departure.packet, departure.enqueued, frame);
-            self.meters.left(link, &Departure { packet, ..*departure }, || frame.key());
+        let departure = Departure { packet: numbered(departure.packet), ..*departure };
+        let captured = self.captured(frame, departure.enqueued);
+        self.meters.left(link, &departure, &captured);
+        if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &departure, &captured)) {
+            shown.departed(&departure, frame.key());
         }
     }
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, _packet: &OnItsWay, frame: &Frame) {
-        if self.meters.is_watched(link) {
-            let packet = self.next(&dropped.packet, dropped.enqueued.unwrap_or(dropped.at), frame);
-            self.meters.lost(link, &Dropped { packet, ..*dropped }, || frame.key());
+        let came = dropped.enqueued.unwrap_or(dropped.at);
+        let dropped = Dropped { packet: numbered(dropped.packet), ..*dropped };
+        let captured = self.captured(frame, came);
+        self.meters.lost(link, &dropped, &captured);
+        let gone = departure(dropped.packet, dropped.queue, (came, dropped.at));
+        if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &gone, &captured)) {
+            shown.dropped(&dropped);
         }
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _: &OnItsWay, frame: &Frame) {
-        self.meters.got_marked(link, marked, reason, now, || frame.key());
+        let captured = self.captured(frame, now);
+        self.meters.got_marked(link, &numbered(*marked), reason, now, &captured);
+        let there = departure(*marked, QueueId::default(), (now, now));
+        if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &there, &captured)) {
+            shown.marked();
+        }
     }
 
-    fn look(&mut self, now: Nanos, _network: &Simulation) -> Running {
+    fn look(&mut self, now: Nanos) -> Running {
         self.note(Meters::check);
-        match (self.has_ended)(now) {
+        if let Some(shown) = &mut self.shown {
+            shown.look(&mut self.meters.first, now);
+        }
+        let is_over = self.shown.as_ref().is_some_and(Shown::is_over);
+        match (self.has_ended)(now, is_over) {
             Ok(false) if self.failure.is_none() => Running::On,
             Ok(_) => Running::Over,
             Err(error) => {
@@ -90,5 +106,26 @@ impl<F: FnMut(Nanos) -> Result<bool>> Watcher for Watched<F> {
                 Running::Over
             }
         }
+    }
+}
+
+/// A packet as it would be in a capture before the queue.
+struct Captured<'a> {
+    frame: &'a Frame,
+    /// Since the Unix epoch.
+    time: Nanos,
+}
+
+impl Known for Captured<'_> {
+    fn key(&self) -> FlowKey {
+        self.frame.key()
+    }
+
+    fn read(&self, packet: &Packet, analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+        let Some(seen) = self.frame.headers() else { return Ok(()) };
+        let data = self.frame.bytes();
+        let original_len = data.len() as u32;
+        let record = Record { time: Some(self.time), link: RAW, interface: 0, original_len, data };
+        analysis.read(&record, seen, self.time, packet.id.0..packet.id.0 + 1)
     }
 }

@@ -10,13 +10,12 @@ use crate::outputs::Outputs;
 use crate::records::Departures;
 use crate::source::{Listener, granularities};
 use anyhow::Result;
-use queuescope_live::{Left, Probe, now};
+use queuescope_live::{Left, Probe, now, to_epoch};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Flows, KeyMask, Nanos, Packet, PacketId, QueueId};
-use std::time::SystemTime;
 
 /// The numbers of link types, as captures have them: Ethernet, and IP without it.
 const ETHERNET: u32 = 1;
@@ -180,11 +179,4 @@ impl Held {
             headers: left.headers.to_vec(),
         }
     }
-}
-
-/// What has to be added to the kernel's clock to have the time since the Unix epoch, in nanoseconds.
-#[expect(clippy::disallowed_methods, reason = "what happens now is told by the time of day")]
-fn to_epoch() -> u64 {
-    let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    (today.as_nanos() as u64).saturating_sub(now().0)
 }

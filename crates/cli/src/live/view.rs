@@ -16,7 +16,7 @@ pub use screen::{Screen, give_up};
 use super::acts::{Doing, Mode};
 use acting::{ActingNow, ActingShot};
 use flows::{FlowRow, FlowsNow};
-use history::{History, Moment};
+use history::{History, Moment, SHIFT, slice_of};
 use queuescope_live::{Counters, Slice};
 use queuescope_report::model::{self, Owner};
 use queuescope_wire::{FlowKey, Granularity, Nanos};
@@ -131,7 +131,17 @@ impl View {
         }
     }
 
-    /// What the kernel has summed up of all queues, those of earlier calls among them.
+    /// The queue is congested from this delay on, which may change.
+    pub fn congested_from(&mut self, tau: Nanos) {
+        self.tau = tau;
+    }
+
+    /// When the slice began that a time is in, as it is to be summed up.
+    pub fn slice_start(at: Nanos) -> Nanos {
+        Nanos(slice_of(at) << SHIFT)
+    }
+
+    /// What is summed up of all queues, those of earlier calls among them.
     pub fn slices(&mut self, slices: &[Slice]) {
         self.history.slices(slices);
     }

@@ -10,14 +10,12 @@ use crate::recording::Recorded;
 use crate::records::Departures;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
-use anyhow::Result;
+use anyhow::{Error, Result};
 use queuescope_meter::History;
-use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
-use queuescope_report::model::{Input, NO_METER, OtherQueue, Report, Skipped};
+use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::Meter;
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation, number};
-use queuescope_wire::parse::Frame;
 use queuescope_wire::{
     Backlog, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
 };
@@ -68,6 +66,28 @@ pub struct Metered {
     packets: u64,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
+    /// What went wrong with the outputs.
+    failure: Option<Error>,
+}
+
+/// A packet that something happens to, as meters know it.
+pub trait Known {
+    /// Whose it is.
+    fn key(&self) -> FlowKey;
+
+    /// Its bytes, if they are there, for the outputs of a meter that it counts for; told before what happens to it.
+    ///
+    /// # Errors
+    /// Those of the outputs.
+    fn read(&self, _packet: &Packet, _analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Known for OnItsWay {
+    fn key(&self) -> FlowKey {
+        OnItsWay::key(self)
+    }
 }
 
 impl Meters {
@@ -77,12 +97,8 @@ impl Meters {
     /// That.
     pub fn check(&mut self) -> Result<()> {
         self.log.as_mut().map_or(Ok(()), Queued::check)?;
+        self.first.failure.take().map_or(Ok(()), Err)?;
         self.first.analysis.check()
-    }
-
-    /// Whether what happens at a link is told here.
-    pub fn is_watched(&self, link: LinkId) -> bool {
-        std::iter::once(&self.first).chain(&self.others).any(|meter| meter.link == link && meter.analyses)
     }
 
     /// What was found of all queues, with what was `skipped` on the way here, and what was recorded.
@@ -152,12 +168,38 @@ impl Metered {
             packets: 0,
             bytes: 0,
             span: None,
+            failure: None,
         })
     }
 
     /// The name of the link, if it is analysed.
     pub fn name(&self) -> Option<&str> {
         self.analyses.then_some(&self.name)
+    }
+
+    /// Whether who looks on sees that a packet left the queue of a link: what is too early to count, too.
+    pub fn is_seen(&mut self, link: LinkId, left: &Departure, passing: &impl Known) -> bool {
+        let mut is_chosen = || {
+            let chosen = self.chosen.as_mut();
+            chosen.is_none_or(|chosen| chosen.holds_uncounted(&without_flow(left), &passing.key()))
+        };
+        link == self.link && self.analyses && is_chosen()
+    }
+
+    /// From now on each burst is told as it ends.
+    pub fn tell_bursts(&mut self) {
+        self.analysis.tell_bursts();
+    }
+
+    /// The bursts that have ended at `now`, and were not told before; the first gets the number `first`.
+    pub fn ended(&mut self, first: u64, now: Nanos) -> Vec<Burst> {
+        self.analysis.nothing_before(now);
+        self.analysis.ended(first, Nanos::ZERO, self.question.ramped.map(|factor| factor.0))
+    }
+
+    /// From which delay on the queue is congested.
+    pub fn tau(&self) -> Nanos {
+        self.analysis.tau()
     }
 
     /// What was found, with what was `skipped` on the way here.
@@ -194,38 +236,30 @@ impl Metered {
 
     /// Whether a departure is one of those that are chosen.
     #[inline]
-    fn means(&mut self, departure: &Departure, key: impl Fn() -> FlowKey) -> bool {
-        self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&without_flow(departure), &key()))
+    fn means(&mut self, departure: &Departure, passing: &impl Known) -> bool {
+        self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&without_flow(departure), &passing.key()))
     }
 
     /// Whether a mark is of a packet that is chosen, as far as that is known when it is marked.
     #[inline]
-    fn means_mark(&mut self, marked: &Packet, key: impl Fn() -> FlowKey, now: Nanos) -> bool {
+    fn means_mark(&mut self, marked: &Packet, passing: &impl Known, now: Nanos) -> bool {
         self.chosen.as_mut().is_none_or(|chosen| {
             let left = departure(*marked, QueueId::default(), (now, now));
-            chosen.holds_uncounted(&without_flow(&left), &key())
+            chosen.holds_uncounted(&without_flow(&left), &passing.key())
         })
     }
 
-    /// The packet as the analysis knows it.
-    fn packet(&mut self, packet: Packet, key: impl Fn() -> FlowKey, from: Nanos, now: Nanos) -> Packet {
+    /// The packet as the analysis knows it, which is told what it is.
+    fn packet(&mut self, packet: Packet, passing: &impl Known, from: Nanos, now: Nanos) -> Packet {
         self.packets += 1;
         self.bytes += packet.size.0;
         let (first, _) = self.span.unwrap_or((from, now));
         self.span = Some((first.min(from), now));
-        let flow = self.analysis.intern(&self.mask.mask(&key()), now);
+        if self.failure.is_none() {
+            self.failure = passing.read(&packet, &mut self.analysis).err();
+        }
+        let flow = self.analysis.intern(&self.mask.mask(&passing.key()), now);
         Packet { flow, ..packet }
-    }
-}
-
-/// What the first meter writes of each packet.
-impl Meters {
-    /// A packet that will be told next, as it came.
-    ///
-    /// # Errors
-    /// What went wrong with the outputs.
-    pub fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, id: u64) -> Result<()> {
-        self.first.analysis.read(record, frame, time, id..id + 1)
     }
 }
 
@@ -233,38 +267,31 @@ impl Meters {
 impl Meters {
     /// A packet left the queue of a link.
     #[inline]
-    pub fn left(&mut self, link: LinkId, departure: &Departure, key: impl Fn() -> FlowKey) {
+    pub fn left(&mut self, link: LinkId, departure: &Departure, passing: &impl Known) {
         for meter in self.each() {
-            if meter.watches(link, departure.enqueued) && meter.means(departure, &key) {
-                let known = meter.packet(departure.packet, &key, departure.enqueued, departure.dequeued);
+            if meter.watches(link, departure.enqueued) && meter.means(departure, passing) {
+                let known = meter.packet(departure.packet, passing, departure.enqueued, departure.dequeued);
                 meter.analysis.departed(&Departure { packet: known, ..*departure });
             }
         }
     }
 
     /// A packet was dropped there.
-    pub fn lost(&mut self, link: LinkId, dropped: &Dropped, key: impl Fn() -> FlowKey) {
+    pub fn lost(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
         for meter in self.each() {
             let enqueued = dropped.enqueued.unwrap_or(dropped.at);
             let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
-            if meter.watches(link, dropped.at) && meter.means(&left, &key) {
-                let known = meter.packet(dropped.packet, &key, enqueued, dropped.at);
+            if meter.watches(link, dropped.at) && meter.means(&left, passing) {
+                let known = meter.packet(dropped.packet, passing, enqueued, dropped.at);
                 meter.analysis.dropped(&Dropped { packet: known, ..*dropped });
             }
         }
     }
 
     /// A packet was marked there; `marked` shows it as it is now.
-    pub fn got_marked(
-        &mut self,
-        link: LinkId,
-        marked: &Packet,
-        reason: MarkReason,
-        now: Nanos,
-        key: impl Fn() -> FlowKey,
-    ) {
+    pub fn got_marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, passing: &impl Known) {
         for meter in self.each() {
-            if meter.watches(link, now) && meter.means_mark(marked, &key, now) {
+            if meter.watches(link, now) && meter.means_mark(marked, passing, now) {
                 meter.analysis.marked(marked, reason, now);
             }
         }
@@ -278,26 +305,26 @@ impl Observer for Meters {
             log.departed(link, departure, packet, headers);
         }
         let departure = Departure { packet: numbered(departure.packet), ..*departure };
-        self.left(link, &departure, || packet.key());
+        self.left(link, &departure, packet);
     }
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
         if let Some(log) = &mut self.log {
             log.dropped(link, dropped, packet, headers);
         }
-        self.lost(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, || packet.key());
+        self.lost(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, packet);
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
         if let Some(log) = &mut self.log {
             log.marked(link, marked, packet);
         }
-        self.got_marked(link, &numbered(*marked), reason, now, || packet.key());
+        self.got_marked(link, &numbered(*marked), reason, now, packet);
     }
 }
 
 /// What is known of a packet that did not leave the queue, as if it had.
-pub(super) fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
+pub(crate) fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
     let none = Backlog::default();
     Departure { packet, queue, enqueued, dequeued, backlog_in: none, backlog_out: none }
 }
@@ -313,7 +340,7 @@ fn without_flow(departure: &Departure) -> Departure {
 
 /// The packet by its number in the order of sending.
 #[inline]
-pub(super) fn numbered(packet: Packet) -> Packet {
+pub(crate) fn numbered(packet: Packet) -> Packet {
     Packet { id: PacketId(number(packet.id)), ..packet }
 }
 

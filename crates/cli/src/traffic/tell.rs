@@ -5,6 +5,7 @@ use crate::args::Send;
 use crate::capture::noted;
 use hdrhistogram::Histogram;
 use queuescope_live::traffic::{Ended, Failure, Sent, Served};
+use queuescope_live::{Control, Controls};
 use queuescope_report::format::{bytes, count, duration, rate};
 use queuescope_report::model::Skipped;
 use serde_json::{Value, json};
@@ -19,6 +20,8 @@ const LATE: u64 = 1_000_000;
 pub struct Told {
     names: Vec<String>,
     congestion: Vec<String>,
+    /// Those of them that are programs of ours.
+    programs: Vec<&'static str>,
     failed: BTreeMap<Failure, u64>,
     late: u64,
     latest: u64,
@@ -31,11 +34,12 @@ pub struct Told {
 }
 
 impl Told {
-    /// Of none yet, with what congestion controls are called.
-    pub fn new(plan: &Plan, congestion: Vec<String>) -> Self {
+    /// Of none yet, with what congestion controls are called, and those of them that the kernel lacked.
+    pub fn new(plan: &Plan, congestion: Vec<String>, controls: &Controls) -> Self {
         Self {
             names: plan.names().map(str::to_owned).collect(),
             congestion,
+            programs: controls.all().map(Control::name).collect(),
             failed: BTreeMap::new(),
             late: 0,
             latest: 0,
@@ -129,6 +133,7 @@ impl Told {
             "took_ns": sent.took.0,
             "most_open": sent.most_open,
             "congestion": self.congestion,
+            "programs": self.programs,
             "stopped": sent.stopped,
             "classes": classes,
         });
@@ -151,7 +156,7 @@ impl Told {
             count(self.retransmitted),
             count(self.with_ecn),
             sent.most_open,
-            self.congestion.join(", "),
+            self.controls(),
         )?;
         let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(5);
         writeln!(
@@ -183,6 +188,15 @@ impl Told {
             writeln!(out)?;
         }
         notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
+    }
+
+    /// What congestion controls are called, and which of them the kernel did not have.
+    fn controls(&self) -> String {
+        let told = self.congestion.iter().map(|name| match self.programs.contains(&name.as_str()) {
+            true => format!("{name} (a program in the kernel)"),
+            false => name.clone(),
+        });
+        told.collect::<Vec<_>>().join(", ")
     }
 
     fn failures(&self) -> impl Iterator<Item = Skipped> {

@@ -21,7 +21,7 @@ pub struct Pty {
 }
 
 /// How long it is waited for what has to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Pty {
     /// One of 80 columns and 24 rows.

@@ -80,7 +80,7 @@ pub struct Counters {
 }
 
 /// What was summed up of a queue over 67 ms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slice {
     /// When it began, by `CLOCK_MONOTONIC`.
     pub start: Nanos,

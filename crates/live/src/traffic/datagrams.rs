@@ -1,9 +1,10 @@
 //! Datagrams at known times, and whoever counts them.
 
 use super::{TrafficError, system};
+use crate::{now, timespec};
 use queuescope_wire::{Backlog, ByteCount, Ecn, Nanos};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass, set_socket_recv_buffer_size};
 use rustix::net::{
@@ -93,7 +94,7 @@ pub fn count_datagrams(
             Err(why) => return Err(system("wait for datagrams")(why)),
         }
         while let Ok((length, _, Some(who))) = recvfrom(&socket, &mut *buffer, RecvFlags::DONTWAIT) {
-            if crate::now() < from {
+            if now() < from {
                 continue;
             }
             if let Ok(who) = SocketAddr::try_from(who) {
@@ -140,9 +141,8 @@ fn socket(at: SocketAddr) -> Result<OwnedFd, Errno> {
 /// Waits until it is time; whether there is something to read from `stop`.
 fn is_stopped(at: Nanos, stop: BorrowedFd<'_>) -> Result<bool, TrafficError> {
     loop {
-        let pause = at.saturating_sub(crate::now());
-        let pause = Timespec { tv_sec: (pause.0 / 1_000_000_000) as i64, tv_nsec: (pause.0 % 1_000_000_000) as i64 };
-        let mut doors = [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
+        let pause = timespec(at.saturating_sub(now()));
+        let mut doors = [PollFd::from_borrowed_fd(stop, PollFlags::IN)];
         match poll(&mut doors, Some(&pause)) {
             Ok(0) => return Ok(false),
             Ok(_) => return Ok(true),

@@ -1,12 +1,12 @@
 //! Waiting for many sockets at once, until a time, or until somebody wants an end.
 
 use super::{TrafficError, system};
+use crate::{now, timespec};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 /// Sockets that are waited for, each by a number.
 pub(super) struct Events {
@@ -22,12 +22,12 @@ impl Events {
     /// None yet; time begins now.
     pub fn new() -> Result<Self, TrafficError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(system("wait for sockets"))?;
-        Ok(Self { epoll, found: Vec::with_capacity(ROOM), began: clock() })
+        Ok(Self { epoll, found: Vec::with_capacity(ROOM), began: now() })
     }
 
     /// Time since it was made.
     pub fn now(&self) -> Nanos {
-        clock().saturating_sub(self.began)
+        now().saturating_sub(self.began)
     }
 
     /// Waits for a socket, too, until it is closed.
@@ -47,11 +47,7 @@ impl Events {
 
     /// Returns once a socket is ready, this time is over, or there is something to read from `stop`: whether it was that.
     pub fn wait(&mut self, stop: BorrowedFd<'_>, most: Option<Nanos>) -> Result<bool, TrafficError> {
-        let second = 1_000_000_000;
-        let most = most.map(|most| Timespec {
-            tv_sec: i64::try_from(most.0 / second).unwrap_or(i64::MAX),
-            tv_nsec: (most.0 % second) as _,
-        });
+        let most = most.map(timespec);
         self.found.clear();
         // This way times are as fine as the kernel's timers; those of epoll are in milliseconds.
         let mut either = [PollFd::new(&self.epoll, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
@@ -63,8 +59,8 @@ impl Events {
         if !either[1].revents().is_empty() {
             return Ok(true);
         }
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.found), Some(&now)) {
+        let at_once = timespec(Nanos::ZERO);
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.found), Some(&at_once)) {
             Ok(_) | Err(Errno::INTR) => Ok(false),
             Err(why) => Err(system("wait for sockets")(why)),
         }
@@ -74,9 +70,4 @@ impl Events {
     pub fn ready(&self, index: usize) -> Option<(u64, EventFlags)> {
         self.found.get(index).map(|event| (event.data.u64(), event.flags))
     }
-}
-
-fn clock() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
-    Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
 }

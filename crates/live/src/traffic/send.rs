@@ -3,7 +3,7 @@
 mod connection;
 
 use super::events::Events;
-use super::{TrafficError, allow_files, heard, said, system};
+use super::{TrafficError, allow_files, heard, refused, said, system};
 use connection::{Connection, Next, closed_why};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
@@ -371,11 +371,7 @@ fn outgoing(params: &SendParams, congestion: usize, to: SocketAddr) -> Result<Ow
 /// If nobody takes flows, or what is asked for cannot be.
 pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
     let to = params.to;
-    for (index, name) in params.congestion.iter().enumerate() {
-        if let Err(why) = outgoing(params, index, to) {
-            return Err(TrafficError::Congestion { name: name.clone(), why: why.into(), known: known() });
-        }
-    }
+    find_controls(params)?;
     let mut stream = TcpStream::connect_timeout(&to, PATIENCE).map_err(|why| TrafficError::Connect { to, why })?;
     let mut answer = [0; 8];
     let exchange = stream
@@ -396,9 +392,13 @@ pub fn try_out(params: &SendParams) -> Result<Vec<String>, TrafficError> {
     Ok(params.congestion.clone())
 }
 
-/// The congestion controls that the kernel has.
-#[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
-fn known() -> String {
-    let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    known.map_or_else(|why| format!("some that cannot be read: {why}"), |names| names.trim().replace(' ', ", "))
+/// Asks for the congestion controls that flows will ask for.
+///
+/// # Errors
+/// If the kernel does not have one, or not for this user.
+pub fn find_controls(params: &SendParams) -> Result<(), TrafficError> {
+    for (index, name) in params.congestion.iter().enumerate() {
+        outgoing(params, index, params.to).map_err(refused(name))?;
+    }
+    Ok(())
 }

@@ -1,11 +1,12 @@
 //! Whoever takes flows: reads what was said to come, forgets it, and says how much came.
 
 use super::events::Events;
-use super::{TrafficError, allow_files, heard, said};
+use super::{TrafficError, allow_files, heard, refused, said};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_congestion;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, recv, send, shutdown};
 use std::net::{SocketAddr, TcpListener};
 
@@ -58,6 +59,14 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, TrafficError> {
     // Hundreds may come at once; the library lets 128 wait.
     rustix::net::listen(&listener, 4096).map_err(|why| wrong(why.into()))?;
     Ok(listener)
+}
+
+/// Whoever comes has this congestion control at the listener's end: DCTCP needs it there, for ECN and to be told of each mark.
+///
+/// # Errors
+/// If there is none of the name, or not for this user.
+pub fn take_with(listener: &TcpListener, congestion: &str) -> Result<(), TrafficError> {
+    set_tcp_congestion(listener, congestion).map_err(refused(congestion))
 }
 
 /// Takes flows until its time is over, or there is something to read from `stop`.

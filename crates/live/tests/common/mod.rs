@@ -34,9 +34,14 @@ fn lacking(needed: &[&str]) -> Option<Ability> {
 }
 
 impl Ends {
-    /// Two ends, or why there are none.
+    /// Two ends with what the probe needs, or why there are none.
     pub fn new(qdisc: &str) -> Result<Self, String> {
-        let lacking = lacking(&NEEDED);
+        Self::needing(&NEEDED, qdisc)
+    }
+
+    /// Two ends where the machine can do what is `needed`, or why there are none.
+    pub fn needing(needed: &[&str], qdisc: &str) -> Result<Self, String> {
+        let lacking = lacking(needed);
         let name = lacking.as_ref().map_or("namespaces", |ability| ability.name);
         let made = match lacking {
             Some(lacking) => Err(format!("{}: {}", lacking.about, lacking.missing.unwrap_or_default())),

@@ -5,6 +5,7 @@
 //! stands in a block of JSON that no flow name can end (`embed`), with no more samples than a page can show (`thin`), and the
 //! scripts only ever show it as text.
 
+mod compare;
 mod embed;
 mod sweep;
 mod thin;
@@ -13,6 +14,7 @@ use crate::model::Report;
 use serde::Serialize;
 use std::io::{self, Write};
 
+pub use compare::write as write_comparison;
 pub use sweep::write as write_sweep;
 
 /// The style sheets, in order of the cascade.
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     fn all_scripts() -> impl Iterator<Item = &'static str> {
-        SCRIPTS.into_iter().chain(SIM_SCRIPTS).chain([PAGE]).chain(sweep::SCRIPTS)
+        SCRIPTS.into_iter().chain(SIM_SCRIPTS).chain([PAGE]).chain(sweep::SCRIPTS).chain(compare::SCRIPTS)
     }
 
     #[test]
@@ -154,7 +156,7 @@ mod tests {
             let script = script.to_ascii_lowercase();
             assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains("<script"));
         }
-        for style in STYLES.into_iter().chain([SIM_STYLE, sweep::STYLE]) {
+        for style in STYLES.into_iter().chain([SIM_STYLE, sweep::STYLE, compare::STYLE]) {
             assert!(!style.to_ascii_lowercase().contains("</style"));
         }
         assert!(!LIBRARY_LICENCE.contains("*/"));

@@ -1,6 +1,6 @@
 //! One scenario in two worlds: simulated, and on real hosts.
 
-use super::{RealTime, Sim, SimGroup, SimLink, SimTimes};
+use super::{RealTime, Sim, SimGroup, SimLink, SimTimes, Skipped};
 use serde::{Deserialize, Serialize};
 
 /// What a scenario did in both worlds.
@@ -22,6 +22,8 @@ pub struct Comparison {
     pub real_time: Vec<RealTime>,
     /// What was measured.
     pub rows: Vec<Compared>,
+    /// What did not go as it was meant, in all runs.
+    pub skipped: Vec<Skipped>,
 }
 
 /// A quantity of something in both worlds: a value for each run in which there was one.
@@ -88,20 +90,28 @@ pub enum Quantity {
 }
 
 impl Comparison {
-    /// Of runs in pairs: the same scenario with the same seed, simulated and real. None, if there are none.
-    pub fn of(pairs: &[(Sim, Sim)]) -> Option<Self> {
+    /// Of runs in pairs: the same scenario with the same seed, simulated and real; and what was left out in each. None, if there
+    /// are none.
+    pub fn of(pairs: &[(Sim, Sim)], left_out: impl IntoIterator<Item = Skipped>) -> Option<Self> {
         let (first, _) = pairs.first()?;
         let mut rows = Vec::new();
         for (simulated, real) in pairs {
             add(&mut rows, simulated, |row| &mut row.simulated);
             add(&mut rows, real, |row| &mut row.real);
         }
-        // What is the same in both worlds and nothing tells nothing.
+        // Where nothing was dropped or marked in either world, there is nothing to compare.
         rows.retain(|row| {
             let all = || row.simulated.iter().chain(&row.real);
             let may_be_left_out = matches!(row.quantity, Quantity::MarkRate | Quantity::DropRate);
             !(may_be_left_out && all().all(|value| *value == 0.0))
         });
+        let mut skipped: Vec<Skipped> = Vec::new();
+        for note in left_out {
+            match skipped.iter_mut().find(|known| known.reason == note.reason) {
+                Some(known) => known.count += note.count,
+                None => skipped.push(note),
+            }
+        }
         Some(Self {
             name: first.name.clone(),
             about: first.about.clone(),
@@ -111,6 +121,7 @@ impl Comparison {
             seed: first.seed,
             real_time: pairs.iter().filter_map(|(_, real)| real.real_time.clone()).collect(),
             rows,
+            skipped,
         })
     }
 }

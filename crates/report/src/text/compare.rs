@@ -1,6 +1,6 @@
 //! One scenario in two worlds, as text: what was simulated beside what real hosts did.
 
-use super::{BOLD, DIM, field, plain, sim};
+use super::{BOLD, DIM, field, notes, plain, sim};
 use crate::format::{count, duration, percent, rate};
 use crate::model::{Compared, Comparison, Of, Quantity};
 use std::io::{self, Write};
@@ -33,6 +33,8 @@ pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     if runs > 1 {
         field(out, "", "means of the runs, with the least and the most in brackets")?;
     }
+    let names = comparison.rows.iter().filter(|row| row.of == Of::Flow).take(FLOWS);
+    let longest = names.map(|row| plain(&row.name).chars().count()).max().unwrap_or(0);
     let mut head: Option<(Of, &str, &str)> = None;
     let mut flows = 0;
     for row in &comparison.rows {
@@ -41,40 +43,46 @@ pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
             continue;
         }
         let own = (row.of, row.name.as_str(), row.about.as_str());
+        let width = if row.of == Of::Flow { longest.max(NAME) } else { NAME };
         if row.of == Of::Flow {
             if head.is_none_or(|(of, ..)| of != Of::Flow) {
-                heading(out, "goodput of each flow", "")?;
+                heading(out, ("goodput of each flow", ""), width)?;
             }
         } else if head != Some(own) {
-            heading(out, &plain(&row.name), &plain(&row.about))?;
+            heading(out, (&plain(&row.name), &plain(&row.about)), width)?;
         }
         head = Some(own);
-        line(row, out)?;
+        line(row, width, out)?;
     }
     if flows > FLOWS {
         writeln!(out, "  {DIM}and {} flows more (--json tells them){DIM:#}", count((flows - FLOWS) as u64))?;
     }
-    Ok(())
+    notes(&comparison.skipped, None, out)
 }
 
-fn heading(out: &mut impl Write, name: &str, about: &str) -> io::Result<()> {
-    let words = format!("{name} {about}");
-    let room = (NAME + 2).saturating_sub(words.chars().count());
-    writeln!(
-        out,
-        "\n{BOLD}{name}{BOLD:#} {DIM}{about}{DIM:#}{:room$}{BOLD}{:>VALUE$} {:>VALUE$} {:>VALUE$}{BOLD:#}",
-        "", "simulated", "real", "difference"
-    )
+/// The name of what rows are of, and above their values the worlds: below it, if it is too long to stand beside them.
+fn heading(out: &mut impl Write, (name, about): (&str, &str), width: usize) -> io::Result<()> {
+    let words = name.chars().count() + 1 + about.chars().count();
+    write!(out, "\n{BOLD}{name}{BOLD:#} {DIM}{about}{DIM:#}")?;
+    let room = match (width + 3).checked_sub(words) {
+        Some(room) => room,
+        None => {
+            writeln!(out)?;
+            width + 3
+        }
+    };
+    writeln!(out, "{:room$}{BOLD}{:>VALUE$} {:>VALUE$} {:>VALUE$}{BOLD:#}", "", "simulated", "real", "difference")
 }
 
-fn line(row: &Compared, out: &mut impl Write) -> io::Result<()> {
+fn line(row: &Compared, width: usize, out: &mut impl Write) -> io::Result<()> {
     let name = if row.of == Of::Flow { plain(&row.name) } else { row.quantity.told().into() };
     let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| row.quantity.shown(value));
     let (simulated, real) = (mean(&row.simulated), mean(&row.real));
     let difference = simulated.zip(real).map_or_else(String::new, |(from, to)| row.quantity.difference(from, to));
-    let name = format!("{name:>NAME$}");
+    let name = format!("{name:>width$}");
     write!(out, "  {name} {:>VALUE$} {:>VALUE$} {difference:>VALUE$}", show(simulated), show(real))?;
-    if row.simulated.len().max(row.real.len()) > 1 {
+    let differ = |values: &[f64]| values.iter().any(|value| show(Some(*value)) != show(Some(values[0])));
+    if differ(&row.simulated) || differ(&row.real) {
         let span = |values: &[f64]| {
             let least = values.iter().copied().reduce(f64::min);
             let most = values.iter().copied().reduce(f64::max);

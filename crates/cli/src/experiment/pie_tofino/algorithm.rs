@@ -49,9 +49,30 @@ impl Algorithm {
             Self::DpPublished => program("pie-dp", "trend = \"as-published\"\n"),
             Self::Table => program("pie-table", ""),
             Self::TablePublished => program("pie-table", "layout = \"as-published\"\ntrend = \"as-published\"\n"),
-            Self::Rfc => reference("rfc", act),
-            Self::Ns3 => reference("ns3-old", act),
+            Self::Rfc => reference("rfc", act, 1),
+            Self::Ns3 => reference("ns3-old", act, 1),
         }
+    }
+
+    /// The same with all times so many times longer, a power of two: a delay weighs as much less then.
+    pub fn slower(self, times: u32) -> String {
+        let PieGains { alpha, beta } = PieGains::tofino();
+        let [alpha, beta] = [alpha, beta].map(|gain| gain / f64::from(times));
+        let gains = format!("gains = {{ alpha = {alpha:?}, beta = {beta:?} }}\n");
+        let us = |time: u32| time * times;
+        let target = format!("target = \"{}us\"\n", us(125));
+        let update = format!("update = \"{}us\"\n", us(117));
+        let more = match self {
+            Self::Rfc => return reference("rfc", true, times),
+            Self::Ns3 => return reference("ns3-old", true, times),
+            Self::Cp | Self::CpPublished => format!("period = \"{0}us\"\nlatency = \"{0}us\"\n{gains}", us(125)),
+            Self::Dp | Self::DpPublished => {
+                let less = times.ilog2();
+                format!("{update}alpha-shift = {}\nbeta-shift = {}\n", 9 - less, 19 - less)
+            }
+            Self::Table | Self::TablePublished => format!("{update}max-delay = \"{}us\"\n{gains}", us(500)),
+        };
+        self.text(true) + &target + &more
     }
 }
 
@@ -96,13 +117,15 @@ impl Form {
     }
 }
 
-/// PIE as ns-3 has it, with the paper's gains.
-fn reference(scaling: &str, act: bool) -> String {
+/// PIE as ns-3 has it, with the paper's gains; all times are so many times longer.
+fn reference(scaling: &str, act: bool, times: u32) -> String {
     let PieGains { alpha, beta } = PieGains::tofino();
+    let [alpha, beta] = [alpha, beta].map(|gain| gain / f64::from(times));
+    let (target, update) = (125 * times, 117_187 * times);
     // Above 1 nothing is dropped, whatever the probability.
     let mark_below = if act { "\"none\"" } else { "2.0" };
     format!(
-        "[link.discipline.pie]\ntarget = \"125us\"\nupdate = \"117187ns\"\nfirst-update = \"0s\"\nalpha = {alpha:?}\nbeta = {beta:?}\n\
+        "[link.discipline.pie]\ntarget = \"{target}us\"\nupdate = \"{update}ns\"\nfirst-update = \"0s\"\nalpha = {alpha:?}\nbeta = {beta:?}\n\
          scaling = \"{scaling}\"\nderandomise = false\nburst = \"ns3\"\nshort-queue = {{ packets = {{ count = 2 }} }}\n\
          mark-below = {mark_below}\n"
     )
@@ -162,23 +185,34 @@ pub struct Responsive {
     pub tcp: &'static str,
     /// What manages the queue: lines of `[link]`.
     pub queue: String,
+    /// How many times longer all times are.
+    pub times: u32,
 }
 
 impl Responsive {
     pub fn new(algorithm: Algorithm, flows: u32, duration: u64) -> Self {
         let (profile, tcp, queue) = ("linux", "\"cubic\"", algorithm.text(true));
-        Self { link: 10_000, flows, duration, warmup: 0, round_trip: 350, profile, tcp, queue }
+        Self { link: 10_000, flows, duration, warmup: 0, round_trip: 350, profile, tcp, queue, times: 1 }
+    }
+
+    /// The same at a rate that real hosts can fill, in Mb/s, with all times but the run's so many times longer.
+    pub fn slower(algorithm: Algorithm, flows: u32, duration: u64, (link, times): (u64, u32)) -> Self {
+        Self { link, queue: algorithm.slower(times), times, ..Self::new(algorithm, flows, duration) }
     }
 
     pub fn scenario(&self, seed: u64) -> String {
-        let Self { link, flows, duration, warmup, round_trip, profile, tcp, queue } = self;
+        let Self { link, flows, duration, warmup, round_trip, profile, tcp, queue, times } = self;
+        let times = u64::from(*times);
         let profile = if *profile == "linux" { String::new() } else { format!("profile = \"{profile}\"\n") };
         // Hosts are 50 us away from their switches.
-        let delay = round_trip / 2 - 100;
+        let [delay, access, limit] = [round_trip / 2 - 100, 50, 500].map(|time| time * times);
+        let spread = 10 * times;
+        // Runs that are kept are known by their text.
+        let host = if times == 1 { "25gbps".to_owned() } else { format!("{}mbps", 25_000 / times) };
         format!(
-            "seed = {seed}\nduration = \"{duration}ms\"\nwarmup = \"{warmup}ms\"\n{profile}\n[access]\nrate = \"25gbps\"\ndelay = \"50us\"\n\n\
-             [link]\nrate = \"{link}mbps\"\ndelay = \"{delay}us\"\nlimit = \"500us\"\n{queue}\n\
-             [[flows]]\nname = \"flows\"\ntcp = {tcp}\ncount = {flows}\nspread = \"10ms\"\n"
+            "seed = {seed}\nduration = \"{duration}ms\"\nwarmup = \"{warmup}ms\"\n{profile}\n[access]\nrate = \"{host}\"\ndelay = \"{access}us\"\n\n\
+             [link]\nrate = \"{link}mbps\"\ndelay = \"{delay}us\"\nlimit = \"{limit}us\"\n{queue}\n\
+             [[flows]]\nname = \"flows\"\ntcp = {tcp}\ncount = {flows}\nspread = \"{spread}ms\"\n"
         )
     }
 }

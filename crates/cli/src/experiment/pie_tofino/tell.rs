@@ -2,8 +2,8 @@
 
 use super::algorithm::{Algorithm, Form};
 use super::{
-    CAUSES, CAUSES_5, CHANGED, COURSE, DELAY, EARLY, FALL, FIGURE_5, FIGURE_6, FLOWS, GOODPUT, LINK, OVERFLOW,
-    PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, all_percents, course, percentile,
+    CAUSES, CAUSES_5, CHANGED, COURSE, DELAY, EARLY, FALL, FIGURE_5, FIGURE_6, FIGURE_6_SLOWER, FLOWS, GOODPUT, LINK,
+    OVERFLOW, PERCENTS, PERIOD, RISE, TIMEOUTS, WHO, all_percents, course, percentile,
 };
 use crate::experiment::plot::{Axis, Line, Plot, line};
 use crate::experiment::results::{Point, Results, value_at};
@@ -21,6 +21,14 @@ pub fn told(results: &Results) -> Told {
     }
     findings.push(references(results));
     let mut tables = vec![table_5(results), table_6(results, FIGURE_6, FLOWS, "Figure 6")];
+    if results.of(FIGURE_6_SLOWER).next().is_some() {
+        tables.push(table_6(
+            results,
+            FIGURE_6_SLOWER,
+            FLOWS,
+            "Figure 6 on a link of 312 Mb/s, with all times 8 times longer",
+        ));
+    }
     if results.of(CAUSES).next().is_some() {
         tables.push(table_6(results, CAUSES, CHANGED, "Figure 6 with one thing changed"));
     }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* DCTCP (RFC 8257), as `DctcpParams::linux` of queuescope-tcp: it reduces the window by how much of the data was marked, and a receiver
+ * that has it echoes each mark. */
+#include "tcp.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* The average part that was marked is in units of 1/1024; a window of data weighs a sixteenth of it: g, as a power of two. */
+enum { UNITS = 10, ALL = 1 << UNITS, GAIN = 4 };
+
+/* Of `ecn_flags`: ECN was agreed on (in the way of RFC 3168, or of AccECN), and echoes are sent. */
+enum { RFC3168 = 1, ECHOES = 4, ACCURATE = 16 };
+/* Of `icsk_ack.pending`: an ACK is delayed, and is to be sent now. */
+enum { DELAYED = 2, NOW = 16 };
+
+static long (*set_option)(void *sk, int level, int option, const void *value, int bytes) = (void *)49;
+static long (*send_ack)(void *tp, u32 number) = (void *)116;
+enum { SOL_TCP = 6, TCP_CONGESTION = 13 };
+
+struct dctcp {
+	/* What had come when this window of data began, and where that ends. */
+	u32 delivered, marked, end;
+	u32 alpha;
+	/* What came last, and whether it was marked. */
+	u32 received;
+	u32 was_marked;
+	/* Before the last reduction. */
+	u32 window;
+};
+
+FITS(dctcp);
+
+INLINE void begin_window(struct tcp_sock *tp, struct dctcp *d)
+{
+	d->end = tp->snd_nxt;
+	d->delivered = tp->delivered;
+	d->marked = tp->delivered_ce;
+}
+
+INLINE void echo(struct tcp_sock *tp, bool marked)
+{
+	u8 flags = tp->ecn_flags;
+
+	tp->ecn_flags = marked ? flags | ECHOES : flags & ~ECHOES;
+}
+
+/* A loss halves the window (section 3.5). */
+INLINE void halve(struct tcp_sock *tp, struct dctcp *d)
+{
+	d->window = tp->snd_cwnd;
+	tp->snd_ssthresh = half(tp->snd_cwnd);
+}
+
+INLINE u32 reduced(struct dctcp *d, u32 window)
+{
+	d->window = window;
+	return most(window - (u32)((u64)window * d->alpha >> (UNITS + 1)), 2);
+}
+
+void init(u64 *args)
+{
+	struct tcp_sock *tp = (void *)args[0];
+	struct dctcp *d = OWN(tp);
+	u8 state = tp->inet_conn.icsk_inet.sk.__sk_common.skc_state;
+
+	if (!(tp->ecn_flags & (RFC3168 | ACCURATE)) && state != LISTENS && state != CLOSED) {
+		/* Without ECN there is nothing to count, and nothing may be told to be capable of it. */
+		char instead[] = "reno";
+
+		set_option(tp, SOL_TCP, TCP_CONGESTION, instead, sizeof(instead));
+		return;
+	}
+	d->received = tp->rcv_nxt;
+	d->alpha = ALL;
+	d->window = 0;
+	d->was_marked = 0;
+	begin_window(tp, d);
+}
+
+/* Section 3.3, once a window of data. */
+void in_ack_event(u64 *args)
+{
+	struct tcp_sock *tp = (void *)args[0];
+	struct dctcp *d = OWN(tp);
+	u32 alpha = d->alpha, delivered = tp->delivered - d->delivered, marked = tp->delivered_ce - d->marked;
+
+	if (is_unanswered(tp))
+		tp->snd_ssthresh = reduced(d, window_before(tp));
+	if (after(d->end, tp->snd_una))
+		return;
+	/* Below sixteen units it becomes nothing at once. */
+	alpha -= alpha >> GAIN ? alpha >> GAIN : alpha;
+	alpha += ((u64)marked << (UNITS - GAIN)) / most(delivered, 1);
+	d->alpha = least(alpha, ALL);
+	begin_window(tp, d);
+}
+
+u32 ssthresh(u64 *args)
+{
+	struct tcp_sock *tp = (void *)args[0];
+
+	return reduced(OWN(tp), tp->snd_cwnd);
+}
+
+void cong_avoid(u64 *args)
+{
+	reno((void *)args[0], args[2]);
+}
+
+void set_state(u64 *args)
+{
+	struct tcp_sock *tp = (void *)args[0];
+	u8 state = args[1];
+
+	if (state == RECOVERY && BITS(&tp->inet_conn, icsk_ca_state) != RECOVERY)
+		halve(tp, OWN(tp));
+}
+
+/* The receiver's part (section 3.2): where marks begin or end, what came before is acknowledged at once, as it came. */
+void cwnd_event(u64 *args)
+{
+	struct tcp_sock *tp = (void *)args[0];
+	u32 event = args[1];
+	struct dctcp *d = OWN(tp);
+	bool marked = event == ECN_IS_CE;
+
+	if (event == EVENT_LOSS) {
+		halve(tp, d);
+		return;
+	}
+	if (event != ECN_IS_CE && event != ECN_NO_CE)
+		return;
+	if (d->was_marked != marked) {
+		if (tp->inet_conn.icsk_ack.pending & DELAYED) {
+			echo(tp, d->was_marked);
+			send_ack(tp, d->received);
+		}
+		tp->inet_conn.icsk_ack.pending |= NOW;
+	}
+	d->received = tp->rcv_nxt;
+	d->was_marked = marked;
+	echo(tp, marked);
+}
+
+u32 undo_cwnd(u64 *args)
+{
+	struct tcp_sock *tp = (void *)args[0];
+	struct dctcp *d = OWN(tp);
+
+	return most(tp->snd_cwnd, d->window);
+}

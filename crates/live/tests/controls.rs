@@ -1,0 +1,253 @@
+//! Congestion controls that the kernel has not got, under connections of its own: between two network namespaces, as root.
+#![allow(clippy::disallowed_methods, reason = "tests start programs and read what the kernel says")]
+
+mod common;
+
+use aya::maps::{MapType, loaded_maps};
+use common::{Ends, alone, ip};
+use queuescope_live::traffic::{Ended, SendParams, ServeParams, Start, listen, send, serve, take_with};
+use queuescope_live::{Acting, Action, Control, Controls, Namespace, Probe, ProbeParams, Weigh};
+use queuescope_queue::{Curve, Response, Step, Steps};
+use queuescope_wire::Nanos;
+use std::fs;
+use std::io::{BufRead, BufReader, stdin};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+/// What these tests need, beside what two ends do.
+const NEEDED: [&str; 3] = ["namespaces", "btf", "struct_ops"];
+/// Those with a probe between the ends.
+const PROBED: [&str; 6] = ["namespaces", "btf", "ringbuf", "tp_btf", "tcx", "struct_ops"];
+
+/// What this program is told by when it is to be a process that is killed.
+const KILLED: &str = "QUEUESCOPE_TEST_HAS_CONTROLS";
+
+/// Ends with this queue between them, or nothing where there can be none.
+fn ends(test: &str, needed: &[&str], qdisc: &str) -> Option<Ends> {
+    Ends::needing(needed, qdisc).map_err(|why| println!("skipped: {test}: {why}")).ok()
+}
+
+/// What a flow met.
+#[derive(Debug)]
+struct Met {
+    /// The smoothed round trip when it had long begun.
+    rtt: Nanos,
+    /// It took so long, and so many segments were sent again.
+    took: Nanos,
+    again: u32,
+    ecn: bool,
+}
+
+/// A flow of so many bytes, with a congestion control at both ends.
+fn flow((near, far): (&Namespace, &Namespace), control: &str, bytes: u64, midway: Nanos) -> Met {
+    let (stop, stopped) = UnixStream::pair().expect("there are sockets");
+    let name = control.to_owned();
+    let (at, server) = far.run(move || {
+        let listener = listen("10.9.0.2:0".parse().expect("it is one")).expect("there is a port");
+        take_with(&listener, &name).unwrap_or_else(|error| panic!("{error}"));
+        let at: SocketAddr = listener.local_addr().expect("it listens");
+        let params = ServeParams::default();
+        (at, thread::spawn(move || serve(&listener, params, stopped.as_fd()).expect("it can be waited for")))
+    });
+    let name = control.to_owned();
+    let flow = near.run(move || {
+        let (_stop, stopped) = UnixStream::pair().expect("there are sockets");
+        let (to, wait) = (at, Nanos(60_000_000_000));
+        let params = SendParams { to, open: 1, wait, congestion: vec![name], ecn: false, midway: Some(midway) };
+        let start = Start { at: Nanos(0), bytes, class: 0, congestion: 0, ends: None, stop: Nanos::MAX };
+        let mut told: Vec<Ended> = Vec::new();
+        let sent = send(&params, std::iter::once(start), stopped.as_fd(), |flow| {
+            told.push(*flow);
+            Ok(())
+        });
+        sent.expect("it can be waited for");
+        told.remove(0)
+    });
+    drop(stop);
+    assert_eq!(server.join().expect("it ends").bytes, bytes);
+    let done = flow.result.unwrap_or_else(|why| panic!("{control}: {why:?}"));
+    Met { rtt: flow.progress[0].rtt, took: done.took, again: done.retransmitted, ecn: done.ecn }
+}
+
+/// The congestion controls that the kernel has now.
+fn known() -> Vec<String> {
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("it is there");
+    known.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn each_carries_data_and_vegas_leaves_the_queue_short() {
+    let test = "each_carries_data_and_vegas_leaves_the_queue_short";
+    let Some(ends) = ends(test, &NEEDED, "tbf rate 20mbit burst 5kb limit 200kb") else { return };
+    let controls = Controls::load(&Control::ALL).unwrap_or_else(|error| panic!("{error}"));
+    let met = |control: &str| {
+        let met = flow((&ends.near, &ends.far), controls.name(control), 3_000_000, Nanos(700_000_000));
+        println!("{control}: {met:?}");
+        // 3 MB take 1.2 s and headers; not all of a busy machine's time is ours.
+        assert!(met.took < Nanos(6_000_000_000), "{control}: {met:?}");
+        met
+    };
+    let [vegas, illinois, dctcp, cubic] = ["vegas", "illinois", "dctcp", "cubic"].map(met);
+    assert!(cubic.rtt > Nanos(20_000_000), "{cubic:?}");
+    assert!(vegas.rtt.0 * 5 < cubic.rtt.0 && vegas.again == 0, "{vegas:?} {cubic:?}");
+    // It goes by losses.
+    assert!(illinois.rtt > Nanos(15_000_000), "{illinois:?}");
+    // Its ends agree on ECN whatever the namespaces ask for.
+    assert!(dctcp.ecn && !vegas.ecn, "{dctcp:?} {vegas:?}");
+}
+
+/// A namespace behind the near end, which forwards what it sends to the far one: a sender holds back what would stand in a queue of its own
+/// machine, and such windows say nothing.
+fn sender(ends: &Ends) -> Namespace {
+    let namespace = Namespace::new().unwrap_or_else(|error| panic!("{error}"));
+    let number = namespace.number();
+    let all = |commands: &[&str]| {
+        let done = commands.iter().try_for_each(|command| ip(command));
+        done.unwrap_or_else(|error| panic!("{error}"));
+    };
+    ends.near.run(move || {
+        let cable = format!("ip link add up0 type veth peer name near0 netns {number}");
+        all(&[&cable, "ip addr add 10.8.0.2/24 dev up0", "ip link set up0 up"]);
+        fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("it is there");
+    });
+    ends.far.run(move || all(&["ip route add 10.8.0.0/24 via 10.9.0.1"]));
+    namespace.run(move || {
+        // A mark on a super-packet would be on each of its segments.
+        all(&["ip addr add 10.8.0.1/24 dev near0", "ip link set near0 gso_max_segs 1"]);
+        all(&["ip link set near0 up", "ip route add default via 10.8.0.2"]);
+        // Of this namespace alone: 1 is that connections ask for ECN.
+        fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("it is there");
+    });
+    namespace
+}
+
+/// With each packet marked by the same chance `p`, DCTCP's window is some `2 / p` segments and Reno's `sqrt(2 / p)`; the queue before
+/// a slow link is as long.
+#[test]
+fn dctcp_answers_marks_in_proportion() {
+    let test = "dctcp_answers_marks_in_proportion";
+    let Some(ends) = ends(test, &PROBED, "tbf rate 100mbit burst 5kb limit 2mb") else { return };
+    let controls = Controls::load(&[Control::Dctcp]).unwrap_or_else(|error| panic!("{error}"));
+    let sender = sender(&ends);
+    // Of three: what a kernel leaves out makes a queue longer, never shorter.
+    let waited = |control: &str, probability: f64| {
+        let curve = Curve::Steps(Steps::new([Step { from: 0.0, probability }]).expect("it is one"));
+        let action = Action::Respond(Response::MarkOnly);
+        let acting = Acting { action, weigh: Weigh::Queue, curve, dry: false, ..Acting::default() };
+        let waits = (0..3).map(|_| {
+            let acting = acting.clone();
+            let probe = ends.near.run(move || {
+                let mut probe =
+                    Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+                probe.act(&acting).expect("it can");
+                probe
+            });
+            let met = flow((&sender, &ends.far), controls.name(control), 10_000_000, Nanos(500_000_000));
+            let (acted, counted) = (probe.acted().expect("it is there"), probe.counters().expect("it is there"));
+            assert!(met.ecn && acted.marked > 0, "{met:?} {acted:?}");
+            counted.delay.0 / counted.packets.max(1)
+        });
+        let waits: Vec<_> = waits.collect();
+        println!("{control} {probability}: {waits:?} ns");
+        waits.into_iter().min().expect("there are three")
+    };
+    let [few, some] = [1.0 / 64.0, 1.0 / 8.0].map(|probability| waited("dctcp", probability));
+    assert!(few > 2 * some, "{few} {some}");
+    let reno = waited("reno", 1.0 / 64.0);
+    assert!(few > 2 * reno, "{few} {reno}");
+}
+
+#[test]
+fn without_ecn_dctcp_is_reno() {
+    let test = "without_ecn_dctcp_is_reno";
+    let Some(ends) = ends(test, &NEEDED, "tbf rate 50mbit burst 20kb limit 100kb") else { return };
+    let controls = Controls::load(&[Control::Dctcp]).unwrap_or_else(|error| panic!("{error}"));
+    ends.far.run(|| fs::write("/proc/sys/net/ipv4/tcp_ecn", "0").expect("it is there"));
+    let (listener, name) =
+        (ends.far.run(|| listen("10.9.0.2:0".parse().expect("it is one"))), controls.name("dctcp").to_owned());
+    let at = listener.as_ref().expect("there is a port").local_addr().expect("it listens");
+    let became = ends.near.run(move || {
+        use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("there are sockets");
+        sockopt::set_tcp_congestion(&socket, &name).expect("it is there");
+        connect(&socket, &at).expect("it listens");
+        (sockopt::tcp_congestion(&socket).expect("it has one"), sockopt::ip_tos(&socket).expect("it has one"))
+    });
+    // Nor does it say that it is capable of ECN.
+    assert_eq!(became, ("reno".to_owned(), 0));
+}
+
+/// The process that is killed; as a test it does nothing.
+#[test]
+fn is_killed() {
+    if std::env::var_os(KILLED).is_none() {
+        return;
+    }
+    let controls = Controls::load(&Control::ALL).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<_> = Control::ALL.iter().map(|control| controls.name(control.name())).collect();
+    println!("\nhas {}", names.join(" "));
+    // Until it is killed, or nobody is there any longer.
+    let _ = stdin().lines().next();
+}
+
+/// Another process with all of them: it, and what they are called.
+fn process() -> (Child, Vec<String>) {
+    let mut command = Command::new(std::env::current_exe().expect("it has a name"));
+    command.args(["--exact", "is_killed", "--nocapture"]).env(KILLED, "yes");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let said = BufReader::new(child.stdout.take().expect("it says something")).lines();
+    let line = said.map_while(Result::ok).find_map(|line| line.strip_prefix("has ").map(str::to_owned));
+    let names = line.unwrap_or_else(|| panic!("{child:?} has none"));
+    (child, names.split(' ').map(str::to_owned).collect())
+}
+
+#[test]
+fn processes_do_not_clash_and_nothing_stays_of_them() {
+    if let Err(why) = alone(&NEEDED) {
+        return println!("skipped: processes_do_not_clash_and_nothing_stays_of_them: {why}");
+    }
+    let maps = |names: &[String]| {
+        let of_names = |map: &aya::maps::MapInfo| {
+            matches!(map.map_type(), Ok(MapType::StructOps))
+                && map.name_as_str().is_some_and(|name| names.iter().any(|other| other == name))
+        };
+        loaded_maps().filter_map(Result::ok).filter(of_names).count()
+    };
+    let mut processes = [process(), process()];
+    let mine = [Controls::load(&[Control::Vegas]), Controls::load(&[Control::Vegas])];
+    let mine = mine.map(|controls| controls.unwrap_or_else(|error| panic!("{error}")));
+    let mut names: Vec<_> = processes.iter().flat_map(|(_, names)| names.clone()).collect();
+    names.extend(mine.iter().map(|controls| controls.name("vegas").to_owned()));
+    let has = |names: &[String]| names.iter().filter(|name| known().contains(name)).count();
+    assert_eq!((has(&names), maps(&names)), (8, 8), "{names:?} {:?}", known());
+    for (child, _) in &mut processes {
+        child.kill().expect("it is ours");
+        child.wait().expect("it ends");
+    }
+    // The kernel forgets a name when what made it known is closed, and frees what is behind it some time after.
+    let (dead, mine_names) = names.split_at(6);
+    assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", known());
+    let gone = (0..100_000).any(|_| {
+        thread::yield_now();
+        maps(dead) == 0
+    });
+    assert!(gone, "{}", maps(dead));
+    drop(mine);
+    assert_eq!(has(&names), 0, "{:?}", known());
+}
+
+#[test]
+fn what_the_kernel_has_is_the_kernels() {
+    if let Err(why) = alone(&NEEDED) {
+        return println!("skipped: what_the_kernel_has_is_the_kernels: {why}");
+    }
+    let asked = ["reno", "vegas", "nonsense", "vegas"].map(str::to_owned);
+    let has_vegas = known().iter().any(|name| name == "vegas");
+    let controls = Controls::missing(&asked).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(controls.all().collect::<Vec<_>>(), if has_vegas { vec![] } else { vec![Control::Vegas] });
+    assert_eq!(["reno", "nonsense"].map(|name| controls.name(name)), ["reno", "nonsense"]);
+    assert_eq!(controls.name("vegas") == "vegas", has_vegas);
+}

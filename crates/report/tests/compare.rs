@@ -1,0 +1,142 @@
+//! One scenario in two worlds: what belongs together stands together, as text and as a page.
+
+#[path = "common/browser.rs"]
+#[allow(missing_docs, dead_code, reason = "shared with the reports")]
+mod browser;
+#[path = "common/sample.rs"]
+#[allow(missing_docs, reason = "shared with the example")]
+mod sample;
+
+use browser::{sound, told};
+use queuescope_report::model::{Comparison, Of, Quantity, RealTime, Sim, Skipped};
+use queuescope_report::{html, text};
+
+/// A simulation, and the same with nine tenths of the goodput and twice the delay; each `run` has a tenth more goodput than the one
+/// before.
+fn pair(run: usize) -> (Sim, Sim) {
+    let mut simulated = sample::simulated().sim.expect("it is simulated");
+    simulated.groups.iter_mut().for_each(|group| group.goodput_bps *= 1.0 + run as f64 / 10.0);
+    let mut real = simulated.clone();
+    real.links.iter_mut().for_each(|link| link.sojourn.mean_ns *= 2.0);
+    real.groups.iter_mut().for_each(|group| group.goodput_bps *= 0.9);
+    let (packets, late_packets, unread_packets) = (12_345, 678, 9);
+    let (error_p50_ns, error_p99_ns, error_worst_ns) = (17_000, 81_000, 4_200_000);
+    let (sleep_p50_ns, sleep_p99_ns, is_limited_by_machine) = (19_000, 45_000, true);
+    real.real_time = Some(RealTime {
+        packets,
+        error_p50_ns,
+        error_p99_ns,
+        error_worst_ns,
+        late_packets,
+        sleep_p50_ns,
+        sleep_p99_ns,
+        unread_packets,
+        is_limited_by_machine,
+    });
+    (simulated, real)
+}
+
+fn comparison(runs: usize) -> Comparison {
+    let note = |count| Skipped { reason: "no_way".to_owned(), count, meaning: "packets for nobody".to_owned() };
+    let pairs: Vec<_> = (0..runs).map(pair).collect();
+    Comparison::of(&pairs, [note(2), note(3)]).expect("there are runs")
+}
+
+#[test]
+fn what_belongs_together_stands_together() {
+    assert!(Comparison::of(&[], []).is_none());
+    let (simulated, real) = pair(0);
+    let comparison = comparison(2);
+    assert_eq!(comparison.real_time.len(), 2);
+    assert_eq!((comparison.skipped.len(), comparison.skipped[0].count), (1, 5));
+    for row in &comparison.rows {
+        assert_eq!((row.simulated.len(), row.real.len()), (2, 2), "{row:?}");
+    }
+    let of = |of, name: &str, quantity| {
+        let is_it = |row: &&_| {
+            let queuescope_report::model::Compared { of: own, name: called, quantity: kind, .. } = row;
+            (*own, called.as_str(), *kind) == (of, name, quantity)
+        };
+        comparison.rows.iter().find(is_it)
+    };
+    for (link, there) in simulated.links.iter().zip(&real.links) {
+        let row = of(Of::Link, &link.name, Quantity::DelayMeanNs).expect("packets waited");
+        assert_eq!((row.simulated[0], row.real[1]), (link.sojourn.mean_ns, there.sojourn.mean_ns));
+        // Where nothing was marked there is nothing to compare.
+        assert_eq!(of(Of::Link, &link.name, Quantity::MarkRate).is_some(), link.mark_rate > 0.0);
+    }
+    for group in &simulated.groups {
+        let row = of(Of::Group, &group.name, Quantity::GoodputBps).expect("it has goodput");
+        assert_eq!((row.simulated[0], row.real[0]), (group.goodput_bps, 0.9 * group.goodput_bps));
+    }
+}
+
+/// Without styles.
+fn written(comparison: &Comparison) -> String {
+    let mut out = Vec::new();
+    text::write_comparison(comparison, &mut out).expect("there is room");
+    let text = String::from_utf8(out).expect("it is text");
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    first + &pieces.map(|piece| piece.split_once('m').expect("a style ends").1).collect::<String>()
+}
+
+#[test]
+fn values_stand_below_their_worlds() {
+    let mut comparison = comparison(1);
+    for (row, letters) in comparison.rows.iter_mut().zip((1..40).cycle()) {
+        row.name = "n".repeat(letters);
+    }
+    let text = written(&comparison);
+    let mut end = 0;
+    for line in text.lines().skip_while(|line| !line.contains("simulated  ")) {
+        if line.ends_with("difference") {
+            end = line.chars().count();
+        } else if line.starts_with("   ") && !line.contains("note") {
+            // What ends further to the right is a value that is longer than its column.
+            assert!(line.trim_end().chars().count() <= end, "{line}\n{text}");
+        }
+    }
+    assert!(end > 0, "{text}");
+    assert!(text.contains("note  5 no_way: packets for nobody"), "{text}");
+    assert!(text.contains("678 packets of 12,345 more than 1 ms late, 9 lost before the link"), "{text}");
+}
+
+#[test]
+fn several_runs_have_a_least_and_a_most() {
+    let text = written(&comparison(3));
+    assert!(text.contains("means of the runs, with the least and the most in brackets"), "{text}");
+    let goodput = text.lines().find(|line| line.trim_start().starts_with("goodput ")).expect("goodput is told");
+    assert!(goodput.contains("-10.0 %") && goodput.matches(" to ").count() == 2, "{goodput}");
+}
+
+#[test]
+fn a_page_shows_both_worlds_on_any_screen() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let mut hostile = comparison(3);
+    for row in &mut hostile.rows {
+        row.name.push_str("<img src=x onerror=alert(1)>");
+        row.about = "a".repeat(300);
+    }
+    hostile.name = "</script><b>".to_owned();
+    let tell = "setTimeout(() => {
+        const { scrollWidth, clientWidth, outerHTML } = document.documentElement;
+        parent.postMessage(`${scrollWidth - clientWidth} too wide\n${outerHTML}`, '*');
+    }, 500)";
+    let mut pages = Vec::new();
+    for (name, comparison) in [("one", comparison(1)), ("three", comparison(3)), ("hostile", hostile)] {
+        let page = browser::page(|file| html::write_comparison(&comparison, file), tell, directory.path(), name);
+        pages.extend([360, 1280].map(|width| (page.clone(), width)));
+    }
+    let Some(told) = told(directory.path(), &pages) else { return };
+    for dom in told {
+        assert!(dom.starts_with("0 too wide\n"), "{}", dom.lines().next().unwrap_or_default());
+        let body = sound(&dom);
+        let body = body.split_once("<main").expect("a body").1;
+        assert!(!body.contains("<img") && !body.contains("NaN") && !body.contains(">undefined<"));
+        assert!(body.contains("−10.0\u{202f}%") && body.contains("+100.0\u{202f}%"), "{body}");
+        assert!(body.contains("This machine was the bottleneck at times: 678 packets"), "{body}");
+        let rows = body.matches("<svg").count();
+        assert!(rows > 10 && body.matches("<circle").count() == 2 * rows, "{rows}");
+    }
+}
