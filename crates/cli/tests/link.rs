@@ -174,6 +174,14 @@ fn programs() -> usize {
     known.split_whitespace().filter(|name| name.starts_with("vegas_")).count()
 }
 
+/// Whether a process ignores a signal.
+fn ignores(process: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).expect("it is a number");
+    ignored & 1 << (signal.as_raw() - 1) != 0
+}
+
 #[test]
 fn nothing_is_left_of_a_scenario_whenever_it_is_ended() {
     let Some(yard) = yard("nothing_is_left_of_a_scenario_whenever_it_is_ended") else { return };
@@ -191,6 +199,8 @@ fn nothing_is_left_of_a_scenario_whenever_it_is_ended() {
             command.arg(words).stdout(Stdio::piped()).stderr(Stdio::null());
             command.spawn().expect("the command runs")
         });
+        // Who begins it in the background of a shell has this ignored, which it inherits.
+        until("it can be interrupted", || !ignores(child.id(), Signal::INT));
         // At any moment of its beginning, or of its run.
         match round % 3 {
             0 => assert!((0..round).map(|_| processes(&path)).all(|there| there < 10)),

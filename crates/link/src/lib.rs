@@ -21,5 +21,5 @@ mod yard;
 
 pub use frames::Frame;
 pub use real_time::{Counts, LinkError, RealTime, Running, Watcher, Way, Ways};
-pub use timing::{GoesFirst, Sleep, Timing, sleep_exactly};
+pub use timing::{Sleep, Timing, sleep_exactly};
 pub use yard::{End, Yard};

@@ -2,7 +2,7 @@
 
 use crate::frames::{Frame, Frames};
 use crate::rewrite::set_ecn;
-use crate::timing::Timing;
+use crate::timing::{GoesFirst, Timing};
 use crate::yard::End;
 use queuescope_live::{now, timespec};
 use queuescope_queue::{Dropped, Headers, MarkReason};
@@ -160,10 +160,12 @@ impl<'a, W: Ways> RealTime<'a, W> {
         watcher: &mut impl Watcher,
     ) -> Result<(), LinkError> {
         let mut look = Nanos::ZERO;
+        let mut first = GoesFirst::begin(self.now());
         watcher.begins(self.origin);
         loop {
             let read = self.read(watcher)?;
             let at = self.now();
+            first.turn(at);
             self.go_on(at, watcher)?;
             if at >= look {
                 look = at.saturating_add(every);

@@ -8,6 +8,11 @@ pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
+/// How long the thread that asks has run on a processor.
+pub fn thread_time() -> Nanos {
+    read(ClockId::ThreadCPUTime)
+}
+
 /// What has to be added to that clock to have the time since the Unix epoch, in nanoseconds.
 pub fn to_epoch() -> u64 {
     read(ClockId::Realtime).saturating_sub(now()).0

@@ -23,7 +23,7 @@ pub mod traffic;
 mod tun;
 
 pub use abilities::{Ability, abilities};
-pub use clock::{now, timespec, to_epoch};
+pub use clock::{now, thread_time, timespec, to_epoch};
 pub use controls::{Control, ControlError, Controls};
 pub use error::ProbeError;
 pub use interface::{Address, Interfaces};

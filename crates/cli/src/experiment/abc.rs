@@ -6,6 +6,8 @@
 //! - *Constant rates* are those of the payload. Packets are each late by a random part of their gap: two clocks that keep the
 //!   beat of each other would meet a full queue in the same turn for ever.
 //! - *TCP* is CUBIC as Linux has it, without ECN.
+//! - *Fast*: figures 4 to 6 on a link ten times as fast, with ten times the buffer, the thresholds and gamma: more than the paper's
+//!   software switch could do.
 
 mod causes;
 mod domain;
@@ -31,34 +33,30 @@ impl Study for Abc {
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let (rates, flows): (&[u32], &[u32]) = match small {
+        let points: (&[u32], &[u32]) = match small {
             true => (&[20, 40, 80], &[1, 8]),
             false => (&[5, 10, 20, 30, 35, 38, 40, 42, 45, 50, 60, 80, 100], &[1, 2, 4, 8, 16, 32, 64]),
         };
         let size = Size { seeds: if small { 2 } else { 10 }, seconds: if small { 10 } else { 300 } };
         let mut cells = Vec::new();
-        for with in [Program::None, Program::DEFAULT] {
-            for rate in rates {
-                let clients = &[constant(f64::from(*rate)), constant(40.0)];
-                size.add(&mut cells, FIGURE_4, ("R0 (Mb/s)", &rate.to_string()), with, clients);
-            }
-            for count in flows {
-                size.add(&mut cells, FIGURE_5, ("flows", &count.to_string()), with, &[tcp(*count), tcp(1)]);
-            }
-            for rate in rates {
-                let clients = &[constant(f64::from(*rate)), tcp(1)];
-                size.add(&mut cells, FIGURE_6, ("R0 (Mb/s)", &rate.to_string()), with, clients);
-            }
-        }
+        size.figures(&mut cells, &PAPER, points);
         let step = if small { 5 } else { 1 };
         for (name, changed) in variants().into_iter().step_by(step) {
             let parameter = ("changed", name.as_str());
-            size.add(&mut cells, SENSITIVITY, parameter, Program::Abc(changed), &[tcp(16), tcp(1)]);
-            size.add(&mut cells, SENSITIVITY_UDP, parameter, Program::Abc(changed), &[constant(100.0), tcp(1)]);
+            let mut add = |figure, clients: &_| {
+                size.add(&mut cells, (figure, 1), parameter, Program::Abc(changed), clients);
+            };
+            add(SENSITIVITY, &[tcp(16), tcp(1)]);
+            add(SENSITIVITY_UDP, &[constant(100), tcp(1)]);
         }
         let size = if small { Size { seeds: 1, seconds: 5 } } else { size };
         domain::cells(size, &mut cells);
         causes::cells(size, &mut cells);
+        if !small {
+            // At more than 600 Mb/s, real hosts would send more than two processors can.
+            let points = (&[10, 20, 30, 40, 50, 60][..], &[1, 4, 16, 64][..]);
+            Size { seeds: 3, seconds: 20 }.figures(&mut cells, &FAST, points);
+        }
         cells
     }
 
@@ -73,22 +71,36 @@ impl Study for Abc {
     }
 
     fn tell(&self, results: &Results) -> Told {
-        let plots = vec![
-            plot(results, FIGURE_4, ("R0 (Mb/s)", "Client 0 and 1 at constant rates, client 1 at 40 Mb/s")),
-            plot(results, FIGURE_5, ("flows", "Client 0 with so many TCP flows, client 1 with one")),
-            plot(results, FIGURE_6, ("R0 (Mb/s)", "Client 0 at a constant rate, client 1 with one TCP flow")),
-        ];
-        let findings = [figure_4, figure_5, figure_6, domain::findings].iter().flat_map(|findings| findings(results));
-        let findings = findings.collect();
+        let (mut plots, mut findings) = (Vec::new(), Vec::new());
+        let was_run = |link: &&Link| link.figures.iter().any(|figure| results.of(figure).next().is_some());
+        for link in [&PAPER, &FAST].into_iter().filter(was_run) {
+            let [figure_4, figure_5, figure_6] = link.figures;
+            let constant = format!("Client 0 and 1 at constant rates, client 1 at {} Mb/s", 40 * link.times);
+            plots.push(plot(results, figure_4, (R0, &constant)));
+            plots.push(plot(results, figure_5, (FLOWS, "Client 0 with so many TCP flows, client 1 with one")));
+            plots.push(plot(results, figure_6, (R0, "Client 0 at a constant rate, client 1 with one TCP flow")));
+            findings.extend([of_figure_4, of_figure_5, of_figure_6].iter().flat_map(|of| of(results, link)));
+        }
+        findings.extend(domain::findings(results));
         Told { plots, findings, tables: vec![sensitivity(results), causes::table(results)], ..Told::default() }
     }
 }
 
-const FIGURE_4: &str = "figure-4";
-const FIGURE_5: &str = "figure-5";
-const FIGURE_6: &str = "figure-6";
+/// A link, with ABC's parameters for it.
+struct Link {
+    /// Figures 4, 5 and 6 on it.
+    figures: [&'static str; 3],
+    /// How many times faster than the paper's.
+    times: u32,
+}
+
+const PAPER: Link = Link { figures: ["figure-4", "figure-5", "figure-6"], times: 1 };
+const FAST: Link = Link { figures: ["figure-4-fast", "figure-5-fast", "figure-6-fast"], times: 10 };
 const SENSITIVITY: &str = "sensitivity-tcp";
 const SENSITIVITY_UDP: &str = "sensitivity-udp";
+/// What is varied.
+const R0: &str = "R0 (Mb/s)";
+const FLOWS: &str = "flows";
 /// Goodputs, as [`Values`] has them.
 const HEAVY: &str = "client 0 goodput (Mb/s)";
 const LIGHT: &str = "client 1 goodput (Mb/s)";
@@ -129,8 +141,6 @@ struct Parameters {
 }
 
 impl Program {
-    const DEFAULT: Self = Self::Abc(Parameters::PAPER);
-
     fn name(self) -> &'static str {
         match self {
             Self::None => "no",
@@ -151,6 +161,12 @@ impl Program {
 
 impl Parameters {
     const PAPER: Self = Self { gamma: 16.0, least: 6.0, base: 20.0, meter_memory: 3000, average_memory: 300 };
+
+    /// The same for a link so many times faster, with as many times the buffer.
+    fn at(self, times: u32) -> Self {
+        let times = f64::from(times);
+        Self { gamma: self.gamma * times, least: self.least * times, base: self.base * times, ..self }
+    }
 }
 
 /// One parameter after the other.
@@ -173,8 +189,8 @@ fn start(seed: u64, number: u64) -> u64 {
 }
 
 /// A client at a constant rate of payload, in Mb/s.
-fn constant(rate: f64) -> String {
-    let bits = (rate * 1e6 * PACKET / PAYLOAD).round();
+fn constant(rate: u32) -> String {
+    let bits = (f64::from(rate) * 1e6 * PACKET / PAYLOAD).round();
     format!("udp = {{ rate = \"{bits}bps\", spacing = \"jittered\" }}\n")
 }
 
@@ -184,19 +200,38 @@ fn tcp(flows: u32) -> String {
 }
 
 impl Size {
+    /// Figures 4 to 6 on a link, with client 0 at these rates, for the paper's link, and with as many flows.
+    fn figures(self, cells: &mut Vec<Cell>, link: &Link, (rates, flows): (&[u32], &[u32])) {
+        let [figure_4, figure_5, figure_6] = link.figures;
+        let rates = || rates.iter().map(|rate| rate * link.times);
+        for program in [Program::None, Program::Abc(Parameters::PAPER.at(link.times))] {
+            let mut add = |figure, parameter: (_, u32), clients: &_| {
+                let (name, value) = parameter;
+                self.add(cells, (figure, link.times), (name, &value.to_string()), program, clients);
+            };
+            rates().for_each(|rate| add(figure_4, (R0, rate), &[constant(rate), constant(40 * link.times)]));
+            flows.iter().for_each(|count| add(figure_5, (FLOWS, *count), &[tcp(*count), tcp(1)]));
+            rates().for_each(|rate| add(figure_6, (R0, rate), &[constant(rate), tcp(1)]));
+        }
+    }
+
+    /// A point of a figure, on a link so many times faster than the paper's.
     fn add(
         self,
         cells: &mut Vec<Cell>,
-        figure: &'static str,
+        (figure, times): (&'static str, u32),
         (name, value): (&'static str, &str),
         program: Program,
         clients: &[String; 2],
     ) {
         for seed in 1..=self.seeds {
             let mut scenario = format!(
-                "seed = {seed}\nduration = \"{}s\"\n\n[access]\nrate = \"100mbps\"\ndelay = \"2.5ms\"\n\n[link]\n\
-                 rate = \"50040kbps\"\ndelay = \"5ms\"\nlimit = \"24packets\"\n{}",
+                "seed = {seed}\nduration = \"{}s\"\n\n[access]\nrate = \"{}mbps\"\ndelay = \"2.5ms\"\n\n[link]\n\
+                 rate = \"{}kbps\"\ndelay = \"5ms\"\nlimit = \"{}packets\"\n{}",
                 self.seconds,
+                100 * times,
+                50_040 * times,
+                24 * times,
                 program.text()
             );
             for (number, client) in clients.iter().enumerate() {
@@ -228,35 +263,36 @@ fn points<'a>(results: &'a Results, figure: &'a str, with: &'a str) -> impl Iter
 }
 
 /// Shares without ABC are in proportion to rates; with it they cross where the rates do.
-fn figure_4(results: &Results) -> Vec<Finding> {
+fn of_figure_4(results: &Results, link: &Link) -> Vec<Finding> {
+    let ([figure, ..], times) = (link.figures, f64::from(link.times));
     let mut findings = Vec::new();
-    let rate = |point: &Point| point.number("R0 (Mb/s)");
-    let full = |point: &&Point| rate(point) + 40.0 > 50.0;
-    let most_off = points(results, FIGURE_4, "no")
+    let rate = |point: &Point| point.number(R0);
+    let full = |point: &&Point| rate(point) + 40.0 * times > 50.0 * times;
+    let most_off = points(results, figure, "no")
         .filter(full)
         .map(|point| {
             let (heavy, light) = (point.value(HEAVY), point.value(LIGHT));
-            (heavy / (heavy + light) - rate(point) / (rate(point) + 40.0)).abs()
+            (heavy / (heavy + light) - rate(point) / (rate(point) + 40.0 * times)).abs()
         })
         .fold(0.0, f64::max);
     findings.push(Finding {
-        figure: FIGURE_4,
+        figure,
         what: "without ABC, client 0's share".to_owned(),
         paper: "R0 / (R0 + R1)".to_owned(),
         ours: format!("within {most_off:.3}"),
         difference: None,
         why: "tail drop takes from each what it sends".to_owned(),
     });
-    let with: Vec<_> = points(results, FIGURE_4, "yes").collect();
+    let with: Vec<_> = points(results, figure, "yes").collect();
     // At equal rates both get the same, but for chance.
     let leads = |point: &&&Point| point.value(HEAVY) > 0.95 * point.value(LIGHT);
     let last = with.iter().filter(leads).map(|point| rate(point)).fold(0.0, f64::max);
     let first = with.iter().filter(|point| rate(point) > last && !leads(point)).map(|point| rate(point));
     let first = first.fold(f64::INFINITY, f64::min);
     findings.push(Finding {
-        figure: FIGURE_4,
+        figure,
         what: "with ABC, client 0 has no less than client 1 up to, and less from (R0, Mb/s)".to_owned(),
-        paper: "40".to_owned(),
+        paper: (40 * link.times).to_string(),
         ours: format!("{last}, {first}"),
         difference: None,
         why: "the lines cross between these points".to_owned(),
@@ -265,39 +301,41 @@ fn figure_4(results: &Results) -> Vec<Finding> {
 }
 
 /// The light client's goodput stays near a half, whatever the number of the other's flows.
-fn figure_5(results: &Results) -> Vec<Finding> {
+fn of_figure_5(results: &Results, link: &Link) -> Vec<Finding> {
+    let ([_, figure, _], times) = (link.figures, f64::from(link.times));
     let mut findings = Vec::new();
-    for point in points(results, FIGURE_5, "yes") {
-        let flows = point.parameter("flows");
+    for point in points(results, figure, "yes") {
+        let flows = point.parameter(FLOWS);
+        let without = points(results, figure, "no").find(|it| it.parameter(FLOWS) == flows);
         let why = format!(
-            "a half of the link is 24.2; without ABC the one flow gets {:.1}",
-            points(results, FIGURE_5, "no")
-                .find(|it| it.parameter("flows") == flows)
-                .map_or(f64::NAN, |it| it.value(LIGHT))
+            "a half of the link is {}; without ABC the one flow gets {:.1}",
+            24.2 * times,
+            without.map_or(f64::NAN, |it| it.value(LIGHT))
         );
         let what = format!("client 1's goodput beside {flows} flow{} (Mb/s)", if flows == "1" { "" } else { "s" });
-        findings.push(Finding::of_mean(FIGURE_5, &what, 25.0, (Some(point), LIGHT), why));
+        findings.push(Finding::of_mean(figure, &what, 25.0 * times, (Some(point), LIGHT), why));
     }
     findings
 }
 
 /// A client at a constant rate gets no more than a ceiling.
-fn figure_6(results: &Results) -> Vec<Finding> {
-    let most = points(results, FIGURE_6, "yes").map(|point| (point.value(HEAVY), point.number("R0 (Mb/s)")));
+fn of_figure_6(results: &Results, link: &Link) -> Vec<Finding> {
+    let [.., figure] = link.figures;
+    let most = points(results, figure, "yes").map(|point| (point.value(HEAVY), point.number(R0)));
     let (most, at) = most.fold((f64::NEG_INFINITY, 0.0), |best, it| if it.0 > best.0 { it } else { best });
-    let end = points(results, FIGURE_6, "yes").last();
-    let without = points(results, FIGURE_6, "no").last();
+    let end = points(results, figure, "yes").last();
+    let without = points(results, figure, "no").last();
     let shown = |value, digits| without.map_or("-".to_owned(), |point| point.shown(value, digits));
     vec![
         Finding::of_mean(
-            FIGURE_6,
+            figure,
             "client 0's goodput at the highest rate (Mb/s)",
-            32.0,
+            32.0 * f64::from(link.times),
             (end, HEAVY),
             format!("its most is {most:.1}, at {at} Mb/s; what moves it is in the table below"),
         ),
         Finding {
-            figure: FIGURE_6,
+            figure,
             what: "without ABC, client 1's goodput at the highest rate (Mb/s)".to_owned(),
             paper: "hardly any".to_owned(),
             ours: shown(LIGHT, 2),

@@ -4,7 +4,8 @@
 //!   probability is watched each millisecond: when it is 1 for the first time, and how long after the overload it is 0. The two
 //!   references mark instead of dropping, as the paper's were changed not to drop.
 //! - *Figure 6*: 1 to 250 flows of CUBIC for 10 s, with a round-trip time of 350 us.
-//! - *Figure 6, slower*: the same for 20 s on a link of 312 Mb/s, which real hosts can fill, with all times 8 times longer.
+//! - *Figure 6, slower*: the same for 20 s on a link of 312 Mb/s, which real hosts can fill, with all times 8 times longer; and Egress PI
+//!   there, with times 4 times longer.
 //! - *Causes*: figure 5, and figure 6 with 50 flows, with one thing changed.
 //!
 //! The references are PIE as ns-3 has it, with the scaling of RFC 8033 and with that of ns-3 3.31. What the authors published
@@ -55,7 +56,7 @@ impl Study for PieTofino {
             if small || seed > 3 {
                 continue;
             }
-            for algorithm in Algorithm::ALL {
+            for algorithm in Algorithm::ALL.into_iter().chain([Algorithm::EgressPi]) {
                 for count in flows {
                     let slower = Responsive::slower(algorithm, *count, SLOWER_MS, SLOWER);
                     cells.push(slower.cell(FIGURE_6_SLOWER, algorithm, (FLOWS, &count.to_string()), seed));

@@ -15,7 +15,7 @@ use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Context, Result};
 use queuescope_link::command::{Behind, Prints};
-use queuescope_link::{GoesFirst, RealTime, Way, Ways, Yard, sleep_exactly};
+use queuescope_link::{RealTime, Way, Ways, Yard, sleep_exactly};
 use queuescope_report::model::{self, NO_METER};
 use queuescope_sim::{Built, EntranceParams, build_without_traffic};
 use queuescope_wire::{Class, FlowKey, Nanos};
@@ -63,7 +63,6 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let behind = Behind::run(namespace, &keeper, &args.command, prints);
     let mut behind = behind.context("cannot run a command behind a link")?;
     let shown = shown(args, &format!("{}: {name}", meters.first.name().unwrap_or(NO_METER)), &stop)?;
-    let goes_first = GoesFirst::begin();
     let (mut status, mut until) = (None, None);
     let mut watched = Watched::new(meters, shown, |now, is_over| {
         status = behind.ended()?;
@@ -77,7 +76,6 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let ends = [inside, outside];
     let mut real = RealTime::begin(simulation, ways, &ends);
     real.run(Nanos::MAX, LOOK, stop.waker(), &mut watched)?;
-    drop(goes_first);
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {
         printed.rewind().context("cannot read what the command printed")?;

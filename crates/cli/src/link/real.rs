@@ -21,7 +21,7 @@ use crate::views::Views;
 use crate::world::Ran;
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_link::hosts::{self, DCTCP_PORT, Hosts, Load, PORT};
-use queuescope_link::{End, GoesFirst, RealTime, Running, Watcher, Way, Ways, sleep_exactly};
+use queuescope_link::{End, RealTime, Running, Watcher, Way, Ways, sleep_exactly};
 use queuescope_live::traffic::{DatagramSender, Ended, Failure, LARGEST, Start};
 use queuescope_queue::{Activity, Host};
 use queuescope_report::model::{self, NO_METER, Report, Skipped};
@@ -118,11 +118,9 @@ fn carry(scenario: &Scenario, files: &Files, built: Built, (watcher, stop): (&mu
     let [senders, receivers] = ends(scenario, &hosts)?;
     let sleep = sleep_exactly().context("cannot wake up when it is time")?;
     let sending = Hosts::begin(&senders, &receivers, load)?;
-    let goes_first = GoesFirst::begin();
     let ends = [senders, receivers];
     let mut real = RealTime::begin(simulation, ways, &ends);
     real.run(scenario.duration, LOOK, stop.waker(), watcher)?;
-    drop(goes_first);
     if stop.is_asked() {
         stop.obey();
     }

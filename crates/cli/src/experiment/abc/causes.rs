@@ -57,7 +57,7 @@ impl Change {
              [[flows]]\nname = \"client 0\"\nfrom = \"left\"\nto = \"right\"\nstart = \"{first}ms\"\n{}\n\
              [[flows]]\nname = \"client 1\"\nfrom = \"left\"\nto = \"right\"\nstart = \"{second}ms\"\n{light}",
             size.seconds,
-            constant(80.0),
+            constant(80),
         )
     }
 }

@@ -12,9 +12,12 @@ pub enum Algorithm {
     TablePublished,
     Rfc,
     Ns3,
+    /// Our own; only where it is as slow as real hosts.
+    EgressPi,
 }
 
 impl Algorithm {
+    /// The paper's.
     pub const ALL: [Self; 8] = [
         Self::Cp,
         Self::Dp,
@@ -36,6 +39,7 @@ impl Algorithm {
             Self::TablePublished => "PIE_TABLE, published",
             Self::Rfc => "PIE, RFC scaling",
             Self::Ns3 => "PIE, ns-3 3.31 scaling",
+            Self::EgressPi => "Egress PI",
         }
     }
 
@@ -51,6 +55,7 @@ impl Algorithm {
             Self::TablePublished => program("pie-table", "layout = \"as-published\"\ntrend = \"as-published\"\n"),
             Self::Rfc => reference("rfc", act, 1),
             Self::Ns3 => reference("ns3-old", act, 1),
+            Self::EgressPi => "[link.pipeline.egress-pi]\n".to_owned(),
         }
     }
 
@@ -65,6 +70,7 @@ impl Algorithm {
         let more = match self {
             Self::Rfc => return reference("rfc", true, times),
             Self::Ns3 => return reference("ns3-old", true, times),
+            Self::EgressPi => return self.text(true) + &egress_pi(times / 2),
             Self::Cp | Self::CpPublished => format!("period = \"{0}us\"\nlatency = \"{0}us\"\n{gains}", us(125)),
             Self::Dp | Self::DpPublished => {
                 let less = times.ilog2();
@@ -115,6 +121,19 @@ impl Form {
         let [cp, dp, table] = self.programs();
         [cp, dp, table, Algorithm::Rfc, Algorithm::Ns3]
     }
+}
+
+/// Egress PI with all times so many times longer, a power of two. It knows how far a delay is from the target up to 1 ms: a target of that
+/// would leave it nothing above.
+fn egress_pi(times: u32) -> String {
+    let [target, calm, short] = [125, 94, 31].map(|time| time * times);
+    let less = times.ilog2();
+    format!(
+        "target = \"{target}us\"\nupdate = \"{target}us\"\ncalm = \"{calm}us\"\nshort = \"{short}us\"\n\
+         alpha-shift = {}\nbeta-shift = {}\n",
+        9 - less,
+        17 - less
+    )
 }
 
 /// PIE as ns-3 has it, with the paper's gains; all times are so many times longer.

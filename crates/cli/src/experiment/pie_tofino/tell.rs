@@ -22,6 +22,7 @@ pub fn told(results: &Results) -> Told {
     findings.push(references(results));
     let mut tables = vec![table_5(results), table_6(results, FIGURE_6, FLOWS, "Figure 6")];
     if results.of(FIGURE_6_SLOWER).next().is_some() {
+        findings.extend(Form::BOTH.into_iter().flat_map(|form| slower(results, form)));
         tables.push(table_6(
             results,
             FIGURE_6_SLOWER,
@@ -92,11 +93,10 @@ fn distribution(results: &Results, algorithm: Algorithm) -> Line {
     Line { name: algorithm.name().to_owned(), points: all_percents().filter_map(point).collect() }
 }
 
-/// The algorithms with their times, from the shortest to the longest.
-fn order(results: &Results, value: &str, algorithms: [Algorithm; 5]) -> String {
-    let mut times = algorithms.map(|it| (of(results, FIGURE_5, it).next(), it.name()));
-    times.sort_by(|one, other| value_at(one.0, value).total_cmp(&value_at(other.0, value)));
-    times.map(|(point, name)| format!("{name} {}", shown(point, value, 3))).join(" < ")
+/// The algorithms at some points with a value, from the least to the most.
+fn order<const N: usize>(mut points: [(&'static str, Option<&Point>); N], value: &str, digits: usize) -> String {
+    points.sort_by(|one, other| value_at(one.1, value).total_cmp(&value_at(other.1, value)));
+    points.map(|(name, point)| format!("{name} {}", shown(point, value, digits))).join(" < ")
 }
 
 fn rises_and_falls(results: &Results) -> Vec<Finding> {
@@ -140,7 +140,7 @@ fn rises_and_falls(results: &Results) -> Vec<Finding> {
                 figure: FIGURE_5,
                 what: format!("{what}, {}", form.name()),
                 paper: paper.to_owned(),
-                ours: order(results, value, form.algorithms()),
+                ours: order(form.algorithms().map(|it| (it.name(), of(results, FIGURE_5, it).next())), value, 3),
                 difference: None,
                 why,
             });
@@ -234,6 +234,38 @@ fn many_flows(results: &Results, form: Form) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// Whether the order of figure 6 is that of real hosts, too, where all is slower.
+fn slower(results: &Results, form: Form) -> [Finding; 2] {
+    let algorithms = form.algorithms();
+    let [cp, dp, table] = form.programs();
+    let counts: Vec<_> = of(results, FIGURE_6_SLOWER, cp).map(|point| point.parameter(FLOWS)).collect();
+    let at = |algorithm, flows: &str| of(results, FIGURE_6_SLOWER, algorithm).find(|it| it.parameter(FLOWS) == flows);
+    let most = counts.last().copied().unwrap_or("-");
+    let own = at(Algorithm::EgressPi, most);
+    let of_value = |what: &str, value: &str, digits: usize, paper: &str, is_so: &dyn Fn([f64; 3]) -> bool| {
+        let holds = |flows: &&&str| is_so([cp, dp, table].map(|it| value_at(at(it, flows), value)));
+        let holding: Vec<_> = counts.iter().filter(holds).copied().collect();
+        let so = if holding.is_empty() { "nowhere".to_owned() } else { format!("with {} flows", holding.join(", ")) };
+        Finding {
+            figure: FIGURE_6_SLOWER,
+            what: format!("{what} with {most} flows, {}", form.name()),
+            paper: paper.to_owned(),
+            ours: order(algorithms.map(|it| (it.name(), at(it, most))), value, digits),
+            difference: None,
+            why: format!(
+                "the three in this order {so}; Egress PI, with half the target: {}",
+                shown(own, value, digits)
+            ),
+        }
+    };
+    let descends = |[cp, dp, table]: [f64; 3]| cp > dp && dp > table;
+    let longest = |[cp, dp, table]: [f64; 3]| cp > dp && cp > table;
+    [
+        of_value(GOODPUT, GOODPUT, 3, "PIE_TABLE < PIE_DP < PIE_CP", &descends),
+        of_value("median delay (us)", &percentile(50), 0, "PIE_CP above PIE_DP and PIE_TABLE", &longest),
+    ]
 }
 
 /// Against the three, at the most flows.
