@@ -21,6 +21,7 @@ use queuescope_link::{End, RealTime, Sleep, Ways};
 use queuescope_queue::PipelineParams;
 use queuescope_report::model::{self, NO_METER, Skipped};
 use queuescope_scenario::Scenario;
+use queuescope_sim::Simulation;
 use queuescope_wire::Granularity;
 use shown::Shown;
 use std::io;
@@ -80,15 +81,12 @@ fn check_args(args: &Link) -> Result<()> {
     Ok(())
 }
 
-/// What a simulation can do and a link cannot is refused.
-fn check(scenario: &Scenario) -> Result<()> {
-    let rewrites = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
-    if scenario.network().links.iter().filter_map(|link| link.pipeline.as_ref()).any(rewrites) {
-        bail!(
-            "ack-window changes TCP headers, which it does only in simulations (queuescope sim): choose another program"
-        );
-    }
-    Ok(())
+/// The network of a scenario in real time. It reads TCP headers where there is a program that does.
+fn begun<'a, W: Ways>(scenario: &Scenario, simulation: Simulation, ways: W, ends: &'a [End; 2]) -> RealTime<'a, W> {
+    let real = RealTime::begin(simulation, ways, ends);
+    let reads = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
+    let mut programs = scenario.network().links.into_iter().filter_map(|link| link.pipeline);
+    if programs.any(|program| reads(&program)) { real.with_tcp_headers() } else { real }
 }
 
 /// What a link did not carry, or not as it was meant.

@@ -318,7 +318,6 @@ fn what_cannot_be_is_told() {
     refused("--meter none --view", Some("true"), "leave one out");
     refused("--view --json", Some("true"), "cannot be used with");
     refused("--view", Some("true"), "nothing can be shown: standard input is no terminal");
-    refused("--aqm ack-window", Some("true"), "only in simulations");
     refused("scenarios/pie.toml", None, "a sweep is not run");
     refused("/nowhere/scenario.toml", None, "/nowhere/scenario.toml");
     refused("scenarios/codel.toml --rate 1mbit", None, "cannot be used with");
@@ -355,4 +354,42 @@ fn a_scenario_does_the_same_in_both_worlds() {
         assert!((real / simulated - 1.0).abs() < 0.25, "{quantity} of {name}: {simulated}, {real}");
     }
     assert!(line["real_time"][0]["packets"].as_u64() > Some(1_000), "{line}");
+}
+
+/// Two flows over a link of 40 ms and 20 Mb/s, whose queue may be 200 ms long.
+const WINDOWS: &str = r#"
+duration = "3s"
+warmup = "1s"
+access = { rate = "1gbps", delay = "1ms" }
+link = { rate = "20mbps", delay = "18ms", limit = "200ms", pipeline = { ack-window = { base-rtt = "40ms" } } }
+[[flows]]
+tcp = "cubic"
+count = 2
+"#;
+
+#[test]
+fn real_receive_windows_are_bounded() {
+    let Some(yard) = yard("real_receive_windows_are_bounded") else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("windows.toml");
+    fs::write(&path, WINDOWS).expect("there is room");
+    let measured = |base_rtt: &str| {
+        let (path, set) = (path.clone(), format!("link.pipeline.ack-window.base-rtt={base_rtt}"));
+        let output = yard.run(move || {
+            let mut command = link("--json", None);
+            command.arg(path).args(["--set", &set]).output().expect("the command runs")
+        });
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let lines = String::from_utf8_lossy(&output.stdout);
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+        let sim = lines.into_iter().find(|line| line["kind"] == "sim").expect("there is a line of the run");
+        let link = &sim["links"][0];
+        let goodput = sim["groups"][0]["goodput_bps"].as_f64().expect("it is a number");
+        (link["sojourn"]["p99_ns"].as_f64().expect("it is a number"), goodput)
+    };
+    // What may be in flight fits the way without a queue; with a hundred times as much the queue has no bound but its limit.
+    let (bounded, goodput) = measured("40ms");
+    let (unbounded, _) = measured("4s");
+    assert!(bounded < 50e6 && unbounded > 100e6 && goodput > 5e6, "{bounded} {unbounded} ns, {goodput} b/s");
 }

@@ -1,5 +1,6 @@
 //! The packets that are on their way, byte by byte, in places that are used again.
 
+use crate::connections::Window;
 use queuescope_wire::FlowKey;
 use queuescope_wire::parse;
 
@@ -10,6 +11,8 @@ pub struct Frame {
     bytes: Vec<u8>,
     /// What its headers say, as it came.
     pub(crate) seen: Option<parse::Frame>,
+    /// The window that its TCP header told as it came, if that may be changed.
+    pub(crate) window: Option<Window>,
     /// The end that it is for.
     pub(crate) to: u32,
 }
@@ -44,7 +47,7 @@ pub(crate) struct Frames {
 
 impl Frames {
     /// Another, which is for that end; its number.
-    pub fn insert(&mut self, bytes: &[u8], seen: parse::Frame, to: u32) -> u32 {
+    pub fn insert(&mut self, bytes: &[u8], seen: parse::Frame, window: Option<Window>, to: u32) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.places.push(Frame::default());
             self.places.len() as u32 - 1
@@ -53,7 +56,7 @@ impl Frames {
         // Memory is as large as the packets that were there were.
         frame.bytes.clear();
         frame.bytes.extend_from_slice(bytes);
-        (frame.seen, frame.to) = (Some(seen), to);
+        (frame.seen, frame.window, frame.to) = (Some(seen), window, to);
         number
     }
 

@@ -12,6 +12,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod command;
+mod connections;
 mod frames;
 pub mod hosts;
 mod real_time;

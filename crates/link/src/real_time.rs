@@ -1,7 +1,8 @@
 //! The network of a simulation, whose time is the real one.
 
+use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
-use crate::rewrite::set_ecn;
+use crate::rewrite::{set_ecn, set_window};
 use crate::timing::{GoesFirst, Timing};
 use crate::yard::End;
 use queuescope_live::{now, timespec};
@@ -114,6 +115,8 @@ pub struct RealTime<'a, W> {
     /// What is read.
     packet: Vec<u8>,
     flows: FlowTable<FlowKey>,
+    /// What is known of connections, if there is who reads TCP headers.
+    connections: Option<Connections>,
     parser: Parser,
     timing: Timing,
     /// When it began, by the kernel's clock.
@@ -140,11 +143,18 @@ impl<'a, W: Ways> RealTime<'a, W> {
             frames: Frames::default(),
             packet: vec![0; LARGEST],
             flows: FlowTable::with_limit(FLOWS),
+            connections: None,
             parser: Parser::new(Tunnel::Outer),
             timing: Timing::default(),
             origin: now(),
             counts: Counts::default(),
         }
+    }
+
+    /// The same with TCP headers of packets, for switch programs that read and rewrite them.
+    #[must_use]
+    pub fn with_tcp_headers(self) -> Self {
+        Self { connections: Some(Connections::default()), ..self }
     }
 
     /// Moves packets until `end`, or until the watcher says that it is over, who is asked every `every`, and whenever there is
@@ -217,9 +227,17 @@ impl<'a, W: Ways> RealTime<'a, W> {
                 self.counts.no_way += 1;
                 continue;
             };
+            let flow = flow_of(&mut self.flows, &mut self.connections, &seen.key, at);
+            let tcp = self.connections.is_some().then(|| {
+                let reverse = flow_of(&mut self.flows, &mut self.connections, &reversed(&seen.key), at);
+                let (segment, window) = self.connections.as_mut()?.read(bytes, [flow, reverse])?;
+                Some(((segment, reverse), window))
+            });
+            let (tcp, window) = tcp.flatten().unzip();
             let packet = Foreign {
-                tag: self.frames.insert(bytes, seen, to),
-                flow: flow(&mut self.flows, &seen.key, at),
+                tag: self.frames.insert(bytes, seen, window, to),
+                flow,
+                tcp,
                 bytes: length as u32,
                 ecn: if l4s && seen.ecn == Ecn::Ect0 { Ecn::Ect1 } else { seen.ecn },
             };
@@ -313,11 +331,14 @@ impl<O: Watcher> Observer for Hands<'_, O> {
         }
     }
 
-    fn delivered(&mut self, _id: PacketId, packet: &OnItsWay, _headers: &Headers, due: Nanos) {
+    fn delivered(&mut self, _id: PacketId, packet: &OnItsWay, headers: &Headers, due: Nanos) {
         let Some(tag) = packet.foreign() else { return };
         let frame = self.frames.at(tag);
         if frame.seen.is_some_and(|seen| seen.ecn != packet.ecn) {
             set_ecn(frame.bytes_mut(), packet.ecn);
+        }
+        if let Some((window, field)) = frame.window.and_then(|window| Some((window, window.changed(headers)?))) {
+            set_window(frame.bytes_mut(), window.header.into(), field);
         }
         let end = &self.ends[frame.to as usize];
         self.timing.record(now().saturating_sub(self.origin).saturating_sub(due));
@@ -335,10 +356,15 @@ fn gone(end: &End, why: io::Error) -> LinkError {
 }
 
 /// The id of a flow; idle ones are taken back if there are many.
-fn flow(flows: &mut FlowTable<FlowKey>, key: &FlowKey, at: Nanos) -> FlowId {
+fn flow_of(flows: &mut FlowTable<FlowKey>, connections: &mut Option<Connections>, key: &FlowKey, at: Nanos) -> FlowId {
     const IDLE: Nanos = Nanos(60_000_000_000);
     if flows.is_full() {
-        flows.expire(at.saturating_sub(IDLE), |_, _| {});
+        flows.expire(at.saturating_sub(IDLE), |flow, _| connections.iter_mut().for_each(|it| it.forget(flow)));
     }
     flows.intern(key, key.digest(), at).0
+}
+
+/// That of the packets in the opposite direction.
+fn reversed(key: &FlowKey) -> FlowKey {
+    FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key }
 }

@@ -21,6 +21,16 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     }
 }
 
+/// Sets the window's field of the TCP header that begins at `header`, and mends its checksum.
+pub fn set_window(packet: &mut [u8], header: usize, field: u16) {
+    if let Some([.., high, low, sum_high, sum_low]) = packet.get_mut(header..header + 18) {
+        let old = u16::from_be_bytes([*high, *low]);
+        [*high, *low] = field.to_be_bytes();
+        let sum = u16::from_be_bytes([*sum_high, *sum_low]);
+        [*sum_high, *sum_low] = mended(sum, old, field).to_be_bytes();
+    }
+}
+
 /// A checksum of which one word has changed (RFC 1624, equation 3).
 fn mended(sum: u16, old: u16, new: u16) -> u16 {
     let wide = u32::from(!sum) + u32::from(!old) + u32::from(new);
@@ -31,6 +41,7 @@ fn mended(sum: u16, old: u16, new: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etherparse::PacketBuilder;
     use proptest::prelude::*;
 
     /// As RFC 1071 has it, over a header whose checksum is right.
@@ -58,6 +69,27 @@ mod tests {
             prop_assert_eq!(sum(&header), 0xffff);
             prop_assert_eq!(header[1], before[1] & !3 | ecn);
             prop_assert!((0..20).all(|at| matches!(at, 1 | 10 | 11) || header[at] == before[at]));
+        }
+
+        #[test]
+        fn a_window_changes_with_its_checksum(window in any::<u16>(), field in any::<u16>(), payload in prop::collection::vec(any::<u8>(), 0..50)) {
+            let written = |window| {
+                let packet = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(1000, 2000, 7, window).ack(8);
+                let mut bytes = Vec::new();
+                packet.write(&mut bytes, &payload).expect("there is room");
+                bytes
+            };
+            let mut packet = written(window);
+            set_window(&mut packet, 20, field);
+            let right = written(field);
+            let sum = |bytes: &[u8]| u16::from_be_bytes([bytes[36], bytes[37]]);
+            // Zero has two forms.
+            prop_assert!(sum(&packet) == sum(&right) || (sum(&packet) ^ sum(&right)) == 0xffff);
+            (packet[36], packet[37]) = (right[36], right[37]);
+            prop_assert_eq!(packet, right);
+            let mut short = written(window)[..30].to_vec();
+            set_window(&mut short, 20, field);
+            prop_assert_eq!(&short, &written(window)[..30]);
         }
 
         #[test]

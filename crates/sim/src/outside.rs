@@ -6,6 +6,7 @@ use crate::packets::{OnItsWay, Owner};
 use crate::simulation::Simulation;
 use crate::topology::NodeId;
 use queuescope_queue::{Activity, Headers, Host};
+use queuescope_tcp::Segment;
 use queuescope_wire::{Class, Ecn, FlowId, Nanos};
 
 /// The way of packets from one host to another.
@@ -31,7 +32,7 @@ pub struct EntranceParams {
     pub activity: Option<Activity>,
 }
 
-/// A packet from outside, without its TCP header: a switch program that reads or rewrites that does nothing to it.
+/// A packet from outside.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Foreign {
     /// Whose it is, as the caller knows it: [`OnItsWay::foreign`] tells it wherever the packet is.
@@ -42,6 +43,9 @@ pub struct Foreign {
     pub bytes: u32,
     /// Its ECN codepoint.
     pub ecn: Ecn,
+    /// Its TCP header and the flow of the packets in the opposite direction, for switch programs that read or rewrite them. Without it they
+    /// do nothing to it.
+    pub tcp: Option<(Segment, FlowId)>,
 }
 
 impl Simulation {
@@ -57,11 +61,12 @@ impl Simulation {
     /// A packet comes from outside at `now`, after everything that happens until then.
     pub fn come(&mut self, entrance: &Entrance, packet: &Foreign, now: Nanos, observer: &mut impl Observer) {
         self.run_until(now, observer);
-        let &Foreign { tag, flow, bytes, ecn } = packet;
+        let &Foreign { tag, flow, bytes, ecn, tcp } = packet;
         let &Entrance { route, hosts, group, class, activity } = entrance;
         let on_its_way =
             OnItsWay { flow, number: tag, group, hosts, bytes, ecn, class, route, hop: 0, owner: Owner::Outside };
-        let headers = Headers { activity, ..Headers::plain(hosts[0], hosts[1], flow) };
+        let (tcp, reverse) = tcp.map_or((None, flow), |(segment, reverse)| (Some(segment), reverse));
+        let headers = Headers { tcp, activity, ..Headers::plain(hosts[0], hosts[1], reverse) };
         self.send_foreign(on_its_way, headers, observer);
     }
 }

@@ -67,7 +67,7 @@ fn they_meet_what_simulated_packets_meet() {
     let entrance = simulation.entrance(params).expect("there is a way");
     let mut seen = Seen::default();
     for tag in 0..50 {
-        let packet = Foreign { tag, flow: FlowId(7), bytes: 1000, ecn: Ecn::Ect0 };
+        let packet = Foreign { tag, flow: FlowId(7), bytes: 1000, ecn: Ecn::Ect0, tcp: None };
         simulation.come(&entrance, &packet, Nanos(u64::from(tag) * 1_000_000), &mut seen);
     }
     finish(&mut simulation, &mut seen);

@@ -71,6 +71,12 @@ impl Flags {
     /// The congestion window was reduced.
     pub const CWR: Self = Self(1 << 7);
 
+    /// From byte 13 of a header.
+    #[inline]
+    pub fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
     /// As the header has them.
     #[inline]
     pub fn bits(self) -> u8 {

@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::watched::Watched;
-use super::{asked, check, notes, real_time, shown, stop};
+use super::{asked, begun, notes, real_time, shown, stop};
 use crate::args::Link;
 use crate::chosen::Chosen;
 use crate::files::check_outputs;
@@ -15,7 +15,7 @@ use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Context, Result};
 use queuescope_link::command::{Behind, Prints};
-use queuescope_link::{RealTime, Way, Ways, Yard, sleep_exactly};
+use queuescope_link::{Way, Ways, Yard, sleep_exactly};
 use queuescope_report::model::{self, NO_METER};
 use queuescope_sim::{Built, EntranceParams, build_without_traffic};
 use queuescope_wire::{Class, FlowKey, Nanos};
@@ -34,7 +34,6 @@ pub fn run(args: &Link) -> Result<Outcome> {
     check_outputs(args.trace.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
     let chosen = Chosen::of(args.only.as_deref())?;
     let plan = Plan::of(args)?;
-    check(&plan.scenario)?;
     let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&plan.scenario, &plan.files)?;
     let (inside, outside) = hosts[0][0];
     let mut way = |hosts, to| -> Result<Way> {
@@ -74,7 +73,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
         Ok(status.is_some())
     });
     let ends = [inside, outside];
-    let mut real = RealTime::begin(simulation, ways, &ends);
+    let mut real = begun(&plan.scenario, simulation, ways, &ends);
     real.run(Nanos::MAX, LOOK, stop.waker(), &mut watched)?;
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {

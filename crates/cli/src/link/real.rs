@@ -2,7 +2,7 @@
 
 use super::shown::Shown;
 use super::watched::Watched;
-use super::{check, notes, real_time};
+use super::{begun, notes, real_time};
 use crate::args::Link;
 use crate::capture::noted;
 use crate::chosen::Chosen;
@@ -21,7 +21,7 @@ use crate::views::Views;
 use crate::world::Ran;
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_link::hosts::{self, DCTCP_PORT, Hosts, Load, PORT};
-use queuescope_link::{End, RealTime, Running, Watcher, Way, Ways, sleep_exactly};
+use queuescope_link::{End, Running, Watcher, Way, Ways, sleep_exactly};
 use queuescope_live::traffic::{DatagramSender, Ended, Failure, LARGEST, Start};
 use queuescope_queue::{Activity, Host};
 use queuescope_report::model::{self, NO_METER, Report, Skipped};
@@ -53,7 +53,6 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
             "a sweep is not run on real hosts: choose one of its cells by --set, and leave it away by --set sweep={{}}"
         );
     }
-    check(&scenario)?;
     let (files, skipped) = file.files(files_of(&scenario))?;
     let stop = super::stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
@@ -110,7 +109,6 @@ impl Watcher for Unwatched<'_> {
 
 /// Carries what the hosts of a scenario send over its network.
 fn carry(scenario: &Scenario, files: &Files, built: Built, (watcher, stop): (&mut impl Watcher, &Stop)) -> Result<Ran> {
-    check(scenario)?;
     let Built { mut simulation, groups, meters, hosts } = built;
     let (_, meter) = metered_link(None, &simulation, &meters)?;
     let Planned { load, kept } = Planned::of(scenario, files, &hosts)?;
@@ -119,7 +117,7 @@ fn carry(scenario: &Scenario, files: &Files, built: Built, (watcher, stop): (&mu
     let sleep = sleep_exactly().context("cannot wake up when it is time")?;
     let sending = Hosts::begin(&senders, &receivers, load)?;
     let ends = [senders, receivers];
-    let mut real = RealTime::begin(simulation, ways, &ends);
+    let mut real = begun(scenario, simulation, ways, &ends);
     real.run(scenario.duration, LOOK, stop.waker(), watcher)?;
     if stop.is_asked() {
         stop.obey();
