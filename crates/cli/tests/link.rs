@@ -271,7 +271,7 @@ fn a_person_sees_the_queue_of_a_link() {
     pty.press("q");
     pty.rest();
     pty.assert_as_before();
-    assert_eq!(child.wait().expect("it ends").code(), Some(137), "{}", pty.text());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{}", pty.text());
     assert!(pty.text().contains("it has begun"), "{}", pty.text());
     assert_eq!(interfaces(&yard), 0);
 }
@@ -298,6 +298,34 @@ fn it_ends_as_the_command_does_with_all_that_that_began() {
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     until("no process is left", || processes(&word) == 0);
     assert_eq!(interfaces(&yard), 0);
+}
+
+#[test]
+fn a_command_is_asked_before_it_is_ended() {
+    let Some(yard) = yard("a_command_is_asked_before_it_is_ended") else { return };
+    let trap = "trap 'exit 42' INT; trap 'exit 43' TERM; : > $MARK; while :; do sleep 0.1; done";
+    // Only the link gets the signal.
+    let folder = tempfile::tempdir().expect("there is room");
+    let mark = folder.path().join("trapped");
+    let own = mark.clone();
+    let begin = move || {
+        link("--meter none", Some(trap)).env("MARK", own).stderr(Stdio::null()).spawn().expect("the command runs")
+    };
+    let mut child = yard.run(begin);
+    until("it is ready", || mark.exists());
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(43));
+    // A terminal that shows the queue keeps its keys for itself.
+    let mark = folder.path().join("shown");
+    let mut pty = Pty::new();
+    let mut command = link("--view", Some(trap));
+    let mut on_it = pty.on_it(command.env("MARK", &mark));
+    let mut child = yard.run(move || on_it.spawn().expect("setsid of util-linux is there"));
+    until("it is ready", || mark.exists());
+    pty.until_text("bottleneck: sh -c");
+    pty.press("q");
+    pty.rest();
+    assert_eq!(child.wait().expect("it ends").code(), Some(42), "{}", pty.text());
 }
 
 #[test]

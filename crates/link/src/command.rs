@@ -9,15 +9,17 @@ use queuescope_live::{Namespace, timespec};
 use queuescope_wire::Nanos;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
-use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, wait};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, WaitOptions, kill_process_group, set_parent_process_death_signal, wait};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 
 /// The first argument of the process that stands between.
 pub const KEEPER: &str = "keep";
@@ -37,8 +39,9 @@ pub enum Prints {
 #[derive(Debug)]
 pub struct Behind {
     keeper: Child,
-    /// A keeper that begins when nobody holds this any more ends at once; later the kernel ends it with who began it.
-    _tie: OwnedFd,
+    /// A keeper that begins when nobody holds this any more ends at once; later the kernel ends it with who began it. The numbers of signals
+    /// that are written here are for the program.
+    tie: OwnedFd,
 }
 
 impl Behind {
@@ -66,7 +69,7 @@ impl Behind {
             drop(tied);
             child
         })?;
-        Ok(Self { keeper: started, _tie: tie })
+        Ok(Self { keeper: started, tie })
     }
 
     /// How it ended, if it did.
@@ -75,6 +78,15 @@ impl Behind {
     /// Those of the system.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.keeper.try_wait()
+    }
+
+    /// Sends the program, and all that it began, a signal.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        rustix::io::write(&self.tie, &[signal.as_raw() as u8])?;
+        Ok(())
     }
 
     /// Ends it, and all that it began.
@@ -116,6 +128,7 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<u8> {
     own_proc()?;
     let child = Command::new(program).args(arguments).spawn()?;
     let own = Pid::from_child(&child);
+    thread::Builder::new().name("signals".to_owned()).spawn(move || pass_on(&tie))?;
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == own => {
@@ -123,8 +136,19 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<u8> {
                 return Ok(status.exit_status().or_else(signalled).unwrap_or(1) as u8);
             }
             // Others that it left behind.
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(why) => return Err(why.into()),
+        }
+    }
+}
+
+/// Passes on the signals that are for the program, and for all that it began, as a terminal would.
+fn pass_on(tie: &OwnedFd) {
+    let mut number = [0];
+    while let Ok(1) | Err(Errno::INTR) = rustix::io::read(tie, &mut number) {
+        if let Some(signal) = Signal::from_named_raw(number[0].into()) {
+            // All processes but this one, which is the first of its namespace (kill(2): -1). They may have ended.
+            let _ = kill_process_group(Pid::INIT, signal);
         }
     }
 }

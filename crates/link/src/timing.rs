@@ -100,8 +100,8 @@ pub(crate) struct GoesFirst {
 
 /// What it looks at; of that, how long it goes first; and how often it looks.
 const PIECE: Nanos = Nanos(100_000_000);
-const FIRST: Nanos = Nanos(80_000_000);
-const TURN: Nanos = Nanos(5_000_000);
+const FIRST: Nanos = Nanos(90_000_000);
+const TURN: Nanos = Nanos(1_000_000);
 /// How long a turn is where it does not go first.
 const SLICE: Nanos = Nanos(100_000);
 

@@ -18,8 +18,27 @@ pub use send::{Completed, Ended, Failure, Progress, SendParams, Sent, Start, fin
 pub use serve::{ServeParams, Served, listen, serve, take_with};
 
 use crate::ControlError;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_linger, set_tcp_user_timeout};
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A connection ends at once when its socket is closed, by a reset: also if its process is no more. Otherwise the kernel keeps it, its
+/// namespace and its congestion control for minutes, sending what was not sent to a link that may be gone.
+fn ends_with_socket(socket: impl AsFd) -> Result<(), Errno> {
+    set_socket_linger(socket, Some(Duration::ZERO))
+}
+
+/// Closes a connection on which nothing more is to come: in order, if the other side hears of it in time.
+fn close(socket: OwnedFd) {
+    /// How long the kernel tries, in ms.
+    const PATIENCE: u32 = 2_000;
+    // Where this fails, a reset does it, too.
+    let _ = set_tcp_user_timeout(&socket, PATIENCE).and_then(|()| set_socket_linger(&socket, None));
+    drop(socket);
+}
 
 /// Why there is no traffic.
 #[derive(Debug, thiserror::Error)]

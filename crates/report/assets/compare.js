@@ -18,7 +18,7 @@ const QUANTITIES = {
   goodput_bps: { title: 'Goodput', ...speed },
   least_bps: { title: 'Least of a flow', ...speed, top: 'flow' },
   most_bps: { title: 'Most of a flow', ...speed, top: 'flow' },
-  jain: { title: 'Jain’s index', show: (value) => number(value, 3), apart: (from, to) => signed(to - from, 3), top: 'jain' },
+  jain: { title: 'Jain’s index', show: (value) => value.toFixed(3), apart: (from, to) => signed(to - from, 3), top: 'jain' },
   retransmissions: { title: 'Sent again', show: count, apart: relative, top: 'again' },
   completion_p50_ns: { title: 'Completion, median', ...time, top: 'completion' },
   completion_p99_ns: { title: 'Completion, 99 %', ...time, top: 'completion' },

@@ -14,7 +14,7 @@ const depthHint = (report) =>
     ? el(
         'p',
         { class: 'hint' },
-        `From here on times count from the first packet that came to this queue after the warm-up, ${moment(report.input.first_ns, 1e7)} into the simulation.`,
+        `From here on times count from the first packet that came to this queue after the warm-up, ${moment(report.input.first_ns, 1e7)} into the run.`,
       )
     : null;
 

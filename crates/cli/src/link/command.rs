@@ -14,7 +14,7 @@ use crate::sim::tell::{About, tell};
 use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Context, Result};
-use queuescope_link::command::{Behind, Prints};
+use queuescope_link::command::{Behind, Prints, Signal};
 use queuescope_link::{Way, Ways, Yard, sleep_exactly};
 use queuescope_report::model::{self, NO_METER};
 use queuescope_sim::{Built, EntranceParams, build_without_traffic};
@@ -25,7 +25,7 @@ use std::process::ExitStatus;
 
 /// How often it is looked whether the command has ended, and what went wrong.
 const LOOK: Nanos = Nanos(20_000_000);
-/// How long a command that was told to end may take.
+/// How long a command that was told to end may take, each time.
 const GRACE: Nanos = Nanos(1_000_000_000);
 
 /// Runs it.
@@ -62,13 +62,11 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let behind = Behind::run(namespace, &keeper, &args.command, prints);
     let mut behind = behind.context("cannot run a command behind a link")?;
     let shown = shown(args, &format!("{}: {name}", meters.first.name().unwrap_or(NO_METER)), &stop)?;
-    let (mut status, mut until) = (None, None);
+    let (mut status, mut ending) = (None, Ending(None));
     let mut watched = Watched::new(meters, shown, |now, is_over| {
         status = behind.ended()?;
-        // Who is asked to end by a signal to all has some time; who looks on and wants no more has asked nobody else.
-        let grace = || now.saturating_add(if stop.is_asked() { GRACE } else { Nanos::ZERO });
-        if status.is_none() && (stop.is_asked() || is_over) && now >= *until.get_or_insert_with(grace) {
-            status = Some(behind.end()?);
+        if status.is_none() && (stop.is_asked() || is_over) {
+            status = ending.go_on(now, stop.is_asked(), &mut behind)?;
         }
         Ok(status.is_some())
     });
@@ -89,6 +87,27 @@ pub fn run(args: &Link) -> Result<Outcome> {
     report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });
     views.write(report, Stop::noted(Some(&stop), recorded).as_ref())?;
     Ok(Outcome::Ended(status.map_or(1, code)))
+}
+
+/// How a command is ended that does not end by itself: when it is sent what next.
+struct Ending(Option<(Nanos, Signal)>);
+
+impl Ending {
+    /// How it ended, if it did. A signal that came here may have come to the command, too, which has some time then; who looks on and
+    /// wants no more has asked nobody else.
+    fn go_on(&mut self, now: Nanos, is_signalled: bool, behind: &mut Behind) -> io::Result<Option<ExitStatus>> {
+        let later = now.saturating_add(GRACE);
+        let first = if is_signalled { (later, Signal::TERM) } else { (now, Signal::INT) };
+        let (at, signal) = *self.0.get_or_insert(first);
+        if now < at {
+            return Ok(None);
+        }
+        if signal == Signal::KILL {
+            return behind.end().map(Some);
+        }
+        self.0 = Some((later, if signal == Signal::INT { Signal::TERM } else { Signal::KILL }));
+        behind.signal(signal).map(|()| None)
+    }
 }
 
 /// A status as shells have it.

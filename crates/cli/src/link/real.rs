@@ -323,6 +323,9 @@ fn ways(scenario: &Scenario, simulation: &mut Simulation, hosts: &[Vec<(NodeId, 
     Ok(ByAddress(ways))
 }
 
+/// Hosts at an end: the kernel takes the longer for another address, the more there are.
+const HOSTS: usize = 1 << 14;
+
 /// The namespaces of those who send and of those who take.
 fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2]> {
     let flows = scenario.flows.iter().map(|flows| flows.stack.ecn);
@@ -333,6 +336,13 @@ fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2]
             senders.insert(ip(from.0));
             receivers.insert(ip(to.0), ecn);
         }
+    }
+    let most = senders.len().max(receivers.len());
+    if most > HOSTS {
+        bail!(
+            "{most} hosts at an end of the link are more than the {HOSTS} that there can be; flows share hosts where `hosts` says \
+             how many they have"
+        );
     }
     let near = End::of_hosts(senders.iter().copied(), receivers.iter().map(|(to, ecn)| (*to, *ecn)))?;
     let far = End::of_hosts(receivers.keys().copied(), senders.iter().map(|from| (*from, false)))?;

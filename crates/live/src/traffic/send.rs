@@ -3,7 +3,7 @@
 mod connection;
 
 use super::events::Events;
-use super::{TrafficError, allow_files, heard, refused, said, system};
+use super::{TrafficError, allow_files, close, ends_with_socket, heard, refused, said, system};
 use connection::{Connection, Next, closed_why};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
@@ -313,7 +313,9 @@ impl Sender<'_> {
             }
             Next::Closed => {}
         }
-        self.slots[number] = None;
+        if let Some(connection) = self.slots[number].take().filter(Connection::is_done) {
+            close(connection.socket);
+        }
         self.free.push(number);
         Ok(())
     }
@@ -327,12 +329,12 @@ impl Sender<'_> {
     fn stop(&mut self, now: Nanos, told: Told<'_>) -> Result<(), TrafficError> {
         while self.next_stop() <= now {
             let Some(Reverse((_, number, slot))) = self.stops.pop() else { break };
-            let here = self.slots[slot].as_ref().filter(|it| it.flow.number == number && !it.is_done());
+            let here = self.slots[slot].as_mut().filter(|it| it.flow.number == number && !it.is_done());
             if let Some(connection) = here {
                 told(&connection.ended(Err(Failure::Stopped))).map_err(system("tell of a flow"))?;
+                connection.stop();
+                self.events.change(&connection.socket, slot as u64, EventFlags::IN)?;
                 self.open -= 1;
-                self.slots[slot] = None;
-                self.free.push(slot);
             }
         }
         Ok(())
@@ -359,6 +361,7 @@ fn outgoing(params: &SendParams, congestion: usize, to: SocketAddr) -> Result<Ow
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    ends_with_socket(&socket)?;
     if let Some(name) = params.congestion.get(congestion) {
         set_tcp_congestion(&socket, name)?;
     }

@@ -1,7 +1,7 @@
 //! Whoever takes flows: reads what was said to come, forgets it, and says how much came.
 
 use super::events::Events;
-use super::{TrafficError, allow_files, heard, refused, said};
+use super::{TrafficError, allow_files, close, ends_with_socket, heard, refused, said};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -179,6 +179,8 @@ impl Server {
                 self.slots.len() - 1
             });
             self.events.add(&socket, number as u64, EventFlags::IN)?;
+            // If it fails, it only ends later.
+            let _ = ends_with_socket(&socket);
             self.slots[number] = Some(Connection {
                 socket,
                 state: State::Hears,
@@ -202,7 +204,7 @@ impl Server {
             other => other,
         };
         if matches!(next, Next::Close) {
-            self.slots[number] = None;
+            self.slots[number].take().into_iter().for_each(|it| close(it.socket));
             self.free.push(number);
         } else if connection.state != before {
             let what = if connection.state == State::Answers { EventFlags::OUT } else { EventFlags::IN };
@@ -218,7 +220,7 @@ impl Server {
                 && now.saturating_sub(connection.last) > self.params.idle
             {
                 self.served.idle += u64::from(connection.state != State::Closing);
-                *slot = None;
+                slot.take().into_iter().for_each(|it| close(it.socket));
                 self.free.push(number);
             }
         }

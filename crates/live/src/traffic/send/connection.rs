@@ -8,7 +8,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, IoSlice};
 use rustix::net::sockopt::socket_error;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, sendmsg, shutdown};
 use std::io;
 
 /// A flow that has started.
@@ -28,7 +28,7 @@ pub(super) struct Connection {
 enum State {
     Sends,
     Hears,
-    /// It is complete; the server closes.
+    /// It is complete or was stopped; the server closes.
     Done,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Next {
     Hear,
     Completed,
     Failed(Failure),
-    /// It was complete before.
+    /// It was complete, or stopped, before.
     Closed,
 }
 
@@ -69,6 +69,13 @@ impl Connection {
                 _ => Next::Closed,
             },
         }
+    }
+
+    /// No more is sent but what the kernel has.
+    pub fn stop(&mut self) {
+        // If it is closed already, there is nothing to send.
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        self.state = State::Done;
     }
 
     fn send(&mut self, piece: &[u8]) -> Next {
