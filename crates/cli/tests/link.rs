@@ -341,6 +341,7 @@ fn what_cannot_be_is_told() {
     refused("--trace /nowhere/trace", Some("true"), "cannot read the trace /nowhere/trace");
     refused("--where nonsense", Some("true"), "nonsense");
     refused("--set link.nonsense=1", Some("true"), "nonsense");
+    refused("--set duration=1s", Some("true"), "begins with link");
     refused("--meter none --where size>0", Some("true"), "leave one out");
     refused("--meter none --pcapng /nowhere/file", Some("true"), "leave one out");
     refused("--meter none --view", Some("true"), "leave one out");

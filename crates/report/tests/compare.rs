@@ -15,6 +15,7 @@ use queuescope_report::{html, text};
 /// before.
 fn pair(run: usize) -> (Sim, Sim) {
     let mut simulated = sample::simulated().sim.expect("it is simulated");
+    simulated.flows.iter_mut().for_each(|flow| flow.name = format!("{}{run}", flow.name));
     simulated.groups.iter_mut().for_each(|group| group.goodput_bps *= 1.0 + run as f64 / 10.0);
     let mut real = simulated.clone();
     real.links.iter_mut().for_each(|link| link.sojourn.mean_ns *= 2.0);
@@ -65,6 +66,10 @@ fn what_belongs_together_stands_together() {
         // Where nothing was marked there is nothing to compare.
         assert_eq!(of(Of::Link, &link.name, Quantity::MarkRate).is_some(), link.mark_rate > 0.0);
     }
+    // Their ports differ from run to run.
+    let lasting = simulated.flows.iter().filter(|flow| flow.bytes.is_none()).count();
+    let rows = comparison.rows.iter().filter(|row| row.of == Of::Flow).count();
+    assert!(lasting > 0 && rows == lasting, "{lasting} {rows}");
     for group in &simulated.groups {
         let row = of(Of::Group, &group.name, Quantity::GoodputBps).expect("it has goodput");
         assert_eq!((row.simulated[0], row.real[0]), (group.goodput_bps, 0.9 * group.goodput_bps));

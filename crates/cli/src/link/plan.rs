@@ -2,7 +2,7 @@
 
 use crate::args::Link;
 use crate::chosen::told;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{Files, RateTrace};
 use std::fs;
@@ -34,6 +34,9 @@ link = \"bottleneck\"
 reverse = true
 ";
 
+/// What a scenario says of a link and not of its traffic.
+const OF_A_LINK: [&str; 3] = ["link", "access", "seed"];
+
 impl Plan {
     /// As the arguments say.
     ///
@@ -41,6 +44,11 @@ impl Plan {
     /// If there can be no such link, or its trace cannot be read.
     #[expect(clippy::disallowed_methods, reason = "the command reads the trace that it is given")]
     pub fn of(args: &Link) -> Result<Self> {
+        if let Some(other) =
+            args.set.iter().find(|set| !OF_A_LINK.contains(&set.split(['.', '=']).next().unwrap_or("")))
+        {
+            bail!("--set {other}: of a scenario, a command's link has what begins with {}", OF_A_LINK.join(", "));
+        }
         let mut files = Files::default();
         let mut settings = Vec::new();
         match &args.trace {

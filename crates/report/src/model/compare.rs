@@ -1,6 +1,6 @@
 //! One scenario in two worlds: simulated, and on real hosts.
 
-use super::{RealTime, Sim, SimGroup, SimLink, SimTimes, Skipped};
+use super::{RealTime, Sim, SimFlow, SimGroup, SimLink, SimTimes, Skipped};
 use serde::{Deserialize, Serialize};
 
 /// What a scenario did in both worlds.
@@ -96,8 +96,8 @@ impl Comparison {
         let (first, _) = pairs.first()?;
         let mut rows = Vec::new();
         for (simulated, real) in pairs {
-            add(&mut rows, simulated, |row| &mut row.simulated);
-            add(&mut rows, real, |row| &mut row.real);
+            add(&mut rows, first, simulated, |row| &mut row.simulated);
+            add(&mut rows, first, real, |row| &mut row.real);
         }
         // Where nothing was dropped or marked in either world, there is nothing to compare.
         rows.retain(|row| {
@@ -126,8 +126,8 @@ impl Comparison {
     }
 }
 
-/// Adds the values of a run to the rows that they belong to.
-fn add(rows: &mut Vec<Compared>, run: &Sim, of_world: impl Fn(&mut Compared) -> &mut Vec<f64>) {
+/// Adds the values of a run to the rows that they belong to. Ports are drawn: flows are named as in the first run.
+fn add(rows: &mut Vec<Compared>, first: &Sim, run: &Sim, of_world: impl Fn(&mut Compared) -> &mut Vec<f64>) {
     let mut tell = |of: Of, name: &str, about: &str, quantity: Quantity, value: f64| {
         let is_it = |row: &Compared| row.of == of && row.quantity == quantity && row.name == name && row.about == about;
         let place = rows.iter().position(is_it).unwrap_or_else(|| {
@@ -152,9 +152,14 @@ fn add(rows: &mut Vec<Compared>, run: &Sim, of_world: impl Fn(&mut Compared) -> 
             tell(Of::Group, &group.name, &group.transport, quantity, value);
         }
     }
-    for flow in run.flows.iter().filter(|flow| flow.bytes.is_none()) {
-        tell(Of::Flow, &flow.name, &flow.group, Quantity::GoodputBps, flow.goodput_bps);
+    for (flow, named) in lasting(run).zip(lasting(first)) {
+        tell(Of::Flow, &named.name, &named.group, Quantity::GoodputBps, flow.goodput_bps);
     }
+}
+
+/// Flows that have no size.
+fn lasting(run: &Sim) -> impl Iterator<Item = &SimFlow> {
+    run.flows.iter().filter(|flow| flow.bytes.is_none())
 }
 
 fn of_link(link: &SimLink) -> Vec<(Quantity, f64)> {

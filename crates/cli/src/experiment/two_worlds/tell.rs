@@ -10,6 +10,8 @@ use queuescope_report::model::SweepMean;
 const GOODPUT_WITHIN: f64 = 5.0;
 const DELAY_WITHIN: f64 = 20.0;
 const DELAY_WITHIN_MS: f64 = 1.0;
+/// How many packets of a real link may be late, in percent.
+const LATE_WITHIN: f64 = 1.0;
 /// Of how many cells that is to hold, in percent.
 const WANTED: f64 = 90.0;
 
@@ -50,6 +52,7 @@ pub fn tell(results: &Results) -> Told {
     let findings = vec![
         finding(&cells, "cells with the same goodput, within 5 %", GOODPUT, Beside::same_goodput),
         finding(&cells, "cells with the same mean delay, within 20 % or 1 ms", DELAY, Beside::same_delay),
+        exactness(&cells),
     ];
     let plots = vec![
         plot(&cells, "goodput", GOODPUT, "Cells whose goodput in both worlds differs by at most so much"),
@@ -66,6 +69,15 @@ fn finding<'a>(cells: &[Beside<'a>], what: &str, value: &str, same: fn(&Beside<'
     let why = if others.is_empty() { "all".to_owned() } else { format!("not: {}", others.join("; ")) };
     let ours = format!("{share:.0} % ({alike} of {})", cells.len());
     Finding::of_words(GRID, what.to_owned(), &format!("{WANTED:.0} %"), ours, why)
+}
+
+/// Cells that say something of this machine.
+fn exactness(cells: &[Beside<'_>]) -> Finding {
+    let late = |cell: &&Beside<'_>| cell.point.value(&named(REAL, LATE)) > LATE_WITHIN;
+    let names: Vec<_> = cells.iter().filter(late).map(Beside::name).collect();
+    let what = "cells in which this machine was the bottleneck at times: more than 1 % of packets more than 1 ms late";
+    let why = if names.is_empty() { "none".to_owned() } else { names.join("; ") };
+    Finding::of_words(GRID, what.to_owned(), "0", format!("{} of {}", names.len(), cells.len()), why)
 }
 
 fn table(cells: &[Beside<'_>]) -> Table {
