@@ -73,8 +73,9 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
     pty.press("q");
     pty.rest();
     pty.assert_as_before();
+    // Where it took long to begin, that it grew is told before its name.
     assert!(
-        child.wait().expect("it ends").success() && pty.text().contains(" %  10.9.0.1:4000 > 10.9.0.2:7 udp"),
+        child.wait().expect("it ends").success() && pty.text().contains(" 10.9.0.1:4000 > 10.9.0.2:7 udp"),
         "{}",
         pty.text()
     );
