@@ -9,7 +9,7 @@ use queuescope_live::{Namespace, timespec};
 use queuescope_wire::Nanos;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd, retry_on_intr};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, WaitOptions, kill_process_group, set_parent_process_death_signal, wait};
@@ -80,13 +80,15 @@ impl Behind {
         self.keeper.try_wait()
     }
 
-    /// Sends the program, and all that it began, a signal.
+    /// Sends the program, and all that it began, a signal, if they have not ended.
     ///
     /// # Errors
     /// Those of the system.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        rustix::io::write(&self.tie, &[signal.as_raw() as u8])?;
-        Ok(())
+        match rustix::io::write(&self.tie, &[signal.as_raw() as u8]) {
+            Ok(_) | Err(Errno::PIPE) => Ok(()),
+            Err(why) => Err(why.into()),
+        }
     }
 
     /// Ends it, and all that it began.
@@ -145,7 +147,7 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<u8> {
 /// Passes on the signals that are for the program, and for all that it began, as a terminal would.
 fn pass_on(tie: &OwnedFd) {
     let mut number = [0];
-    while let Ok(1) | Err(Errno::INTR) = rustix::io::read(tie, &mut number) {
+    while let Ok(1) = retry_on_intr(|| rustix::io::read(tie, &mut number)) {
         if let Some(signal) = Signal::from_named_raw(number[0].into()) {
             // All processes but this one, which is the first of its namespace (kill(2): -1). They may have ended.
             let _ = kill_process_group(Pid::INIT, signal);

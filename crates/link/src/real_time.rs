@@ -227,9 +227,12 @@ impl<'a, W: Ways> RealTime<'a, W> {
                 self.counts.no_way += 1;
                 continue;
             };
-            let flow = flow_of(&mut self.flows, &mut self.connections, &seen.key, at);
+            // A connection may change how its packets are to be treated, each side for itself.
+            let dscp = if self.connections.is_some() { 0 } else { seen.key.dscp };
+            let key = FlowKey { dscp, ..seen.key };
+            let flow = flow_of(&mut self.flows, &mut self.connections, &key, at);
             let tcp = self.connections.is_some().then(|| {
-                let reverse = flow_of(&mut self.flows, &mut self.connections, &reversed(&seen.key), at);
+                let reverse = flow_of(&mut self.flows, &mut self.connections, &reversed(&key), at);
                 let (segment, window) = self.connections.as_mut()?.read(bytes, [flow, reverse])?;
                 Some(((segment, reverse), window))
             });

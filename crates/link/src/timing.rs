@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use queuescope_live::{now, thread_time, timespec};
 use queuescope_wire::Nanos;
+use rustix::process::getpriority_process;
 use rustix::thread::{self, ClockId};
 use std::io;
 use std::num::NonZeroU64;
@@ -96,6 +97,8 @@ pub(crate) struct GoesFirst {
     /// When it is to be looked at again.
     look: Nanos,
     is_first: bool,
+    /// The nice value that it had, and has again in the end.
+    nice: i32,
 }
 
 /// What it looks at; of that, how long it goes first; and how often it looks.
@@ -108,7 +111,8 @@ const SLICE: Nanos = Nanos(100_000);
 impl GoesFirst {
     /// From now on, which is `at`.
     pub fn begin(at: Nanos) -> Self {
-        let mut first = Self { until: at, ran: Nanos::ZERO, look: at, is_first: false };
+        let nice = getpriority_process(None).unwrap_or(0);
+        let mut first = Self { until: at, ran: Nanos::ZERO, look: at, is_first: false, nice };
         first.turn(at);
         first
     }
@@ -138,7 +142,7 @@ impl GoesFirst {
 
 impl Drop for GoesFirst {
     fn drop(&mut self) {
-        schedule(libc::SCHED_OTHER, 0, Nanos::ZERO);
+        schedule(libc::SCHED_OTHER, self.nice, Nanos::ZERO);
     }
 }
 

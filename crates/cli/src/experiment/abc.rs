@@ -92,10 +92,13 @@ struct Link {
     figures: [&'static str; 3],
     /// How many times faster than the paper's.
     times: u32,
+    /// What its findings begin with: beside the paper's figures stand theirs, so many times larger.
+    named: &'static str,
 }
 
-const PAPER: Link = Link { figures: ["figure-4", "figure-5", "figure-6"], times: 1 };
-const FAST: Link = Link { figures: ["figure-4-fast", "figure-5-fast", "figure-6-fast"], times: 10 };
+const PAPER: Link = Link { figures: ["figure-4", "figure-5", "figure-6"], times: 1, named: "" };
+const FAST: Link =
+    Link { figures: ["figure-4-fast", "figure-5-fast", "figure-6-fast"], times: 10, named: "ten times as fast, " };
 const SENSITIVITY: &str = "sensitivity-tcp";
 const SENSITIVITY_UDP: &str = "sensitivity-udp";
 /// What is varied.
@@ -291,7 +294,7 @@ fn of_figure_4(results: &Results, link: &Link) -> Vec<Finding> {
     let first = first.fold(f64::INFINITY, f64::min);
     findings.push(Finding {
         figure,
-        what: "with ABC, client 0 has no less than client 1 up to, and less from (R0, Mb/s)".to_owned(),
+        what: format!("{}with ABC, client 0 has no less than client 1 up to, and less from (R0, Mb/s)", link.named),
         paper: (40 * link.times).to_string(),
         ours: format!("{last}, {first}"),
         difference: None,
@@ -312,7 +315,11 @@ fn of_figure_5(results: &Results, link: &Link) -> Vec<Finding> {
             24.2 * times,
             without.map_or(f64::NAN, |it| it.value(LIGHT))
         );
-        let what = format!("client 1's goodput beside {flows} flow{} (Mb/s)", if flows == "1" { "" } else { "s" });
+        let what = format!(
+            "{}client 1's goodput beside {flows} flow{} (Mb/s)",
+            link.named,
+            if flows == "1" { "" } else { "s" }
+        );
         findings.push(Finding::of_mean(figure, &what, 25.0 * times, (Some(point), LIGHT), why));
     }
     findings
@@ -329,7 +336,7 @@ fn of_figure_6(results: &Results, link: &Link) -> Vec<Finding> {
     vec![
         Finding::of_mean(
             figure,
-            "client 0's goodput at the highest rate (Mb/s)",
+            &format!("{}client 0's goodput at the highest rate (Mb/s)", link.named),
             32.0 * f64::from(link.times),
             (end, HEAVY),
             format!("its most is {most:.1}, at {at} Mb/s; what moves it is in the table below"),

@@ -74,6 +74,8 @@ const MARKS: &str = "marks (%)";
 const JAIN: &str = "fairness";
 /// Packets of the real world that were more than a millisecond late.
 const LATE: &str = "late (%)";
+/// Whether the machine, and not the link, was the bottleneck at times: 1 or 0.
+const LIMITED: &str = "limited by the machine";
 
 fn add(values: &mut Values, world: &str, sim: &Sim) {
     let mut add = |name: &str, value: f64| values.insert(named(world, name), value);
@@ -89,6 +91,7 @@ fn add(values: &mut Values, world: &str, sim: &Sim) {
     }
     if let Some(real) = &sim.real_time {
         add(LATE, 100.0 * real.late_packets as f64 / real.packets.max(1) as f64);
+        add(LIMITED, f64::from(u8::from(real.is_limited_by_machine)));
     }
 }
 

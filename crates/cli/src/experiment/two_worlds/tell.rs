@@ -1,6 +1,8 @@
 //! What both worlds amount to beside each other.
 
-use super::{AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LATE, LOSS, MARKS, P99, RATE, REAL, RTT, SIMULATED, TCP, named};
+use super::{
+    AQM, DELAY, FLOWS, GOODPUT, GRID, JAIN, LATE, LIMITED, LOSS, MARKS, P99, RATE, REAL, RTT, SIMULATED, TCP, named,
+};
 use crate::experiment::plot::{Axis, Line, Plot};
 use crate::experiment::results::{Point, Results};
 use crate::experiment::tell::{Finding, Table, Told};
@@ -10,8 +12,6 @@ use queuescope_report::model::SweepMean;
 const GOODPUT_WITHIN: f64 = 5.0;
 const DELAY_WITHIN: f64 = 20.0;
 const DELAY_WITHIN_MS: f64 = 1.0;
-/// How many packets of a real link may be late, in percent.
-const LATE_WITHIN: f64 = 1.0;
 /// Of how many cells that is to hold, in percent.
 const WANTED: f64 = 90.0;
 
@@ -73,9 +73,9 @@ fn finding<'a>(cells: &[Beside<'a>], what: &str, value: &str, same: fn(&Beside<'
 
 /// Cells that say something of this machine.
 fn exactness(cells: &[Beside<'_>]) -> Finding {
-    let late = |cell: &&Beside<'_>| cell.point.value(&named(REAL, LATE)) > LATE_WITHIN;
-    let names: Vec<_> = cells.iter().filter(late).map(Beside::name).collect();
-    let what = "cells in which this machine was the bottleneck at times: more than 1 % of packets more than 1 ms late";
+    let limited = |cell: &&Beside<'_>| cell.point.value(&named(REAL, LIMITED)) > 0.0;
+    let names: Vec<_> = cells.iter().filter(limited).map(Beside::name).collect();
+    let what = "cells in which this machine was the bottleneck at times, and not the link";
     let why = if names.is_empty() { "none".to_owned() } else { names.join("; ") };
     Finding::of_words(GRID, what.to_owned(), "0", format!("{} of {}", names.len(), cells.len()), why)
 }
