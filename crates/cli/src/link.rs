@@ -82,8 +82,14 @@ fn check_args(args: &Link) -> Result<()> {
 }
 
 /// The network of a scenario in real time. It reads TCP headers where there is a program that does.
-fn begun<'a, W: Ways>(scenario: &Scenario, simulation: Simulation, ways: W, ends: &'a [End; 2]) -> RealTime<'a, W> {
-    let real = RealTime::begin(simulation, ways, ends);
+fn begun<'a, W: Ways>(
+    scenario: &Scenario,
+    simulation: Simulation,
+    ways: W,
+    ends: &'a [End; 2],
+    sleep: Sleep,
+) -> RealTime<'a, W> {
+    let real = RealTime::begin(simulation, ways, ends, sleep);
     let reads = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
     let mut programs = scenario.network().links.into_iter().filter_map(|link| link.pipeline);
     if programs.any(|program| reads(&program)) { real.with_tcp_headers() } else { real }
@@ -98,10 +104,10 @@ fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
 }
 
 /// How exact a link was; packets may have been lost before it, since they were not read in time.
-fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2], sleep: Sleep) -> Result<model::RealTime> {
+fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Result<model::RealTime> {
     let unread = ends.iter().map(End::unread).sum::<io::Result<u64>>();
     let unread = unread.context("cannot tell what the interfaces of the link lost")?;
-    let timing = real.timing();
+    let (timing, sleep) = (real.timing(), real.sleep());
     let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);
     Ok(model::RealTime {
         packets: timing.packets(),

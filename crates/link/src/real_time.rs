@@ -3,9 +3,9 @@
 use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
 use crate::rewrite::{set_ecn, set_window};
-use crate::timing::{GoesFirst, Timing};
+use crate::timing::{GoesFirst, Sleep, Timing};
 use crate::yard::End;
-use queuescope_live::{now, timespec};
+use queuescope_live::{Incoming, now, timespec};
 use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_sim::{Entrance, Foreign, LinkId, Observer, OnItsWay, Simulation};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
@@ -17,8 +17,8 @@ use std::io;
 
 /// Packets that are read from one end before others have their turn.
 const BATCH: usize = 64;
-/// The largest packet of any interface.
-const LARGEST: usize = 65_535;
+/// A sleep ends this much before a packet is due, at most: by as much as sleeps are too long here.
+const EARLIEST: Nanos = Nanos(50_000);
 /// Flows that are told apart at a time.
 const FLOWS: usize = 1 << 16;
 
@@ -112,13 +112,12 @@ pub struct RealTime<'a, W> {
     ways: W,
     ends: &'a [End; 2],
     frames: Frames,
-    /// What is read.
-    packet: Vec<u8>,
     flows: FlowTable<FlowKey>,
     /// What is known of connections, if there is who reads TCP headers.
     connections: Option<Connections>,
     parser: Parser,
     timing: Timing,
+    sleep: Sleep,
     /// When it began, by the kernel's clock.
     origin: Nanos,
     counts: Counts,
@@ -134,18 +133,18 @@ pub struct Counts {
 }
 
 impl<'a, W: Ways> RealTime<'a, W> {
-    /// A network whose packets come from and go to `ends`, by `ways`. Its time begins now.
-    pub fn begin(simulation: Simulation, ways: W, ends: &'a [End; 2]) -> Self {
+    /// A network whose packets come from and go to `ends`, by `ways`, where sleeps are as exact as that. Its time begins now.
+    pub fn begin(simulation: Simulation, ways: W, ends: &'a [End; 2], sleep: Sleep) -> Self {
         Self {
             simulation,
             ways,
             ends,
             frames: Frames::default(),
-            packet: vec![0; LARGEST],
             flows: FlowTable::with_limit(FLOWS),
             connections: None,
             parser: Parser::new(Tunnel::Outer),
             timing: Timing::default(),
+            sleep,
             origin: now(),
             counts: Counts::default(),
         }
@@ -171,9 +170,10 @@ impl<'a, W: Ways> RealTime<'a, W> {
     ) -> Result<(), LinkError> {
         let mut look = Nanos::ZERO;
         let mut first = GoesFirst::begin(self.now());
+        let mut incoming = Incoming::default();
         watcher.begins(self.origin);
         loop {
-            let read = self.read(watcher)?;
+            let read = self.read(&mut incoming, watcher)?;
             let at = self.now();
             first.turn(at);
             self.go_on(at, watcher)?;
@@ -207,55 +207,72 @@ impl<'a, W: Ways> RealTime<'a, W> {
     }
 
     /// Reads what has come, a batch from each end; whether there may be more.
-    fn read(&mut self, watcher: &mut impl Watcher) -> Result<bool, LinkError> {
+    fn read(&mut self, incoming: &mut Incoming, watcher: &mut impl Watcher) -> Result<bool, LinkError> {
         let mut more = false;
         for from in 0..self.ends.len() {
-            more |= self.read_from(from, watcher)?;
+            more |= self.read_from(from, incoming, watcher)?;
         }
         Ok(more)
     }
 
-    fn read_from(&mut self, from: usize, watcher: &mut impl Watcher) -> Result<bool, LinkError> {
-        for _ in 0..BATCH {
+    fn read_from(
+        &mut self,
+        from: usize,
+        incoming: &mut Incoming,
+        watcher: &mut impl Watcher,
+    ) -> Result<bool, LinkError> {
+        let mut packets = 0;
+        while packets < BATCH {
             let end = &self.ends[from];
-            let length = end.tun.read(&mut self.packet).map_err(|why| gone(end, why))?;
-            let Some(length) = length else { return Ok(false) };
+            if !end.tun.read(incoming).map_err(|why| gone(end, why))? {
+                return Ok(false);
+            }
             let at = self.now();
-            let bytes = &self.packet[..length];
-            let seen = self.parser.parse(LinkType::RawIp, length as u32, bytes);
-            let Some(&Way { entrance, to, l4s }) = self.ways.way(from, &seen.key) else {
-                self.counts.no_way += 1;
-                continue;
-            };
-            // A connection may change how its packets are to be treated, each side for itself.
-            let dscp = if self.connections.is_some() { 0 } else { seen.key.dscp };
-            let key = FlowKey { dscp, ..seen.key };
-            let flow = flow_of(&mut self.flows, &mut self.connections, &key, at);
-            let tcp = self.connections.is_some().then(|| {
-                let reverse = flow_of(&mut self.flows, &mut self.connections, &reversed(&key), at);
-                let (segment, window) = self.connections.as_mut()?.read(bytes, [flow, reverse])?;
-                Some(((segment, reverse), window))
-            });
-            let (tcp, window) = tcp.flatten().unzip();
-            let packet = Foreign {
-                tag: self.frames.insert(bytes, seen, window, to),
-                flow,
-                tcp,
-                bytes: length as u32,
-                ecn: if l4s && seen.ecn == Ecn::Ect0 { Ecn::Ect1 } else { seen.ecn },
-            };
-            let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
-            let mut hands = Hands { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
-            simulation.come(&entrance, &packet, at, &mut hands);
-            hands.failure.map_or(Ok(()), Err)?;
+            while let Some(bytes) = incoming.take() {
+                packets += 1;
+                self.come(from, bytes, at, watcher)?;
+            }
         }
         Ok(true)
     }
 
-    /// Waits for packets until `due`; whether there is something to read from `waker`.
+    /// A packet has come from an end.
+    fn come(&mut self, from: usize, bytes: &[u8], at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
+        let length = bytes.len() as u32;
+        let seen = self.parser.parse(LinkType::RawIp, length, bytes);
+        let Some(&Way { entrance, to, l4s }) = self.ways.way(from, &seen.key) else {
+            self.counts.no_way += 1;
+            return Ok(());
+        };
+        // A connection may change how its packets are to be treated, each side for itself.
+        let dscp = if self.connections.is_some() { 0 } else { seen.key.dscp };
+        let key = FlowKey { dscp, ..seen.key };
+        let flow = flow_of(&mut self.flows, &mut self.connections, &key, at);
+        let tcp = self.connections.is_some().then(|| {
+            let reverse = flow_of(&mut self.flows, &mut self.connections, &reversed(&key), at);
+            let (segment, window) = self.connections.as_mut()?.read(bytes, [flow, reverse])?;
+            Some(((segment, reverse), window))
+        });
+        let (tcp, window) = tcp.flatten().unzip();
+        let packet = Foreign {
+            tag: self.frames.insert(bytes, seen, window, to),
+            flow,
+            tcp,
+            bytes: length,
+            ecn: if l4s && seen.ecn == Ecn::Ect0 { Ecn::Ect1 } else { seen.ecn },
+        };
+        let Self { simulation, ends, frames, timing, origin, counts, .. } = self;
+        let mut hands = Hands { ends, frames, timing, counts, watcher, origin: *origin, failure: None };
+        simulation.come(&entrance, &packet, at, &mut hands);
+        hands.failure.map_or(Ok(()), Err)
+    }
+
+    /// Waits for packets until `due`, or until so shortly before it that a sleep would end too late; whether there is something to read
+    /// from `waker`.
     fn wait(&self, due: Nanos, waker: BorrowedFd<'_>) -> Result<bool, LinkError> {
         let pause = due.saturating_sub(self.now());
-        if pause == Nanos::ZERO {
+        let early = self.sleep.p50.min(EARLIEST);
+        if pause <= early {
             return Ok(false);
         }
         let [one, other] = self.ends;
@@ -264,7 +281,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
             PollFd::new(&one.tun, PollFlags::IN),
             PollFd::new(&other.tun, PollFlags::IN),
         ];
-        match poll(&mut doors, Some(&timespec(pause))) {
+        match poll(&mut doors, Some(&timespec(pause.saturating_sub(early)))) {
             Ok(_) => Ok(doors[0].revents().contains(PollFlags::IN)),
             Err(Errno::INTR) => Ok(true),
             Err(why) => Err(LinkError::System { what: "wait for packets", why: why.into() }),
@@ -279,6 +296,11 @@ impl<'a, W: Ways> RealTime<'a, W> {
     /// How late packets were given to their ends.
     pub fn timing(&self) -> &Timing {
         &self.timing
+    }
+
+    /// How exact sleeps are here.
+    pub fn sleep(&self) -> Sleep {
+        self.sleep
     }
 
     /// What was remarkable.

@@ -87,11 +87,11 @@ pub fn sleep_exactly() -> io::Result<Sleep> {
 /// begins do not. Who may not is as exact as others let it be.
 ///
 /// It has the policy `SCHED_RR`. The kernel keeps a twentieth of each second for threads without such a policy, and takes it in one
-/// piece of 50 ms from one that leaves it nothing. So a thread that has run for most of a tenth of a second gives way by itself, as
-/// one of those with the most weight and the shortest turns: it waits for less than that, and more often.
+/// piece of 50 ms from one that leaves it nothing. So a thread that has run for most of a tenth of a second is one of those from then
+/// on, with the most weight and the shortest turns, until it has less to do: it waits for less than that, and more often.
 #[derive(Debug)]
 pub(crate) struct GoesFirst {
-    /// When the tenth of a second ends, and how long the thread had run when it began.
+    /// When the tenth of a second that is looked at ends, and how long the thread had run when it began.
     until: Nanos,
     ran: Nanos,
     /// When it is to be looked at again.
@@ -101,10 +101,11 @@ pub(crate) struct GoesFirst {
     nice: i32,
 }
 
-/// What it looks at; of that, how long it goes first; and how often it looks.
+/// What it looks at, and how often; who runs for longer than that, of it, goes first no more, and who runs for less does so again.
 const PIECE: Nanos = Nanos(100_000_000);
-const FIRST: Nanos = Nanos(90_000_000);
 const TURN: Nanos = Nanos(1_000_000);
+const MUCH: Nanos = Nanos(85_000_000);
+const LITTLE: Nanos = Nanos(60_000_000);
 /// How long a turn is where it does not go first.
 const SLICE: Nanos = Nanos(100_000);
 
@@ -112,7 +113,7 @@ impl GoesFirst {
     /// From now on, which is `at`.
     pub fn begin(at: Nanos) -> Self {
         let nice = getpriority_process(None).unwrap_or(0);
-        let mut first = Self { until: at, ran: Nanos::ZERO, look: at, is_first: false, nice };
+        let mut first = Self { until: at, ran: thread_time(), look: at, is_first: false, nice };
         first.turn(at);
         first
     }
@@ -128,11 +129,13 @@ impl GoesFirst {
     #[cold]
     fn look(&mut self, at: Nanos) {
         self.look = at.saturating_add(TURN);
-        let ran = thread_time();
-        if at >= self.until {
-            (self.until, self.ran) = (at.saturating_add(PIECE), ran);
+        let now = thread_time();
+        let ran = now.saturating_sub(self.ran);
+        let is_over = at >= self.until;
+        let is_first = ran < MUCH && (self.is_first || is_over && ran < LITTLE);
+        if is_over {
+            (self.until, self.ran) = (at.saturating_add(PIECE), now);
         }
-        let is_first = ran.saturating_sub(self.ran) < FIRST;
         if is_first != self.is_first {
             self.is_first = is_first;
             if is_first { schedule(libc::SCHED_RR, 1, Nanos::ZERO) } else { schedule(libc::SCHED_OTHER, -20, SLICE) }

@@ -31,4 +31,4 @@ pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
 pub use probe::{Counters, Left, Probe, ProbeParams, Slice, sketch};
-pub use tun::Tun;
+pub use tun::{Incoming, Tun};

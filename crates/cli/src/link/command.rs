@@ -71,14 +71,14 @@ pub fn run(args: &Link) -> Result<Outcome> {
         Ok(status.is_some())
     });
     let ends = [inside, outside];
-    let mut real = begun(&plan.scenario, simulation, ways, &ends);
+    let mut real = begun(&plan.scenario, simulation, ways, &ends, sleep);
     real.run(Nanos::MAX, LOOK, stop.waker(), &mut watched)?;
     let meters = watched.finish()?;
     if let Some(mut printed) = printed {
         printed.rewind().context("cannot read what the command printed")?;
         told(io::copy(&mut printed, &mut io::stdout().lock()).map(drop))?;
     }
-    let told = real_time(&real, &ends, sleep)?;
+    let told = real_time(&real, &ends)?;
     let skipped = notes(&real).collect();
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let about = About { name: name.clone(), ..About::of(&plan.scenario, meter, Vec::new()) };

@@ -117,13 +117,13 @@ fn carry(scenario: &Scenario, files: &Files, built: Built, (watcher, stop): (&mu
     let sleep = sleep_exactly().context("cannot wake up when it is time")?;
     let sending = Hosts::begin(&senders, &receivers, load)?;
     let ends = [senders, receivers];
-    let mut real = begun(scenario, simulation, ways, &ends);
+    let mut real = begun(scenario, simulation, ways, &ends, sleep);
     real.run(scenario.duration, LOOK, stop.waker(), watcher)?;
     if stop.is_asked() {
         stop.obey();
     }
     let sent = sending.end()?;
-    let told = real_time(&real, &ends, sleep)?;
+    let told = real_time(&real, &ends)?;
     let skipped = notes(&real).chain(failures(&sent)).collect();
     let mut simulation = real.into_simulation();
     kept.tell(&sent, &mut simulation);

@@ -1,0 +1,282 @@
+//! What a read of a TUN gives: a packet, or many of TCP in one, which are cut here as a network card would.
+//!
+//! Senders have less to do that way, and who reads has one call in place of forty. The words before the packet are `struct
+//! virtio_net_hdr` of `linux/virtio_net.h`.
+
+use etherparse::checksum::Sum16BitWords;
+
+/// The words before a packet: flags, kind, length of the headers, payload of each, where sums begin, where the sum stands.
+pub(super) const WORDS: usize = 10;
+/// The longest that is read, and a little more, so that it is not cut off.
+const LARGEST: usize = 65_536 + 64;
+/// Of the flags: a sum is to be completed.
+const NEEDS_SUM: u8 = 1;
+/// Kinds of super-packets: TCP over IPv4 and IPv6; CWR is on the first only, which is so without being told.
+const TCP4: u8 = 1;
+const TCP6: u8 = 4;
+const WITH_CWR: u8 = 0x80;
+
+/// TCP's flags that are on the last packet only, and the one that is on the first only.
+const LAST_ONLY: u8 = 0x09;
+const FIRST_ONLY: u8 = 0x80;
+
+/// Packets that were read at once, and have to be taken one by one.
+#[derive(Debug)]
+pub struct Incoming {
+    /// The words, and what was read behind them.
+    bytes: Vec<u8>,
+    /// What is left: without headers, if they are those of a super-packet.
+    from: usize,
+    to: usize,
+    /// How it is to be cut.
+    cut: Option<Cut>,
+    /// Where sums begin, and the sum stands, if there is one to be completed; both from the IP header on.
+    sum: Option<(usize, usize)>,
+}
+
+/// A super-packet.
+#[derive(Debug)]
+struct Cut {
+    /// All headers, as they came.
+    headers: Vec<u8>,
+    /// Where TCP's begins.
+    tcp: usize,
+    /// Payload of each packet but the last.
+    each: usize,
+    /// Packets that were taken.
+    taken: u32,
+}
+
+impl Default for Incoming {
+    fn default() -> Self {
+        Self { bytes: vec![0; WORDS + LARGEST], from: 0, to: 0, cut: None, sum: None }
+    }
+}
+
+impl Incoming {
+    /// Where the kernel writes to.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// So much was read.
+    pub(super) fn filled(&mut self, length: usize) {
+        (self.from, self.to) = (WORDS.min(length), length);
+        let [flags, kind, _, _, each @ .., start, start_high, offset, offset_high] = self.words();
+        let [each, start, offset] =
+            [each, [start, start_high], [offset, offset_high]].map(|it| u16::from_ne_bytes(it).into());
+        let packet = &self.bytes[self.from..self.to];
+        self.sum = (flags & NEEDS_SUM != 0 && start + offset + 2 <= packet.len()).then_some((start, start + offset));
+        let is_tcp = matches!(kind & !WITH_CWR, TCP4 | TCP6);
+        self.cut = self.sum.filter(|_| is_tcp && each > 0).and_then(|(tcp, _)| Cut::of(packet, tcp, each));
+        self.from += self.cut.as_ref().map_or(0, |cut| cut.headers.len());
+    }
+
+    fn words(&self) -> [u8; WORDS] {
+        *self.bytes.first_chunk().expect("there is room for them")
+    }
+
+    /// The next packet, from its IP header on, with its checksums.
+    pub fn take(&mut self) -> Option<&[u8]> {
+        if self.from >= self.to {
+            return None;
+        }
+        let Some(cut) = &mut self.cut else {
+            let packet = &mut self.bytes[self.from..self.to];
+            self.from = self.to;
+            if let Some((start, place)) = self.sum {
+                complete(packet, start, place);
+            }
+            return Some(packet);
+        };
+        let end = self.to.min(self.from + cut.each);
+        // Before the payload there is what was taken already.
+        let packet = &mut self.bytes[self.from - cut.headers.len()..end];
+        cut.write_headers(packet, end - self.from, self.to - self.from);
+        if let Some((start, place)) = self.sum {
+            complete(packet, start, place);
+        }
+        cut.taken += 1;
+        self.from = end;
+        Some(packet)
+    }
+}
+
+impl Cut {
+    /// That of a super-packet whose TCP header begins at `tcp`. None: it has no such header, or no payload.
+    fn of(packet: &[u8], tcp: usize, each: usize) -> Option<Self> {
+        let fields = usize::from(packet.get(tcp + 12)? >> 4) * 4;
+        let headers = packet.get(..tcp + fields)?;
+        let ip = if packet[0] >> 4 == 4 { usize::from(packet[0] & 15) * 4 } else { 40 };
+        let whole = ip >= 20 && tcp >= ip && fields >= 20 && headers.len() < packet.len();
+        whole.then(|| Self { headers: headers.to_vec(), tcp, each, taken: 0 })
+    }
+
+    /// Writes the headers of the next packet, which has that much payload, of so much that is left.
+    fn write_headers(&self, packet: &mut [u8], payload: usize, left: usize) {
+        let length = packet.len() as u16;
+        let (headers, _) = packet.split_at_mut(self.headers.len());
+        headers.copy_from_slice(&self.headers);
+        let (ip, tcp) = headers.split_at_mut(self.tcp);
+        if ip[0] >> 4 == 4 {
+            let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(self.taken as u16);
+            ip[2..4].copy_from_slice(&length.to_be_bytes());
+            ip[4..6].copy_from_slice(&id.to_be_bytes());
+            let (header, _) = ip.split_at_mut(usize::from(ip[0] & 15) * 4);
+            complete_ip(header);
+        } else {
+            ip[4..6].copy_from_slice(&(length - 40).to_be_bytes());
+        }
+        let passed = self.taken.wrapping_mul(self.each as u32);
+        let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(passed);
+        tcp[4..8].copy_from_slice(&sequence.to_be_bytes());
+        if payload < left {
+            tcp[13] &= !LAST_ONLY;
+        }
+        if self.taken > 0 {
+            tcp[13] &= !FIRST_ONLY;
+        }
+        // What stands there is the sum of the pseudo header, with the length that all have together (RFC 1624, equation 3).
+        let together = (tcp.len() + passed as usize + left) as u16;
+        let own = (tcp.len() + payload) as u16;
+        let sum = Sum16BitWords::new().add_2bytes([tcp[16], tcp[17]]);
+        let sum = sum.add_2bytes((!together).to_be_bytes()).add_2bytes(own.to_be_bytes());
+        tcp[16..18].copy_from_slice(&(!sum.ones_complement()).to_ne_bytes());
+    }
+}
+
+/// Completes a sum that covers everything from `start` on, and stands at `place`, where now a part of it is.
+fn complete(packet: &mut [u8], start: usize, place: usize) {
+    let sum = Sum16BitWords::new().add_slice(&packet[start..]).to_ones_complement_with_no_zero();
+    packet[place..place + 2].copy_from_slice(&sum.to_ne_bytes());
+}
+
+/// That of an IPv4 header.
+fn complete_ip(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let sum = Sum16BitWords::new().add_slice(header).ones_complement();
+    header[10..12].copy_from_slice(&sum.to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader};
+    use proptest::prelude::*;
+
+    /// A packet as a sender without help writes it.
+    fn written(is_v6: bool, id: u16, tcp: &TcpHeader, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let builder = if is_v6 {
+            PacketBuilder::ipv6([1; 16], [2; 16], 64)
+        } else {
+            let mut header = Ipv4Header::new(0, 64, IpNumber::TCP, [10, 0, 0, 1], [10, 0, 0, 2]).expect("short");
+            header.identification = id;
+            PacketBuilder::ip(IpHeaders::Ipv4(header, Default::default()))
+        };
+        builder.tcp_header(tcp.clone()).write(&mut bytes, payload).expect("there is room");
+        bytes
+    }
+
+    /// The same as it comes from a TUN: with the sum of the pseudo header alone.
+    fn with_partial_sum(mut packet: Vec<u8>, start: usize, offset: usize) -> Vec<u8> {
+        let length = (packet.len() - start) as u16;
+        let addresses = if packet[0] >> 4 == 4 { 12..20 } else { 8..40 };
+        let sum = Sum16BitWords::new().add_slice(&packet[addresses]);
+        let protocol = if offset == 16 { 6 } else { 17 };
+        let sum = sum.add_2bytes([0, protocol]).add_2bytes(length.to_be_bytes());
+        packet[start + offset..start + offset + 2].copy_from_slice(&(!sum.ones_complement()).to_ne_bytes());
+        packet
+    }
+
+    fn read(words: [u8; WORDS], packet: &[u8]) -> Vec<Vec<u8>> {
+        let mut incoming = Incoming::default();
+        incoming.room()[..WORDS].copy_from_slice(&words);
+        incoming.room()[WORDS..WORDS + packet.len()].copy_from_slice(packet);
+        incoming.filled(WORDS + packet.len());
+        let mut packets = Vec::new();
+        while let Some(packet) = incoming.take() {
+            packets.push(packet.to_vec());
+        }
+        packets
+    }
+
+    fn words(flags: u8, kind: u8, each: usize, start: usize, offset: usize) -> [u8; WORDS] {
+        let [each, start, offset] = [each, start, offset].map(|it| (it as u16).to_ne_bytes());
+        [flags, kind, 0, 0, each[0], each[1], start[0], start[1], offset[0], offset[1]]
+    }
+
+    prop_compose! {
+        fn segments()(
+            is_v6: bool,
+            id: u16,
+            sequence: u32,
+            flags in any::<u8>(),
+            options in prop::collection::vec(1..=1u8, 0..40),
+            payload in prop::collection::vec(any::<u8>(), 1..9000),
+            each in 1..3000usize,
+        ) -> (bool, u16, TcpHeader, Vec<u8>, usize) {
+            let mut tcp = TcpHeader::new(1000, 2000, sequence, 5000);
+            (tcp.fin, tcp.psh, tcp.ack, tcp.ece, tcp.cwr) =
+                (flags & 1 != 0, flags & 8 != 0, flags & 16 != 0, flags & 64 != 0, flags & 128 != 0);
+            tcp.set_options_raw(&options).expect("they fit");
+            (is_v6, id, tcp, payload, each)
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The reference is what a sender writes that makes segments itself.
+        #[test]
+        fn a_super_packet_is_cut_as_a_sender_would((is_v6, id, tcp, payload, each) in segments()) {
+            let start = if is_v6 { 40 } else { 20 };
+            let all = with_partial_sum(written(is_v6, id, &tcp, &payload), start, 16);
+            let kind = if is_v6 { TCP6 } else { TCP4 };
+            let packets = read(words(NEEDS_SUM, kind, each, start, 16), &all);
+            let count = payload.len().div_ceil(each);
+            prop_assert_eq!(packets.len(), count);
+            for (number, (packet, part)) in packets.iter().zip(payload.chunks(each)).enumerate() {
+                let mut tcp = tcp.clone();
+                tcp.sequence_number = tcp.sequence_number.wrapping_add((number * each) as u32);
+                (tcp.fin, tcp.psh) = (tcp.fin && number == count - 1, tcp.psh && number == count - 1);
+                tcp.cwr &= number == 0;
+                let right = written(is_v6, id.wrapping_add(number as u16), &tcp, part);
+                prop_assert!(same(packet, &right, start + 16), "{packet:02x?}\n{right:02x?}");
+            }
+        }
+
+        #[test]
+        fn whatever_the_words_each_byte_comes_out(words: [u8; WORDS], packet in prop::collection::vec(any::<u8>(), 0..300)) {
+            let packets = read(words, &packet);
+            prop_assert!(packets.iter().map(Vec::len).sum::<usize>() >= packet.len());
+            prop_assert!(packets.len() <= packet.len());
+        }
+
+        #[test]
+        fn a_sum_is_completed(is_v6: bool, payload in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut bytes = Vec::new();
+            let builder = if is_v6 { PacketBuilder::ipv6([1; 16], [2; 16], 64) } else { PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64) };
+            builder.udp(1000, 2000).write(&mut bytes, &payload).expect("there is room");
+            let start = if is_v6 { 40 } else { 20 };
+            let packets = read(words(NEEDS_SUM, 0, 0, start, 6), &with_partial_sum(bytes.clone(), start, 6));
+            prop_assert_eq!(packets, vec![bytes]);
+        }
+    }
+
+    /// Whether they are, where a sum of zero has two forms.
+    fn same(packet: &[u8], right: &[u8], place: usize) -> bool {
+        let sum = |bytes: &[u8]| u16::from_be_bytes([bytes[place], bytes[place + 1]]);
+        let without = |bytes: &[u8]| [&bytes[..place], &bytes[place + 2..]].concat();
+        packet.len() == right.len()
+            && without(packet) == without(right)
+            && (sum(packet) == sum(right) || (sum(packet) ^ sum(right)) == 0xffff)
+    }
+
+    #[test]
+    fn what_is_whole_stays() {
+        let packet = written(false, 1, &TcpHeader::new(1, 2, 3, 4), b"payload");
+        assert_eq!(read([0; WORDS], &packet), [packet]);
+        assert!(read([0; WORDS], &[]).is_empty());
+    }
+}
