@@ -24,7 +24,7 @@ use queuescope_scenario::Scenario;
 use queuescope_sim::Simulation;
 use queuescope_wire::Granularity;
 use shown::Shown;
-use std::io;
+use std::io::{self, ErrorKind, Write};
 
 /// Runs `link`.
 ///
@@ -41,11 +41,19 @@ pub fn run(args: &Link) -> Result<Outcome> {
 /// Stands between a link and the command behind it.
 ///
 /// # Errors
-/// If it is not in namespaces of its own, or there is no such command.
+/// If it is not in namespaces of its own.
 pub fn keep(args: &Keep) -> Result<Outcome> {
     let program = args.command.first().map(|program| program.display().to_string()).unwrap_or_default();
-    stand_between(&args.tie, &args.command).map(Outcome::Ended).with_context(|| format!("cannot run {program}"))
+    let status = stand_between(&args.tie, &args.command).with_context(|| format!("cannot run {program}"))?;
+    Ok(Outcome::Ended(status.unwrap_or_else(|why| {
+        let _ = writeln!(io::stderr(), "error: cannot run {program}: {why}");
+        if why.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
+    })))
 }
+
+/// As shells have it: there is no such command, or it is none.
+const NOT_FOUND: u8 = 127;
+const NOT_RUN: u8 = 126;
 
 /// What is asked of the queues, where `name` is what is run.
 fn asked<'a>(args: &'a Link, name: &'a str) -> Asked<'a> {
@@ -100,7 +108,8 @@ fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
     let counts = real.counts();
     let none = noted("no_way", counts.no_way, "packets for an address that no host of the link has");
     let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
-    none.into_iter().chain(lost).chain(parser_notes(real.parser()))
+    let uncut = noted("uncut", counts.uncut, "super-packets that could not be cut, and went through as one packet");
+    none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
 }
 
 /// How exact a link was; packets may have been lost before it, since they were not read in time.

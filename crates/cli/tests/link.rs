@@ -339,6 +339,7 @@ fn what_cannot_be_is_told() {
     refused("--rate 10mbit", None, "COMMAND");
     refused("--aqm nonsense", Some("true"), "nonsense");
     refused("--trace /nowhere/trace", Some("true"), "cannot read the trace /nowhere/trace");
+    refused("--trace /dev/zero", Some("true"), "longer than 64 MiB");
     refused("--where nonsense", Some("true"), "nonsense");
     refused("--set link.nonsense=1", Some("true"), "nonsense");
     refused("--set duration=1s", Some("true"), "begins with link");
@@ -351,9 +352,12 @@ fn what_cannot_be_is_told() {
     refused("scenarios/codel.toml --set flows.0.count=20000", None, "20000 hosts at an end");
     refused("/nowhere/scenario.toml", None, "/nowhere/scenario.toml");
     refused("scenarios/codel.toml --rate 1mbit", None, "cannot be used with");
-    let missing = output(&yard, "-- /nowhere/program", None);
-    let said = String::from_utf8_lossy(&missing.stderr);
-    assert!(missing.status.code() == Some(2) && said.contains("cannot run /nowhere/program"), "{said}");
+    for (program, status) in [("-- /nowhere/program", 127), ("-- /etc/passwd", 126)] {
+        let output = output(&yard, program, None);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let says = program.replace("--", "error: cannot run");
+        assert!(output.status.code() == Some(status) && said.contains(&says), "{said}");
+    }
 }
 
 #[test]

@@ -109,11 +109,11 @@ impl Drop for Behind {
 }
 
 /// What the process does that stands between: it runs the program, and takes care of what that leaves behind. The
-/// status to exit with, as shells have it.
+/// status to exit with, as shells have it, or why the program cannot be run.
 ///
 /// # Errors
-/// If it is not in namespaces of its own, or the program cannot be run.
-pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<u8> {
+/// If it is not in namespaces of its own.
+pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<io::Result<u8>> {
     let number = tie.to_str().and_then(|tie| tie.parse::<i32>().ok());
     let number = number.filter(|number| *number > 2 && rustix::process::getpid() == Pid::INIT);
     let (Some(number), Some((program, arguments))) = (number, words.split_first()) else {
@@ -125,17 +125,20 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<u8> {
     fcntl_setfd(&tie, FdFlags::CLOEXEC)?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if is_cut(tie.as_fd()) {
-        return Ok(1);
+        return Ok(Ok(1));
     }
     own_proc()?;
-    let child = Command::new(program).args(arguments).spawn()?;
+    let child = match Command::new(program).args(arguments).spawn() {
+        Ok(child) => child,
+        Err(why) => return Ok(Err(why)),
+    };
     let own = Pid::from_child(&child);
     thread::Builder::new().name("signals".to_owned()).spawn(move || pass_on(&tie))?;
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == own => {
                 let signalled = || status.terminating_signal().map(|signal| 128 + signal);
-                return Ok(status.exit_status().or_else(signalled).unwrap_or(1) as u8);
+                return Ok(Ok(status.exit_status().or_else(signalled).unwrap_or(1) as u8));
             }
             // Others that it left behind.
             Ok(_) | Err(Errno::INTR) => {}

@@ -15,10 +15,11 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::io;
 
-/// Packets that are read from one end before others have their turn.
-const BATCH: usize = 64;
-/// A sleep ends this much before a packet is due, at most: by as much as sleeps are too long here.
-const EARLIEST: Nanos = Nanos(50_000);
+/// Reads from one end before others have their turn.
+const BATCH: usize = 16;
+/// A sleep ends this much before something is due, at most: by as much as sleeps are too long here. So nobody sleeps where more than
+/// 480 Mb/s of packets of 1500 bytes are on their way.
+const EARLIEST: Nanos = Nanos(25_000);
 /// Flows that are told apart at a time.
 const FLOWS: usize = 1 << 16;
 
@@ -130,6 +131,8 @@ pub struct Counts {
     pub no_way: u64,
     /// Packets that the machine had no memory for as they were given to their end.
     pub not_taken: u64,
+    /// Super-packets that cannot be cut, and went through whole.
+    pub uncut: u64,
 }
 
 impl<'a, W: Ways> RealTime<'a, W> {
@@ -190,8 +193,9 @@ impl<'a, W: Ways> RealTime<'a, W> {
                 return Err(LinkError::Full { packets: self.simulation.on_their_way() });
             }
             if !read {
-                let due = self.simulation.next_time().unwrap_or(Nanos::MAX).min(look).min(end);
-                if self.wait(due, waker)? {
+                let early = self.sleep.p50.min(EARLIEST);
+                let due = self.simulation.next_time().unwrap_or(Nanos::MAX).saturating_sub(early);
+                if self.wait(due.min(look).min(end), waker)? {
                     look = Nanos::ZERO;
                 }
             }
@@ -221,15 +225,14 @@ impl<'a, W: Ways> RealTime<'a, W> {
         incoming: &mut Incoming,
         watcher: &mut impl Watcher,
     ) -> Result<bool, LinkError> {
-        let mut packets = 0;
-        while packets < BATCH {
+        for _ in 0..BATCH {
             let end = &self.ends[from];
             if !end.tun.read(incoming).map_err(|why| gone(end, why))? {
                 return Ok(false);
             }
             let at = self.now();
+            self.counts.uncut += u64::from(incoming.is_uncut());
             while let Some(bytes) = incoming.take() {
-                packets += 1;
                 self.come(from, bytes, at, watcher)?;
             }
         }
@@ -267,12 +270,10 @@ impl<'a, W: Ways> RealTime<'a, W> {
         hands.failure.map_or(Ok(()), Err)
     }
 
-    /// Waits for packets until `due`, or until so shortly before it that a sleep would end too late; whether there is something to read
-    /// from `waker`.
+    /// Waits for packets until `due`; whether there is something to read from `waker`.
     fn wait(&self, due: Nanos, waker: BorrowedFd<'_>) -> Result<bool, LinkError> {
         let pause = due.saturating_sub(self.now());
-        let early = self.sleep.p50.min(EARLIEST);
-        if pause <= early {
+        if pause == Nanos::ZERO {
             return Ok(false);
         }
         let [one, other] = self.ends;
@@ -281,7 +282,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
             PollFd::new(&one.tun, PollFlags::IN),
             PollFd::new(&other.tun, PollFlags::IN),
         ];
-        match poll(&mut doors, Some(&timespec(pause.saturating_sub(early)))) {
+        match poll(&mut doors, Some(&timespec(pause))) {
             Ok(_) => Ok(doors[0].revents().contains(PollFlags::IN)),
             Err(Errno::INTR) => Ok(true),
             Err(why) => Err(LinkError::System { what: "wait for packets", why: why.into() }),

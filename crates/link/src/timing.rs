@@ -63,13 +63,14 @@ impl Timing {
     }
 }
 
-/// From now on this thread wakes up when it is to, and not up to 50 us later; sleeps some 20 ms, in pieces, and says how
-/// exact that is.
+/// From now on this thread wakes up when it is to, and not up to 50 us later; sleeps some 20 ms, in pieces, as a thread that goes
+/// first, and says how exact that is.
 ///
 /// # Errors
 /// If the kernel does not let it.
 pub fn sleep_exactly() -> io::Result<Sleep> {
     thread::set_current_timer_slack(NonZeroU64::new(1))?;
+    let _first = GoesFirst::begin(now());
     let mut errors: Vec<_> = (0..SLEEPS)
         .map(|_| {
             let due = now().saturating_add(SLEEP);
@@ -132,7 +133,7 @@ impl GoesFirst {
         let now = thread_time();
         let ran = now.saturating_sub(self.ran);
         let is_over = at >= self.until;
-        let is_first = ran < MUCH && (self.is_first || is_over && ran < LITTLE);
+        let is_first = goes_first(self.is_first, ran, is_over);
         if is_over {
             (self.until, self.ran) = (at.saturating_add(PIECE), now);
         }
@@ -141,6 +142,11 @@ impl GoesFirst {
             if is_first { schedule(libc::SCHED_RR, 1, Nanos::ZERO) } else { schedule(libc::SCHED_OTHER, -20, SLICE) }
         }
     }
+}
+
+/// Whether a thread goes first that ran for so long of what is looked at, which may be over, and went first or not.
+fn goes_first(went: bool, ran: Nanos, is_over: bool) -> bool {
+    ran < MUCH && (went || is_over && ran < LITTLE)
 }
 
 impl Drop for GoesFirst {
@@ -166,4 +172,19 @@ fn schedule(policy: libc::c_int, priority: i32, slice: Nanos) {
     // SAFETY: the call reads what it is given, and changes nothing but how this thread is scheduled.
     #[allow(unsafe_code, reason = "there is no other way to it")]
     let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_needs_a_whole_processor_gives_way_until_it_needs_less() {
+        let decide = |went, ms: u64, is_over| goes_first(went, Nanos(ms * 1_000_000), is_over);
+        // At once, not only when the time is over.
+        assert!(decide(true, 84, false) && !decide(true, 85, false) && !decide(true, 100, true));
+        // Before it is over nobody knows how little it will be.
+        assert!(!decide(false, 0, false) && decide(false, 59, true) && !decide(false, 60, true));
+        assert!(decide(true, 70, true) && !decide(false, 70, true));
+    }
 }

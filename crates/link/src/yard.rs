@@ -8,7 +8,8 @@ use queuescope_live::{Address, Interfaces, Namespace, ProbeError, Tun};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The packets that wait in an interface for whoever reads it: what the machine cannot read in time is dropped there.
+/// The packets, or super-packets, that wait in an interface for whoever reads it: what the machine cannot read in time is dropped
+/// there.
 const QUEUE: u32 = 16_384;
 /// The addresses that links take blocks of (RFC 6598), and how many bits all have in common. Bits of the block of an
 /// outermost link, and how many more those have that are made within.

@@ -135,7 +135,7 @@ impl Interfaces {
         }
     }
 
-    /// Packets that an interface was to send and dropped so far: a TUN device drops what comes while whoever reads it has not
+    /// Packets that an interface was to send and dropped so far, a super-packet being one: a TUN device drops what comes while whoever reads it has not
     /// read as much as its queue holds.
     ///
     /// # Errors

@@ -138,6 +138,8 @@ struct Parameters {
     gamma: f64,
     least: f64,
     base: f64,
+    /// Packets that the queue holds, which is also the link's limit.
+    buffer: u32,
     /// M_AM and M_AA, in ms.
     meter_memory: u64,
     average_memory: u64,
@@ -154,8 +156,8 @@ impl Program {
     fn text(self) -> String {
         match self {
             Self::None => String::new(),
-            Self::Abc(Parameters { gamma, least, base, meter_memory, average_memory }) => format!(
-                "[link.pipeline.abc]\nmemory = \"{meter_memory}ms\"\n\
+            Self::Abc(Parameters { gamma, least, base, buffer, meter_memory, average_memory }) => format!(
+                "[link.pipeline.abc]\nmemory = \"{meter_memory}ms\"\nqueue-length = {{ counted = {{ buffer = {buffer} }} }}\n\
                  aqm = {{ gamma = {gamma:?}, least = {least:?}, base = {base:?}, memory = \"{average_memory}ms\" }}\n"
             ),
         }
@@ -163,12 +165,14 @@ impl Program {
 }
 
 impl Parameters {
-    const PAPER: Self = Self { gamma: 16.0, least: 6.0, base: 20.0, meter_memory: 3000, average_memory: 300 };
+    const PAPER: Self =
+        Self { gamma: 16.0, least: 6.0, base: 20.0, buffer: 24, meter_memory: 3000, average_memory: 300 };
 
     /// The same for a link so many times faster, with as many times the buffer.
     fn at(self, times: u32) -> Self {
-        let times = f64::from(times);
-        Self { gamma: self.gamma * times, least: self.least * times, base: self.base * times, ..self }
+        let scaled = |packets: f64| packets * f64::from(times);
+        let (gamma, least, base) = (scaled(self.gamma), scaled(self.least), scaled(self.base));
+        Self { gamma, least, base, buffer: self.buffer * times, ..self }
     }
 }
 

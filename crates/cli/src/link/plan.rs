@@ -2,10 +2,10 @@
 
 use crate::args::Link;
 use crate::chosen::told;
-use anyhow::{Context, Result, bail};
+use crate::sim::file::trace;
+use anyhow::{Result, bail};
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Files, RateTrace};
-use std::fs;
+use queuescope_sim::Files;
 
 /// A link, and the command that is run behind it.
 pub struct Plan {
@@ -42,7 +42,6 @@ impl Plan {
     ///
     /// # Errors
     /// If there can be no such link, or its trace cannot be read.
-    #[expect(clippy::disallowed_methods, reason = "the command reads the trace that it is given")]
     pub fn of(args: &Link) -> Result<Self> {
         if let Some(other) =
             args.set.iter().find(|set| !OF_A_LINK.contains(&set.split(['.', '=']).next().unwrap_or("")))
@@ -54,10 +53,8 @@ impl Plan {
         match &args.trace {
             Some(path) => {
                 let name = path.display().to_string();
-                let text = fs::read_to_string(path).with_context(|| format!("cannot read the trace {name}"))?;
-                let trace = RateTrace::mahimahi(&text).with_context(|| format!("{name} is no trace of a link"))?;
                 settings.push(format!("link.trace={}", quoted(&name)));
-                files.traces.insert(name, trace);
+                files.traces.insert(name.clone(), trace(path, &name)?);
             }
             None => settings.push(format!("link.rate={}bps", args.rate.bits_per_second())),
         }

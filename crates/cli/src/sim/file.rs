@@ -4,7 +4,7 @@ use super::captured;
 use crate::args::Sim;
 use crate::chosen::told;
 use crate::source;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use queuescope_report::model::Skipped;
 use queuescope_scenario::{Override, Scenario, TextError};
 use queuescope_sim::{Files, RateTrace};
@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// More than any scenario has, which is refused then: a device without end is not read for ever.
 const LARGEST: u64 = (1 << 20) + 1;
+/// The same of a trace: ten million opportunities to send and more.
+const LARGEST_TRACE: u64 = 1 << 26;
 
 /// A scenario's file, read once, of which any number of variants can be made.
 #[derive(Debug)]
@@ -92,13 +94,10 @@ impl ScenarioFile {
     ///
     /// # Errors
     /// If one cannot be read, or is not what it should be.
-    #[expect(clippy::disallowed_methods, reason = "the command reads the files that a scenario names")]
     pub fn files(&self, (traces, captures): (BTreeSet<String>, BTreeSet<String>)) -> Result<(Files, Vec<Skipped>)> {
         let (mut files, mut skipped) = (Files::default(), Vec::new());
         for path in traces {
-            let text =
-                fs::read_to_string(self.beside(&path)).with_context(|| format!("cannot read the trace {path}"))?;
-            let trace = RateTrace::mahimahi(&text).with_context(|| format!("{path} is no trace of a link"))?;
+            let trace = trace(&self.beside(&path), &path)?;
             files.traces.insert(path, trace);
         }
         for path in captures {
@@ -108,6 +107,23 @@ impl ScenarioFile {
         }
         Ok((files, skipped))
     }
+}
+
+/// Reads a trace of a link, which the user calls `name`.
+///
+/// # Errors
+/// If it cannot be read, or is none.
+#[expect(clippy::disallowed_methods, reason = "the command reads the files that it is given")]
+pub fn trace(path: &Path, name: &str) -> Result<RateTrace> {
+    let mut text = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(LARGEST_TRACE + 1).read_to_end(&mut text));
+    read.with_context(|| format!("cannot read the trace {name}"))?;
+    ensure!(
+        text.len() as u64 <= LARGEST_TRACE,
+        "the trace {name} is longer than 64 MiB: traces repeat, and may be shorter"
+    );
+    let text = String::from_utf8(text).ok().with_context(|| format!("{name} is no trace of a link: it is no text"))?;
+    RateTrace::mahimahi(&text).with_context(|| format!("{name} is no trace of a link"))
 }
 
 /// A scenario with this sweeps nothing.

@@ -16,6 +16,8 @@ const TCP4: u8 = 1;
 const TCP6: u8 = 4;
 const WITH_CWR: u8 = 0x80;
 
+/// Where TCP's sum stands in its header.
+const SUM: usize = 16;
 /// TCP's flags that are on the last packet only, and the one that is on the first only.
 const LAST_ONLY: u8 = 0x09;
 const FIRST_ONLY: u8 = 0x80;
@@ -32,6 +34,7 @@ pub struct Incoming {
     cut: Option<Cut>,
     /// Where sums begin, and the sum stands, if there is one to be completed; both from the IP header on.
     sum: Option<(usize, usize)>,
+    is_uncut: bool,
 }
 
 /// A super-packet.
@@ -49,7 +52,7 @@ struct Cut {
 
 impl Default for Incoming {
     fn default() -> Self {
-        Self { bytes: vec![0; WORDS + LARGEST], from: 0, to: 0, cut: None, sum: None }
+        Self { bytes: vec![0; WORDS + LARGEST], from: 0, to: 0, cut: None, sum: None, is_uncut: false }
     }
 }
 
@@ -67,9 +70,15 @@ impl Incoming {
             [each, [start, start_high], [offset, offset_high]].map(|it| u16::from_ne_bytes(it).into());
         let packet = &self.bytes[self.from..self.to];
         self.sum = (flags & NEEDS_SUM != 0 && start + offset + 2 <= packet.len()).then_some((start, start + offset));
-        let is_tcp = matches!(kind & !WITH_CWR, TCP4 | TCP6);
-        self.cut = self.sum.filter(|_| is_tcp && each > 0).and_then(|(tcp, _)| Cut::of(packet, tcp, each));
+        let is_tcp = matches!(kind & !WITH_CWR, TCP4 | TCP6) && offset == SUM && each > 0;
+        self.cut = self.sum.filter(|_| is_tcp).and_then(|(tcp, _)| Cut::of(packet, tcp, each));
+        self.is_uncut = kind != 0 && self.cut.is_none();
         self.from += self.cut.as_ref().map_or(0, |cut| cut.headers.len());
+    }
+
+    /// Whether it is a super-packet that cannot be cut, and is taken whole.
+    pub fn is_uncut(&self) -> bool {
+        self.is_uncut
     }
 
     fn words(&self) -> [u8; WORDS] {
@@ -103,12 +112,13 @@ impl Incoming {
 }
 
 impl Cut {
-    /// That of a super-packet whose TCP header begins at `tcp`. None: it has no such header, or no payload.
+    /// That of a super-packet whose TCP header begins at `tcp`. None: it has no such header, no payload, or more for each than fits.
     fn of(packet: &[u8], tcp: usize, each: usize) -> Option<Self> {
         let fields = usize::from(packet.get(tcp + 12)? >> 4) * 4;
         let headers = packet.get(..tcp + fields)?;
         let ip = if packet[0] >> 4 == 4 { usize::from(packet[0] & 15) * 4 } else { 40 };
-        let whole = ip >= 20 && tcp >= ip && fields >= 20 && headers.len() < packet.len();
+        let fits = headers.len() < packet.len() && headers.len() + each <= usize::from(u16::MAX);
+        let whole = ip >= 20 && tcp >= ip && fields >= 20 && fits;
         whole.then(|| Self { headers: headers.to_vec(), tcp, each, taken: 0 })
     }
 
@@ -139,9 +149,9 @@ impl Cut {
         // What stands there is the sum of the pseudo header, with the length that all have together (RFC 1624, equation 3).
         let together = (tcp.len() + passed as usize + left) as u16;
         let own = (tcp.len() + payload) as u16;
-        let sum = Sum16BitWords::new().add_2bytes([tcp[16], tcp[17]]);
+        let sum = Sum16BitWords::new().add_2bytes([tcp[SUM], tcp[SUM + 1]]);
         let sum = sum.add_2bytes((!together).to_be_bytes()).add_2bytes(own.to_be_bytes());
-        tcp[16..18].copy_from_slice(&(!sum.ones_complement()).to_ne_bytes());
+        tcp[SUM..SUM + 2].copy_from_slice(&(!sum.ones_complement()).to_ne_bytes());
     }
 }
 
@@ -247,8 +257,19 @@ mod tests {
         }
 
         #[test]
-        fn whatever_the_words_each_byte_comes_out(words: [u8; WORDS], packet in prop::collection::vec(any::<u8>(), 0..300)) {
-            let packets = read(words, &packet);
+        fn whatever_the_words_each_byte_comes_out(
+            flags in 0..2u8,
+            kind in prop::sample::select(vec![0, TCP4, TCP6, TCP4 | WITH_CWR, 3, 0xff]),
+            each in 0..100usize,
+            start in prop_oneof![Just(20), Just(40), 0..80usize],
+            offset in prop_oneof![3 => Just(SUM), 1 => 0..300usize],
+            first in prop_oneof![Just(0x45), Just(0x46), Just(0x60), any::<u8>()],
+            mut packet in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            if let Some(byte) = packet.first_mut() {
+                *byte = first;
+            }
+            let packets = read(words(flags, kind, each, start, offset), &packet);
             prop_assert!(packets.iter().map(Vec::len).sum::<usize>() >= packet.len());
             prop_assert!(packets.len() <= packet.len());
         }

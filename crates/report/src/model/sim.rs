@@ -53,7 +53,7 @@ pub struct RealTime {
     pub sleep_p50_ns: u64,
     /// The same for 99 of a hundred sleeps.
     pub sleep_p99_ns: u64,
-    /// Packets that came faster than they were read, and were lost before the link.
+    /// Packets that came faster than they were read, and were lost before the link; many of TCP that come together are one.
     pub unread_packets: u64,
     /// Whether the machine and not the link was the bottleneck at times.
     pub is_limited_by_machine: bool,

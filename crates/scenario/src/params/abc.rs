@@ -145,7 +145,7 @@ choice! {
                 "buffer",
                 buffer,
                 1..=1_000_000_000,
-                "Packets that the queues hold together; the link's limit must be as much.",
+                "Packets that the queues hold together, however many more the link's limit is, which must be as much.",
             );
         };
     "register", "One that is refreshed only when a packet leaves (section 5.1).", Self::Register, Self::Register => {};
