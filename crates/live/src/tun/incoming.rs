@@ -34,7 +34,6 @@ pub struct Incoming {
     cut: Option<Cut>,
     /// Where sums begin, and the sum stands, if there is one to be completed; both from the IP header on.
     sum: Option<(usize, usize)>,
-    is_uncut: bool,
 }
 
 /// A super-packet.
@@ -52,7 +51,7 @@ struct Cut {
 
 impl Default for Incoming {
     fn default() -> Self {
-        Self { bytes: vec![0; WORDS + LARGEST], from: 0, to: 0, cut: None, sum: None, is_uncut: false }
+        Self { bytes: vec![0; WORDS + LARGEST], from: 0, to: 0, cut: None, sum: None }
     }
 }
 
@@ -72,13 +71,13 @@ impl Incoming {
         self.sum = (flags & NEEDS_SUM != 0 && start + offset + 2 <= packet.len()).then_some((start, start + offset));
         let is_tcp = matches!(kind & !WITH_CWR, TCP4 | TCP6) && offset == SUM && each > 0;
         self.cut = self.sum.filter(|_| is_tcp).and_then(|(tcp, _)| Cut::of(packet, tcp, each));
-        self.is_uncut = kind != 0 && self.cut.is_none();
         self.from += self.cut.as_ref().map_or(0, |cut| cut.headers.len());
     }
 
     /// Whether it is a super-packet that cannot be cut, and is taken whole.
     pub fn is_uncut(&self) -> bool {
-        self.is_uncut
+        let [_, kind, ..] = self.words();
+        kind != 0 && self.cut.is_none()
     }
 
     fn words(&self) -> [u8; WORDS] {
