@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ends, ip};
+use common::{Ends, ip, until};
 use queuescope_live::capture::{Capture, CaptureError, CaptureParams, Counts, Direction, Woken};
 use queuescope_wire::Nanos;
 use std::net::UdpSocket;
@@ -164,32 +164,25 @@ fn tags_are_put_back() {
 #[test]
 fn an_interface_that_is_gone_is_told() {
     let Some(ends) = ends("an_interface_that_is_gone_is_told") else { return };
-    let woken = ends.near.run(|| {
+    ends.near.run(|| {
         let mut capture = Capture::open("near0", CaptureParams::default()).expect("it is there");
         let (_stop, stopped) = UnixStream::pair().expect("there are sockets");
         // Some stand in the ring as it goes down.
         let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
         (0..10).for_each(|_| drop(socket.send_to(&[0; 100], "10.9.0.2:9")));
         ip("ip link set near0 down").expect("it is there");
-        let mut down = 0;
-        for _ in 0..1000 {
+        until("the interface is seen to go down", || {
             capture.wait(stopped.as_fd(), Some(Nanos(1_000_000))).expect("it can be waited for");
-            down = capture.counts().went_down;
-            if down > 0 {
-                break;
-            }
-        }
-        assert_eq!(down, 1);
+            (capture.counts().went_down > 0).then_some(())
+        });
+        assert_eq!(capture.counts().went_down, 1);
         ip("ip link del near0").expect("it is there");
-        for _ in 0..1000 {
-            if capture.wait(stopped.as_fd(), Some(Nanos(10_000_000))).expect("it can be waited for") == Woken::Gone {
-                return Woken::Gone;
-            }
+        until("the interface is seen to be gone", || {
+            let woken = capture.wait(stopped.as_fd(), Some(Nanos(10_000_000))).expect("it can be waited for");
             capture.block(|_| ControlFlow::Continue(())).expect("blocks are as they should be");
-        }
-        Woken::Packets
+            (woken == Woken::Gone).then_some(())
+        });
     });
-    assert_eq!(woken, Woken::Gone);
     let none = ends.near.run(|| Capture::open("near0", CaptureParams::default()).map(drop));
     assert!(matches!(none, Err(CaptureError::NoInterface { .. })), "{none:?}");
 }

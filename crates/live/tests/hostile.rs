@@ -142,16 +142,11 @@ fn probed(
         let door = Door::of("near0");
         send(&door);
         let mut told = 0;
-        for _ in 0..100_000 {
+        common::settled(&mut probe, |probe| {
             if reads {
                 told += probe.left(&mut tell).expect("it is there");
             }
-            let now = probe.counters().expect("it is there");
-            if now.unseen() == 0 {
-                break;
-            }
-            std::thread::yield_now();
-        }
+        });
         // The interface itself sends something now and then.
         probe.detach().expect("it can");
         let counted = probe.counters().expect("they stay");

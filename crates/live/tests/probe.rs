@@ -8,7 +8,6 @@ use queuescope_sketch::{ConQuest, Estimator};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Granularity, Nanos};
 use std::net::{SocketAddr, UdpSocket};
-use std::time::Duration;
 
 /// What a test is told of a packet.
 #[derive(Debug)]
@@ -42,14 +41,7 @@ fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static
             });
             read.expect("it is there")
         };
-        // Until the queue is empty.
-        for _ in 0..2000 {
-            take(&mut probe);
-            if probe.counters().expect("it is there").unseen() == 0 {
-                break;
-            }
-            probe.wait(Duration::from_millis(1)).expect("it is there");
-        }
+        common::settled(&mut probe, |probe| _ = take(probe));
         // The last may have left just now.
         probe.detach().expect("it can");
         while take(&mut probe) > 0 {}

@@ -2,8 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use queuescope_live::{Ability, Namespace, abilities};
+use queuescope_live::{Ability, Counters, Namespace, Probe, abilities};
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Longer than a busy machine takes for anything that tests wait for.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What leaves the near end goes through a qdisc.
 pub struct Ends {
@@ -55,8 +59,15 @@ impl Ends {
         let (near, far) = (made()?, made()?);
         let cable = "ip link add near0 address 02:00:00:00:00:01 type veth peer name far0 address 02:00:00:00:00:02";
         let (cable, qdisc) = (format!("{cable} netns {}", far.number()), qdisc.to_owned());
+        near.run(move || ip(&cable))?;
+        // The far end comes up first: the near one then has its carrier as it comes up, and its queue holds packets from there on. The
+        // kernel would see a carrier that comes later in its own time, and drop packets until then.
+        far.run(|| {
+            ip("ip addr add 10.9.0.2/24 dev far0")?;
+            ip("ip -6 addr add fd09::2/64 dev far0 nodad")?;
+            ip("ip link set far0 up")
+        })?;
         near.run(move || {
-            ip(&cable)?;
             ip("ip addr add 10.9.0.1/24 dev near0")?;
             ip("ip -6 addr add fd09::1/64 dev near0 nodad")?;
             ip("ip link set near0 up")?;
@@ -65,13 +76,44 @@ impl Ends {
             }
             ip(&format!("tc qdisc replace dev near0 root {qdisc}"))
         })?;
-        far.run(|| {
-            ip("ip addr add 10.9.0.2/24 dev far0")?;
-            ip("ip -6 addr add fd09::2/64 dev far0 nodad")?;
-            ip("ip link set far0 up")
-        })?;
         Ok(Self { near, far })
     }
+}
+
+/// Looks again and again until there is something.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(since.elapsed() < PATIENCE, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// What the probe has counted once the near queue is empty; `take` takes what it reports meanwhile. Called in the near namespace.
+pub fn settled(probe: &mut Probe, mut take: impl FnMut(&mut Probe)) -> Counters {
+    let (mut before, mut same) = (Counters::default(), 0);
+    until("the queue empties", || {
+        take(probe);
+        let counted = probe.counters().expect("it is there");
+        if counted.unseen() == 0 {
+            return Some(counted);
+        }
+        // The kernel skips a run of a tracepoint now and then, and that packet is never seen. Then the queue says that it is empty, and
+        // runs that have begun have ended once nothing changes.
+        same = if counted == before && backlog() == 0 { same + 1 } else { 0 };
+        before = counted;
+        (same > 20).then_some(counted)
+    })
+}
+
+/// Bytes in the near queue. Called in the near namespace.
+pub fn backlog() -> u64 {
+    let shown = Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", "near0", "root"]).output();
+    let shown: serde_json::Value = serde_json::from_slice(&shown.expect("tc is there").stdout).expect("it is JSON");
+    shown[0]["backlog"].as_u64().expect("it is a number")
 }
 
 #[allow(clippy::disallowed_methods, reason = "a machine says what its tests must not skip")]
