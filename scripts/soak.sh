@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs tests again and again while every processor is kept busy: scripts/soak.sh TIMES PACKAGE TEST [FILTER...]
+#
+# TEST is a test file of the package without `.rs`. Prints each failure with its output, then how many runs failed; the
+# exit status is 1 if any did. LOAD=3 sets the busy loops per processor.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [[ $# -lt 3 || ! $1 =~ ^[1-9][0-9]*$ ]]; then
+  echo "usage: scripts/soak.sh TIMES PACKAGE TEST [FILTER...]" >&2
+  exit 2
+fi
+times=$1 package=$2 test=$3
+shift 3
+
+built=$("${CARGO:-cargo}" test --locked -p "$package" --test "$test" --no-run --message-format=short 2>&1) || { echo "$built" >&2; exit 2; }
+binary=$(sed -n 's/.*Executable .*(\(.*\))$/\1/p' <<<"$built")
+# Tests run in their package's folder, as cargo runs them.
+directory=$("${CARGO:-cargo}" metadata --no-deps --format-version 1 --locked |
+  python3 -c 'import json, os, sys
+for package in json.load(sys.stdin)["packages"]:
+    if package["name"] == sys.argv[1]:
+        print(os.path.dirname(package["manifest_path"]))' "$package")
+
+loops=()
+trap 'kill "${loops[@]}" 2>/dev/null || true' EXIT
+for _ in $(seq $((${LOAD:-3} * $(nproc)))); do
+  while :; do :; done &
+  loops+=($!)
+done
+
+failed=0 output=$(mktemp)
+for run in $(seq "$times"); do
+  if ! (cd "$directory" && CARGO_MANIFEST_DIR=$directory "$OLDPWD/${binary#"$OLDPWD/"}" "$@") >"$output" 2>&1; then
+    failed=$((failed + 1))
+    printf '== %s, run %d failed\n' "$test" "$run"
+    cat "$output"
+  fi
+done
+rm -f "$output"
+printf '%s: %d runs, %d failed\n' "$test" "$times" "$failed"
+[[ $failed == 0 ]]
