@@ -20,13 +20,14 @@ use crate::queued::QueuedLog;
 use crate::setup::FLOWS;
 use crate::source::{Listener, Source, granularities};
 use crate::stop::Stop;
+use crate::sweep::note;
 use acts::Acts;
 use anyhow::{Result, bail};
 use feed::Feed;
 use lost::Lost;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
-use queuescope_live::{Counters, Probe, ProbeParams, Slice, now, sketch};
+use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
 use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_report::{json, text};
@@ -58,7 +59,13 @@ pub fn run(args: &Live) -> Result<Outcome> {
     if !(Nanos(1)..=LONGEST).contains(&tau(args)) {
         bail!("--tau is from 1ns to 137s: no longer waits are measured");
     }
-    let mut watch = Watch::begin(args)?;
+    let mut watch = match Watch::begin(args) {
+        Err(why) if matches!(why.downcast_ref(), Some(ProbeError::Stopped)) => {
+            note("a signal to stop came before anything was measured");
+            return Ok(Outcome::Whole);
+        }
+        begun => begun?,
+    };
     let end = args.time.map_or(Nanos::MAX, |time| now().saturating_add(time));
     let mut look = now();
     while !watch.stop.is_asked() && !watch.is_over() && now() < end {
@@ -114,7 +121,7 @@ impl<'a> Watch<'a> {
             ..ProbeParams::default()
         };
         let analysed = analysis_params(args, &params);
-        let mut probe = Probe::attach(&args.interface, params)?;
+        let mut probe = Probe::attach_unless(&args.interface, params, &|| stop.is_asked())?;
         let log = QueuedLog::open(&args.queued)?;
         let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
         let blank = Analysis::new(door(&args.keys), analysed.clone(), Outputs::default())?;

@@ -9,12 +9,14 @@ mod namespaces;
 
 use common::{ROOT, file, printed, run};
 use namespaces::Ends;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// A queue of fifty megabits, or why there is none.
 fn ends(test: &str) -> Option<Ends> {
@@ -201,6 +203,44 @@ fn bursts_tell_what_they_lost() {
     let dropped = summary["totals"]["drops"].as_object().expect("reasons").values().filter_map(Value::as_u64);
     let dropped: u64 = dropped.sum();
     assert!(lost > 50 && lost == dropped, "{lost} of {dropped}");
+}
+
+/// The processor's time that a child took, when it has ended, and how it ended; in hundredths of a second.
+fn cost(child: &mut Child) -> (u64, ExitStatus) {
+    waitid(WaitId::Pid(Pid::from_child(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("it ends");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("it is waited for");
+    let (_, fields) = stat.rsplit_once(')').expect("a name is in parentheses");
+    let times = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().expect("a number"));
+    (times.sum(), child.wait().expect("it ended"))
+}
+
+#[test]
+fn a_signal_while_it_starts_ends_it_soon() {
+    let Some(ends) = ends("a_signal_while_it_starts_ends_it_soon") else { return };
+    let start = |words: &'static str| {
+        ends.near
+            .run(move || command(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command runs"))
+    };
+    let (whole, status) = cost(&mut start("live near0 --json --for 1ns"));
+    assert!(status.success());
+    for step in 0..50 {
+        let mut child = start("live near0 --json");
+        // Signals come at fifty moments of the first half second.
+        thread::sleep(Duration::from_millis(10 * step));
+        kill_process(Pid::from_child(&child), Signal::INT).expect("nobody has waited for it");
+        let (took, status) = cost(&mut child);
+        let mut said = String::new();
+        child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("it is text");
+        // What comes before it waits for signals ends it as ever.
+        assert!(status.success() || status.signal() == Some(Signal::INT.as_raw()), "{status}: {said}");
+        assert!(took <= 2 * whole + 30, "{took} where a whole run takes {whole}, after {step}0 ms: {said}");
+    }
+    // Nothing is left that would be in the way of the next.
+    let (mut live, _) = Live::start(&ends, "live near0 --json");
+    burst(&ends);
+    live.next().expect("a burst");
+    live.signal(Signal::INT);
+    assert!(live.rest().pop().expect("a summary")["skipped"]["unstamped"].as_u64().unwrap_or(0) < 5);
 }
 
 #[test]

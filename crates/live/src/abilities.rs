@@ -37,11 +37,11 @@ pub fn abilities() -> Vec<Ability> {
     };
     let traced = here(|| {
         let btf = types()?;
-        Probe::load([0, 0], &btf, ProbeParams::default())?.trace(&btf)
+        Probe::load([0, 0], &btf, ProbeParams::default())?.trace(&btf, &|| false)
     });
     let before = here(|| {
         let mut probe = Probe::load([0, 0], &types()?, ProbeParams::default())?;
-        probe.stamp("lo")?;
+        probe.stamp("lo", &|| false)?;
         probe.act(&Acting::default())
     });
     let ability = |name, about, why: Option<&ProbeError>, costs, grant| {

@@ -45,6 +45,9 @@ pub enum ProbeError {
     /// The kernel's part cannot do what is asked.
     #[error("act on flows: {0}")]
     Acting(#[from] ActingError),
+    /// The caller wanted to stop before it was attached.
+    #[error("attach to the interface: stopped before that was done")]
+    Stopped,
     /// Something about the system could not be found out.
     #[error("read {what}: {why}")]
     System {

@@ -11,7 +11,7 @@ pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
 use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType};
-use aya::{Btf, BtfError, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Btf, BtfError, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
 use std::os::fd::OwnedFd;
@@ -54,6 +54,9 @@ const TRACED: [(&str, &str, &str); 2] = [
     ("dequeue", "qdisc_dequeue", "Linux 4.14 and later have it, where CONFIG_NET_SCHED is set"),
     ("dropped", "kfree_skb", "Linux 2.6.30 and later have it"),
 ];
+
+/// Times that a program is checked without a log.
+const TRIES: usize = 4;
 
 /// Which kernels have what else is needed.
 const RING_BUFFER: &str = "Linux 5.8 or later, with CONFIG_BPF_SYSCALL";
@@ -105,25 +108,40 @@ impl Probe {
     /// # Errors
     /// If there is none of the name, or the kernel does not take the programs.
     pub fn attach(interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
+        Self::attach_unless(interface, params, &|| false)
+    }
+
+    /// The same for a caller who may want to stop meanwhile: the kernel takes some tenths of a second to check the programs.
+    ///
+    /// # Errors
+    /// [`ProbeError::Stopped`] if `is_stopped` says so between two steps; and as of [`attach`](Self::attach). Nothing stays then.
+    pub fn attach_unless(
+        interface: &str,
+        params: ProbeParams,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, ProbeError> {
         let device = [namespace()?, index(interface)?];
-        Self::attach_by(&types()?, device, interface, params)
+        Self::attach_by(&types()?, device, interface, params, is_stopped)
     }
 
     /// The same in a kernel of these types. If something is refused, nothing stays.
-    fn attach_by(btf: &Btf, device: [u32; 2], interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
+    fn attach_by(
+        btf: &Btf,
+        device: [u32; 2],
+        interface: &str,
+        params: ProbeParams,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, ProbeError> {
         let mut probe = Self::load(device, btf, params)?;
-        probe.trace(btf)?;
+        probe.trace(btf, is_stopped)?;
         // The stamps come last, so that no packet is stamped that is not seen.
-        probe.stamp(interface)?;
+        probe.stamp(interface, is_stopped)?;
         Ok(probe)
     }
 
     /// Its programs and maps, which do nothing yet.
     pub(crate) fn load(device: [u32; 2], btf: &Btf, params: ProbeParams) -> Result<Self, ProbeError> {
-        let mut loader = EbpfLoader::new();
-        loader.btf(Some(btf));
-        let mut bpf =
-            loader.load(PROGRAMS).map_err(|why| ProbeError::of("make the maps of the probe", RING_BUFFER, &why))?;
+        let mut bpf = object(btf, VerifierLogLevel::DISABLE)?;
         let events = of(bpf.take_map("events"))?;
         let mut probe = Self { bpf, events, device, since: now(), before: None };
         probe.set(params)?;
@@ -131,10 +149,10 @@ impl Probe {
     }
 
     /// Looks at what leaves queues, and what they drop.
-    pub(crate) fn trace(&mut self, btf: &Btf) -> Result<(), ProbeError> {
-        for (program, tracepoint, since) in TRACED {
-            let program: &mut BtfTracePoint = self.program(program)?;
-            program.load(tracepoint, btf).map_err(|why| match why {
+    pub(crate) fn trace(&mut self, btf: &Btf, is_stopped: &dyn Fn() -> bool) -> Result<(), ProbeError> {
+        for (name, tracepoint, since) in TRACED {
+            let load = |program: &mut BtfTracePoint| program.load(tracepoint, btf);
+            self.check(name, Some(btf), is_stopped, load)?.map_err(|why| match why {
                 // The loader speaks of a type.
                 ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => {
                     ProbeError::NoTracepoint { tracepoint, since }
@@ -143,22 +161,63 @@ impl Probe {
             })?;
         }
         for (program, ..) in TRACED {
-            let program: &mut BtfTracePoint = self.program(program)?;
+            let program: &mut BtfTracePoint = program_of(&mut self.bpf, program)?;
             program.attach().map_err(|why| ProbeError::refused("attach to a tracepoint of the kernel", &why))?;
         }
         Ok(())
     }
 
     /// Stamps what comes to the queues of an interface.
-    pub(crate) fn stamp(&mut self, interface: &str) -> Result<(), ProbeError> {
-        let stamp: &mut SchedClassifier = self.program("stamp")?;
-        stamp.load().map_err(|why| ProbeError::refused("load a classifier", &why))?;
+    pub(crate) fn stamp(&mut self, interface: &str, is_stopped: &dyn Fn() -> bool) -> Result<(), ProbeError> {
+        self.check_classifier("stamp", is_stopped)?;
+        let stamp: &mut SchedClassifier = program_of(&mut self.bpf, "stamp")?;
         let options = TcAttachOptions::TcxOrder(LinkOrder::default());
         let attached = stamp.attach_with_options(interface, TcAttachType::Egress, options);
         let link =
             attached.map_err(|why| ProbeError::of("attach before the queue of an interface (tcx)", TCX, &why))?;
         self.before = Some(("stamp", link));
         Ok(())
+    }
+
+    fn check_classifier(&mut self, name: &str, is_stopped: &dyn Fn() -> bool) -> Result<(), ProbeError> {
+        let checked = self.check(name, None, is_stopped, SchedClassifier::load)?;
+        checked.map_err(|why| ProbeError::refused("load a classifier", &why))
+    }
+
+    /// Has the kernel check a program. A signal breaks that off, which looks like any refusal; so it is tried again, unless the signal
+    /// was to stop. Only a program that is refused each time is checked once more with a log, which tells why and takes many times as
+    /// long.
+    fn check<P>(
+        &mut self,
+        name: &str,
+        btf: Option<&Btf>,
+        is_stopped: &dyn Fn() -> bool,
+        load: impl Fn(&mut P) -> Result<(), ProgramError>,
+    ) -> Result<Result<(), ProgramError>, ProbeError>
+    where
+        for<'a> &'a mut P: TryFrom<&'a mut Program>,
+    {
+        for _ in 0..TRIES {
+            if is_stopped() {
+                return Err(ProbeError::Stopped);
+            }
+            match load(program_of(&mut self.bpf, name)?) {
+                Err(ProgramError::LoadError { .. }) => {}
+                loaded => return Ok(loaded),
+            }
+        }
+        if is_stopped() {
+            return Err(ProbeError::Stopped);
+        }
+        let log = VerifierLogLevel::default();
+        let mut logged = match btf {
+            Some(btf) => object(btf, log)?,
+            None => object(&types()?, log)?,
+        };
+        Ok(match load(program_of(&mut logged, name)?) {
+            Ok(()) => load(program_of(&mut self.bpf, name)?),
+            refused => refused,
+        })
     }
 
     /// Changes what is told and how it is measured, while it runs.
@@ -262,20 +321,27 @@ impl Probe {
         // By its number: it may have another name now.
         Ok(index_to_name(asked()?, self.device[1]).is_ok())
     }
-
-    fn program<'a, P>(&'a mut self, name: &str) -> Result<&'a mut P, ProbeError>
-    where
-        &'a mut P: TryFrom<&'a mut Program>,
-    {
-        let program = self.bpf.program_mut(name).and_then(|program| program.try_into().ok());
-        program.ok_or_else(|| lacks("find a program of the probe"))
-    }
 }
 
 impl fmt::Debug for Probe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Probe").field("device", &self.device).field("before", &self.before).finish_non_exhaustive()
     }
+}
+
+/// The compiled programs, fitted to a kernel of these types, with their maps.
+fn object(btf: &Btf, log: VerifierLogLevel) -> Result<Ebpf, ProbeError> {
+    let mut loader = EbpfLoader::new();
+    loader.btf(Some(btf)).verifier_log_level(log);
+    loader.load(PROGRAMS).map_err(|why| ProbeError::of("make the maps of the probe", RING_BUFFER, &why))
+}
+
+fn program_of<'a, P>(object: &'a mut Ebpf, name: &str) -> Result<&'a mut P, ProbeError>
+where
+    &'a mut P: TryFrom<&'a mut Program>,
+{
+    let program = object.program_mut(name).and_then(|program| program.try_into().ok());
+    program.ok_or_else(|| lacks("find a program of the probe"))
 }
 
 /// What the running kernel's structures look like.

@@ -6,11 +6,13 @@ use aya_obj::btf::{Btf, BtfType, Int, IntEncoding};
 use aya_obj::generated::{BPF_F_LINK, bpf_attach_type, bpf_attr, bpf_cmd, bpf_map_type, bpf_prog_type};
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ffi::{CStr, c_char};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::mem::size_of;
 
 /// Bytes of what the kernel says of a program that it does not take.
 const LOG: usize = 1 << 16;
+/// Times that a program is checked if signals break that off.
+const TRIES: usize = 8;
 
 /// Loads a program that becomes a member of a structure of the kernel's.
 pub(super) fn load_program(
@@ -40,10 +42,22 @@ pub(super) fn load_program(
         }
     };
     // A log takes time: it is for those who want to know why.
-    load(&mut []).or_else(|why| {
+    uninterrupted(|| load(&mut [])).or_else(|why| {
         let mut log = vec![0; LOG];
         load(&mut log).map_err(|_| said(&log).map_or(why, io::Error::other))
     })
+}
+
+/// A signal breaks the kernel's check of a program off: then it begins again, a few times.
+fn uninterrupted<T>(mut check: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let is_broken_off = |why: &io::Error| matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+    for _ in 1..TRIES {
+        match check() {
+            Err(why) if is_broken_off(&why) => {}
+            checked => return checked,
+        }
+    }
+    check()
 }
 
 /// Makes a structure known whose type is `value_type`, for as long as what this gives is open.
@@ -152,6 +166,22 @@ fn said(log: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn what_a_signal_broke_off_begins_again_and_what_was_refused_does_not() {
+        let checked = |mut answers: Vec<Errno>| {
+            let mut times = 0;
+            let result = uninterrupted(|| {
+                times += 1;
+                answers.pop().map_or(Ok(()), |why| Err(why.into()))
+            });
+            (times, result.is_ok())
+        };
+        assert_eq!(checked(vec![Errno::INTR, Errno::AGAIN]), (3, true));
+        assert_eq!(checked(vec![Errno::AGAIN, Errno::ACCESS]), (1, false));
+        assert_eq!(checked(vec![Errno::AGAIN; 100]), (TRIES, false));
+    }
 
     #[test]
     fn why_is_the_last_line_but_the_counts() {

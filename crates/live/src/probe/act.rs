@@ -1,7 +1,7 @@
 //! Acting on flows, as this side of the kernel has it.
 
 use super::acting::{Acted, Acting, Victim};
-use super::{Probe, of};
+use super::{Probe, of, program_of};
 use crate::ProbeError;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray};
 use aya::programs::SchedClassifier;
@@ -57,15 +57,15 @@ impl Probe {
 
     /// This program takes the place of the one before the queue, if it is another; no packet passes between them.
     fn put_before_queue(&mut self, name: &'static str) -> Result<(), ProbeError> {
-        let program: &mut SchedClassifier = self.program(name)?;
+        let program: &mut SchedClassifier = program_of(&mut self.bpf, name)?;
         if program.fd().is_err() {
-            program.load().map_err(|why| ProbeError::refused("load a classifier", &why))?;
+            self.check_classifier(name, &|| false)?;
         }
         let Some((before, link)) = self.before.take_if(|(before, _)| *before != name) else { return Ok(()) };
-        let replaced: &mut SchedClassifier = self.program(before)?;
+        let replaced: &mut SchedClassifier = program_of(&mut self.bpf, before)?;
         let link =
             replaced.take_link(link).map_err(|why| ProbeError::refused("find the program before the queue", &why))?;
-        let program: &mut SchedClassifier = self.program(name)?;
+        let program: &mut SchedClassifier = program_of(&mut self.bpf, name)?;
         let link = program
             .attach_to_link(link)
             .map_err(|why| ProbeError::refused("change the program before the queue", &why))?;

@@ -48,11 +48,11 @@ fn known<'a>(test: &str, names: &[&'a str]) -> Vec<&'a str> {
 /// What becomes of a probe there, if this user may have one here.
 fn traced(test: &str, names: &[&str]) -> Option<Result<(), ProbeError>> {
     let probe = |btf: &Btf| Probe::load([0, 0], btf, ProbeParams::default());
-    if let Err(why) = types().and_then(|btf| probe(&btf)?.trace(&btf)) {
+    if let Err(why) = types().and_then(|btf| probe(&btf)?.trace(&btf, &|| false)) {
         println!("skipped: {test}: {why}");
         return None;
     }
-    Some(without(names).and_then(|btf| probe(&btf)?.trace(&btf)))
+    Some(without(names).and_then(|btf| probe(&btf)?.trace(&btf, &|| false)))
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn what_is_refused_halfway_leaves_nothing() {
     alone(test, move || {
         let attach = |btf: &Btf, interface: &str| {
             let device = [namespace()?, index("lo")?];
-            Probe::attach_by(btf, device, interface, ProbeParams::default())
+            Probe::attach_by(btf, device, interface, ProbeParams::default(), &|| false)
         };
         if let Err(why) = types().and_then(|btf| attach(&btf, "lo")) {
             return println!("skipped: {test}: {why}");

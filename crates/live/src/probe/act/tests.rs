@@ -47,7 +47,7 @@ impl Nowhere {
         let mut out = vec![0; frame.len() + 64];
         let mut context = [0; 192];
         context[164..168].copy_from_slice(&segments.to_ne_bytes());
-        let program: &mut SchedClassifier = self.0.program("act").expect("it is there");
+        let program: &mut SchedClassifier = program_of(&mut self.0.bpf, "act").expect("it is there");
         let options = TestRunOptions {
             data_in: Some(frame),
             data_out: Some(&mut out),
