@@ -318,6 +318,11 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.counts.departed.bytes += packets.bytes;
     }
 
+    /// Packets were dropped some time in `[from, to]`, of which nothing else is known. Who counts them by reason is not this.
+    pub fn lost(&mut self, from: Nanos, to: Nanos, packets: u64) {
+        self.bursts.dropped(from, to, packets);
+    }
+
     /// No packet that left before `now` comes any more: a burst ends that no later packet can be part of.
     pub fn nothing_before(&mut self, now: Nanos) {
         if self.bursts.ends_with(Nanos::MAX, now, self.params.tau.value()) {
@@ -554,9 +559,9 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
     fn dropped(&mut self, dropped: &Dropped) {
         let Dropped { at, reason, .. } = *dropped;
         *self.counts.drops.entry(reason).or_default() += 1;
-        self.bursts.dropped(at);
+        self.bursts.dropped(at, at, 1);
         if let Some(series) = &mut self.series {
-            series.dropped(at);
+            series.dropped(at, 1);
         }
         self.watcher.dropped(dropped, self.door.project(0, dropped.packet.flow));
     }

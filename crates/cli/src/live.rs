@@ -2,7 +2,6 @@
 
 mod acts;
 mod feed;
-mod lost;
 mod meanings;
 pub mod metrics;
 mod stopped;
@@ -24,7 +23,6 @@ use crate::sweep::note;
 use acts::Acts;
 use anyhow::{Result, bail};
 use feed::Feed;
-use lost::Lost;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
 use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
@@ -43,6 +41,8 @@ const DEPARTURES: usize = 1 << 18;
 /// How long it is waited for packets, and how often is looked for the rest.
 const PAUSE: Duration = Duration::from_millis(20);
 const LOOK: Nanos = Nanos(250_000_000);
+/// How often the kernel's counters are read, at most: a burst loses what was dropped while it lasted, to this time.
+const COUNT: Nanos = Nanos(20_000_000);
 /// Keys that are read at once.
 const KEYS: usize = 64;
 /// The longest wait that the probe tells from shorter ones.
@@ -134,9 +134,9 @@ impl<'a> Watch<'a> {
             unread: false,
             acts,
             is_json,
+            counted: feed.origin,
             feed,
             whose: Whose::new(&args.interface, granularities(&args.keys)),
-            lost: Lost::default(),
             counters: Counters::default(),
             deepest: Backlog::default(),
             is_gone: false,
@@ -155,11 +155,17 @@ impl<'a> Watch<'a> {
 
     /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
     fn take(&mut self) -> Result<u64> {
-        let at = now().saturating_sub(QUIET);
+        let at = now();
+        if at >= self.seen.counted.saturating_add(COUNT) {
+            self.count()?;
+        }
         let Seen { feed, whose, .. } = &mut self.seen;
         let came = feed.take(&mut self.probe, &mut self.analysis, self.view.as_mut(), whose)?;
         whose.look();
-        self.analysis.nothing_before(at);
+        // Of so many, there may be more that left before now.
+        if came < Probe::AT_ONCE {
+            self.analysis.nothing_before(at.saturating_sub(QUIET));
+        }
         if came == 0 {
             self.analysis.hand_over()?;
         } else {
@@ -169,12 +175,17 @@ impl<'a> Watch<'a> {
         Ok(came)
     }
 
+    /// Reads what the kernel has counted. What it dropped since the last time was dropped in between.
+    fn count(&mut self) -> Result<()> {
+        let since = std::mem::replace(&mut self.seen.counted, now());
+        let before = self.seen.counters.dropped;
+        self.seen.counters = self.probe.counters()?;
+        self.seen.feed.dropped(since, now(), self.seen.counters.dropped.saturating_sub(before));
+        Ok(())
+    }
+
     fn tell_bursts(&mut self) -> Result<()> {
         let mut ended = self.analysis.ended(self.bursts + 1, self.seen.feed.origin, self.seen.ramped());
-        if !ended.is_empty() {
-            let slices = slices(&self.probe)?;
-            self.seen.lost.bursts(&mut ended, &slices, self.seen.feed.origin);
-        }
         self.seen.whose.bursts(&mut ended);
         self.bursts += ended.len() as u64;
         if let Some(view) = &mut self.view {
@@ -196,16 +207,15 @@ impl<'a> Watch<'a> {
         self.seen.tell(|out| ended.iter().try_for_each(|burst| json::write_burst(burst, out)))
     }
 
-    /// Looks at what the kernel has counted, and whether the interface is there.
+    /// Looks at what the kernel has summed up, and whether the interface is there.
     fn look(&mut self) -> Result<()> {
-        self.seen.counters = self.probe.counters()?;
         self.seen.acts.look(&mut self.probe)?;
         if let Some(news) = self.seen.acts.news().filter(|_| self.view.is_none()) {
             anstream::eprintln!("{news}");
         }
         let deepest = &mut self.seen.deepest;
         let mut longest = Nanos::ZERO;
-        let slices: Vec<_> = slices(&self.probe)?.into_iter().map(|(_, slice)| slice).collect();
+        let slices = slices(&self.probe)?;
         for slice in &slices {
             longest = longest.max(slice.delay_max);
             deepest.packets = deepest.packets.max(u64::from(slice.length_max));
@@ -269,6 +279,7 @@ impl<'a> Watch<'a> {
         self.screen = None;
         // What comes from here on is not seen, so that there is an end.
         self.probe.detach()?;
+        self.count()?;
         while self.take()? > 0 {}
         self.look()?;
         self.seen.whose.settle();
@@ -291,10 +302,10 @@ impl<'a> Watch<'a> {
 }
 
 /// What was summed up of all queues lately.
-fn slices(probe: &Probe) -> Result<Vec<(u32, Slice)>> {
+fn slices(probe: &Probe) -> Result<Vec<Slice>> {
     let mut slices = Vec::new();
     for queue in 0..Probe::QUEUES {
-        slices.extend(probe.slices(queue)?.into_iter().map(|slice| (queue, slice)));
+        slices.extend(probe.slices(queue)?);
     }
     Ok(slices)
 }
@@ -308,8 +319,9 @@ struct Seen<'a> {
     acts: Acts,
     feed: Feed,
     whose: Whose,
-    lost: Lost,
     counters: Counters,
+    /// When they were read.
+    counted: Nanos,
     /// The most bytes and packets in the queue.
     deepest: Backlog,
     is_gone: bool,
@@ -357,7 +369,6 @@ impl Seen<'_> {
         let window = "the probe's".to_owned();
         let mut report = findings.report(source, window, self.args.question.alpha.0, self.ramped());
         self.whose.report(&mut report);
-        self.lost.again(&mut report.bursts);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
         totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));

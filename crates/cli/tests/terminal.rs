@@ -11,10 +11,13 @@ mod pty;
 use namespaces::Ends;
 use pty::Pty;
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::Write;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A queue of ten megabits, and a terminal; or why there is no queue.
 fn queue(test: &str) -> Option<(Ends, Pty)> {
@@ -79,6 +82,89 @@ fn a_person_sees_the_queue_presses_keys_and_has_the_terminal_back() {
         "{}",
         pty.text()
     );
+}
+
+/// Sends 24 Mb/s for 20 s, by more sockets than one, since each may have only so much in the queue.
+fn overload(ends: &Ends) {
+    const WIRE: u64 = 1442;
+    ends.near.run(|| {
+        let sockets: Vec<_> = (0..4).map(|_| UdpSocket::bind("10.9.0.1:0").expect("there is a port")).collect();
+        let (since, mut sent) = (Instant::now(), 0);
+        while since.elapsed() < Duration::from_secs(20) {
+            let due = since.elapsed().as_micros() as u64 * 24 / 8 / WIRE;
+            for number in sent..due {
+                // Nobody listens there; what is said of it comes later.
+                drop(sockets[number as usize % sockets.len()].send_to(&[0; 1400], "10.9.0.2:7"));
+            }
+            sent = due;
+            // A rate is kept, and nothing waited for.
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+/// A number with commas.
+fn whole(word: &str) -> Option<u64> {
+    word.replace(',', "").parse().ok()
+}
+
+/// What the view says: drops of all, and the sum of those of bursts.
+fn drops_seen(text: &str) -> Option<(u64, u64)> {
+    let (before, _) = text.split_once(" dropped ")?;
+    let bursts = text.lines().skip_while(|line| !line.trim_start().starts_with("bursts ")).skip(1);
+    let of_bursts = bursts.filter_map(|line| whole(line.split_whitespace().nth(9)?));
+    Some((whole(before.split_whitespace().last()?)?, of_bursts.sum()))
+}
+
+/// The same of a report.
+fn drops_told(text: &str) -> Option<(u64, u64)> {
+    let of_all = text.lines().find_map(|line| line.trim_start().strip_prefix("drops "))?;
+    let bursts = text.lines().skip_while(|line| !line.ends_with(" drops")).skip(1);
+    let is_burst = |line: &&str| line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
+    let of_bursts = bursts.filter(is_burst).filter_map(|line| whole(line.split_whitespace().last()?));
+    Some((of_all.split_whitespace().find_map(whole)?, of_bursts.sum()))
+}
+
+#[test]
+fn a_burst_of_twenty_seconds_has_all_that_was_dropped() {
+    let test = "a_burst_of_twenty_seconds_has_all_that_was_dropped";
+    let ends = match Ends::new("tbf rate 20mbit burst 20kb latency 60ms") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    let mut pty = Pty::new();
+    pty.resize(80, 60);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+    command.args(["live", "near0", "--json"]).stdout(Stdio::piped());
+    let mut lines = spawn(&ends, command);
+    let mut told = BufReader::new(lines.stdout.take().expect("it is piped")).lines();
+    assert!(told.next().is_some(), "it watches");
+    let mut child = start(&ends, &pty, |_| ());
+    pty.until_text("near0 ");
+    thread::scope(|scope| {
+        let sent = scope.spawn(|| overload(&ends));
+        // The view has all when the burst has ended.
+        pty.until(|screen| drops_seen(&screen.contents()).is_some_and(|(all, of_bursts)| all > 0 && all == of_bursts));
+        sent.join().expect("it sends");
+    });
+    signal(&lines, Signal::INT);
+    pty.press("q");
+    pty.rest();
+    assert!(child.wait().expect("it ends").success());
+    let (all, of_bursts) = drops_told(&pty.text()).unwrap_or_else(|| panic!("{}", pty.text()));
+    assert!(all > 1_000 && all == of_bursts, "{all} {of_bursts}: {}", pty.text());
+    let told: Vec<Value> = told.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON")).collect();
+    assert!(lines.wait().expect("it ends").success());
+    let (summary, bursts) = told.split_last().expect("there is a summary");
+    let of_bursts: u64 = bursts.iter().filter_map(|burst| burst["drops"].as_u64()).sum();
+    let reasons = summary["totals"]["drops"].as_object().expect("there are reasons");
+    let all: u64 = reasons.values().filter_map(Value::as_u64).sum();
+    assert!(all > 1_000 && all == of_bursts, "{all} {of_bursts}: {summary}");
+    let words = ["-s", "-j", "qdisc", "show", "dev", "near0", "root"];
+    let shown = ends.near.run(move || Command::new("tc").args(words).output().expect("tc is there"));
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("it is JSON");
+    let (counted, unseen) = (shown[0]["drops"].as_u64().expect("a number"), &summary["skipped"]["unseen"]);
+    assert!((all..=all + unseen.as_u64().unwrap_or(0)).contains(&counted), "{counted}, {all}: {summary}");
 }
 
 #[test]

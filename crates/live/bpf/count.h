@@ -74,7 +74,6 @@ struct slice {
 	u64 delay_sum, delay_max;
 	/* Bytes and packets in the queue, at most. */
 	u32 backlog_max, length_max;
-	u64 drops;
 };
 
 /* The slices of one queue, then those of the next. */

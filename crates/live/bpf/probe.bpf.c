@@ -323,9 +323,7 @@ int dropped(u64 *arguments)
 	u32 zero = 0, place = place_of(arguments[2]);
 	struct config *asked;
 	struct counters *count;
-	struct slice *slice;
-	u64 waited, now;
-	u32 segments;
+	u64 waited;
 
 	if (place == REASONS || !skb->dev)
 		return 0;
@@ -333,14 +331,9 @@ int dropped(u64 *arguments)
 	count = map_lookup(&counters, &zero);
 	if (!asked || !count || !is_watched(skb->dev, asked))
 		return 0;
-	now = ktime();
 	/* What classifiers drop may not have come to the queue. */
-	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, now, &waited))
+	if (place == CLASSIFIER && !has_waited((const u32 *)skb->cb, asked, ktime(), &waited))
 		return 0;
-	segments = segments_of(skb);
-	count->drops[place % REASONS] += segments;
-	slice = slice_of(skb->queue_mapping % QUEUES, now);
-	if (slice)
-		slice->drops += segments;
+	count->drops[place % REASONS] += segments_of(skb);
 	return 0;
 }

@@ -293,7 +293,7 @@ impl Probe {
         let read = |place| map.get(&place, 0).map(|words| Slice::of(&words));
         let slices: Result<Vec<_>, _> = places.map(read).collect();
         let mut slices = slices.map_err(|why| ProbeError::refused("read what the probe summed up", &why))?;
-        slices.retain(|slice| slice.packets > 0 || slice.drops > 0);
+        slices.retain(|slice| slice.packets > 0);
         slices.sort_by_key(|slice| slice.start);
         Ok(slices)
     }

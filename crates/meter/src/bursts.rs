@@ -4,9 +4,9 @@
 //! again, or come after the queue was idle for longer than tau: with one threshold, a delay that hovers about it would be many bursts. Its culprits are the flows whose
 //! packets left in between.
 
+use crate::losses::Losses;
 use crate::{Blame, Blamed, Contribution, DepthSeries, Past, Picture, Recent};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
-use std::collections::VecDeque;
 use std::hash::Hash;
 
 /// Follows one queue and tells its bursts.
@@ -15,9 +15,9 @@ pub struct BurstTracker<K> {
     open: Option<Open<K>>,
     /// When the last burst ended; what left until then was counted in it.
     ended: Option<Nanos>,
-    /// Times of drops since the last burst: the first packet that waits too long leaves after those that it was queued
-    /// with were dropped.
-    drops: VecDeque<Nanos>,
+    /// Drops that are no burst's yet: the first packet that waits too long leaves after those that it was queued with were
+    /// dropped, and only a later departure shows that a burst went on until a drop.
+    losses: Losses,
     blame: Vec<Blame<K>>,
     /// Culprits to tell of each burst, for each granularity.
     most_culprits: Vec<usize>,
@@ -48,7 +48,7 @@ pub struct Burst<K> {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that were dropped.
+    /// Packets that were dropped from its start to its end.
     pub drops: u64,
     /// Who filled the queue, for each granularity.
     pub blamed: Vec<Blamed<K>>,
@@ -64,8 +64,6 @@ struct Open<K> {
 
 /// Culprits of a burst that is of little interest.
 const FEW_CULPRITS: usize = 40;
-/// Drops before a burst that are remembered, the last ones.
-const DROPS_KEPT: usize = 1 << 18;
 
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     /// A tracker that tells so many culprits for each granularity, and pictures of so many buckets and flows.
@@ -73,7 +71,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         Self {
             open: None,
             ended: None,
-            drops: VecDeque::new(),
+            losses: Losses::default(),
             blame: most_culprits.iter().map(|_| Blame::new()).collect(),
             most_culprits: most_culprits.to_vec(),
             picture,
@@ -116,10 +114,11 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             hit: 0,
             packets: 0,
             bytes: 0,
-            drops: self.drops.drain(..).filter(|time| *time >= from).count() as u64,
+            drops: 0,
             blamed: Vec::new(),
             picture: None,
         };
+        self.losses.forget_before(from);
         let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
         self.blame.iter_mut().for_each(Blame::open);
         let open = self.open.insert(Open { burst, series });
@@ -142,6 +141,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         let waited = departure.dequeued.saturating_sub(from);
         let Some(Open { burst, series }) = &mut self.open else { return };
         burst.end = departure.dequeued;
+        burst.drops += self.losses.take_until(burst.end);
         burst.tau = tau;
         burst.hit += u64::from(waited >= tau);
         burst.packets += 1;
@@ -177,19 +177,12 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
-    /// A packet was dropped.
-    pub fn dropped(&mut self, now: Nanos) {
-        if let Some(Open { burst, series }) = &mut self.open {
-            burst.drops += 1;
-            if let Some(series) = series {
-                series.dropped(now);
-            }
-        } else {
-            if self.drops.len() == DROPS_KEPT {
-                self.drops.pop_front();
-            }
-            self.drops.push_back(now);
+    /// Packets were dropped, some time in `[from, to]`. They are lost to the burst that lasts until then, as later departures show.
+    pub fn dropped(&mut self, from: Nanos, to: Nanos, packets: u64) {
+        if let Some(Open { series: Some(series), .. }) = &mut self.open {
+            series.dropped(to, packets);
         }
+        self.losses.add(from, to, packets);
     }
 
     /// The id of a flow at granularity number `level` is taken back.
@@ -307,6 +300,47 @@ mod tests {
         assert_eq!(heard, [(0, FlowId(3))]);
         assert_eq!((burst.end, burst.packets, burst.bytes, burst.hit), (Nanos(100), 2, 57, 1));
         assert_eq!(told(&burst).4, BTreeMap::from([(1, 50), (3, 7)]));
+    }
+
+    /// A packet of the only flow leaves after it waited since `from`, which is a burst if it takes 10 ns.
+    fn leaves(tracker: &mut BurstTracker<u32>, from: u64, dequeued: u64) -> Option<u64> {
+        let (from, dequeued, recent) = (Nanos(from), Nanos(dequeued), Recent::new(History::Fifo));
+        let (tau, flow, key) = (Nanos(10), FlowId(0), |flow: FlowId| flow.0);
+        let waited = dequeued.saturating_sub(from);
+        let ends = tracker.ends_with(waited, from, tau);
+        let ended = ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0)).flatten().map(|burst| burst.drops);
+        if waited >= tau || tracker.is_open() {
+            if !tracker.is_open() {
+                tracker.start(from, &recent, |_, flow| flow, key, |_, _| {});
+            }
+            let packet = Packet { id: PacketId(0), flow, size: ByteCount(1), class: Class(0), ecn: Ecn::NotEct };
+            let none = Backlog::default();
+            let departure =
+                Departure { packet, queue: QueueId(0), enqueued: from, dequeued, backlog_in: none, backlog_out: none };
+            tracker.departed(&departure, from, tau, &[flow], &[Contribution::default()], key, |_, _| {});
+        }
+        ended
+    }
+
+    #[test]
+    fn a_burst_has_every_drop_from_its_start_to_its_end() {
+        const BEFORE: u64 = 300_000;
+        let mut tracker = BurstTracker::<u32>::new(&[10], None);
+        // More than are kept apart, before the first packet that waited leaves; then for 20 s.
+        for time in 0..BEFORE {
+            tracker.dropped(Nanos(1_000_000 + time), Nanos(1_000_000 + time), 1);
+        }
+        assert_eq!(leaves(&mut tracker, 1_000_000, 2_000_000), None);
+        for look in 0..1_000 {
+            let from = 2_000_000 + look * 20_000_000;
+            tracker.dropped(Nanos(from), Nanos(from + 20_000_000), 7);
+            assert_eq!(leaves(&mut tracker, from, from + 20_000_000), None);
+        }
+        // Behind its last packet, which is nobody's; and from where the next burst starts.
+        tracker.dropped(Nanos(30_000_000_000), Nanos(30_000_000_001), 11);
+        tracker.dropped(Nanos(40_000_000_000), Nanos(40_000_000_001), 13);
+        assert_eq!(leaves(&mut tracker, 40_000_000_000, 40_000_000_100), Some(BEFORE + 7 * 1_000));
+        assert_eq!(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| burst.drops), Some(13));
     }
 
     proptest! {

@@ -25,6 +25,7 @@ mod distinct;
 mod exact;
 mod group;
 mod heavy;
+mod losses;
 mod max_delay;
 mod monitor;
 mod ramps;

@@ -83,10 +83,10 @@ impl<K: Eq + Hash + Clone + Ord> DepthSeries<K> {
         }
     }
 
-    /// A packet was dropped.
-    pub fn dropped(&mut self, now: Nanos) {
+    /// Packets were dropped.
+    pub fn dropped(&mut self, now: Nanos, packets: u64) {
         let index = self.reach(self.offset(now));
-        self.buckets[index].drops += 1;
+        self.buckets[index].drops += packets;
     }
 
     /// The picture, with the parts of the `most` heaviest flows.
@@ -197,7 +197,7 @@ mod tests {
         let mut series = DepthSeries::new(Nanos(1_000), 8);
         series.departed(&'a', 100, Nanos(1_000), Nanos(1_000 + 1_024));
         series.departed(&'b', 50, Nanos(1_000 + 512), Nanos(1_000 + 1_536));
-        series.dropped(Nanos(1_000 + 1_100));
+        series.dropped(Nanos(1_000 + 1_100), 1);
         let picture = series.finish(8);
         assert_eq!(picture.mean, [125.0, 25.0]);
         assert_eq!(picture.parts[0], Part { key: 'a', mean: vec![100.0, 0.0] });

@@ -5,7 +5,6 @@ use crate::sim::metered::Metered;
 use crate::stop::Stop;
 use anyhow::{Context, Result, anyhow};
 use queuescope_live::{Counters, Slice, now};
-use queuescope_queue::Dropped;
 use queuescope_report::model::Burst;
 use queuescope_wire::{Departure, FlowKey, Granularity, Nanos};
 use std::mem;
@@ -109,11 +108,9 @@ impl Shown {
     }
 
     /// A packet was dropped.
-    pub fn dropped(&mut self, dropped: &Dropped) {
+    pub fn dropped(&mut self) {
         self.news.counters.came += 1;
         self.news.counters.dropped += 1;
-        let at = self.origin.saturating_add(dropped.at);
-        self.slice(at).drops += 1;
     }
 
     /// A packet was marked.

@@ -79,7 +79,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
         self.meters.lost(link, &dropped, &captured);
         let gone = departure(dropped.packet, dropped.queue, (came, dropped.at));
         if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &gone, &captured)) {
-            shown.dropped(&dropped);
+            shown.dropped();
         }
     }
 

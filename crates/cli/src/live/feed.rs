@@ -16,6 +16,7 @@ use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Flows, KeyMask, Nanos, Packet, PacketId, QueueId};
+use std::collections::VecDeque;
 
 /// The numbers of link types, as captures have them: Ethernet, and IP without it.
 const ETHERNET: u32 = 1;
@@ -33,11 +34,20 @@ pub struct Feed {
     pub to_epoch: u64,
     /// Departures are told in order.
     last: Nanos,
+    /// What was dropped, and when, that is not handed over yet.
+    dropped: VecDeque<Dropped>,
     next_id: u64,
     told: Backlog,
     late: u64,
     /// Super-packets.
     pub super_packets: u64,
+}
+
+/// Packets that were dropped some time in `[from, to]`.
+struct Dropped {
+    from: Nanos,
+    to: Nanos,
+    packets: u64,
 }
 
 /// A packet as the kernel told it.
@@ -66,6 +76,7 @@ impl Feed {
             origin: now(),
             to_epoch: to_epoch(),
             last: Nanos::ZERO,
+            dropped: VecDeque::new(),
             next_id: 0,
             told: Backlog::default(),
             late: 0,
@@ -73,7 +84,14 @@ impl Feed {
         })
     }
 
-    /// Hands over what there is; how many were told.
+    /// The kernel counted drops between two looks.
+    pub fn dropped(&mut self, from: Nanos, to: Nanos, packets: u64) {
+        if packets > 0 {
+            self.dropped.push_back(Dropped { from, to, packets });
+        }
+    }
+
+    /// Hands over what there is; how many packets were told to have left.
     ///
     /// # Errors
     /// Those of the kernel, and of the outputs.
@@ -89,11 +107,23 @@ impl Feed {
         // Queues of one interface leave their packets side by side.
         batch.sort_by_key(|held| held.dequeued);
         for held in &batch {
+            self.lose_before(held.dequeued, analysis);
             self.departed(held, analysis, view.as_deref_mut(), whose)?;
+        }
+        if came < Probe::AT_ONCE {
+            self.lose_before(Nanos::MAX, analysis);
         }
         batch.clear();
         self.batch = batch;
         Ok(came)
+    }
+
+    /// Hands over what may have been dropped before a time.
+    fn lose_before(&mut self, time: Nanos, analysis: &mut Analysis<Flows, Outputs>) {
+        while let Some(Dropped { from, to, packets }) = self.dropped.front().filter(|dropped| dropped.from < time) {
+            analysis.lost(*from, *to, *packets);
+            self.dropped.pop_front();
+        }
     }
 
     fn departed(

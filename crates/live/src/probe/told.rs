@@ -98,8 +98,6 @@ pub struct Slice {
     pub backlog_max: u32,
     /// The most packets.
     pub length_max: u32,
-    /// Packets on the wire that were dropped.
-    pub drops: u64,
 }
 
 /// Bytes of the numbers before the headers of an event.
@@ -190,16 +188,14 @@ impl Counters {
 }
 
 impl Slice {
-    pub(super) const WORDS: usize = 8;
+    pub(super) const WORDS: usize = 7;
     /// Slices of a queue that there are.
     pub(super) const KEPT: u32 = 64;
     /// The length of one, as a power of two of nanoseconds.
     const SHIFT: u32 = 26;
-    /// How long one is: 67 ms.
-    pub const LENGTH: Nanos = Nanos(1 << Self::SHIFT);
 
     pub(super) fn of(words: &[u64; Self::WORDS]) -> Self {
-        let [number, packets, bytes, congested, delay_sum, delay_max, maxima, drops] = *words;
+        let [number, packets, bytes, congested, delay_sum, delay_max, maxima] = *words;
         Self {
             start: Nanos(number << Self::SHIFT),
             packets,
@@ -209,7 +205,6 @@ impl Slice {
             delay_max: Nanos(delay_max),
             backlog_max: maxima as u32,
             length_max: (maxima >> 32) as u32,
-            drops,
         }
     }
 }

@@ -53,7 +53,6 @@ fn fill(view: &mut View) {
         delay_max: Nanos(delay),
         backlog_max: (delay / 160) as u32,
         length_max: (delay / 200_000) as u32,
-        drops: 0,
     };
     let slices: Vec<_> =
         (1010..1060).map(|n| slice(n, if n < 1040 { 90_000 } else { (n - 1039) * 1_000_000 })).collect();
