@@ -49,6 +49,9 @@ pub struct AnalysisParams {
     pub rate: Option<Rate>,
     /// Whether bursts are asked for as they end ([`Analysis::ended`]), beside those that are kept.
     pub tells: bool,
+    /// From so many flows on, the oldest are forgotten with all that left when they did, however much of that may still be asked about;
+    /// none where flows are bounded by what is in the queue.
+    pub most_flows: Option<usize>,
 }
 
 impl AnalysisParams {
@@ -103,7 +106,7 @@ impl Listener for Analysis<Flows, Outputs> {
 
     #[inline]
     fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
-        self.make_room();
+        self.make_room(now);
         let levels = &mut self.levels;
         self.door.intern(key, now, |level, digest| levels[level].distinct.insert(digest))
     }
@@ -122,7 +125,7 @@ impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
     type Key = str;
 
     fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
-        self.make_room();
+        self.make_room(now);
         let digest = crate::door::name_digest(name);
         let (flow, new) = self.door.intern(name, digest, now);
         if new {
@@ -181,6 +184,8 @@ pub(crate) struct Counts {
     pub flows_met: u64,
     /// Questions about more than was remembered.
     pub history_too_short: u64,
+    /// Flows that were forgotten early, since there was no room for more.
+    pub forgotten: u64,
     pub drops: BTreeMap<DropReason, u64>,
     pub marks: BTreeMap<MarkReason, u64>,
     pub peak: Backlog,
@@ -262,9 +267,10 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         })
     }
 
-    /// Takes idle flows back if there are many.
-    fn make_room(&mut self) {
-        if !self.door.is_full() {
+    /// Takes flows back if there are many by `now`: idle ones, or if these are not enough, the oldest.
+    fn make_room(&mut self, now: Nanos) {
+        let has_most = |analysis: &Self| analysis.params.most_flows.filter(|most| analysis.door.live() >= *most);
+        if !self.door.is_full() && has_most(self).is_none() {
             return;
         }
         // Ids are used by what waits and by what is remembered; a FIFO's packets came in that order, so none
@@ -275,6 +281,22 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             (_, Some(oldest)) => oldest.dequeued,
             (_, None) => Nanos::ZERO,
         };
+        self.take_back(before);
+        let Some(most) = has_most(self) else { return };
+        let had = self.door.live();
+        loop {
+            self.recent.forget_half();
+            self.take_back(self.recent.oldest().map_or(now, |oldest| oldest.dequeued));
+            // Some more than is needed, so that it is a while until the next time.
+            if self.recent.is_empty() || self.door.live() <= most - most / 4 {
+                break;
+            }
+        }
+        self.counts.forgotten += (had - self.door.live()) as u64;
+    }
+
+    /// Takes flows back that were last seen before a time.
+    fn take_back(&mut self, before: Nanos) {
         let (bursts, watcher, ramps, worst) = (&mut self.bursts, &mut self.watcher, &mut self.ramps, &mut self.worst);
         self.door.expire(before, |level, flow, key| {
             bursts.forget(level, flow, key);

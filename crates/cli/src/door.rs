@@ -27,6 +27,8 @@ pub trait Door {
     fn groups(&self, flows: &[(Self::Key, Share)], unlisted: Weight) -> Vec<model::Group>;
     /// Whether flows should be taken back before the next new one.
     fn is_full(&self) -> bool;
+    /// How many flows are live, at the finest granularity.
+    fn live(&self) -> usize;
     /// Takes back the flows last seen before `before`; `forget` hears granularity, id and key of each.
     fn expire(&mut self, before: Nanos, forget: impl FnMut(usize, FlowId, &Self::Key));
 }
@@ -86,6 +88,10 @@ impl Door for Flows {
         Self::is_full(self)
     }
 
+    fn live(&self) -> usize {
+        Self::len(self)
+    }
+
     fn expire(&mut self, before: Nanos, forget: impl FnMut(usize, FlowId, &FlowKey)) {
         Self::expire(self, before, forget);
     }
@@ -125,6 +131,10 @@ impl Door for FlowTable<Box<str>> {
 
     fn is_full(&self) -> bool {
         Self::is_full(self)
+    }
+
+    fn live(&self) -> usize {
+        Self::len(self)
     }
 
     fn expire(&mut self, before: Nanos, mut forget: impl FnMut(usize, FlowId, &Box<str>)) {

@@ -1,6 +1,7 @@
 //! What an analysis found, with ids; and the report of it, with names.
 
 use crate::analysis::{Counts, Meters, Told};
+use crate::capture::noted;
 use crate::door::Door;
 use crate::source::Source;
 use crate::worst::{Named, Worst};
@@ -27,6 +28,9 @@ pub struct Findings<D: Door> {
     pub(crate) details: bool,
 }
 
+const FORGOTTEN: &str = "flows that were forgotten early, since there is room for so many only, and what left before with them: bursts still count \
+                         their packets and bytes, and the report may not name them";
+
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
 impl<D: Door> Findings<D> {
@@ -47,6 +51,7 @@ impl<D: Door> Findings<D> {
                     .to_owned(),
             }),
         );
+        skipped.extend(noted("flows_forgotten", self.counts.forgotten, FORGOTTEN));
         model::Report {
             totals: self.totals(&source),
             setup: self.setup(&names, alpha, &source, window_source),
@@ -191,7 +196,7 @@ struct Namer<'a, D> {
 const AT_LEAST: usize = 3;
 
 /// Flows that are told, however many are above alpha.
-const AT_MOST: usize = 12;
+pub(crate) const AT_MOST: usize = 12;
 
 impl<D: Door> Namer<'_, D> {
     fn burst(&self, number: u64, told: &Told<D::Key>) -> model::Burst {
@@ -277,7 +282,7 @@ impl<D: Door> Namer<'_, D> {
             by: vec![model::Parts {
                 granularity: self.names[0].clone(),
                 flows: named.flows.iter().take(heavy.clamp(AT_LEAST, AT_MOST)).map(part).collect(),
-                flows_total: named.flows.len() as u64,
+                flows_total: named.flows_total,
             }],
             groups: Vec::new(),
             classes: Vec::new(),

@@ -36,8 +36,9 @@ use stopped::Stopped;
 use view::{Screen, View, give_up};
 use whose::Whose;
 
-/// Packets told that are remembered.
-const DEPARTURES: usize = 1 << 18;
+/// Packets told that are remembered, and flows.
+const DEPARTURES: usize = (1 << 18) - 1;
+const MOST_FLOWS: usize = 1 << 16;
 /// How long it is waited for packets, and how often is looked for the rest.
 const PAUSE: Duration = Duration::from_millis(20);
 const LOOK: Nanos = Nanos(250_000_000);
@@ -446,5 +447,6 @@ fn analysis_params(args: &Live, probe: &ProbeParams) -> AnalysisParams {
         details: true,
         rate: None,
         tells: true,
+        most_flows: Some(MOST_FLOWS),
     }
 }

@@ -98,6 +98,7 @@ pub fn params(
         details: output.json || output.html.is_some(),
         rate,
         tells: false,
+        most_flows: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Who made the packet of a burst wait that waited longest.
 
+use crate::findings::AT_MOST;
 use crate::lasting::Lasting;
 use queuescope_meter::{Burst, MonitorParams, QueueMonitor};
 use queuescope_sketch::Share;
@@ -24,10 +25,12 @@ pub(crate) struct Worst<K> {
     pub original: Option<Named<K>>,
 }
 
-/// Flows with their bytes, heaviest first; of those without a key nobody knows the name any more.
+/// The heaviest flows with their bytes, heaviest first; of those without a key nobody knows the name any more.
 #[derive(Debug, Clone)]
 pub(crate) struct Named<K> {
     pub flows: Vec<(Option<K>, u64)>,
+    /// How many flows there are, and the bytes of all.
+    pub flows_total: u64,
     pub bytes: u64,
 }
 
@@ -61,9 +64,11 @@ impl<K: Clone> WorstMeter<K> {
         let is_fifo = self.monitor.stats().disordered == 0;
         let original = (is_fifo && period.victim_came == came)
             .then(|| self.monitor.worst(came).or_else(|| self.monitor.worst_so_far()).map(|worst| worst.original));
-        let named = |flows: Vec<Share>, bytes: u64| {
+        let named = |mut flows: Vec<Share>, bytes: u64| {
+            let flows_total = flows.len() as u64;
+            flows.truncate(AT_MOST);
             let keys = self.names.keys(flows.iter().map(|share| share.flow), &key);
-            Named { flows: keys.into_iter().zip(flows.iter().map(|share| share.bytes)).collect(), bytes }
+            Named { flows: keys.into_iter().zip(flows.iter().map(|share| share.bytes)).collect(), flows_total, bytes }
         };
         Some(Worst {
             since: period.start,

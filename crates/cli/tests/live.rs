@@ -243,6 +243,48 @@ fn a_signal_while_it_starts_ends_it_soon() {
     assert!(live.rest().pop().expect("a summary")["skipped"]["unstamped"].as_u64().unwrap_or(0) < 5);
 }
 
+/// Sends a packet of each of so many flows, from as many ports as that takes.
+fn one_packet_each(ends: &Ends, flows: u32) {
+    const EACH: u32 = 60_000;
+    ends.near.run(move || {
+        for _ in 0..flows / EACH {
+            let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+            for port in 1..=EACH as u16 {
+                // Nobody listens there; what is said of it comes later.
+                let _ = socket.send_to(&[], ("10.9.0.2", port));
+            }
+        }
+    });
+}
+
+/// The most memory that a process has had, in bytes.
+fn most_memory(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells it");
+    most.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+}
+
+#[test]
+fn memory_does_not_grow_with_the_flows_that_pass() {
+    /// As `docs/live.md` has it.
+    const MOST: u64 = 128 << 20;
+    let ends = match Ends::new("tbf rate 30mbit burst 20kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: memory_does_not_grow_with_the_flows_that_pass: {why}"),
+    };
+    let (Live { mut child, lines }, _) = Live::start(&ends, "live near0 --json --every-packet");
+    let told = thread::spawn(|| lines.last().expect("there are lines").expect("it is text"));
+    for _ in 0..2 {
+        one_packet_each(&ends, 600_000);
+        drained(&ends);
+        assert!(most_memory(&child) < MOST, "{}", most_memory(&child));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    let summary: Value = serde_json::from_str(&told.join().expect("it reads")).expect("it is JSON");
+    assert!(child.wait().expect("it ends").success());
+    assert!(summary["skipped"]["flows_forgotten"].as_u64() > Some(200_000), "{}", summary["skipped"]);
+}
+
 #[test]
 fn it_ends_when_nobody_reads() {
     let Some(ends) = ends("it_ends_when_nobody_reads") else { return };

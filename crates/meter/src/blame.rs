@@ -20,7 +20,10 @@ pub struct Blame<K> {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
+    /// The burst that the share is of.
     burst: u32,
+    /// The last burst in which the id was touched, by this flow or by one that had the id before.
+    touched: u32,
     share: Share,
 }
 
@@ -69,8 +72,10 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
         let tally = &mut self.tallies[flow.index()];
         let first = tally.burst != self.burst;
         if first {
-            *tally = Tally { burst: self.burst, share: Share::default() };
-            self.touched.push(flow);
+            if tally.touched != self.burst {
+                self.touched.push(flow);
+            }
+            *tally = Tally { burst: self.burst, touched: self.burst, share: Share::default() };
         }
         tally.share = tally.share.and(Share { bytes: u64::from(size), packets: 1, peak: held });
         first
@@ -95,7 +100,7 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
             .drain(..)
             .filter_map(|flow| {
                 let tally = &mut self.tallies[flow.index()];
-                // An id that was taken back and handed out again stands in `touched` twice.
+                // One that was taken back and not handed out again has aged out.
                 (std::mem::take(&mut tally.burst) == self.burst).then_some((flow, tally.share))
             })
             .collect();
@@ -116,7 +121,9 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
             .collect();
         top.extend(self.aged_out.sorted());
         top.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
+        // Flows of the same size are all at the cut, and a burst may be kept for long.
         top.truncate(most);
+        top.shrink_to_fit();
         Blamed { top, flows }
     }
 }

@@ -12,7 +12,7 @@ use queuescope_wire::{FlowId, Nanos};
 pub struct Ramps {
     window: Nanos,
     flows: Vec<Flow>,
-    /// Flows that jumped since the last burst ended; an id that was taken back may stand here again.
+    /// Ids of flows that jumped since the last burst ended, each once; some may have been taken back.
     jumped: Vec<FlowId>,
     /// Windows before this one are of the start of the stream, when everything is new.
     settled: Option<u64>,
@@ -37,6 +37,8 @@ struct Flow {
     /// Whether it came in the last few windows for the first time, and the highest jump that is told.
     is_new: bool,
     factor: f32,
+    /// Whether the id is among those that jumped.
+    is_listed: bool,
 }
 
 /// Windows from the start of a stream in which nothing is new.
@@ -89,7 +91,9 @@ impl Ramps {
                 before => seen.newest as f32 / before as f32,
             };
             if (factor >= 2.0 || seen.is_new) && seen.factor == 0.0 {
-                self.jumped.push(flow);
+                if !std::mem::replace(&mut seen.is_listed, true) {
+                    self.jumped.push(flow);
+                }
                 seen.factor = f32::MIN_POSITIVE;
             }
             if factor >= 2.0 {
@@ -104,7 +108,7 @@ impl Ramps {
     /// The id is taken back.
     pub fn forget(&mut self, flow: FlowId) {
         if let Some(seen) = self.flows.get_mut(flow.index()) {
-            *seen = Flow::default();
+            *seen = Flow { is_listed: seen.is_listed, ..Flow::default() };
         }
     }
 
@@ -113,6 +117,7 @@ impl Ramps {
         let flows = &mut self.flows;
         let jump = |flow: FlowId| {
             let seen = flows.get_mut(flow.index())?;
+            seen.is_listed = false;
             let factor = std::mem::take(&mut seen.factor);
             let jump = if factor >= 2.0 { Jump::Ramped(f64::from(factor)) } else { Jump::New };
             (factor > 0.0).then_some((flow, jump))

@@ -83,6 +83,17 @@ impl Recent {
         }
     }
 
+    /// Forgets the older half, for who has no room for more flows.
+    pub fn forget_half(&mut self) {
+        self.forgotten |= !self.ring.is_empty();
+        self.ring.drain(..self.ring.len().div_ceil(2));
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
     /// A packet left.
     #[inline]
     pub fn record(&mut self, past: Past) {
