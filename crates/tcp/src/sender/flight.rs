@@ -31,6 +31,8 @@ pub(crate) struct Flight {
     /// Bytes that were sent again, arrived, and count as in flight all the same; whether there are such.
     ghosts: u64,
     keeps_ghosts: bool,
+    /// Whether a short segment that is sent again is joined with the one behind it.
+    joins_short: bool,
     /// Bytes of duplicates that stand for arrivals where there are no selective acknowledgements.
     guessed: u64,
     /// Where the highest segments begin that have arrived, the highest first.
@@ -60,6 +62,7 @@ impl Flight {
             repeated: 0,
             ghosts: 0,
             keeps_ghosts: false,
+            joins_short: false,
             guessed: 0,
             highest: [0; DUPLICATES],
             judged: start,
@@ -72,6 +75,13 @@ impl Flight {
     /// What was sent again counts as in flight until it is acknowledged cumulatively, though it is known to have arrived.
     pub(crate) fn keep_ghosts(mut self, keeps: bool) -> Self {
         self.keeps_ghosts = keeps;
+        self
+    }
+
+    /// A short segment that is sent again is joined with the one behind it, up to a full segment, if both are lost or neither;
+    /// and ACKs count by whole segments (ns-3 3.37, `TcpTxBuffer::GetTransmittedSegment`).
+    pub(crate) fn join_short(mut self, joins: bool) -> Self {
+        self.joins_short = joins;
         self
     }
 
@@ -108,6 +118,12 @@ impl Flight {
         self.lost
     }
 
+    /// Bytes that were sent again, arrived or not.
+    #[inline]
+    pub(crate) fn sent_again(&self) -> u64 {
+        self.repeated + self.ghosts
+    }
+
     #[inline]
     pub(crate) fn sacked_segments(&self) -> usize {
         self.sacked_segments
@@ -128,9 +144,25 @@ impl Flight {
         self.ring.front()
     }
 
-    /// Whether the one behind the first is lost.
+    /// Whether the one behind the first is lost; with short segments, of those a full segment and more behind its beginning the
+    /// first that is lost or has arrived (ns-3 3.37, `TcpTxBuffer::IsLost`).
     pub(crate) fn second_is_lost(&self) -> bool {
-        self.ring.get(1).is_some_and(|second| second.lost)
+        if !self.joins_short {
+            return self.ring.get(1).is_some_and(|second| second.lost);
+        }
+        let from = self.place(self.una + self.mss);
+        self.ring.iter().skip(from).find(|sent| sent.lost || sent.sacked).is_some_and(|sent| sent.lost)
+    }
+
+    /// Whether the first segment is in flight again; with short segments, the one that ends a full segment behind the beginning
+    /// of the first (ns-3 3.37, `TcpTxBuffer::IsRetransmittedDataAcked`).
+    pub(crate) fn first_is_repeated(&self) -> bool {
+        if !self.joins_short {
+            return self.ring.front().is_none_or(|first| first.repeated);
+        }
+        let end = self.una + self.mss;
+        let last = self.place(end).checked_sub(1).and_then(|place| self.ring.get(place));
+        self.ring.is_empty() || last.is_some_and(|sent| sent.end() == end && sent.repeated && !sent.sacked)
     }
 
     #[inline]
@@ -153,9 +185,61 @@ impl Flight {
         self.ring.push_back(sent);
     }
 
-    /// The segment at `seq` leaves again.
-    pub(crate) fn repeat(&mut self, seq: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
+    /// How many bytes leave if what is at `seq` is sent again, joined or not with what is behind it, up to `most`.
+    pub(crate) fn repeat_length(&self, seq: u64, most: u64) -> u64 {
         let place = self.place(seq);
+        let Some(sent) = self.ring.get(place).filter(|sent| sent.seq == seq) else { return 0 };
+        match self.ring.get(place + 1).filter(|behind| self.joins_short && !behind.sacked && behind.lost == sent.lost) {
+            Some(behind) => sent.bytes().max(most.min(sent.bytes() + behind.bytes())),
+            None => sent.bytes(),
+        }
+    }
+
+    /// Joins the segment at `place` with a part of the one behind it, or with all of it, so that it has `length` bytes.
+    fn join(&mut self, place: usize, length: u64) {
+        let (Some(&sent), Some(&behind)) = (self.ring.get(place), self.ring.get(place + 1)) else { return };
+        let moved = length - sent.bytes();
+        // One that was sent again and one that was not: neither counts as that now.
+        let again = sent.repeated && behind.repeated;
+        self.repeated -= match (sent.repeated, behind.repeated) {
+            (true, false) => sent.bytes(),
+            (false, true) => behind.bytes(),
+            _ => 0,
+        };
+        let joined = &mut self.ring[place];
+        joined.length += moved as u32;
+        joined.repeated = again;
+        joined.sent_at = sent.sent_at.max(behind.sent_at);
+        if moved == behind.bytes() {
+            joined.fin |= behind.fin;
+            self.ring.remove(place + 1);
+            return;
+        }
+        // What is left of the other was sent when the first was, as far as rates go.
+        let rest = &mut self.ring[place + 1];
+        *rest = Sent {
+            seq: behind.seq + moved,
+            length: behind.length - moved as u32,
+            repeated: again,
+            sent_at: sent.sent_at.max(behind.sent_at),
+            delivered: sent.delivered,
+            delivered_at: sent.delivered_at,
+            first_sent_at: sent.first_sent_at,
+            application_limited: sent.application_limited,
+            ..behind
+        };
+        if rest.lost && !rest.repeated {
+            self.again.push_front(rest.seq);
+        }
+    }
+
+    /// The segment at `seq` leaves again, joined with what is behind it if it is short and that is possible, up to `most` bytes.
+    pub(crate) fn repeat(&mut self, seq: u64, most: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
+        let place = self.place(seq);
+        let length = self.repeat_length(seq, most);
+        if self.ring.get(place).is_some_and(|sent| sent.seq == seq && !sent.sacked && sent.bytes() < length) {
+            self.join(place, length);
+        }
         let sent = self.ring.get_mut(place).filter(|sent| sent.seq == seq && !sent.sacked)?;
         if !sent.repeated {
             self.repeated += sent.bytes();
@@ -173,6 +257,7 @@ impl Flight {
         }
         tally.acked += ack - self.una;
         let hole = self.ring.front().map_or(0, Sent::bytes);
+        let whole_segments = (ack - self.una) / self.mss;
         let mut is_first = true;
         while let Some(sent) = self.ring.front()
             && sent.end() <= ack
@@ -193,7 +278,10 @@ impl Flight {
                     self.ghosts -= bytes;
                 }
             } else {
-                tally.repaired |= sent.ever_repeated;
+                // ns-3 looks at what ends a whole number of segments below the number of the ACK.
+                let behind = ack - sent.end();
+                let counts = !self.joins_short || (behind % self.mss == 0 && behind / self.mss < whole_segments);
+                tally.repaired |= sent.ever_repeated && counts;
                 if sent.lost {
                     self.lost -= bytes;
                 }
@@ -225,7 +313,10 @@ impl Flight {
                 if whole.repeated {
                     self.repeated -= part;
                 }
-                tally.deliver(&whole, part);
+                // ns-3 counts a segment once all that is left of it is acknowledged.
+                if !self.joins_short {
+                    tally.deliver(&whole, part);
+                }
             }
         }
         self.una = ack;
