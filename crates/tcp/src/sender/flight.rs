@@ -144,27 +144,6 @@ impl Flight {
         self.ring.front()
     }
 
-    /// Whether the one behind the first is lost; with short segments, of those a full segment and more behind its beginning the
-    /// first that is lost or has arrived (ns-3 3.37, `TcpTxBuffer::IsLost`).
-    pub(crate) fn second_is_lost(&self) -> bool {
-        if !self.joins_short {
-            return self.ring.get(1).is_some_and(|second| second.lost);
-        }
-        let from = self.place(self.una + self.mss);
-        self.ring.iter().skip(from).find(|sent| sent.lost || sent.sacked).is_some_and(|sent| sent.lost)
-    }
-
-    /// Whether the first segment is in flight again; with short segments, the one that ends a full segment behind the beginning
-    /// of the first (ns-3 3.37, `TcpTxBuffer::IsRetransmittedDataAcked`).
-    pub(crate) fn first_is_repeated(&self) -> bool {
-        if !self.joins_short {
-            return self.ring.front().is_none_or(|first| first.repeated);
-        }
-        let end = self.una + self.mss;
-        let last = self.place(end).checked_sub(1).and_then(|place| self.ring.get(place));
-        self.ring.is_empty() || last.is_some_and(|sent| sent.end() == end && sent.repeated && !sent.sacked)
-    }
-
     #[inline]
     pub(crate) fn last(&self) -> Option<&Sent> {
         self.ring.back()
@@ -183,54 +162,6 @@ impl Flight {
         self.next = sent.end();
         self.fin |= sent.fin;
         self.ring.push_back(sent);
-    }
-
-    /// How many bytes leave if what is at `seq` is sent again, joined or not with what is behind it, up to `most`.
-    pub(crate) fn repeat_length(&self, seq: u64, most: u64) -> u64 {
-        let place = self.place(seq);
-        let Some(sent) = self.ring.get(place).filter(|sent| sent.seq == seq) else { return 0 };
-        match self.ring.get(place + 1).filter(|behind| self.joins_short && !behind.sacked && behind.lost == sent.lost) {
-            Some(behind) => sent.bytes().max(most.min(sent.bytes() + behind.bytes())),
-            None => sent.bytes(),
-        }
-    }
-
-    /// Joins the segment at `place` with a part of the one behind it, or with all of it, so that it has `length` bytes.
-    fn join(&mut self, place: usize, length: u64) {
-        let (Some(&sent), Some(&behind)) = (self.ring.get(place), self.ring.get(place + 1)) else { return };
-        let moved = length - sent.bytes();
-        // One that was sent again and one that was not: neither counts as that now.
-        let again = sent.repeated && behind.repeated;
-        self.repeated -= match (sent.repeated, behind.repeated) {
-            (true, false) => sent.bytes(),
-            (false, true) => behind.bytes(),
-            _ => 0,
-        };
-        let joined = &mut self.ring[place];
-        joined.length += moved as u32;
-        joined.repeated = again;
-        joined.sent_at = sent.sent_at.max(behind.sent_at);
-        if moved == behind.bytes() {
-            joined.fin |= behind.fin;
-            self.ring.remove(place + 1);
-            return;
-        }
-        // What is left of the other was sent when the first was, as far as rates go.
-        let rest = &mut self.ring[place + 1];
-        *rest = Sent {
-            seq: behind.seq + moved,
-            length: behind.length - moved as u32,
-            repeated: again,
-            sent_at: sent.sent_at.max(behind.sent_at),
-            delivered: sent.delivered,
-            delivered_at: sent.delivered_at,
-            first_sent_at: sent.first_sent_at,
-            application_limited: sent.application_limited,
-            ..behind
-        };
-        if rest.lost && !rest.repeated {
-            self.again.push_front(rest.seq);
-        }
     }
 
     /// The segment at `seq` leaves again, joined with what is behind it if it is short and that is possible, up to `most` bytes.
@@ -280,7 +211,8 @@ impl Flight {
             } else {
                 // ns-3 looks at what ends a whole number of segments below the number of the ACK.
                 let behind = ack - sent.end();
-                let counts = !self.joins_short || (behind % self.mss == 0 && behind / self.mss < whole_segments);
+                let counts =
+                    !self.joins_short || (behind.is_multiple_of(self.mss) && behind / self.mss < whole_segments);
                 tally.repaired |= sent.ever_repeated && counts;
                 if sent.lost {
                     self.lost -= bytes;
@@ -552,5 +484,6 @@ impl Flight {
     }
 }
 
+mod short;
 #[cfg(test)]
 mod tests;
