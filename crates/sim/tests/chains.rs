@@ -76,7 +76,7 @@ fn hash(at: Nanos, packet: &OnItsWay, headers: &Headers) -> u64 {
 type Cell = BTreeMap<&'static str, &'static str>;
 
 fn cells() -> Vec<Cell> {
-    let mut lines = CELLS.lines().map(|line| fields(line));
+    let mut lines = CELLS.lines().map(fields);
     let names = lines.next().unwrap();
     lines.map(|values| names.iter().copied().zip(values).collect()).collect()
 }
