@@ -88,7 +88,7 @@ def scenario(cell, seed):
         "",
         "[stack]",
         f"receive-window = {plan.receive_window}",
-        f"send-buffer = {plan.receive_window}",
+        f"send-buffer = {plan.receive_window + 4 * SEND_SIZE}",
         f"application-writes = {SEND_SIZE}",
         "",
         "[link]",

@@ -135,8 +135,9 @@ fn text(cell: &Cell) -> String {
     let window = rate * 500_000 + 500 * rate * rtt + 6_000 * limit;
     let mut text = format!(
         "profile = \"ns3\"\nseed = {seed}\nduration = \"60s\"\n\n[stack]\nreceive-window = {window}\n\
-         send-buffer = {window}\napplication-writes = 92672\n\n[link]\nrate = \"{rate}000000bps\"\ndelay = \"{}ns\"\nlimit = \"{limit}packets\"\n\
+         send-buffer = {}\napplication-writes = 92672\n\n[link]\nrate = \"{rate}000000bps\"\ndelay = \"{}ns\"\nlimit = \"{limit}packets\"\n\
          overhead = \"2B\"\n{}\n\n[access]\nrate = \"{}000000bps\"\ndelay = \"{}ns\"\n",
+        window + 4 * 92_672,
         rtt * 250_000,
         discipline(cell),
         (10 * rate).max(100),

@@ -7,6 +7,7 @@
 mod clock;
 pub mod congestion;
 mod params;
+mod pieces;
 mod receiver;
 mod recent;
 mod rtt;

@@ -114,11 +114,18 @@ pub struct TcpParams {
     pub receive_window: u64,
     /// The most bytes that the sender holds unacknowledged.
     pub send_buffer: u64,
-    /// Bytes that the application hands over at once, whenever the buffer to send has room for them. Where partial ACKs repeat
-    /// ([`TcpParams::partial_ack_repeats`]), what one of them lets out past the window counts as in flight for the congestion
-    /// control with that ACK if the application refills the buffer on the way, and else with the next (ns-3 3.37, which
-    /// looks up what is in flight then). 512 is `BulkSendApplication`'s.
+    /// Bytes of one write of the application, which writes whenever the send buffer has room for a whole write. It has an
+    /// effect only with [`TcpParams::sends_what_is_written`]. The default is 512 bytes, that of ns-3's `SendSize`
+    /// (`BulkSendApplication`, `OnOffApplication`).
     pub application_writes: u64,
+    /// Whether only what the application has written can leave, at once, so that segments can be short (ns-3 3.37 with its
+    /// default `TcpNoDelay`, i.e. without Nagle's algorithm); otherwise the application is never behind, and only full
+    /// segments leave but for the last. With it come the rest of ns-3's rules for short segments: congestion controls count
+    /// whole segments and carry the remainder over, a retransmission joins a short segment with the one behind it
+    /// (`TcpTxBuffer::GetTransmittedSegment`), and a write that leaves less than a segment to send marks the flow as limited
+    /// by its application (`TcpRateLinux::CalculateAppLimited`), which BBR's start depends on. It has an effect only with
+    /// selective acknowledgements.
+    pub sends_what_is_written: bool,
     /// Whether ECN is asked for and agreed to (RFC 3168).
     pub ecn: bool,
     /// Whether SYNs and ACKs are ECN-capable when marks are counted (RFC 8257 says no; data centres do).
@@ -277,6 +284,7 @@ impl TcpParams {
             receive_window: 6 << 20,
             send_buffer: 6 << 20,
             application_writes: 512,
+            sends_what_is_written: true,
             ecn: false,
             ecn_on_controls: true,
             ecn_on_repeats: true,
@@ -334,6 +342,7 @@ impl TcpParams {
             receive_window: 6 << 20,
             send_buffer: 4 << 20,
             application_writes: 512,
+            sends_what_is_written: false,
             ecn: false,
             ecn_on_controls: true,
             ecn_on_repeats: false,

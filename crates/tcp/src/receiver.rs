@@ -8,6 +8,7 @@
 use crate::clock::Clock;
 use crate::congestion::EcnUse;
 use crate::params::TcpParams;
+use crate::pieces::Pieces;
 use crate::recent::Recent;
 use crate::segment::{Flags, Sacks, Segment, Timestamps};
 use queuescope_wire::{Ecn, Nanos};
@@ -26,6 +27,8 @@ pub struct Receiver {
     /// The sequence number behind the FIN, once one has come.
     end: Option<u64>,
     islands: VecDeque<(u64, u64)>,
+    /// The same by segments, where blocks are forgotten.
+    pieces: Pieces,
     recent: Recent,
     /// What came twice, to be told once.
     duplicate: Option<(u64, u64)>,
@@ -112,6 +115,7 @@ impl Receiver {
             next: 0,
             end: None,
             islands: VecDeque::new(),
+            pieces: Pieces::default(),
             recent: Recent::default(),
             duplicate: None,
             acknowledged: 0,
@@ -283,6 +287,12 @@ impl Receiver {
                 self.next = self.next.max(stop);
                 self.islands.pop_front();
             }
+            self.pieces.forget_below(self.next);
+            if self.params.forgets_blocks && self.islands.is_empty() && self.next <= expected + (end - seq) {
+                // ns-3 does not see that this filled a hole.
+                self.acknowledge_in_order(segment, now);
+                return;
+            }
             // A hole was filled, wholly or in part (RFC 5681 section 4.2).
             self.lag.delays = false;
             self.due.ack = true;
@@ -312,8 +322,8 @@ impl Receiver {
     }
 
     fn add_island(&mut self, seq: u64, end: u64) {
+        let piece = if self.params.forgets_blocks { self.pieces.add(seq, end) } else { None };
         let (mut seq_all, mut end_all) = (seq, end);
-        let mut is_new = true;
         // Those that touch it: `first..last`.
         let first = self.islands.partition_point(|&(_, stop)| stop < seq);
         let mut last = first;
@@ -323,7 +333,6 @@ impl Receiver {
             if start <= seq && stop >= end {
                 self.stats.duplicates += 1;
                 self.duplicate = Some((seq, end));
-                is_new = false;
             }
             seq_all = seq_all.min(start);
             end_all = end_all.max(stop);
@@ -339,8 +348,8 @@ impl Receiver {
         }
         if !self.params.forgets_blocks {
             self.recent.put((seq_all, end_all), self.next);
-        } else if is_new {
-            self.recent.join((seq, end), self.next);
+        } else if let Some(piece) = piece {
+            self.recent.join(piece, self.next);
         }
     }
 

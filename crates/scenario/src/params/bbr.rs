@@ -34,6 +34,11 @@ pub(crate) fn bbr<K: Keys>(params: &mut BbrParams, keys: &mut K) {
         &mut params.late_third,
         "Whether the filter of the largest takes its third value late (ns-3).",
     );
+    keys.key(
+        "bandwidth-from-window",
+        &mut params.bandwidth_from_window,
+        "Whether the bandwidth before the first sample is the initial window in a round-trip time (ns-3).",
+    );
     keys.within(
         "full-growth",
         &mut params.full_growth,

@@ -175,13 +175,30 @@ impl Table for TcpParams {
             "send-buffer",
             &mut self.send_buffer,
             WINDOW,
-            "The most bytes that the sender holds unacknowledged.",
+            "The most bytes that the sender holds, sent and not acknowledged or not sent yet.",
         );
         keys.within(
             "application-writes",
             &mut self.application_writes,
             WINDOW,
-            "Bytes that the application hands over at once, which ns-3's BBR sees in recovery.",
+            "Bytes of one write of the application (`SendSize` in ns-3), which waits until the send buffer has room for all \
+             of it. It matters only with `sends-what-is-written`.",
+        );
+        keys.ensure(
+            "application-writes",
+            !self.sends_what_is_written || self.application_writes <= self.send_buffer,
+            || {
+                (
+                    "no write of the application fits into the send buffer".to_owned(),
+                    format!("`send-buffer` is {}; nothing would ever be sent", self.send_buffer),
+                )
+            },
+        );
+        keys.key(
+            "sends-what-is-written",
+            &mut self.sends_what_is_written,
+            "Whether only what the application has written can leave, at once and in short segments if need be (ns-3, which \
+             has Nagle's algorithm off); otherwise the application is never behind.",
         );
         keys.key(
             "ecn-on-controls",

@@ -38,6 +38,9 @@ impl<C: CongestionControl> Sender<C> {
         self.state = State::Established;
         self.ecn = self.params.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
         self.due.ack = true;
+        if self.params.sends_what_is_written {
+            self.refill([0, 0], self.flight.next());
+        }
         self.peer_window = segment.window;
         self.peer_limit = segment.ack.saturating_add(segment.window);
         self.echo_timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
@@ -77,6 +80,7 @@ impl<C: CongestionControl> Sender<C> {
         self.pace.before = self.control.pacing_rate();
         let least = self.rtt.least().unwrap_or(Nanos::ZERO);
         let standing = self.delivery.standing();
+        let limited = self.delivery.is_limited();
         let mut tally = Tally { sure_until: now.saturating_sub(least), standing, ..Tally::default() };
         let lost_before = self.flight.lost();
         // ns-3 takes note of the blocks first, which its rate samples show.
@@ -125,6 +129,7 @@ impl<C: CongestionControl> Sender<C> {
         } else if advanced {
             self.duplicates = 0;
         }
+        self.delivery.deliver(tally.delivered, now);
 
         let plain_duplicate = !advanced && segment.sacks.is_empty();
         if self.rack.judge_probe(segment.ack, duplicate_told, plain_duplicate) && self.phase == Phase::Open {
@@ -142,6 +147,7 @@ impl<C: CongestionControl> Sender<C> {
         let ends_loss =
             self.phase == Phase::Loss && segment.ack >= self.recovery_point && self.params.loss_end_counts_beyond;
         let acked = if ends_loss { segment.ack - self.recovery_point } else { tally.acked };
+        let (acked, counted) = self.whole_segments(tally.acked, acked, advanced);
         let held = (self.phase == Phase::Recovery).then(|| self.window());
         // ns-3 asks what an ACK tells of before it ends a phase of repair, and then not again.
         let repairs = self.params.disorder && matches!(self.phase, Phase::Recovery | Phase::Loss);
@@ -154,11 +160,19 @@ impl<C: CongestionControl> Sender<C> {
         let lost = lost + self.enter_recovery(lost, out_of_order, tally.delivered, now);
         self.stats.lost += lost;
         let disorder = out_of_order && self.phase == Phase::Open && self.params.disorder;
+        let partial = advanced && self.phase == Phase::Recovery;
+        if self.params.partial_ack_repeats && partial {
+            self.due.forced |= !self.flight.first_is_repeated();
+        }
+        let (forced_start, forced_bytes) = if self.due.forced { self.forced_segment() } else { (self.left_last, 0) };
         let mut refilled = false;
         if advanced {
             if !disorder {
+                if self.params.sends_what_is_written {
+                    let in_network = self.flight.in_network();
+                    refilled = self.refill([in_network, in_network + forced_bytes], forced_start);
+                }
                 self.rearm(now);
-                refilled = self.params.partial_ack_repeats && self.take_pieces();
             }
             self.schedule_probe(now);
         } else if tally.selectively > 0 {
@@ -173,20 +187,18 @@ impl<C: CongestionControl> Sender<C> {
         let counts_causes = self.params.reduction_counts_causes;
         if self.reduces() && counts_causes {
             let times = match self.phase {
-                Phase::Recovery => u32::from(duplicate) + u32::from(advanced),
+                Phase::Recovery => u32::from(duplicate) + u32::from(advanced && counted),
                 _ => u32::from(newly_reduced),
             };
             for _ in 0..times {
                 self.reduce(&tally, advanced, lost);
             }
         }
-        let partial = advanced && self.phase == Phase::Recovery;
-        if self.params.partial_ack_repeats && partial {
-            self.due.forced |= self.flight.first().is_some_and(|first| !first.repeated);
-        }
-        let left_last = if self.due.forced { self.forced_start() } else { self.left_last };
         self.left_last = self.left_last.max(segment.ack);
-        let forced_bytes = if refilled && self.due.forced { self.forced_bytes() } else { 0 };
+        let forced_bytes = if refilled { forced_bytes } else { 0 };
+        if self.due.forced {
+            self.delivery.limit_next(limited);
+        }
         // ns-3 tells its congestion controls of plain duplicates too, and those that rule recovery also with nothing in flight.
         let tells_all = self.params.disorder && (outstanding_before > 0 || self.control.rules_recovery());
         if tally.delivered > 0 || tally.acked > 0 || echo || tells_all {
@@ -204,7 +216,7 @@ impl<C: CongestionControl> Sender<C> {
                 in_flight: self.flight.in_network() + forced_bytes,
                 unacknowledged: self.flight.una(),
                 next: self.flight.next(),
-                left_last,
+                left_last: forced_start,
                 rtt: sample,
                 smoothed_rtt: self.rtt.smoothed().unwrap_or(Nanos::ZERO),
                 phase,
@@ -216,7 +228,8 @@ impl<C: CongestionControl> Sender<C> {
             };
             self.control.on_ack(&ack, now);
         }
-        let reduces_after = if counts_causes { advanced && self.phase == Phase::Reduced } else { tally.delivered > 0 };
+        let reduces_after =
+            if counts_causes { advanced && counted && self.phase == Phase::Reduced } else { tally.delivered > 0 };
         if self.reduces() && reduces_after {
             self.reduce(&tally, advanced, lost);
         }
@@ -226,14 +239,31 @@ impl<C: CongestionControl> Sender<C> {
         self.watch_peer_window(now);
     }
 
+    /// Of `bytes` that an ACK acknowledges and the part `acked` of them that counts for windows, where whole segments are
+    /// counted: what counts, and whether there is a segment in it with what was left over. What is left over is carried on,
+    /// but where the ACK ends a repair (ns-3 3.37, `TcpSocketBase::ProcessAck`).
+    fn whole_segments(&mut self, bytes: u64, acked: u64, advanced: bool) -> (u64, bool) {
+        if !self.params.sends_what_is_written || !advanced {
+            return (acked, true);
+        }
+        let mss = u64::from(self.params.mss);
+        let ends_repair =
+            matches!(self.phase, Phase::Recovery | Phase::Loss) && self.flight.una() >= self.recovery_point;
+        self.remainder += bytes % mss;
+        let more = u64::from(self.remainder >= mss);
+        self.remainder -= more * mss;
+        let segments = if ends_repair { acked / mss } else { bytes / mss + more };
+        (segments * mss, segments > 0)
+    }
+
     /// What ns-3 tells its congestion control that an ACK is for, after `duplicates` that told of data out of order; or nothing.
     fn counted(&self, acked: u64, advanced: bool, phase: Phase, duplicates: u32) -> Option<u64> {
         let mss = u64::from(self.params.mss);
         match phase {
             _ if !advanced => Some(mss),
             Phase::Recovery => Some(mss),
-            Phase::Open | Phase::Disorder if acked > 0 => acked.checked_sub(u64::from(duplicates) * mss),
-            Phase::Open | Phase::Disorder | Phase::Reduced | Phase::Loss => Some(acked),
+            Phase::Open | Phase::Disorder => acked.checked_sub(u64::from(duplicates) * mss),
+            Phase::Reduced | Phase::Loss => Some(acked),
         }
     }
 
@@ -322,6 +352,7 @@ impl<C: CongestionControl> Sender<C> {
             }
             self.phase = Phase::Open;
             self.due.forced = false;
+            self.due.settled = None;
             self.control.on_recovered(now);
         }
     }

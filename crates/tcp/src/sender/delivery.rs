@@ -15,6 +15,8 @@ pub(crate) struct Delivery {
     first_sent_at: Nanos,
     /// If not zero: until so much is delivered, samples may be of what the application offered, not of the path.
     limited_until: u64,
+    /// Whether that was so when the segment was due that leaves next, if that was earlier.
+    limited_then: Option<bool>,
     /// Where rates are measured as ns-3 does.
     standing: Option<Box<StandingRate>>,
 }
@@ -60,7 +62,28 @@ impl Delivery {
         sent.delivered = self.delivered;
         sent.delivered_at = self.delivered_at;
         sent.first_sent_at = self.first_sent_at;
-        sent.application_limited = self.limited_until > 0;
+        sent.application_limited = self.limited_then.take().unwrap_or(self.is_limited());
+    }
+
+    /// Whether segments that leave now give samples of what the application offers.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limited_until > 0
+    }
+
+    /// The segment that leaves next was due when this was so.
+    #[inline]
+    pub(crate) fn limit_next(&mut self, limited: bool) {
+        self.limited_then = Some(limited);
+    }
+
+    /// So many bytes have arrived, as an ACK says.
+    #[inline]
+    pub(crate) fn deliver(&mut self, bytes: u64, now: Nanos) {
+        if bytes > 0 {
+            self.delivered += bytes;
+            self.delivered_at = now;
+        }
     }
 
     /// The application has nothing more to send.
@@ -69,20 +92,18 @@ impl Delivery {
         self.limited_until = (self.delivered + in_network).max(1);
     }
 
-    /// What an ACK says. No sample if it delivered nothing (ns-3 tells of the last once more), or was faster than `least`, the
+    /// What an ACK says, whose bytes were delivered. No sample if it delivered nothing (ns-3 tells of the last once more), or was faster than `least`, the
     /// least round-trip time: then it was for a segment that was sent again, and it is not known which copy arrived.
     #[inline]
     pub(crate) fn sample(&mut self, tally: &Tally, lost: u64, least: Option<Nanos>, now: Nanos) -> Option<RateSample> {
-        if tally.delivered == 0 {
-            return if self.standing.is_some() { self.standing_sample(tally, lost, least, now) } else { None };
-        }
-        self.delivered += tally.delivered;
-        self.delivered_at = now;
         if self.delivered > self.limited_until {
             self.limited_until = 0;
         }
         if self.standing.is_some() {
             return self.standing_sample(tally, lost, least, now);
+        }
+        if tally.delivered == 0 {
+            return None;
         }
         let newest = tally.newest.as_ref()?;
         self.first_sent_at = newest.sent_at;
@@ -116,7 +137,12 @@ impl Delivery {
         if standing.sample.prior_at > Nanos::ZERO {
             let interval = standing.sample.sending.max(standing.acknowledging);
             if interval > Nanos::ZERO && least.is_none_or(|least| interval >= least) {
-                standing.rate = Some((amount, interval));
+                let (before, time) = standing.rate.unwrap_or_default();
+                // What the application limits counts if it is no less than the rate before.
+                let faster = u128::from(amount) * u128::from(time.0) >= u128::from(before) * u128::from(interval.0);
+                if faster || !standing.sample.application_limited {
+                    standing.rate = Some((amount, interval));
+                }
             } else {
                 standing.sample.prior_at = Nanos::ZERO;
             }

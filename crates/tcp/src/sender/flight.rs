@@ -31,6 +31,8 @@ pub(crate) struct Flight {
     /// Bytes that were sent again, arrived, and count as in flight all the same; whether there are such.
     ghosts: u64,
     keeps_ghosts: bool,
+    /// Whether a short segment that is sent again is joined with the one behind it.
+    joins_short: bool,
     /// Bytes of duplicates that stand for arrivals where there are no selective acknowledgements.
     guessed: u64,
     /// Where the highest segments begin that have arrived, the highest first.
@@ -60,6 +62,7 @@ impl Flight {
             repeated: 0,
             ghosts: 0,
             keeps_ghosts: false,
+            joins_short: false,
             guessed: 0,
             highest: [0; DUPLICATES],
             judged: start,
@@ -72,6 +75,13 @@ impl Flight {
     /// What was sent again counts as in flight until it is acknowledged cumulatively, though it is known to have arrived.
     pub(crate) fn keep_ghosts(mut self, keeps: bool) -> Self {
         self.keeps_ghosts = keeps;
+        self
+    }
+
+    /// A short segment that is sent again is joined with the one behind it, up to a full segment, if both are lost or neither;
+    /// and ACKs count by whole segments (ns-3 3.37, `TcpTxBuffer::GetTransmittedSegment`).
+    pub(crate) fn join_short(mut self, joins: bool) -> Self {
+        self.joins_short = joins;
         self
     }
 
@@ -108,6 +118,12 @@ impl Flight {
         self.lost
     }
 
+    /// Bytes that were sent again, arrived or not.
+    #[inline]
+    pub(crate) fn sent_again(&self) -> u64 {
+        self.repeated + self.ghosts
+    }
+
     #[inline]
     pub(crate) fn sacked_segments(&self) -> usize {
         self.sacked_segments
@@ -126,11 +142,6 @@ impl Flight {
     #[inline]
     pub(crate) fn first(&self) -> Option<&Sent> {
         self.ring.front()
-    }
-
-    /// Whether the one behind the first is lost.
-    pub(crate) fn second_is_lost(&self) -> bool {
-        self.ring.get(1).is_some_and(|second| second.lost)
     }
 
     #[inline]
@@ -153,9 +164,13 @@ impl Flight {
         self.ring.push_back(sent);
     }
 
-    /// The segment at `seq` leaves again.
-    pub(crate) fn repeat(&mut self, seq: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
+    /// The segment at `seq` leaves again, joined with what is behind it if it is short and that is possible, up to `most` bytes.
+    pub(crate) fn repeat(&mut self, seq: u64, most: u64, stamp: impl FnOnce(&mut Sent)) -> Option<Sent> {
         let place = self.place(seq);
+        let length = self.repeat_length(seq, most);
+        if self.ring.get(place).is_some_and(|sent| sent.seq == seq && !sent.sacked && sent.bytes() < length) {
+            self.join(place, length);
+        }
         let sent = self.ring.get_mut(place).filter(|sent| sent.seq == seq && !sent.sacked)?;
         if !sent.repeated {
             self.repeated += sent.bytes();
@@ -173,6 +188,7 @@ impl Flight {
         }
         tally.acked += ack - self.una;
         let hole = self.ring.front().map_or(0, Sent::bytes);
+        let whole_segments = (ack - self.una) / self.mss;
         let mut is_first = true;
         while let Some(sent) = self.ring.front()
             && sent.end() <= ack
@@ -193,7 +209,11 @@ impl Flight {
                     self.ghosts -= bytes;
                 }
             } else {
-                tally.repaired |= sent.ever_repeated;
+                // ns-3 looks at what ends a whole number of segments below the number of the ACK.
+                let behind = ack - sent.end();
+                let counts =
+                    !self.joins_short || (behind.is_multiple_of(self.mss) && behind / self.mss < whole_segments);
+                tally.repaired |= sent.ever_repeated && counts;
                 if sent.lost {
                     self.lost -= bytes;
                 }
@@ -225,7 +245,10 @@ impl Flight {
                 if whole.repeated {
                     self.repeated -= part;
                 }
-                tally.deliver(&whole, part);
+                // ns-3 counts a segment once all that is left of it is acknowledged.
+                if !self.joins_short {
+                    tally.deliver(&whole, part);
+                }
             }
         }
         self.una = ack;
@@ -461,5 +484,6 @@ impl Flight {
     }
 }
 
+mod short;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The sending end: opens, sends what the windows allow, repairs losses, closes.
 //!
-//! - this file: what a sender is; `transmit`: what leaves next; `acknowledge`: what an ACK does; `timers`: what time does;
+//! - this file: what a sender is; `transmit`: what leaves next; `written`: the same where the application can be behind;
+//! - `acknowledge`: what an ACK does; `timers`: what time does;
 //! - `flight`: the scoreboard; `rack`: losses by time, and probes; `reduction`: the window in recovery; `delivery`: the delivery rate.
 //!
 //! Sources: RFC 9293 (handshake, windows, probes), RFC 6298 (timer), RFC 6675, 6582 and 8985 (losses), RFC 6937 (recovery's
@@ -15,6 +16,7 @@ mod sent;
 mod tally;
 mod timers;
 mod transmit;
+mod written;
 
 use crate::clock::Clock;
 use crate::congestion::{CongestionControl, Phase};
@@ -25,6 +27,7 @@ use flight::Flight;
 use queuescope_wire::{Nanos, Rate};
 use rack::Rack;
 use reduction::Reduction;
+use transmit::Choice;
 
 /// The sending end of a connection.
 #[derive(Debug)]
@@ -38,8 +41,10 @@ pub struct Sender<C: CongestionControl> {
     supplied: u64,
     /// Whether the application may supply more before it closes.
     held_open: bool,
-    /// How many times it has handed something over, where that counts.
-    pieces: u64,
+    /// The number behind the last byte that it has written, where that counts; see `written`.
+    written: u64,
+    /// Bytes acknowledged that do not make a whole segment yet, where whole segments count.
+    remainder: u64,
     fin_sent: bool,
     /// The peer's window, and the number behind what it takes.
     peer_window: u64,
@@ -110,6 +115,8 @@ struct Due {
     window_probe: bool,
     /// One segment, past the congestion window.
     forced: bool,
+    /// Which one, where that is settled before the application writes more.
+    settled: Option<Choice>,
     /// A probe of the tail, past the congestion window too.
     tail_probe: bool,
     /// One rescue retransmission is left in this recovery (NextSeg rule 4).
@@ -161,15 +168,20 @@ struct Usage {
 impl<C: CongestionControl> Sender<C> {
     /// It is closed. It will send `bytes` and then close, or without end.
     pub fn new(params: &TcpParams, control: C, bytes: Option<u64>) -> Self {
-        let mut sender = Self {
+        // The rules of writes are those of ns-3 with selective acknowledgements, its default.
+        let params = &TcpParams { sends_what_is_written: params.sends_what_is_written && params.sack, ..*params };
+        Self {
             params: *params,
             control,
             state: State::Closed,
             ecn: false,
-            flight: Flight::new(1, params.mss).keep_ghosts(params.repeats_stay_in_flight),
+            flight: Flight::new(1, params.mss)
+                .keep_ghosts(params.repeats_stay_in_flight)
+                .join_short(params.sends_what_is_written),
             supplied: bytes.map_or(u64::MAX, |bytes| 1 + bytes),
             held_open: bytes.is_none(),
-            pieces: 0,
+            written: 1,
+            remainder: 0,
             fin_sent: false,
             peer_window: 0,
             peer_limit: 0,
@@ -189,9 +201,7 @@ impl<C: CongestionControl> Sender<C> {
             usage: Usage::default(),
             echo_timestamp: 0,
             stats: SenderStats::default(),
-        };
-        sender.take_pieces();
-        sender
+        }
     }
 
     /// Opens the connection. Call [`Sender::transmit`] afterwards until it returns nothing; so too after each of
@@ -209,6 +219,10 @@ impl<C: CongestionControl> Sender<C> {
     pub fn supply(&mut self, bytes: u64) {
         if !self.fin_sent {
             self.supplied = self.supplied.saturating_add(bytes);
+            if self.params.sends_what_is_written && self.state == State::Established {
+                let in_network = self.flight.in_network();
+                self.refill([in_network, in_network], self.left_last);
+            }
         }
     }
 
@@ -229,18 +243,9 @@ impl<C: CongestionControl> Sender<C> {
     pub fn stop(&mut self) {
         if !self.fin_sent {
             self.supplied = self.supplied.min(self.flight.next().max(1));
+            self.written = self.written.min(self.supplied);
             self.held_open = false;
         }
-    }
-
-    /// The application hands over as often as the buffer has room: whether it has more than before.
-    #[inline]
-    fn take_pieces(&mut self) -> bool {
-        let size = self.params.application_writes.max(1);
-        // Acknowledged are those from number 1 on.
-        let room = self.params.send_buffer.saturating_add(self.flight.una() - 1);
-        let pieces = (room / size).min((self.supplied - 1).div_ceil(size));
-        std::mem::replace(&mut self.pieces, pieces) < pieces
     }
 
     /// Whether all bytes and the end are acknowledged.

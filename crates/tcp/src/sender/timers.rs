@@ -80,6 +80,7 @@ impl<C: CongestionControl> Sender<C> {
         self.recovery_point = self.flight.next();
         self.duplicates = 0;
         self.due.forced = false;
+        self.due.settled = None;
         self.due.tail_probe = false;
         if self.params.timeouts_compound {
             self.control.forget_timeouts();
@@ -180,7 +181,7 @@ impl<C: CongestionControl> Sender<C> {
     /// the peer's that is closed, that is probed.
     #[inline]
     fn may_stall(&self) -> bool {
-        self.params.stalls_below_segment && self.supplied.min(self.peer_limit) > self.flight.next()
+        self.params.stalls_below_segment && self.tail().min(self.peer_limit) > self.flight.next()
     }
 
     /// If the peer's window is closed, and no ACK will come that opens it, it is probed (RFC 9293 section 3.8.6.1).

@@ -49,31 +49,33 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     fn transmit_data(&mut self, now: Nanos) -> Option<(Segment, Ecn)> {
-        let choice = self.choose()?;
-        if !self.due.forced && self.waits_for_pace(now) {
-            return None;
-        }
+        let choice = if self.params.sends_what_is_written {
+            self.choose_written(now)?
+        } else {
+            self.choose().filter(|_| self.due.forced || !self.waits_for_pace(now))?
+        };
         let forced = self.due.forced;
         self.left_last = match choice {
             Choice::New { length, .. } => self.flight.next() + if forced { 0 } else { u64::from(length) },
-            Choice::Again(seq) if forced => seq,
-            Choice::Again(seq) => self.flight.find(seq).map_or(seq, Sent::end),
+            Choice::Again { seq, .. } if forced => seq,
+            Choice::Again { seq, most } => seq + self.flight.repeat_length(seq, most),
         };
         if self.due.tail_probe {
             self.due.tail_probe = false;
-            let again = matches!(choice, Choice::Again(_));
+            let again = matches!(choice, Choice::Again { .. });
             let new = match choice {
                 Choice::New { length, fin } => u64::from(length) + u64::from(fin),
-                Choice::Again(_) => 0,
+                Choice::Again { .. } => 0,
             };
             let end = self.flight.next() + new;
             self.rack.probed(end, again);
         }
         let sent = match choice {
             Choice::New { length, fin } => Some(self.send_new(length, fin, now)),
-            Choice::Again(seq) => self.send_again(seq, now),
+            Choice::Again { seq, most } => self.send_again(seq, most, now),
         };
         self.due.forced = false;
+        self.due.settled = None;
         sent
     }
 
@@ -83,7 +85,7 @@ impl<C: CongestionControl> Sender<C> {
         let in_network = self.occupied();
         if let Some(seq) = self.flight.next_lost() {
             let bytes = self.flight.find(seq).map_or(0, |sent| u64::from(sent.length));
-            return self.fits(in_network, bytes, window).then_some(Choice::Again(seq));
+            return self.fits(in_network, bytes, window).then_some(Choice::again(seq));
         }
         let seq = self.flight.next();
         let unsent = self.supplied.saturating_sub(seq);
@@ -107,20 +109,23 @@ impl<C: CongestionControl> Sender<C> {
         None
     }
 
-    /// Where the segment starts that is forced out.
-    pub(super) fn forced_start(&mut self) -> u64 {
-        self.flight.next_lost().unwrap_or_else(|| {
+    /// Where the segment starts that is forced out, and how many bytes are in it. That is settled with this.
+    pub(super) fn forced_segment(&mut self) -> (u64, u64) {
+        if self.params.sends_what_is_written {
+            let choice = self.choose_forced();
+            self.due.settled = Some(choice);
+            return match choice {
+                Choice::New { length, .. } => (self.flight.next(), length.into()),
+                Choice::Again { seq, most } => (seq, self.flight.repeat_length(seq, most)),
+            };
+        }
+        let start = self.flight.next_lost().unwrap_or_else(|| {
             let next = self.flight.next();
             if self.supplied > next { next } else { self.flight.una() }
-        })
-    }
-
-    /// How many bytes are in what is forced out.
-    pub(super) fn forced_bytes(&mut self) -> u64 {
-        let start = self.forced_start();
+        });
         match self.flight.find(start) {
-            Some(sent) => sent.bytes(),
-            None => self.new_length(self.supplied.saturating_sub(start)),
+            Some(sent) => (start, sent.bytes()),
+            None => (start, self.new_length(self.supplied.saturating_sub(start))),
         }
     }
 
@@ -143,8 +148,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// The last segment once more.
-    fn probe_again(&mut self) -> Option<Choice> {
-        let last = self.flight.last().filter(|last| !last.sacked).map(|last| Choice::Again(last.seq));
+    pub(super) fn probe_again(&mut self) -> Option<Choice> {
+        let last = self.flight.last().filter(|last| !last.sacked).map(|last| Choice::again(last.seq));
         self.due.tail_probe &= last.is_some();
         last
     }
@@ -154,19 +159,19 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         if self.due.forced {
-            return self.flight.first().filter(|first| !first.sacked).map(|first| Choice::Again(first.seq));
+            return self.flight.first().filter(|first| !first.sacked).map(|first| Choice::again(first.seq));
         }
         if self.phase == Phase::Recovery && self.params.sack && self.params.rescue != Rescue::Nothing {
             if !self.fits(in_network, u64::from(self.params.mss), window) {
                 return None;
             }
             if let Some(seq) = self.flight.next_unconfirmed(self.params.rescue == Rescue::UnconfirmedAndLast) {
-                return Some(Choice::Again(seq));
+                return Some(Choice::again(seq));
             }
             if self.due.rescue && self.params.rescue == Rescue::UnconfirmedAndLast {
                 let last = self.flight.last().filter(|last| !last.sacked)?.seq;
                 self.due.rescue = false;
-                return Some(Choice::Again(last));
+                return Some(Choice::again(last));
             }
         }
         if in_network < window {
@@ -183,7 +188,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Bytes that the window has to hold. Without limited transmit, what arrived out of order still counts.
     #[inline]
-    fn occupied(&self) -> u64 {
+    pub(super) fn occupied(&self) -> u64 {
         let in_network = self.flight.in_network();
         if self.params.limited_transmit || self.phase != Phase::Open {
             return in_network;
@@ -219,10 +224,10 @@ impl<C: CongestionControl> Sender<C> {
         (segment, codepoint)
     }
 
-    fn send_again(&mut self, seq: u64, now: Nanos) -> Option<(Segment, Ecn)> {
+    fn send_again(&mut self, seq: u64, most: u64, now: Nanos) -> Option<(Segment, Ecn)> {
         let begins = self.delivery.begins(true, self.flight.in_network());
         let delivery = &mut self.delivery;
-        let sent = self.flight.repeat(seq, |sent| delivery.stamp(sent, begins, now))?;
+        let sent = self.flight.repeat(seq, most, |sent| delivery.stamp(sent, begins, now))?;
         self.stats.repeated += 1;
         let flags = if sent.fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let codepoint = if self.ecn && self.params.ecn_on_repeats { Ecn::Ect0 } else { Ecn::NotEct };
@@ -275,7 +280,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     #[inline]
-    fn waits_for_pace(&mut self, now: Nanos) -> bool {
+    pub(super) fn waits_for_pace(&mut self, now: Nanos) -> bool {
         self.pace.waits = false;
         if now >= self.pace.release_at {
             return false;
@@ -308,7 +313,16 @@ impl<C: CongestionControl> Sender<C> {
 
 /// What may leave.
 #[derive(Debug, Clone, Copy)]
-enum Choice {
+pub(super) enum Choice {
+    /// The next segment of new data.
     New { length: u32, fin: bool },
-    Again(u64),
+    /// What begins at `seq` again, at most so many bytes if it can be joined with what is behind it.
+    Again { seq: u64, most: u64 },
+}
+
+impl Choice {
+    /// The segment at `seq` as it is.
+    fn again(seq: u64) -> Self {
+        Self::Again { seq, most: 0 }
+    }
 }

@@ -288,8 +288,8 @@ fn late(params: &TcpParams, rate: Option<Rate>) -> Pair {
 
 #[test]
 fn what_a_partial_ack_lets_out_is_in_flight_for_bbr_once_the_application_refills() {
-    // Each ACK makes room for 512 bytes more; for as many as the buffer never has room for, it does not.
-    let counted = [512, 1 << 30].map(|application_writes| {
+    // Each ACK makes room for 512 bytes more, and few for 2 MiB, of which the buffer holds three.
+    let counted = [512, 2 << 20].map(|application_writes| {
         let params = TcpParams { application_writes, ..TcpParams::ns3() };
         let pair = late(&params, None);
         let ack = pair.sender.control().acks.last().unwrap();
@@ -315,7 +315,7 @@ fn what_leaves_past_the_pace_does_not_take_a_turn_at_the_same_instant() {
 fn new_data_that_a_partial_ack_lets_out_is_in_flight_for_it_if_the_application_refills() {
     // The partial ACK for the first hole finds the second not known to be lost, and sends new data past the window. Room for
     // 512 bytes comes up with every ACK, room for a megabyte with none of them.
-    let in_flight = [1 << 30, 512, 1 << 20].map(|application_writes| {
+    let in_flight = [2 << 20, 512, 1 << 20].map(|application_writes| {
         let params = TcpParams { application_writes, ..TcpParams::ns3() };
         let mut pair = Pair::new(&params, Reno::fixed(params.mss, 20), None, dropping(&[3, 24]));
         pair.connect();

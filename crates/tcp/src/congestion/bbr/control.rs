@@ -46,15 +46,19 @@ impl Bbr {
     pub(super) fn set_first_pacing(&mut self, rtt: Nanos) {
         let unit = self.params.first_rtt_unit.0.max(1);
         let rtt = Nanos((rtt.0 / unit).max(1).saturating_mul(unit));
-        self.pacing = self.rounded(self.params.high_gain * self.rounded(self.window as f64 / rtt.as_secs_f64()));
+        let bandwidth = self.rounded(self.window as f64 / rtt.as_secs_f64());
+        self.pacing = self.rounded(self.params.high_gain * bandwidth);
+        if self.params.bandwidth_from_window {
+            self.bandwidth.begin(bandwidth);
+        }
     }
 
     pub(super) fn set_pacing(&mut self, gain: f64, smoothed_rtt: Nanos) {
+        let pacing = self.rounded(gain * self.used_bandwidth() * (1.0 - self.params.pacing_margin));
         if !self.paced_by_rtt && smoothed_rtt > Nanos::ZERO {
             self.paced_by_rtt = true;
             self.set_first_pacing(smoothed_rtt);
         }
-        let pacing = self.rounded(gain * self.used_bandwidth() * (1.0 - self.params.pacing_margin));
         if self.full.is_full || pacing > self.pacing {
             self.pacing = pacing;
         }

@@ -9,6 +9,8 @@ pub(super) struct MaxFilter {
     window: u64,
     /// The third is taken when half a window has passed since the second, and not since the best.
     late_third: bool,
+    /// The largest before anything was seen.
+    initial: f64,
     /// Best, second and third, by value; the first is the oldest.
     best: [Sample; 3],
 }
@@ -22,7 +24,13 @@ struct Sample {
 impl MaxFilter {
     /// Nothing was seen: the largest is zero.
     pub fn new(window: u64, late_third: bool) -> Self {
-        Self { window, late_third, best: [Sample::default(); 3] }
+        Self { window, late_third, initial: 0.0, best: [Sample::default(); 3] }
+    }
+
+    /// Nothing was seen: until something is, the largest is `value`.
+    pub fn begin(&mut self, value: f64) {
+        self.initial = value;
+        self.best = [Sample { at: 0, value }; 3];
     }
 
     /// The largest value.
@@ -36,7 +44,7 @@ impl MaxFilter {
     pub fn update(&mut self, at: u64, value: f64) {
         let new = Sample { at, value };
         let [first, second, third] = self.best;
-        if value >= first.value || at - third.at > self.window {
+        if value >= first.value || first.value == self.initial || at - third.at > self.window {
             self.best = [new; 3];
             return;
         }

@@ -22,6 +22,9 @@ pub struct BbrParams {
     pub bandwidth_rounds: u64,
     /// Whether the filter of the largest takes its third value late (ns-3).
     pub late_third: bool,
+    /// Whether the bandwidth before the first sample is the initial window in a round-trip time, so that a sample which the
+    /// application limits counts only if it is no less (ns-3, `TcpBbr::InitPacingRate`); otherwise nothing.
+    pub bandwidth_from_window: bool,
     /// The pipe is full when the bandwidth did not grow by this factor: 1.25.
     pub full_growth: f64,
     /// For so many round trips: 3.
@@ -95,6 +98,7 @@ impl Default for BbrParams {
             draws: Draws::Own,
             bandwidth_rounds: 10,
             late_third: false,
+            bandwidth_from_window: false,
             full_growth: 1.25,
             full_rounds: 3,
             timeout_resets_growth: false,
@@ -125,6 +129,7 @@ impl BbrParams {
             high_gain: 2.89,
             cycle_starts: 6,
             late_third: true,
+            bandwidth_from_window: true,
             probe_limits_samples: false,
             restarts_once_probed: true,
             whole_bits: true,

@@ -104,7 +104,7 @@ proptest! {
                     let seq = plain.next_lost();
                     prop_assert_eq!(flight.next_lost(), seq);
                     if let Some(seq) = seq {
-                        prop_assert!(flight.repeat(seq, |_| ()).is_some());
+                        prop_assert!(flight.repeat(seq, 0, |_| ()).is_some());
                         plain.segments.iter_mut().find(|segment| segment.seq == seq).unwrap().repeated = true;
                     }
                 }
@@ -161,7 +161,7 @@ fn three_arrivals_above_make_a_loss() {
     flight.sack(6_001, 7_001, &mut tally);
     assert_eq!((flight.judge(), flight.in_network()), (1_000, 4_000));
     assert_eq!(flight.next_lost(), Some(2_001));
-    assert!(flight.repeat(2_001, |_| ()).is_some());
+    assert!(flight.repeat(2_001, 0, |_| ()).is_some());
     assert_eq!((flight.next_lost(), flight.in_network()), (None, 5_000));
     flight.sack(7_001, 9_001, &mut tally);
     assert_eq!((flight.judge(), flight.next_lost()), (1_000, Some(5_001)));
@@ -181,7 +181,7 @@ fn guesses_stand_for_arrivals_until_the_hole_is_filled() {
     }
     assert_eq!((tally.delivered, flight.in_network()), (3_000, 7_000));
     flight.lose_first();
-    assert!(flight.repeat(1, |_| ()).is_some());
+    assert!(flight.repeat(1, 0, |_| ()).is_some());
     assert_eq!(flight.in_network(), 7_000);
     // The first four arrive, of which three were guessed.
     let mut tally = Tally::default();
@@ -202,7 +202,7 @@ fn many_holes_cost_little() {
         flight.sack(number, number + 1, &mut tally);
         lost += flight.judge();
         while let Some(seq) = flight.next_lost() {
-            flight.repeat(seq, |_| ());
+            flight.repeat(seq, 0, |_| ());
         }
     }
     // The last two holes have fewer than three arrivals above them.
@@ -224,7 +224,7 @@ fn what_left_before_a_timeout_gives_no_round_trip_time_and_keeps_none_from_what_
     assert!(first_is_clean(&mut flight, 1_001));
     flight.lose_late(false, |_| true);
     for seq in [1_001, 2_001] {
-        assert!(flight.repeat(seq, |_| ()).is_some());
+        assert!(flight.repeat(seq, 0, |_| ()).is_some());
     }
     for number in 4..8 {
         flight.push(Sent::new(1 + 1_000 * number, 1_000, false));
@@ -232,7 +232,7 @@ fn what_left_before_a_timeout_gives_no_round_trip_time_and_keeps_none_from_what_
     assert!(!first_is_clean(&mut flight, 2_001), "sent again");
     // The first behind the timeout is the fifth, whatever became of the third and the fourth.
     assert!(first_is_clean(&mut flight, 5_001));
-    assert!(flight.repeat(5_001, |_| ()).is_some());
+    assert!(flight.repeat(5_001, 0, |_| ()).is_some());
     assert!(!first_is_clean(&mut flight, 6_001), "sent again");
     assert!(first_is_clean(&mut flight, 7_001));
     // Of what left before a timeout, none counts, not even what was sent once.

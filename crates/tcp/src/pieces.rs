@@ -1,0 +1,79 @@
+//! What is out of order, segment by segment, as ns-3 3.37 keeps it (`TcpRxBuffer::Add`): a segment that overlaps others is
+//! cut to what is new of it, and what lies in the middle of it is taken out. The blocks that are told are of what is left.
+
+use std::collections::VecDeque;
+
+/// Segments out of order: first number and the number behind the last, disjoint and in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pieces(VecDeque<(u64, u64)>);
+
+impl Pieces {
+    /// A segment has come: what is kept of it, if there is something new in it.
+    pub(crate) fn add(&mut self, seq: u64, end: u64) -> Option<(u64, u64)> {
+        let (mut head, mut tail) = (seq, end);
+        let first = self.0.partition_point(|&(_, stop)| stop <= seq);
+        let mut inside = 0..0;
+        for place in first..self.0.len() {
+            let (start, stop) = self.0[place];
+            if start > tail {
+                break;
+            }
+            if stop <= head {
+                continue;
+            }
+            if start > head && stop < tail {
+                inside = if inside.is_empty() { place..place + 1 } else { inside.start..place + 1 };
+                continue;
+            }
+            if start <= head {
+                head = stop;
+            }
+            if stop >= tail {
+                tail = start;
+            }
+        }
+        self.0.drain(inside);
+        if head >= tail {
+            return None;
+        }
+        let place = self.0.partition_point(|&(start, _)| start < head);
+        self.0.insert(place, (head, tail));
+        Some((head, tail))
+    }
+
+    /// All below `next` is in order.
+    pub(crate) fn forget_below(&mut self, next: u64) {
+        while self.0.front().is_some_and(|&(start, _)| start < next) {
+            self.0.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_cut_to_what_is_new() {
+        let mut pieces = Pieces::default();
+        assert_eq!(pieces.add(10, 20), Some((10, 20)));
+        assert_eq!(pieces.add(30, 40), Some((30, 40)));
+        assert_eq!(pieces.add(15, 18), None);
+        assert_eq!(pieces.add(15, 25), Some((20, 25)));
+        assert_eq!(pieces.add(25, 35), Some((25, 30)));
+        assert_eq!(pieces.add(5, 12), Some((5, 10)));
+        pieces.forget_below(31);
+        assert_eq!(pieces.0, []);
+    }
+
+    #[test]
+    fn what_lies_within_a_segment_is_taken_out() {
+        let mut pieces = Pieces::default();
+        for start in [12, 14, 16] {
+            pieces.add(start, start + 1);
+        }
+        // Cut at the last, which reaches to its end.
+        assert_eq!(pieces.add(10, 17), Some((10, 16)));
+        assert_eq!(pieces.0, [(10, 16), (16, 17)]);
+    }
+}
