@@ -26,6 +26,7 @@ use feed::Feed;
 use lost::Lost;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
+use queuescope_live::capabilities::Seer;
 use queuescope_live::{Counters, Probe, ProbeParams, Slice, now, sketch};
 use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
@@ -49,16 +50,16 @@ const LONGEST: Nanos = Nanos(137_000_000_000);
 /// A burst of which nothing was heard for so long, and tau, has ended: who sends packets on may falter meanwhile.
 const QUIET: Nanos = Nanos(50_000_000);
 
-/// Runs `live`.
+/// Runs `live`; `seer` sees the processes of other users.
 ///
 /// # Errors
 /// If nothing could be done: no such interface, a kernel or a user that may not look, an output that cannot be written.
-pub fn run(args: &Live) -> Result<Outcome> {
+pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     check_outputs([], [&args.pcapng])?;
     if !(Nanos(1)..=LONGEST).contains(&tau(args)) {
         bail!("--tau is from 1ns to 137s: no longer waits are measured");
     }
-    let mut watch = Watch::begin(args)?;
+    let mut watch = Watch::begin(args, seer)?;
     let end = args.time.map_or(Nanos::MAX, |time| now().saturating_add(time));
     let mut look = now();
     while !watch.stop.is_asked() && !watch.is_over() && now() < end {
@@ -100,7 +101,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn begin(args: &'a Live) -> Result<Self> {
+    fn begin(args: &'a Live, seer: Option<Seer>) -> Result<Self> {
         let feed = Feed::new(args)?;
         // Who is no person reads lines.
         let is_json = args.json || !io::stdout().is_terminal();
@@ -128,7 +129,7 @@ impl<'a> Watch<'a> {
             acts,
             is_json,
             feed,
-            whose: Whose::new(&args.interface, granularities(&args.keys)),
+            whose: Whose::new(&args.interface, granularities(&args.keys), seer),
             lost: Lost::default(),
             counters: Counters::default(),
             deepest: Backlog::default(),

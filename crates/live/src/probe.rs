@@ -6,6 +6,7 @@ mod acting;
 mod older;
 mod told;
 
+use crate::capabilities::raised;
 use crate::{ProbeError, now};
 pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
 use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
@@ -106,7 +107,8 @@ impl Probe {
     /// If there is none of the name, or the kernel does not take the programs.
     pub fn attach(interface: &str, params: ProbeParams) -> Result<Self, ProbeError> {
         let device = [namespace()?, index(interface)?];
-        Self::attach_by(&types()?, device, interface, params)
+        let types = types()?;
+        raised(|| Self::attach_by(&types, device, interface, params))
     }
 
     /// The same in a kernel of these types. If something is refused, nothing stays.
