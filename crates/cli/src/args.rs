@@ -129,8 +129,9 @@ pub enum Command {
     Live(Box<Live>),
     /// Tell what this machine and this user can do, by doing it.
     ///
-    /// Measuring the queue of an interface needs some things of Linux. Each is tried, in a network namespace of its own, and
-    /// nothing stays. What is missing is told with what it costs, and the command that grants it.
+    /// Measuring the queue of an interface needs some abilities of Linux. Each is tried in a network namespace of its own, and
+    /// nothing stays behind. For each missing ability, doctor prints the reason and what does not work without it. One command
+    /// line grants all of them; doctor prints what else its users gain by it.
     #[cfg(target_os = "linux")]
     Doctor(Doctor),
     /// Run a command behind a link in user space, with any queue discipline.
@@ -171,6 +172,10 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 if nothing is missing, 1 if something is.")]
 pub struct Doctor {
+    /// Check only these abilities, or those that these commands need [default: all]
+    #[arg(value_name = "WHAT", value_parser = clap::builder::PossibleValuesParser::new(crate::doctor::known()))]
+    pub what: Vec<String>,
+
     /// Tell it as JSON Lines
     #[arg(long)]
     pub json: bool,

@@ -4,43 +4,98 @@ use crate::args::Doctor;
 use crate::outcome::{Outcome, print};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use queuescope_live::{Ability, abilities};
+use queuescope_live::capabilities::{Seer, names};
+use queuescope_live::{Ability, Gain, Grant, abilities_seen_by};
 use std::io::{self, Write};
 
-/// Runs `doctor`.
+/// Runs `doctor`; `seer` sees the processes of other users.
 ///
 /// # Errors
 /// If what was found cannot be told.
-pub fn run(args: &Doctor) -> Result<Outcome> {
-    let found = abilities();
-    print(args.json, |out| json(&found, out), |out| tell(&found, out))?;
+pub fn run(args: &Doctor, seer: Option<&Seer>) -> Result<Outcome> {
+    let mut found = abilities_seen_by(seer);
+    found.retain(|ability| args.what.is_empty() || args.what.iter().any(|what| is_meant(what, ability)));
+    let grant = Grant::of(&found, seer);
+    print(args.json, |out| json(&found, grant, out), |out| tell(&found, grant, out))?;
     let missing = found.iter().filter(|ability| ability.missing.is_some()).count();
     Ok(Outcome::of((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
 }
 
-fn tell(abilities: &[Ability], out: &mut dyn Write) -> io::Result<()> {
+/// The names of abilities, and of the commands that need some.
+pub fn known() -> Vec<&'static str> {
+    Ability::names().chain(COMMANDS).collect()
+}
+
+const COMMANDS: [&str; 6] = ["live", "link", "capture", "traffic", "compare", "experiment"];
+
+fn is_meant(what: &str, ability: &Ability) -> bool {
+    ability.name == what || ability.commands.contains(&what)
+}
+
+fn tell(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::Result<()> {
     let (good, bad) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default().bold());
     let width = abilities.iter().map(|ability| ability.name.len()).max().unwrap_or(0);
     for ability in abilities {
         let (style, word): (Style, _) = if ability.missing.is_some() { (bad, "NO ") } else { (good, "yes") };
         writeln!(out, "{:width$}  {style}{word}{style:#}  {}", ability.name, ability.about)?;
+        let indent = " ".repeat(width + 7);
         if let Some(why) = &ability.missing {
-            let indent = " ".repeat(width + 7);
             writeln!(out, "{indent}why:      {why}")?;
             writeln!(out, "{indent}without:  no {}", ability.costs)?;
-            writeln!(out, "{indent}to grant: {}", ability.grant)?;
+            let needs = if ability.mend.is_some() { "to mend:" } else { "needs:" };
+            writeln!(out, "{indent}{needs:9} {}", ability.grant())?;
+        }
+        if let Some(note) = &ability.note {
+            writeln!(out, "{indent}but:      {note}")?;
         }
     }
-    Ok(())
+    if grant.is_empty() {
+        return Ok(());
+    }
+    let file = program();
+    writeln!(out, "\nThis line grants all of it to you and to the group queuescope, from your next login on:\n")?;
+    writeln!(out, "  {}\n", grant.line(&file))?;
+    writeln!(out, "It replaces what an earlier setcap granted. {SMALLER}")?;
+    writeln!(out, "Everybody in the group then, through {file}:")?;
+    for Gain { of, uses, by_a_fault } in grant.gains() {
+        writeln!(
+            out,
+            "- {}: {uses}. A fault of queuescope would give them more: who uses it {by_a_fault}.",
+            names(of).join(", ")
+        )?;
+    }
+    writeln!(out, "Files are opened with the rights of the user alone. {SERVICE}")
 }
 
-fn json(abilities: &[Ability], out: &mut dyn Write) -> io::Result<()> {
-    for Ability { name, about, missing, costs, grant } in abilities {
+const SMALLER: &str = "Grant less: queuescope doctor live, or capture, or owners, and so on.";
+const SERVICE: &str =
+    "To watch an interface all the time, a service needs no such grant (systemd/queuescope-live@.service).";
+
+/// This program's file, as a shell has it.
+fn program() -> String {
+    let Ok(file) = std::env::current_exe() else { return "\"$(command -v queuescope)\"".to_owned() };
+    let file = file.display().to_string();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
+    if file.chars().all(is_plain) { file } else { format!("'{}'", file.replace('\'', r"'\''")) }
+}
+
+fn json(abilities: &[Ability], grant: Grant, out: &mut dyn Write) -> io::Result<()> {
+    for ability in abilities {
+        let Ability { name, about, commands, missing, note, costs, needs, .. } = ability;
         let line = serde_json::json!({
-            "kind": "ability", "name": name, "about": about, "there": missing.is_none(), "why": missing,
-            "costs": costs, "grant": grant,
+            "kind": "ability", "name": name, "about": about, "commands": commands, "there": missing.is_none(), "why": missing,
+            "but": note, "costs": costs, "grant": ability.grant(), "capabilities": names(*needs),
         });
         writeln!(out, "{line}")?;
     }
-    Ok(())
+    if grant.is_empty() {
+        return Ok(());
+    }
+    let gain =
+        |Gain { of, uses, by_a_fault }| serde_json::json!({"of": names(of), "uses": uses, "by_a_fault": by_a_fault});
+    let line = serde_json::json!({
+        "kind": "grant", "capabilities": names(grant.0), "setcap": grant.text(), "line": grant.line(&program()),
+        "gains": grant.gains().map(gain).collect::<Vec<_>>(),
+    });
+    writeln!(out, "{line}")
 }

@@ -34,6 +34,8 @@ mod files;
 pub mod findings;
 pub mod folder;
 pub mod generate;
+#[cfg(target_os = "linux")]
+pub mod granted;
 pub mod headers;
 mod lasting;
 #[cfg(target_os = "linux")]

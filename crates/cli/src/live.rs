@@ -25,6 +25,7 @@ use anyhow::{Result, bail};
 use feed::Feed;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
+use queuescope_live::capabilities::Seer;
 use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
 use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
@@ -51,16 +52,16 @@ const LONGEST: Nanos = Nanos(137_000_000_000);
 /// A burst of which nothing was heard for so long, and tau, has ended: who sends packets on may falter meanwhile.
 const QUIET: Nanos = Nanos(50_000_000);
 
-/// Runs `live`.
+/// Runs `live`; `seer` sees the processes of other users.
 ///
 /// # Errors
 /// If nothing could be done: no such interface, a kernel or a user that may not look, an output that cannot be written.
-pub fn run(args: &Live) -> Result<Outcome> {
+pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     check_outputs([], [&args.pcapng])?;
     if !(Nanos(1)..=LONGEST).contains(&tau(args)) {
         bail!("--tau is from 1ns to 137s: no longer waits are measured");
     }
-    let mut watch = match Watch::begin(args) {
+    let mut watch = match Watch::begin(args, seer) {
         Err(why) if matches!(why.downcast_ref(), Some(ProbeError::Stopped)) => {
             note("a signal to stop came before anything was measured");
             return Ok(Outcome::Whole);
@@ -108,7 +109,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn begin(args: &'a Live) -> Result<Self> {
+    fn begin(args: &'a Live, seer: Option<Seer>) -> Result<Self> {
         let feed = Feed::new(args)?;
         // Who is no person reads lines.
         let is_json = args.json || !io::stdout().is_terminal();
@@ -137,7 +138,7 @@ impl<'a> Watch<'a> {
             is_json,
             counted: feed.origin,
             feed,
-            whose: Whose::new(&args.interface, granularities(&args.keys)),
+            whose: Whose::new(&args.interface, granularities(&args.keys), seer),
             counters: Counters::default(),
             deepest: Backlog::default(),
             is_gone: false,

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     silence_decoders();
-    match run(&Cli::parse()) {
+    match run() {
         Ok(Outcome::Whole) => ExitCode::SUCCESS,
         Ok(Outcome::Ended(status)) => ExitCode::from(status),
         Ok(Outcome::Damaged(damage)) => {
@@ -29,7 +29,13 @@ fn complain(error: &str) {
 
 const ERROR: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 
-fn run(cli: &Cli) -> Result<Outcome> {
+fn run() -> Result<Outcome> {
+    // What this process was granted beyond its user's rights is given up before anything is read or opened.
+    #[cfg(target_os = "linux")]
+    let seer = queuescope_live::capabilities::restrain()?;
+    let cli = Cli::parse();
+    #[cfg(target_os = "linux")]
+    let seer = queuescope::granted::keep_for(&cli.command, seer)?;
     match &cli.command {
         Command::Analyze(args) => analyze::run(args),
         Command::Why(args) => why::run(args),
@@ -43,9 +49,9 @@ fn run(cli: &Cli) -> Result<Outcome> {
         Command::Experiment(args) => experiment::run(args),
         Command::P4(what) => p4::run(what),
         #[cfg(target_os = "linux")]
-        Command::Live(args) => queuescope::live::run(args),
+        Command::Live(args) => queuescope::live::run(args, seer),
         #[cfg(target_os = "linux")]
-        Command::Doctor(args) => queuescope::doctor::run(args),
+        Command::Doctor(args) => queuescope::doctor::run(args, seer.as_ref()),
         #[cfg(target_os = "linux")]
         Command::Capture(args) => queuescope::capture_live::run(args),
         #[cfg(target_os = "linux")]

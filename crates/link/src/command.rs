@@ -5,6 +5,7 @@
 //! ends, the kernel ends all others of the namespace; and it ends when the program does, or when whoever began it is no more,
 //! however that came.
 
+use queuescope_live::capabilities::{CapabilitySet, NAMESPACES, keep_only, passed_on, raised};
 use queuescope_live::{Namespace, timespec};
 use queuescope_wire::Nanos;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -64,8 +65,9 @@ impl Behind {
         let started = namespace.run(move || {
             // SAFETY: only children of this thread are in the new namespace, and what it shares with others stays.
             #[allow(unsafe_code, reason = "there is no other way to a namespace")]
-            unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
-            let child = command.spawn();
+            raised(|| unsafe { unshare_unsafe(UnshareFlags::NEWPID) })?;
+            // The keeper makes a namespace, and gives up all that it may before the program begins.
+            let child = passed_on(NAMESPACES, || command.spawn());
             drop(tied);
             child
         })?;
@@ -127,7 +129,9 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<io::Result<u8>> {
     if is_cut(tie.as_fd()) {
         return Ok(Ok(1));
     }
-    own_proc()?;
+    raised(own_proc)?;
+    // The program has the rights of its user, and no others.
+    keep_only(CapabilitySet::empty())?;
     let child = match Command::new(program).args(arguments).spawn() {
         Ok(child) => child,
         Err(why) => return Ok(Err(why)),

@@ -4,6 +4,7 @@
 //! them is. Nothing of other namespaces is changed, but that the one in which a link begins gets an interface more, and a
 //! route to what is behind it.
 
+use queuescope_live::capabilities::raised;
 use queuescope_live::{Address, Interfaces, Namespace, ProbeError, Tun};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -211,7 +212,7 @@ fn refused(what: &'static str) -> impl Fn(io::Error) -> ProbeError {
 
 /// Sets something of the thread's namespace (`sysctl`), if there is such a thing.
 fn set(name: &str, value: &str) -> Result<(), ProbeError> {
-    match std::fs::write(format!("/proc/sys/{name}"), value) {
+    match raised(|| std::fs::write(format!("/proc/sys/{name}"), value)) {
         Err(why) if why.kind() != io::ErrorKind::NotFound => Err(refused("set how a network namespace behaves")(why)),
         _ => Ok(()),
     }

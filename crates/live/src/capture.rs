@@ -11,6 +11,7 @@ mod ring;
 pub use error::CaptureError;
 pub use packets::Captured;
 
+use crate::capabilities::raised;
 use crate::{option, timespec};
 use packets::packets;
 use queuescope_wire::Nanos;
@@ -104,7 +105,8 @@ impl Capture {
         let system = |what| move |why: io::Error| CaptureError::System { what, why };
         let kind = SocketType::RAW;
         // Of no protocol yet: nothing comes until all is set.
-        let socket = socket_with(AddressFamily::PACKET, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None);
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = raised(|| socket_with(AddressFamily::PACKET, kind, flags, None));
         let socket = socket.map_err(|why| match why {
             Errno::PERM | Errno::ACCESS => CaptureError::Refused { name: name.to_owned(), why: why.into() },
             other => CaptureError::System { what: "open a packet socket", why: other.into() },

@@ -9,6 +9,7 @@ mod layout;
 mod object;
 
 use crate::ProbeError;
+use crate::capabilities::raised;
 use crate::probe::types;
 use aya::{Btf, include_bytes_aligned};
 use layout::Layout;
@@ -110,7 +111,7 @@ impl Controls {
         let failed = |control: Control| move |why| ControlError { name: control.name(), why };
         let kernel = Kernel::running().map_err(failed(*first))?;
         let loaded = controls.iter().map(|control| kernel.register(control.source()).map_err(failed(*control)));
-        Ok(Self(loaded.collect::<Result<_, _>>()?))
+        Ok(Self(raised(|| loaded.collect::<Result<_, _>>())?))
     }
 
     /// Those of the names that the kernel has not got by itself and that are one of these.
@@ -140,7 +141,8 @@ impl Controls {
 /// Whether the kernel has one of this name, or a module for it that it loads now. One that this user may not use is there, too.
 fn is_there(name: &str) -> bool {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::TCP));
-    !matches!(socket.and_then(|socket| set_tcp_congestion(&socket, name)), Err(rustix::io::Errno::NOENT))
+    let asked = socket.and_then(|socket| raised(|| set_tcp_congestion(&socket, name)));
+    !matches!(asked, Err(rustix::io::Errno::NOENT))
 }
 
 /// What programs are fitted to.

@@ -1,5 +1,6 @@
 //! Interfaces, addresses and routes of the network namespace that the thread is in (rtnetlink).
 
+use crate::capabilities::raised;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
@@ -45,7 +46,9 @@ impl Interfaces {
     /// # Errors
     /// Those of the kernel.
     pub fn open() -> io::Result<Self> {
-        Ok(Self(socket_with(SocketFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, NETLINK_ROUTE)?))
+        // Who opens it must be allowed to do what is asked, as who asks.
+        let open = || socket_with(SocketFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, NETLINK_ROUTE);
+        Ok(Self(raised(open)?))
     }
 
     /// The number of an interface.
@@ -174,7 +177,7 @@ impl Interfaces {
         message.finalize();
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
-        sendto(&self.0, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        raised(|| sendto(&self.0, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0)))?;
         Ok(())
     }
 }

@@ -10,6 +10,7 @@
 #![cfg(target_os = "linux")]
 
 mod abilities;
+pub mod capabilities;
 pub mod capture;
 mod clock;
 mod controls;
@@ -22,7 +23,7 @@ mod probe;
 pub mod traffic;
 mod tun;
 
-pub use abilities::{Ability, abilities};
+pub use abilities::{Ability, Gain, Grant, abilities, abilities_seen_by};
 pub use clock::{now, thread_time, timespec, to_epoch};
 pub use controls::{Control, ControlError, Controls};
 pub use error::ProbeError;

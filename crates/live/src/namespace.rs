@@ -1,6 +1,7 @@
 //! Network namespaces of our own, with interfaces that nobody else sees.
 
 use crate::ProbeError;
+use crate::capabilities::raised;
 use rustix::thread::{UnshareFlags, gettid, unshare_unsafe};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -27,7 +28,7 @@ impl Namespace {
         let thread = thread::Builder::new().name("namespace".to_owned()).spawn(move || {
             // SAFETY: only the network namespace of this thread changes; it shares files and memory with others as before.
             #[allow(unsafe_code, reason = "there is no other way to a namespace")]
-            let made = unsafe { unshare_unsafe(UnshareFlags::NEWNET) };
+            let made = raised(|| unsafe { unshare_unsafe(UnshareFlags::NEWNET) });
             let ready = made.is_ok();
             // Whoever waits for it is there.
             let _ = tell.send(made.map(|()| gettid().as_raw_nonzero().get()));

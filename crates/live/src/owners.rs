@@ -11,11 +11,11 @@ mod socket;
 
 pub use owner::Owner;
 
-use crate::ProbeError;
-use crate::now;
+use crate::capabilities::Seer;
 use crate::probe::index;
+use crate::{ProbeError, now};
 use owner::Answer;
-use process::Holders;
+pub(crate) use process::Holders;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
 use socket::Sockets;
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,9 +107,17 @@ impl Owners {
     /// # Errors
     /// If there is no such interface, or sockets cannot be asked for.
     pub fn new(interface: &str) -> Result<Self, ProbeError> {
+        Self::seen_by(interface, None)
+    }
+
+    /// The same where a thread sees the processes of all users.
+    ///
+    /// # Errors
+    /// As of [`new`](Self::new).
+    pub fn seen_by(interface: &str, seer: Option<Seer>) -> Result<Self, ProbeError> {
         let sockets = Sockets::new(index(interface)?);
         let sockets = sockets.map_err(|why| ProbeError::System { what: "the sockets of this machine", why })?;
-        let begun = Self::asking(move |asked, tell| look(asked, tell, sockets));
+        let begun = Self::asking(move |asked, tell| look(asked, tell, sockets, seer.as_ref()));
         begun.map_err(|why| ProbeError::System { what: "the processes of this machine, by a thread", why })
     }
 
@@ -261,24 +269,30 @@ impl Known {
     }
 }
 
-/// Looks for sockets and at the files of all processes, as is done for flows.
+/// Looks for sockets and at the files of all processes, as is done for flows: how many processes of other users stay closed, though
+/// those of some can be seen. Security modules and user namespaces may close single ones whoever asks.
 ///
 /// # Errors
-/// If there are processes of other users that may not be looked at.
-pub(crate) fn try_out() -> Result<(), ProbeError> {
+/// If no process of another user can be seen.
+pub(crate) fn try_out(seer: Option<&Seer>) -> Result<usize, ProbeError> {
     Sockets::new(0).map_err(|why| ProbeError::System { what: "the sockets of this machine", why })?;
     // No socket has this number.
-    match Holders::of(&BTreeSet::from([0])).refused_of_others() {
-        0 => Ok(()),
-        refused => {
+    match holders(&BTreeSet::from([0]), seer).others() {
+        (0, refused) if refused > 0 => {
             let why = format!("permission denied for {refused} processes of other users");
             Err(ProbeError::Refused { what: "look at open files", why })
         }
+        (_, refused) => Ok(refused),
     }
 }
 
+fn holders(sockets: &BTreeSet<u32>, seer: Option<&Seer>) -> Holders {
+    let seen = seer.and_then(|seer| seer.holders(sockets.clone()));
+    seen.unwrap_or_else(|| Holders::of(sockets))
+}
+
 /// Answers until nobody asks any more.
-fn look(asked: &Receiver<Asked>, tell: &Sender<Answers>, mut sockets: Sockets) {
+fn look(asked: &Receiver<Asked>, tell: &Sender<Answers>, mut sockets: Sockets, seer: Option<&Seer>) {
     for flows in asked {
         let since = now();
         let mut failed = 0;
@@ -291,7 +305,7 @@ fn look(asked: &Receiver<Asked>, tell: &Sender<Answers>, mut sockets: Sockets) {
                 (id, flow, socket.ok().flatten())
             })
             .collect();
-        let holders = Holders::of(&found.iter().filter_map(|(_, _, socket)| socket.as_ref()?.number).collect());
+        let holders = holders(&found.iter().filter_map(|(_, _, socket)| socket.as_ref()?.number).collect(), seer);
         let mut cgroups = BTreeMap::new();
         let answer = |(id, flow, socket)| (id, flow, Answer::of(socket, &holders, &mut cgroups));
         let of = found.into_iter().map(answer).collect();

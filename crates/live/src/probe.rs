@@ -6,6 +6,7 @@ mod acting;
 mod older;
 mod told;
 
+use crate::capabilities::raised;
 use crate::{ProbeError, now};
 pub use acting::{Acted, Acting, ActingError, Action, Victim, Weigh};
 use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
@@ -121,7 +122,8 @@ impl Probe {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Self, ProbeError> {
         let device = [namespace()?, index(interface)?];
-        Self::attach_by(&types()?, device, interface, params, is_stopped)
+        let types = types()?;
+        raised(|| Self::attach_by(&types, device, interface, params, is_stopped))
     }
 
     /// The same in a kernel of these types. If something is refused, nothing stays.

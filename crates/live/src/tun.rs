@@ -3,6 +3,7 @@
 mod incoming;
 
 use crate::ProbeError;
+use crate::capabilities::raised;
 pub use incoming::Incoming;
 use incoming::WORDS;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -58,7 +59,7 @@ impl Tun {
         request.name[..name.len()].copy_from_slice(name.as_bytes());
         // SAFETY: TUNSETIFF reads and writes an ifreq, which this is in length and layout.
         #[allow(unsafe_code, reason = "there is no other way to such an interface")]
-        let made = unsafe { ioctl::ioctl(&door, ioctl::Updater::<TUNSETIFF, Request>::new(&mut request)) };
+        let made = raised(|| unsafe { ioctl::ioctl(&door, ioctl::Updater::<TUNSETIFF, Request>::new(&mut request)) });
         made.map_err(refused("make a TUN interface"))?;
         // SAFETY: TUNSETOFFLOAD takes a number.
         #[allow(unsafe_code, reason = "there is no other way to such an interface")]

@@ -1,6 +1,7 @@
 //! Whose flows are: who of this machine sends what is in the queue.
 
 use crate::capture::noted;
+use queuescope_live::capabilities::Seer;
 use queuescope_live::{OwnerCounts, Owners};
 use queuescope_report::model::{Burst, Culprit, Culprits, Owner, Report, Skipped};
 use queuescope_wire::{FlowKey, Granularity, Nanos};
@@ -18,9 +19,9 @@ pub struct Whose {
 }
 
 impl Whose {
-    /// For an interface of the network namespace that this thread is in, and what a flow is there.
-    pub fn new(interface: &str, granularities: Vec<Granularity>) -> Self {
-        Self { owners: Owners::new(interface).ok(), granularities }
+    /// For an interface of the network namespace that this thread is in, and what a flow is there; `seer` sees processes of other users.
+    pub fn new(interface: &str, granularities: Vec<Granularity>, seer: Option<Seer>) -> Self {
+        Self { owners: Owners::seen_by(interface, seer).ok(), granularities }
     }
 
     /// A packet of a flow was told; `key` has all fields.
@@ -102,7 +103,7 @@ impl Whose {
 }
 
 const HIDDEN: &str = "flows of which the user and the cgroup are known but not the process: it is another user's, and to see its files \
-                      takes cap_sys_ptrace and cap_dac_read_search";
+                      takes what `queuescope doctor owners` tells";
 const FAILED: &str = "times that the kernel did not say whose a flow is";
 const STOPPED: &str =
     "the thread that looks for owners has stopped, by a fault of queuescope; flows that were new then have none";

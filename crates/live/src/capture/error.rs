@@ -12,9 +12,7 @@ pub enum CaptureError {
         name: String,
     },
     /// This user may not.
-    #[error(
-        "cannot capture on {name}: {why}; `sudo setcap cap_net_raw+ep \"$(command -v queuescope)\"` grants it to everybody who may run it"
-    )]
+    #[error("cannot capture on {name}: {why}; `queuescope doctor capture` tells what grants it")]
     Refused {
         /// The interface.
         name: String,

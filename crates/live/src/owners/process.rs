@@ -11,25 +11,32 @@ use std::path::Path;
 
 /// Who holds the sockets that were asked for.
 #[derive(Debug, Default)]
-pub(super) struct Holders {
-    /// Processes by the number of the socket.
+pub(crate) struct Holders {
+    /// Numbers of processes by the number of the socket,
     found: BTreeMap<u32, u32>,
-    /// Processes whose files this user may not look at.
-    pub refused: BTreeSet<u32>,
+    /// and how these processes are called.
+    called: BTreeMap<u32, Process>,
+    /// Processes whose files may not be looked at.
+    pub(super) refused: BTreeSet<u32>,
+    /// Processes that had a file whose name could be read.
+    seen: BTreeSet<u32>,
 }
 
 /// A process, as it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pub pid: u32,
     pub command: String,
     pub cgroup: Option<String>,
 }
 
 impl Holders {
-    /// Looks at the files of all processes; those that end meanwhile are not there.
-    pub(super) fn of(sockets: &BTreeSet<u32>) -> Self {
-        if sockets.is_empty() { Self::default() } else { Self::within(Path::new("/proc"), sockets) }
+    /// Looks at the files of all processes; those that end meanwhile are not there. What is opened is below `/proc/NUMBER`.
+    pub(crate) fn of(sockets: &BTreeSet<u32>) -> Self {
+        let mut holders = if sockets.is_empty() { Self::default() } else { Self::within(Path::new("/proc"), sockets) };
+        let called = holders.found.values().filter_map(|pid| Some((*pid, Process::of(*pid)?)));
+        holders.called = called.collect();
+        holders
     }
 
     /// The same of those that a folder tells.
@@ -62,6 +69,7 @@ impl Holders {
                 // What is closed meanwhile is no longer held.
                 Err(_) => continue,
             };
+            self.seen.insert(pid);
             if let Some(socket) = link.to_str().ok().and_then(socket).filter(|socket| sockets.contains(socket)) {
                 self.hold(socket, pid);
             }
@@ -80,23 +88,24 @@ impl Holders {
         }
     }
 
-    /// How many of those who may not be looked at are of other users than this.
-    pub(super) fn refused_of_others(&self) -> usize {
+    /// How many processes of other users could be looked at, and how many not.
+    pub(super) fn others(&self) -> (usize, usize) {
         let own = geteuid().as_raw();
         let is_own = |pid: &&u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|data| data.uid() == own);
-        self.refused.len() - self.refused.iter().filter(is_own).count()
+        let [seen, refused] = [&self.seen, &self.refused].map(|all| all.len() - all.iter().filter(is_own).count());
+        (seen, refused)
     }
 
     /// Who holds a socket; none if nobody does any longer, or nobody who may be looked at.
     pub(super) fn holder(&self, socket: u32) -> Option<Process> {
-        Process::of(*self.found.get(&socket)?)
+        self.called.get(self.found.get(&socket)?).cloned()
     }
 }
 
 impl Process {
     /// None if it has ended.
     #[expect(clippy::disallowed_methods, reason = "what is there now is asked")]
-    pub(super) fn of(pid: u32) -> Option<Self> {
+    fn of(pid: u32) -> Option<Self> {
         let command = fs::read(format!("/proc/{pid}/comm")).ok()?;
         let command = String::from_utf8_lossy(&command).trim_end_matches('\n').to_owned();
         let cgroup = fs::read(format!("/proc/{pid}/cgroup")).ok();

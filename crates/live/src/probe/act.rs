@@ -3,6 +3,7 @@
 use super::acting::{Acted, Acting, Victim};
 use super::{Probe, of, program_of};
 use crate::ProbeError;
+use crate::capabilities::raised;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray};
 use aya::programs::SchedClassifier;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ impl Probe {
     /// Those of the kernel; and if its function is none that the kernel can have.
     pub fn act(&mut self, acting: &Acting) -> Result<(), ProbeError> {
         self.ask(acting.words()?)?;
-        self.put_before_queue("act")
+        raised(|| self.put_before_queue("act"))
     }
 
     /// Acts on no flow any longer.
@@ -24,7 +25,7 @@ impl Probe {
     /// Those of the kernel.
     pub fn rest(&mut self) -> Result<(), ProbeError> {
         self.ask([0; Acting::WORDS])?;
-        self.put_before_queue("stamp")
+        raised(|| self.put_before_queue("stamp"))
     }
 
     /// What became of packets before the queue so far.

@@ -4,6 +4,7 @@ mod connection;
 
 use super::events::Events;
 use super::{TrafficError, allow_files, close, ends_with_socket, heard, refused, said, system};
+use crate::capabilities::raised;
 use connection::{Connection, Next, closed_why};
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
@@ -363,7 +364,7 @@ fn outgoing(params: &SendParams, congestion: usize, to: SocketAddr) -> Result<Ow
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     ends_with_socket(&socket)?;
     if let Some(name) = params.congestion.get(congestion) {
-        set_tcp_congestion(&socket, name)?;
+        raised(|| set_tcp_congestion(&socket, name))?;
     }
     Ok(socket)
 }

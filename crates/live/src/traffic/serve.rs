@@ -2,6 +2,7 @@
 
 use super::events::Events;
 use super::{TrafficError, allow_files, close, ends_with_socket, heard, refused, said};
+use crate::capabilities::raised;
 use queuescope_wire::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -66,7 +67,7 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, TrafficError> {
 /// # Errors
 /// If there is none of the name, or not for this user.
 pub fn take_with(listener: &TcpListener, congestion: &str) -> Result<(), TrafficError> {
-    set_tcp_congestion(listener, congestion).map_err(refused(congestion))
+    raised(|| set_tcp_congestion(listener, congestion)).map_err(refused(congestion))
 }
 
 /// Takes flows until its time is over, or there is something to read from `stop`.
