@@ -105,6 +105,7 @@ fn what_a_classifier_drops_behind_the_stamp_is_counted_and_before_it_is_not() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test sees how long something took")]
 fn what_stood_in_the_queue_before_has_no_time() {
     let test = "what_stood_in_the_queue_before_has_no_time";
     // So slow that the queue stands however long the probe takes to come: a packet leaves in 1.4 s.

@@ -81,6 +81,7 @@ impl Ends {
 }
 
 /// Looks again and again until there is something.
+#[allow(clippy::disallowed_methods, reason = "a test gives up after some time")]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
     loop {
@@ -110,6 +111,7 @@ pub fn settled(probe: &mut Probe, mut take: impl FnMut(&mut Probe)) -> Counters 
 }
 
 /// Bytes in the near queue. Called in the near namespace.
+#[allow(clippy::disallowed_methods, reason = "tests start programs")]
 pub fn backlog() -> u64 {
     let shown = Command::new("tc").args(["-s", "-j", "qdisc", "show", "dev", "near0", "root"]).output();
     let shown: serde_json::Value = serde_json::from_slice(&shown.expect("tc is there").stdout).expect("it is JSON");
