@@ -2,7 +2,8 @@
 # Runs tests again and again while every processor is kept busy: scripts/soak.sh TIMES PACKAGE TEST [FILTER...]
 #
 # TEST is a test file of the package without `.rs`. Prints each failure with its output, then how many runs failed; the
-# exit status is 1 if any did. LOAD=3 sets the busy loops per processor.
+# exit status is 1 if any did. A run that leaves files in its temporary folder fails too. LOAD=3 sets the busy loops per
+# processor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,21 +23,30 @@ for package in json.load(sys.stdin)["packages"]:
     if package["name"] == sys.argv[1]:
         print(os.path.dirname(package["manifest_path"]))' "$package")
 
-loops=()
-trap 'kill "${loops[@]}" 2>/dev/null || true' EXIT
+# A copy: who compiles meanwhile changes nothing. Others than root may look for what tests put into the temporary folder.
+place=$(mktemp -d) loops=()
+trap 'kill "${loops[@]}" 2>/dev/null || true; rm -rf "$place"' EXIT
+chmod 755 "$place"
+mkdir "$place/tmp"
+cp "$binary" "$place/"
+binary=$place/${binary##*/}
+
 for _ in $(seq $((${LOAD:-3} * $(nproc)))); do
   while :; do :; done &
   loops+=($!)
 done
 
-failed=0 output=$(mktemp)
+failed=0
 for run in $(seq "$times"); do
-  if ! (cd "$directory" && CARGO_MANIFEST_DIR=$directory "$OLDPWD/${binary#"$OLDPWD/"}" "$@") >"$output" 2>&1; then
+  ok=true
+  (cd "$directory" && TMPDIR=$place/tmp CARGO_MANIFEST_DIR=$directory "$binary" "$@") >"$place/output" 2>&1 || ok=false
+  left=$(ls -A "$place/tmp")
+  if [[ $ok == false || -n $left ]]; then
     failed=$((failed + 1))
-    printf '== %s, run %d failed\n' "$test" "$run"
-    cat "$output"
+    printf '== %s, run %d failed%s\n' "$test" "$run" "${left:+ and left $left}"
+    cat "$place/output"
+    rm -rf "$place"/tmp/*
   fi
 done
-rm -f "$output"
-printf '%s: %d runs, %d failed\n' "$test" "$times" "$failed"
+printf '%s: %d runs, %d failed in %d s\n' "$test" "$times" "$failed" "$SECONDS"
 [[ $failed == 0 ]]
