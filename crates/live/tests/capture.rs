@@ -27,7 +27,9 @@ fn ends(test: &str) -> Option<Ends> {
 /// The port that packets of these tests go to.
 const PORT: u16 = 7009;
 
-fn all(capture: &mut Capture) -> Vec<Packet> {
+/// What was copied once so many packets have passed: what was sent may come a little later.
+fn all(capture: &mut Capture, passed: u64) -> Vec<Packet> {
+    until("what was sent passes", || (capture.counts().passed >= passed).then_some(()));
     let mut packets = Vec::new();
     let told = capture.finish(|it| {
         let (at, original_len, is_outgoing) = (it.at, it.original_len, it.is_outgoing);
@@ -65,8 +67,10 @@ fn captured(
 ) -> (Vec<Packet>, Counts) {
     let end = if interface.starts_with("near") { &ends.near } else { &ends.far };
     let mut capture = end.run(move || Capture::open(interface, params)).unwrap_or_else(|error| panic!("{error}"));
+    // What is sent from the near end comes to the far one.
+    let passed = if interface.starts_with("far") { payloads.len() as u64 } else { 0 };
     send(ends, payloads);
-    let packets = all(&mut capture);
+    let packets = all(&mut capture, passed);
     (packets, capture.counts())
 }
 
@@ -130,7 +134,7 @@ fn each_way_is_told_from_the_other() {
         // Whatever nobody listens there says.
         (0..10).for_each(|_| drop(socket.send_to(&[1; 10], ("127.0.0.1", PORT))));
     });
-    let packets = all(&mut capture);
+    let packets = all(&mut capture, 1);
     assert!(ours(&packets).len() <= 10 && !ours(&packets).is_empty(), "{packets:?}");
 }
 
@@ -153,7 +157,7 @@ fn tags_are_put_back() {
             let socket = UdpSocket::bind("10.5.0.1:0").expect("there is a port");
             socket.send_to(&[9; 100], ("10.5.0.2", PORT)).expect("it goes");
         });
-        let packets = all(&mut capture);
+        let packets = all(&mut capture, 1);
         let tagged = packets.iter().find(|it| it.data.get(12..18) == Some(&[0x81, 0, 0, 5, 8, 0])).expect("it came");
         assert_eq!(tagged.original_len, 14 + 4 + 20 + 8 + 100);
         assert_eq!(tagged.data.len(), 146.min(snaplen as usize));

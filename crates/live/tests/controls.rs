@@ -4,7 +4,7 @@
 mod common;
 
 use aya::maps::{MapType, loaded_maps};
-use common::{Ends, alone, ip};
+use common::{Ends, alone, ip, until};
 use queuescope_live::traffic::{Ended, SendParams, ServeParams, Start, listen, send, serve, take_with};
 use queuescope_live::{Acting, Action, Control, Controls, Namespace, Probe, ProbeParams, Weigh};
 use queuescope_queue::{Curve, Response, Step, Steps};
@@ -230,11 +230,7 @@ fn processes_do_not_clash_and_nothing_stays_of_them() {
     // The kernel forgets a name when what made it known is closed, and frees what is behind it some time after.
     let (dead, mine_names) = names.split_at(6);
     assert_eq!((has(dead), has(mine_names)), (0, 2), "{:?}", known());
-    let gone = (0..100_000).any(|_| {
-        thread::yield_now();
-        maps(dead) == 0
-    });
-    assert!(gone, "{}", maps(dead));
+    until("the maps are gone", || (maps(dead) == 0).then_some(()));
     drop(mine);
     assert_eq!(has(&names), 0, "{:?}", known());
 }

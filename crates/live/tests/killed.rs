@@ -5,7 +5,7 @@ mod common;
 
 use aya::maps::loaded_maps;
 use aya::programs::{SchedClassifier, TcAttachType, loaded_programs};
-use common::Ends;
+use common::{Ends, until};
 use queuescope_live::{Acting, Probe, ProbeParams};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, stdin};
@@ -69,9 +69,5 @@ fn nothing_stays_of_a_process_that_is_killed() {
     child.wait().expect("it ends");
     assert!(before_the_queue(&ends).0.is_empty());
     // The kernel frees them when nobody can run them any longer, some time after.
-    let gone = (0..100_000).any(|_| {
-        std::thread::yield_now();
-        there(&maps) == (0, 0)
-    });
-    assert!(gone, "{:?}", there(&maps));
+    until("programs and maps are gone", || (there(&maps) == (0, 0)).then_some(()));
 }

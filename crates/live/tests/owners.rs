@@ -182,7 +182,10 @@ fn who_may_not_look_learns_the_user_and_the_cgroup() {
     let output = ends.near.run(move || {
         let folder = tempfile::tempdir().expect("there is room");
         let copy = folder.path().join("looks");
-        std::fs::copy(std::env::current_exe().expect("it has a name"), &copy).expect("there is room");
+        // By a process of its own: were the copy open for writing here, another test that begins a program just then would pass that on,
+        // and nobody could run the copy meanwhile.
+        let copied = Command::new("cp").arg(std::env::current_exe().expect("it has a name")).arg(&copy).status();
+        assert!(copied.expect("cp is there").success());
         for path in [folder.path(), &copy] {
             let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(path, open).expect("it is ours");

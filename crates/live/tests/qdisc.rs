@@ -36,6 +36,12 @@ fn send(packets: usize, ecn: u8) {
     }
 }
 
+/// To drop all that comes, from when something has left the queue until long after the test.
+fn always() -> Acting {
+    let action = Action::Respond(Response::Drop);
+    Acting { action, weigh: Weigh::Queue, hold: Nanos(600_000_000_000), dry: false, ..Acting::default() }
+}
+
 /// What was counted when all that came has left, or was dropped.
 fn settled(probe: &mut Probe) -> Counters {
     common::settled(probe, |probe| _ = probe.left(|_| ()).expect("it is there"))
@@ -60,11 +66,13 @@ fn what_is_marked_behind_the_stamp_is_counted_and_what_came_so_is_not() {
         marking.attach_with_options("near0", TcAttachType::Egress, behind).expect("there is room");
         send(60, CE);
         // Of the interface itself, a packet or two may have come.
-        let before = settled(&mut probe).marked;
-        assert!(before < 10, "{before}");
+        let before = settled(&mut probe);
+        assert!(before.marked < 10, "{before:?}");
         send(100, CAPABLE);
         let counted = settled(&mut probe);
-        assert!((95..110).contains(&(counted.marked - before)), "{before} {counted:?}");
+        // What the kernel left out is counted as such.
+        let (marked, left_out) = (counted.marked - before.marked, counted.unseen() - before.unseen());
+        assert!(marked < 110 && marked + left_out >= 95, "{before:?} {counted:?}");
     });
 }
 
@@ -77,30 +85,31 @@ fn what_a_classifier_drops_behind_the_stamp_is_counted_and_before_it_is_not() {
         Err(why) => return println!("skipped: {test}: {why}"),
     };
     ends.near.run(move || {
-        let attach = || Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
-        let dropped = |probe: &mut Probe| settled(probe).drops[Counters::REASONS.len() - 1];
-        let mut probe = attach();
+        let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        let dropped = |counted: &Counters| counted.drops[Counters::REASONS.len() - 1];
         send(100, CAPABLE);
-        assert_eq!(dropped(&mut probe), 0);
+        let none = settled(&mut probe);
+        assert_eq!(dropped(&none), 0);
         ip("tc qdisc add dev near0 clsact").expect("it is there");
         let filter = ["filter", "add", "dev", "near0", "egress", "bpf", "da", "bytecode", "1,6 0 0 2"];
         if !Command::new("tc").args(filter).status().expect("tc is there").success() {
             return println!("skipped: {test}: there is no classifier of classic BPF");
         }
         send(200, CAPABLE);
-        // Of the interface itself, a packet or two may have come; the kernel leaves out runs of a tracepoint where it is busy.
-        let counted = dropped(&mut probe);
-        assert!((180..220).contains(&counted), "{counted}");
+        // Of the interface itself, a packet or two may have come; what the kernel left out is counted as such.
+        let counted = settled(&mut probe);
+        let left_out = counted.unseen() - none.unseen();
+        assert!(dropped(&counted) < 220 && dropped(&counted) + left_out >= 180, "{counted:?}");
         // What the probe itself drops did not come to the queue.
-        let always =
-            Acting { action: Action::Respond(Response::Drop), weigh: Weigh::Queue, dry: false, ..Acting::default() };
         ip("tc qdisc del dev near0 clsact").expect("it is there");
-        let before = dropped(&mut probe);
-        send(20, CAPABLE);
-        probe.act(&always).expect("it can");
-        send(200, CAPABLE);
-        let acted = probe.acted().expect("it is there");
-        assert!(acted.dropped > 150 && dropped(&mut probe) == before, "{acted:?}");
+        let before = dropped(&settled(&mut probe));
+        probe.act(&always()).expect("it can");
+        // The queue is acted on from when something has left it.
+        until("packets are dropped", || {
+            send(20, CAPABLE);
+            (probe.acted().expect("it is there").dropped > 150).then_some(())
+        });
+        assert_eq!(dropped(&settled(&mut probe)), before);
     });
 }
 
@@ -139,13 +148,16 @@ fn what_another_drops_before_the_stamp_did_not_come() {
         let attach = || Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
         // Whoever was there first is asked first.
         let (mut other, mut probe) = (attach(), attach());
-        let always =
-            Acting { action: Action::Respond(Response::Drop), weigh: Weigh::Queue, dry: false, ..Acting::default() };
-        other.act(&always).expect("it can");
-        send(200, CAPABLE);
+        other.act(&always()).expect("it can");
+        let mut sent = 0;
+        let dropped = until("packets are dropped", || {
+            send(20, CAPABLE);
+            sent += 20;
+            let dropped = other.acted().expect("it is there").dropped;
+            (dropped > 100).then_some(dropped)
+        });
         let counted = settled(&mut probe);
-        let dropped = other.acted().expect("it is there").dropped;
-        assert!(dropped > 100 && counted.dropped == 0 && counted.came < 200 - dropped + 20, "{dropped} {counted:?}");
+        assert!(counted.dropped == 0 && counted.came < sent - dropped + 20, "{dropped} of {sent}: {counted:?}");
     });
 }
 
@@ -158,7 +170,9 @@ fn what_the_device_gives_back_leaves_once() {
         Err(why) => return println!("skipped: {test}: {why}"),
     };
     // Segments are made behind the queue, and the far end takes them as it comes to it.
-    ends.far.run(|| ip("ethtool -K far0 gro on")).expect("it is there");
+    if let Err(why) = ends.far.run(|| ip("ethtool -K far0 gro on")) {
+        return println!("skipped: {test}: {why}");
+    }
     ends.near.run(|| {
         ip("ethtool -K near0 tx-tcp-segmentation off tx-tcp6-segmentation off tx-udp-segmentation off")
             .expect("it can");
@@ -217,8 +231,8 @@ fn drops_and_marks_are_those_that_the_qdisc_counts() {
             send(300, CAPABLE);
             let counted = settled(&mut probe);
             let (dropped, marked) = told(of);
-            // The kernel leaves out runs of a tracepoint where it is busy.
-            let is_most = |ours: u64, of: u64| ours <= of && ours * 20 >= of * 19;
+            // What the kernel left out is counted as such.
+            let is_most = |ours: u64, of: u64| ours <= of && ours + counted.unseen() >= of;
             assert!(is_most(counted.dropped, dropped) && is_most(counted.marked, marked), "{qdisc}: {counted:?}");
             assert!(dropped + marked > 20, "{qdisc}: {counted:?}");
             assert_eq!(counted.drops.iter().sum::<u64>(), counted.dropped);

@@ -4,6 +4,7 @@ use queuescope_live::traffic::{
     Ended, Failure, SendParams, Sent, ServeParams, Served, Start, TrafficError, listen, send, serve, try_out,
 };
 use queuescope_wire::Nanos;
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -37,7 +38,7 @@ impl Server {
 }
 
 fn params(to: SocketAddr) -> SendParams {
-    SendParams { to, open: 1000, wait: Nanos(10_000_000_000), congestion: Vec::new(), ecn: false, midway: None }
+    SendParams { to, open: 1000, wait: Nanos(60_000_000_000), congestion: Vec::new(), ecn: false, midway: None }
 }
 
 fn flows(params: &SendParams, starts: impl Iterator<Item = Start>) -> (Sent, Vec<Ended>) {
@@ -148,8 +149,10 @@ fn who_does_nothing_or_is_one_too_many_is_closed() {
 
 #[test]
 fn failures_say_why() {
-    // A port that nobody listens at any more.
-    let gone = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("there is a port");
+    // A port that is taken and that nobody listens at.
+    let taken = socket(AddressFamily::INET, SocketType::STREAM, None).expect("there are sockets");
+    bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("there is a port");
+    let gone = getsockname(&taken).ok().and_then(|at| SocketAddr::try_from(at).ok()).expect("it has an address");
     let error = try_out(&params(gone)).expect_err("nobody is there").to_string();
     assert!(error.contains("refused") && error.contains("queuescope traffic serve"), "{error}");
     let (_, told) = flows(&params(gone), [start(0, 1)].into_iter());
