@@ -8,7 +8,7 @@ mod common;
 mod namespaces;
 
 use common::{ROOT, file, printed, run};
-use namespaces::Ends;
+use namespaces::{Ends, until};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -104,8 +104,10 @@ fn drained(ends: &Ends) -> u64 {
         let shown: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
         ["backlog", "packets"].map(|name| shown[0][name].as_u64().expect("it is a number"))
     };
-    let [_, packets] = (0..10_000).map(|_| shown()).find(|&[backlog, _]| backlog == 0).expect("it empties");
-    packets
+    until("it empties", || {
+        let [backlog, packets] = shown();
+        (backlog == 0).then_some(packets)
+    })
 }
 
 #[test]
@@ -161,14 +163,13 @@ fn it_is_told_who_sends() {
     let Some(ends) = ends("it_is_told_who_sends") else { return };
     let (mut live, _) = Live::start(&ends, "live near0 --json --by 5tuple,dst --alpha 0.1%");
     let sockets = sockets(&ends);
-    // It does not wait for those whom it asks, so the first may not say it yet.
-    let told = (0..100).find_map(|_| {
+    // It does not wait for those whom it asks, so the first may not say it yet; and where a machine falters, a burst has not all flows.
+    let burst = until("a burst says it", || {
         send(&sockets);
         let burst = live.next().expect("a burst");
         let is_all_known = flows(&burst["culprits"]).all(|flow| flow["owner"].is_object());
-        is_all_known.then_some(burst)
+        (is_all_known && burst["culprits"][0]["flows"][3].is_object()).then_some(burst)
     });
-    let burst = told.expect("one of a hundred bursts says it");
     live.signal(Signal::INT);
     let rest = live.rest();
     for culprits in [&burst["culprits"], &rest.last().expect("there is a summary")["culprits"]] {
@@ -191,15 +192,17 @@ fn bursts_tell_what_they_lost() {
         Err(why) => return println!("skipped: bursts_tell_what_they_lost: {why}"),
     };
     let (mut live, _) = Live::start(&ends, "live near0 --json");
+    let lost = |bursts: &[Value]| bursts.iter().map(|burst| burst["drops"].as_u64().expect("a number")).sum::<u64>();
     let mut lines = Vec::new();
-    for _ in 0..2 {
+    until("packets are lost", || {
         burst(&ends);
         lines.push(live.next().expect("a burst"));
-    }
+        (lost(&lines) > 50).then_some(())
+    });
     live.signal(Signal::INT);
     lines.extend(live.rest());
     let (summary, bursts) = lines.split_last().expect("there are lines");
-    let lost: u64 = bursts.iter().map(|burst| burst["drops"].as_u64().expect("a number")).sum();
+    let lost = lost(bursts);
     let dropped = summary["totals"]["drops"].as_object().expect("reasons").values().filter_map(Value::as_u64);
     let dropped: u64 = dropped.sum();
     assert!(lost > 50 && lost == dropped, "{lost} of {dropped}");
@@ -330,11 +333,16 @@ fn two_watch_the_same_and_one_some_of_it() {
     let (summary, left) = (told(one), told(other));
     let flows = left["culprits"][0]["flows"].as_array().expect("they are told");
     assert!(!flows.is_empty() && flows.iter().all(|flow| flow["flow"].as_str().expect("a name").contains(":9 udp")));
-    assert!(left["skipped"]["left_out_by_where"].as_u64() >= Some(147), "{left}");
     // The kernel's own, such as who asks for addresses, may come when only one of them is there; and it leaves out
-    // a program that another one interrupts: at most two in a hundred.
-    let [one, other] = [&summary, &left].map(|summary| summary["packets"].as_u64().expect("it is a number"));
-    assert!(one >= 162 && other >= 162 && one.abs_diff(other) < 10, "{one}, {other}");
+    // a program that another one interrupts, which is counted.
+    let counted = [&summary, &left].map(|summary| {
+        let unseen = summary["skipped"]["unseen"].as_u64().unwrap_or(0);
+        (summary["packets"].as_u64().expect("it is a number") + unseen, unseen)
+    });
+    let [(one, _), (other, unseen)] = counted;
+    assert!(one >= 165 && other >= 165 && one.abs_diff(other) < 10, "{counted:?}: {summary}, {left}");
+    let left_out = left["skipped"]["left_out_by_where"].as_u64().expect("it is a number");
+    assert!(left_out > 75 && left_out + unseen >= 150, "{left}");
 }
 
 #[test]
@@ -393,7 +401,7 @@ fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
     write("--drop # only counted");
     let words = format!("live near0 --json --metrics 127.0.0.1:0 --policy-file {}", policy.display());
     let (mut live, port) = monitored(&ends, words.leak());
-    let told = |name: &str, label: &str| sample(&answered(&ends, port, ASKED), name, label);
+    let told = |name: &str, label: &str| sample(&metrics(&ends, port), name, label);
     let acted = |outcome: &str| told("queuescope_acted_total", &format!("\"{outcome}\""));
     // It comes, after some bursts: the second of two comes while the first is in the queue.
     let mut until = |is_so: &dyn Fn() -> bool| {
@@ -402,7 +410,7 @@ fn flows_are_acted_on_as_a_file_says_and_otherwise_when_it_changes() {
             live.next().expect("a burst");
             is_so()
         });
-        assert!(comes, "{}", answered(&ends, port, ASKED));
+        assert!(comes, "{}", metrics(&ends, port));
     };
     until(&|| acted("would_drop") > 0.0);
     // What cannot be done changes nothing.
@@ -436,29 +444,29 @@ fn answered(ends: &Ends, port: u16, request: &'static [u8]) -> String {
     })
 }
 
+/// What is told of the near end. Who comes while eight others are answered is turned away, and asks again.
+fn metrics(ends: &Ends, port: u16) -> String {
+    until("there is an answer", || Some(answered(ends, port, ASKED)).filter(|answer| !answer.is_empty()))
+}
+
 #[test]
 fn who_monitors_is_told_what_is_counted() {
     let Some(ends) = ends("who_monitors_is_told_what_is_counted") else { return };
     let (mut live, port) = monitored(&ends, "live near0 --json --metrics 127.0.0.1:0");
     burst(&ends);
     live.next().expect("a burst");
-    let asked = || answered(&ends, port, ASKED);
     let value = |answer: &str, name: &str| sample(answer, name, "");
-    // It is looked four times a second at what the kernel counts.
-    let answer = (0..10_000)
-        .map(|_| asked())
-        // Who comes while eight others are answered is turned away.
-        .filter(|answer| !answer.is_empty())
-        .find(|answer| value(answer, "queuescope_packets_total") >= 162.0)
-        .expect("it comes");
+    // It is looked four times a second at what the kernel counts; what the kernel leaves out is counted as such.
+    let answer = until("all is counted", || {
+        let answer = metrics(&ends, port);
+        let counted = value(&answer, "queuescope_packets_total") + value(&answer, "queuescope_packets_unseen");
+        (counted >= 165.0 && value(&answer, "queuescope_bursts_total") >= 1.0).then_some(answer)
+    });
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text")
             && answer.ends_with("# EOF\n")
     );
-    assert!(
-        value(&answer, "queuescope_bursts_total") >= 1.0 && value(&answer, "queuescope_packets_congested_total") > 50.0,
-        "{answer}"
-    );
+    assert!(value(&answer, "queuescope_packets_congested_total") > 50.0, "{answer}");
     assert!(value(&answer, "queuescope_delay_seconds_sum") > 0.1, "{answer}");
     let count = value(&answer, "queuescope_delay_seconds_count");
     assert!(count == value(&answer, "queuescope_packets_total"), "{answer}");
@@ -474,7 +482,7 @@ fn who_monitors_is_told_what_is_counted() {
     let silent: Vec<_> = ends
         .near
         .run(move || (0..5).map(|_| TcpStream::connect(("127.0.0.1", port)).expect("somebody listens")).collect());
-    assert!(asked().starts_with("HTTP/1.1 200"));
+    assert!(metrics(&ends, port).starts_with("HTTP/1.1 200"));
     drop(silent);
     let taken = ends.near.run(move || {
         let words = format!("live near0 --json --metrics 127.0.0.1:{port}");
@@ -515,7 +523,10 @@ fn what_cannot_be_watched_is_told() {
     let output = ends.near.run(|| {
         let binary = tempfile::tempdir().expect("there is room");
         let copy = binary.path().join("queuescope");
-        std::fs::copy(env!("CARGO_BIN_EXE_queuescope"), &copy).expect("there is room");
+        // By a process of its own: were the copy open for writing here, another test that begins a program just then would pass that on,
+        // and nobody could run the copy meanwhile.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_queuescope")).arg(&copy).status();
+        assert!(copied.expect("cp is there").success());
         let open = |path: &std::path::Path| {
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(path, mode).expect("it is ours");

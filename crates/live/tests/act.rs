@@ -19,6 +19,7 @@ struct Told {
     enqueued: Nanos,
     dequeued: Nanos,
     digest: u64,
+    is_ours: bool,
     flow: u64,
     contributing: bool,
     ecn: u8,
@@ -79,6 +80,7 @@ fn tell(probe: &mut Probe) -> Vec<Told> {
             enqueued: left.enqueued,
             dequeued: left.dequeued,
             digest: left.digest,
+            is_ours: parsed.key.protocol == 17 && parsed.key.dst_port == 9,
             flow: left.flow,
             contributing: left.contributing,
             ecn: if left.headers[14] >> 4 == 4 { second & 3 } else { second >> 4 & 3 },
@@ -122,7 +124,9 @@ fn the_kernel_chooses_as_a_plain_model_does() {
     let hold = Nanos(1_000_000);
     let acting = Acting { threshold: 15_000.0, hold, dry: false, ..Acting::default() };
     let (told, counted, acted) = rounds(&ends, params, &acting, 8, 150);
-    assert!(told.len() > 600 && counted.unstamped == 0, "{} {counted:?}", told.len());
+    // What the interface itself sent as the probe came has no time.
+    let others = told.iter().filter(|told| !told.is_ours).count() as u64;
+    assert!(told.len() > 600 && counted.unstamped <= others && others < 10, "{others} of {} {counted:?}", told.len());
 
     // What the model knows of a flow at some time: until when it is acted on, by the packets that left before.
     let mut departures: BTreeMap<u64, Vec<Nanos>> = BTreeMap::new();

@@ -16,6 +16,7 @@ struct Told {
     dequeued: Nanos,
     digest: u64,
     parsed: u64,
+    is_ours: bool,
     flow: u64,
     bytes: u32,
 }
@@ -35,6 +36,7 @@ fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static
                     dequeued: left.dequeued,
                     digest: left.digest,
                     parsed: Granularity::FiveTuple.project(&parsed.key).digest(),
+                    is_ours: parsed.key.protocol == 17 && (9..12).contains(&parsed.key.dst_port),
                     flow: left.flow,
                     bytes: left.bytes,
                 });
@@ -52,7 +54,8 @@ fn probed(ends: &Ends, params: ProbeParams, send: impl FnOnce() + Send + 'static
 
 #[test]
 fn the_kernel_estimates_as_the_sketch_does() {
-    let ends = match Ends::new("tbf rate 50mbit burst 20kb limit 400kb") {
+    // Room for all that is sent, so that as many leave however fast they come.
+    let ends = match Ends::new("tbf rate 50mbit burst 20kb limit 2mb") {
         Ok(ends) => ends,
         Err(why) => return println!("skipped: the_kernel_estimates_as_the_sketch_does: {why}"),
     };
@@ -86,7 +89,9 @@ fn estimates_are_the_same(ends: &Ends, window_shift: u32) {
             }
         }
     });
-    assert!(told.len() > 500 && counted.unstamped == 0, "{} {counted:?}", told.len());
+    // What the interface itself sent as the probe came has no time.
+    let others = told.iter().filter(|told| !told.is_ours).count() as u64;
+    assert!(told.len() > 500 && counted.unstamped <= others && others < 10, "{others} of {} {counted:?}", told.len());
     let mut delays = [0; Counters::DELAYS];
     for told in &told {
         let delay = told.dequeued.saturating_sub(told.enqueued);
