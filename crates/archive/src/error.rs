@@ -1,5 +1,6 @@
 //! What goes wrong with a folder.
 
+use crate::regular;
 use parquet::errors::ParquetError;
 use queuescope_log::{MemoryError, TextError};
 use queuescope_wire::ByteCount;
@@ -59,8 +60,8 @@ pub enum FolderError {
     Schema(TextError),
     /// What is worked out of its records is not known any more.
     #[error(
-        "{} is not there, and every log has one, also if nothing is worked out of its records: put a copy in its place, or an \
-         empty file if nothing is to be any more", .0.display()
+        "{} is not there, and every log has one, also if nothing is worked out of its records: put a copy in its place, or a \
+         file with the line '# crc32 none' if nothing is to be worked out any more", .0.display()
     )]
     NoDefinitions(PathBuf),
     /// A volume is not as the catalogue says, so that nothing is put behind it.
@@ -125,6 +126,16 @@ impl Damage {
 impl FolderError {
     pub(crate) fn io(what: &'static str, path: &Path, why: io::Error) -> Self {
         Self::Io { what, path: path.to_owned(), why }
+    }
+
+    /// Of a file of a folder that is opened or read. What is there in its place, and is no such file, is damage; what else the
+    /// system says may be otherwise later.
+    pub(crate) fn unread(path: &Path, why: io::Error) -> Self {
+        match (regular::unusable(&why), why.kind()) {
+            (Some(unusable), _) => Self::Damaged(Damage::of(path, unusable.to_string())),
+            (None, io::ErrorKind::NotFound) => Self::Damaged(Damage::of(path, MISSING)),
+            (None, _) => Self::io("read", path, why),
+        }
     }
 
     /// Of a file in Parquet that is read.

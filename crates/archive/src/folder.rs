@@ -7,6 +7,7 @@ use crate::catalogue::{self, Catalogue};
 use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::journal::Disk;
+use crate::regular;
 use crate::store::{Store, Written};
 use queuescope_log::Schema;
 use serde::Deserialize;
@@ -77,10 +78,10 @@ impl Folder {
         let mut others = Vec::new();
         for entry in listed {
             let name = entry.map_err(|error| FolderError::io("list", path, error))?.file_name();
-            // A file of definitions that somebody has put there himself has no catalogue beside it.
+            // Definitions that somebody has put there, or that are left of a log without its manifest, are not replaced.
             let own = Path::new(&name).extension().is_some_and(|end| end == NEW)
                 || [LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name)
-                || (name == derived::DEFINITIONS && path.join(catalogue::NAME).exists());
+                || (name == derived::DEFINITIONS && derived::is_new(path));
             others.extend((!own).then_some(name));
         }
         if Self::is_there(path) || others.is_empty() {
@@ -98,23 +99,22 @@ impl Folder {
 
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let not = |why: String| FolderError::NotALog { path: path.to_owned(), why };
-        let read = |name: &str| {
+        let read = |name: &str, most: u64| {
             let file = path.join(name);
-            match fs::read_to_string(&file) {
-                Ok(text) => Ok(text),
+            let bytes = match regular::read(&file, most) {
                 Err(error) if error.kind() == ErrorKind::NotFound => Err(not(format!("there is no {name} in it"))),
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    Err(Damage::of(&file, "it is not as it was written: it is no text").into())
-                }
-                Err(error) => Err(FolderError::io("read", &file, error)),
-            }
+                read => read.map_err(|error| FolderError::unread(&file, error)),
+            };
+            let no_text = |_| FolderError::from(Damage::of(&file, "it is not as it was written: it is no text"));
+            String::from_utf8(bytes?).map_err(no_text)
         };
-        let manifest: Manifest = toml::from_str(&read(MANIFEST)?)
-            .map_err(|error| not(format!("its {MANIFEST} cannot be read: {}", error.message())))?;
+        let manifest: Manifest = toml::from_str(&read(MANIFEST, regular::SMALL)?).map_err(|error| {
+            not(format!("its {MANIFEST} cannot be read: {}; put a copy in its place", error.message()))
+        })?;
         if manifest.format != FORMAT {
             return Err(not(format!("its format is {}, and this program knows {FORMAT}", manifest.format)));
         }
-        let (name, text) = (path.join(SCHEMA), read(SCHEMA)?);
+        let (name, text) = (path.join(SCHEMA), read(SCHEMA, regular::TEXT)?);
         if crc32fast::hash(text.as_bytes()) != manifest.schema {
             let why = format!("it is not as it was written, or {MANIFEST} beside it is not");
             return Err(Damage::of(&name, why).into());
@@ -132,7 +132,7 @@ impl Folder {
     pub fn lock(path: &Path) -> Result<Lock, FolderError> {
         make(path).map_err(|error| FolderError::io("make the folder", path, error))?;
         let name = path.join(LOCK);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
+        let file = regular::open_with(&name, OpenOptions::new().create(true).truncate(false).write(true));
         let file = file.map_err(|error| FolderError::io("open", &name, error))?;
         // Who looks whether somebody records holds it for a moment.
         for _ in 0..LOCK_TRIES {
@@ -148,7 +148,7 @@ impl Folder {
     /// Whether somebody records.
     pub fn is_locked(path: &Path) -> Result<bool, FolderError> {
         let name = path.join(LOCK);
-        match File::open(&name).map(|file| file.try_lock_shared()) {
+        match regular::open(&name).map(|file| file.try_lock_shared()) {
             Ok(Ok(())) => Ok(false),
             Ok(Err(TryLockError::WouldBlock)) => Ok(true),
             Ok(Err(TryLockError::Error(error))) => Err(FolderError::io("lock", &name, error)),

@@ -26,6 +26,7 @@ mod journal;
 mod keep;
 mod reader;
 mod recorder;
+mod regular;
 mod store;
 mod volume;
 

@@ -4,9 +4,9 @@ use crate::catalogue::{Catalogue, Entry, PARQUET};
 use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
-use crate::journal::{End, Scan};
+use crate::journal::{End, POSITIONS, Scan, longest};
+use crate::regular::{self, Unusable};
 use queuescope_log::Schema;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -236,8 +236,6 @@ pub(crate) fn look(
     tell: &mut Tell<'_>,
 ) -> Result<FileReport, FolderError> {
     let io = |error| FolderError::io("read", path, error);
-    let file = File::open(path).map_err(io)?;
-    let length = file.metadata().map_err(io)?.len();
     let report = |(first, lost), records, bytes, state| FileReport {
         path: path.to_owned(),
         first,
@@ -251,6 +249,17 @@ pub(crate) fn look(
     let damaged = |position, offset, why: &str| {
         State::Damaged(Damage { path: path.to_owned(), why: why.to_owned(), at: Some((offset, position)) })
     };
+    let opened = regular::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (length, file) = match opened.map_err(|error| (regular::unusable(&error).cloned(), error)) {
+        Ok(opened) => opened,
+        Err((Some(unusable), _)) => return Ok(report((next, 0), 0, 0, damaged(next, 0, &unusable.to_string()))),
+        Err((None, error)) => return Err(io(error)),
+    };
+    let most = longest(folder.schema.record_size());
+    if length > most {
+        let why = Unusable::TooLong { bytes: length, most }.to_string();
+        return Ok(report((next, 0), 0, 0, damaged(next, 0, &why)));
+    }
     let mut scan = match Scan::new(BufReader::new(file), length).map_err(io)? {
         Ok(scan) => scan,
         Err(end) => {
@@ -265,6 +274,9 @@ pub(crate) fn look(
     let header = scan.header();
     if header.record_size as usize != folder.schema.record_size() || header.schema != folder.checksum() {
         return Ok(report((next, 0), 0, 0, damaged(next, 0, "its records are not of the folder's schema")));
+    }
+    if header.first > POSITIONS {
+        return Ok(report((next, 0), 0, 0, damaged(next, 0, "its positions are higher than those of any log")));
     }
     if header.first != next.saturating_add(header.lost) {
         return Ok(report((next, 0), 0, 0, damaged(next, 0, &missing(header.first, next))));

@@ -2,6 +2,7 @@
 
 use super::FRAME;
 use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
+use crate::regular;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -30,7 +31,7 @@ impl Medium for Disk {
     }
 
     fn reopen(&mut self, path: &Path) -> io::Result<File> {
-        OpenOptions::new().append(true).open(path)
+        regular::open_with(path, OpenOptions::new().append(true))
     }
 
     fn sync(&mut self, file: &File, path: &Path, new: bool) -> io::Result<()> {

@@ -1,11 +1,12 @@
 //! What a folder that is recorded to again is in, and putting it right.
 
-use crate::catalogue::{Catalogue, FOLDERS, PARQUET, SUMS};
+use crate::catalogue::{Catalogue, Entry, FOLDERS, PARQUET, SUMS};
 use crate::derived;
 use crate::error::FolderError;
 use crate::folder::{Folder, NEW};
 use crate::journal::{self, Closed, FILE_HEADER, Tail};
 use crate::reader::{Part, State, look};
+use crate::regular;
 use queuescope_log::Schema;
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -32,7 +33,7 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     catalogue.check(&folder.path)?;
-    derived::is_there(folder)?;
+    derived::read(folder)?;
     // Who was stopped may have left a catalogue that the disk does not know of yet: what it does not list goes after that.
     folder.sync()?;
     remove_strays(folder, &catalogue)?;
@@ -83,7 +84,7 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
 /// is synced then.
 fn end(path: &Path, offset: u64, position: Option<u64>) -> Result<(), FolderError> {
     let end = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).open(path)?;
+        let mut file = regular::open_with(path, OpenOptions::new().write(true))?;
         file.set_len(offset)?;
         file.sync_all()?;
         if let Some(position) = position {
@@ -106,8 +107,10 @@ pub(crate) fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<()
             listed => listed.map_err(|error| FolderError::io("list", &path, error))?,
         };
         for entry in listed {
-            let path = entry.map_err(|error| FolderError::io("list", &path, error))?.path();
-            if path.is_dir() {
+            let entry = entry.map_err(|error| FolderError::io("list", &path, error))?;
+            let path = entry.path();
+            // A link to a folder leads to what may be another log's.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
             } else if is_ours(&folder.schema, &path) && !known.contains(&path) {
                 folder.remove(&path)?;
@@ -120,16 +123,12 @@ pub(crate) fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<()
 /// Whether a file is named as those of volumes are, written whole or not. What somebody has set aside under another name is his.
 fn is_ours(schema: &Schema, path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_position = |text: &str| text.len() == 20 && text.bytes().all(|c| c.is_ascii_digit());
-    // Those that were joined say where they end, too.
-    let are_positions =
-        |text: &str| text.split_once('-').map_or(is_position(text), |(a, b)| is_position(a) && is_position(b));
     let is_index = |end: &str| {
         let attribute = end.strip_suffix(".index").or_else(|| end.strip_suffix(".new"));
         attribute.is_some_and(|name| schema.find(name).is_some())
     };
     let is_end = |end: &str| [PARQUET, SUMS, NEW].contains(&end) || is_index(end);
-    name.split_once('.').is_some_and(|(positions, end)| are_positions(positions) && is_end(end))
+    name.split_once('.').is_some_and(|(positions, end)| Entry::is_positions(positions) && is_end(end))
 }
 
 fn remove(path: &Path) -> Result<(), FolderError> {
