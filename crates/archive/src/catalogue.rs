@@ -236,7 +236,7 @@ impl Entry {
     }
 
     /// Looks at how long its files are, and at its checksums.
-    fn check(&self, folder: &Path) -> Result<(), FolderError> {
+    pub fn check(&self, folder: &Path) -> Result<(), FolderError> {
         self.each(folder, |path, sums| Ok(length(regular::open(path)?.metadata()?.len(), sums)))
     }
 

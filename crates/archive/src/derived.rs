@@ -99,7 +99,9 @@ fn sealed(text: &str) -> String {
 fn whole(text: &str) -> Result<(), String> {
     let Some((crc32, rest)) = text.strip_prefix(SEAL).and_then(|text| text.split_once('\n')) else {
         let what = if text.is_empty() { "it is empty" } else { "its first line is not its checksum" };
-        return Err(format!("{what}, and it was written with one; who changed it by hand writes '{SEAL}{BY_HAND}' there"));
+        return Err(format!(
+            "{what}, and it was written with one; who changed it by hand writes '{SEAL}{BY_HAND}' there"
+        ));
     };
     if crc32 == BY_HAND || crc32 == crc32fast::hash(rest.as_bytes()).to_string() {
         return Ok(());
@@ -196,6 +198,7 @@ pub(crate) fn keep(
     (defined, snapshot): (&Defined, &Snapshot<'_>),
     position: u64,
 ) -> Result<(), FolderError> {
+    folder.still_there()?;
     let words = |state: State| state.map(|word| format!("{word:x}"));
     let states = states(defined, snapshot).map(|(name, state)| (name.to_owned(), words(state))).collect();
     let known = Known { position, definitions: checksum(definitions), states, crc32: 0 }.sealed();

@@ -64,6 +64,9 @@ pub enum FolderError {
          file with the line '# crc32 none' if nothing is to be worked out any more", .0.display()
     )]
     NoDefinitions(PathBuf),
+    /// Its path leads to another folder, or to none.
+    #[error("{} {GONE}", .0.display())]
+    Gone(PathBuf),
     /// A volume is not as the catalogue says, so that nothing is put behind it.
     #[error(
         "{} is left as it is, since {}; put a copy in its place, or take its records and those before them away with \
@@ -128,6 +131,15 @@ impl FolderError {
         Self::Io { what, path: path.to_owned(), why }
     }
 
+    /// What went wrong, without which file it is about.
+    pub(crate) fn into_why(self) -> io::Error {
+        match self {
+            Self::Io { why, .. } => why,
+            Self::Gone(_) => io::Error::other(format!("it {GONE}")),
+            other => io::Error::other(other),
+        }
+    }
+
     /// Of a file of a folder that is opened or read. What is there in its place, and is no such file, is damage; what else the
     /// system says may be otherwise later.
     pub(crate) fn unread(path: &Path, why: io::Error) -> Self {
@@ -188,6 +200,8 @@ fn up(bytes: u64) -> u64 {
     bytes.div_ceil(unit) * unit
 }
 
+/// What happened to a folder that is another now, or none.
+const GONE: &str = "was removed, moved or replaced while it was recorded to";
 /// What is wrong with a file that is not there.
 pub(crate) const MISSING: &str = "it is not there";
 

@@ -11,8 +11,9 @@ use crate::regular;
 use crate::store::{Store, Written};
 use queuescope_log::Schema;
 use serde::Deserialize;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -49,6 +50,8 @@ pub(crate) struct Folder {
     pub schema: Schema,
     /// Where its files are made.
     store: Arc<dyn Store>,
+    /// The folder itself, as it was opened: as long as that is open, no other has its inode.
+    itself: File,
 }
 
 /// The right to record to a folder, as long as it is held.
@@ -60,7 +63,8 @@ pub(crate) struct Lock {
 impl Folder {
     /// Makes a folder for a log, which [`may_become`](Self::may_become) one.
     pub fn create(path: &Path, schema: &Schema) -> Result<Self, FolderError> {
-        let folder = Self { path: path.to_owned(), schema: schema.clone(), store: Arc::new(Disk) };
+        let itself = File::open(path).map_err(|error| FolderError::io("open", path, error))?;
+        let folder = Self { path: path.to_owned(), schema: schema.clone(), store: Arc::new(Disk), itself };
         folder.whole(&path.join(SCHEMA), schema.text().as_bytes())?;
         Catalogue::default().write(&folder)?;
         derived::create(&folder)?;
@@ -120,12 +124,28 @@ impl Folder {
             return Err(Damage::of(&name, why).into());
         }
         let schema = Schema::parse(&name.display().to_string(), &text).map_err(FolderError::Schema)?;
-        Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk) })
+        let itself = File::open(path).map_err(|error| FolderError::io("open", path, error))?;
+        Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk), itself })
     }
 
     /// The same with files that are made elsewhere.
     pub fn on(self, store: Arc<dyn Store>) -> Self {
         Self { store, ..self }
+    }
+
+    /// Whether its path leads to it still: nothing is written to another that took its place.
+    pub fn still_there(&self) -> Result<(), FolderError> {
+        let place = |data: Metadata| (data.dev(), data.ino());
+        let opened =
+            self.itself.metadata().map(place).map_err(|error| FolderError::io("look at", &self.path, error))?;
+        match fs::metadata(&self.path).map(place) {
+            Ok(now) if now == opened => Ok(()),
+            Ok(_) => Err(FolderError::Gone(self.path.clone())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(FolderError::Gone(self.path.clone()))
+            }
+            Err(error) => Err(FolderError::io("look at", &self.path, error)),
+        }
     }
 
     /// The right to record, unless somebody has it.

@@ -27,7 +27,7 @@ mod scan;
 mod write;
 
 use crate::volume::GROUP;
-pub(crate) use frame::FILE_HEADER;
+pub(crate) use frame::{FILE_HEADER, FRAME_HEADER};
 pub(crate) use scan::{End, Scan};
 pub(crate) use write::{Closed, Disk, Journal, Medium, Tail, end};
 
@@ -39,5 +39,5 @@ pub(crate) const FRAME: usize = 1 << 20;
 
 /// Bytes of a file of records of a size, at most: as many as a volume has, each in a frame of its own.
 pub(crate) fn longest(record_size: usize) -> u64 {
-    FILE_HEADER as u64 + GROUP as u64 * (record_size + frame::FRAME_HEADER) as u64 + frame::FRAME_HEADER as u64
+    FILE_HEADER as u64 + GROUP as u64 * (record_size + FRAME_HEADER) as u64 + FRAME_HEADER as u64
 }

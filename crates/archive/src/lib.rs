@@ -28,6 +28,7 @@ mod reader;
 mod recorder;
 mod regular;
 mod store;
+mod there;
 mod volume;
 
 pub use compact::{Compacted, Files, compact};

@@ -5,6 +5,7 @@ use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{End, POSITIONS, Scan, longest};
+use crate::recorder;
 use crate::regular::{self, Unusable};
 use queuescope_log::Schema;
 use std::io::BufReader;
@@ -93,6 +94,8 @@ pub fn is_recorded(path: &Path) -> Result<bool, FolderError> {
 /// If it is no log, or nobody knows what is in it. What is damaged, missing or cannot be read is told of the file.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
+    // Before the catalogue is read: volumes that are made meanwhile are in it then, or their records in journals.
+    let strays = recorder::strays(&folder, &Catalogue::default())?;
     let mut catalogue = Catalogue::read(path)?;
     let mut verifying = Verifying { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
     loop {
@@ -111,9 +114,12 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         catalogue = now;
     }
     let Verifying { mut files, times, next, .. } = verifying;
+    let is_new = |path: &&PathBuf| recorder::first_of(path).is_some_and(|first| first >= next);
+    if let Some(stray) = strays.iter().find(is_new).filter(|_| !files.iter_mut().any(FileReport::is_damaged_journal)) {
+        files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
+    }
     if let Some(damage) = derived::verify(&folder)? {
-        let (path, state) = (damage.path.clone(), State::Damaged(damage));
-        files.push(FileReport { path, first: next, records: 0, lost: 0, bytes: 0, indexes: Vec::new(), state });
+        files.push(FileReport::of(damage, next));
     }
     Ok(Verified { files, times, removed: catalogue.removed.records, end: next, schema: folder.schema })
 }
@@ -190,6 +196,12 @@ impl Verifying<'_> {
 }
 
 impl FileReport {
+    /// What is damaged, and has no records of its own.
+    fn of(damage: Damage, first: u64) -> Self {
+        let (path, state) = (damage.path.clone(), State::Damaged(damage));
+        Self { path, first, records: 0, lost: 0, bytes: 0, indexes: Vec::new(), state }
+    }
+
     /// Whether it is a volume, and not a journal.
     pub fn is_volume(&self) -> bool {
         self.path.extension().is_some_and(|end| end == PARQUET)

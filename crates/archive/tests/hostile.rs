@@ -26,8 +26,7 @@ enum Instead {
     LinkToItself,
 }
 
-const ALL: [Instead; 5] =
-    [Instead::Zeros, Instead::Pipe, Instead::Folder, Instead::Sparse, Instead::LinkToItself];
+const ALL: [Instead; 5] = [Instead::Zeros, Instead::Pipe, Instead::Folder, Instead::Sparse, Instead::LinkToItself];
 
 /// More than there is memory for.
 const HUGE: u64 = 1 << 42;

@@ -35,7 +35,7 @@ struct Places {
     /// Where the positions before those of the last group end.
     before: u64,
     /// Those of the last group, and how many of their records no volume has yet: the days of one stretch are volumes of their own.
-    last: (u64, u64, u64),
+    last: Option<(u64, u64, u64)>,
     left: u64,
 }
 
@@ -43,12 +43,12 @@ impl Places {
     /// Goes on with a group; whether it can be there.
     fn take(&mut self, group: &GroupEntry) -> bool {
         let GroupEntry { first, end, lost, records, times, .. } = *group;
-        if (first, end, lost) != self.last {
+        if self.last != Some((first, end, lost)) {
             let is_behind = self.before <= first && lost <= first - self.before;
             if !is_behind || end <= first || end > POSITIONS || end - first > GROUP as u64 {
                 return false;
             }
-            (self.before, self.last, self.left) = (end, (first, end, lost), end - first);
+            (self.before, self.last, self.left) = (end, Some((first, end, lost)), end - first);
         }
         let is_there = records <= self.left && times.is_none_or(|(earliest, latest)| earliest <= latest);
         self.left -= records.min(self.left);
@@ -98,7 +98,9 @@ mod tests {
 
     #[test]
     fn what_leads_elsewhere_is_refused() {
-        for name in ["../00000000000000000000", "date=../00000000000000000000", "date=a/b/00000000000000000000", "/etc/x", ""] {
+        for name in
+            ["../00000000000000000000", "date=../00000000000000000000", "date=a/b/00000000000000000000", "/etc/x", ""]
+        {
             let error = check_all(0, vec![entry(name, vec![group(0, 1, 0, 1)])]).unwrap_err();
             assert!(error.contains("a name that no volume has"), "{name}: {error}");
         }

@@ -75,6 +75,8 @@ pub(crate) struct Closed {
     pub path: PathBuf,
     /// The positions of its records.
     pub positions: Range<u64>,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 #[derive(Debug)]
@@ -197,7 +199,11 @@ impl<M: Medium> Journal<M> {
             open.written += end.len() as u64;
         }
         self.sync()?;
-        Ok(self.open.take().map(|open| Closed { path: open.path, positions: open.first..self.tail.next }))
+        Ok(self.open.take().map(|open| Closed {
+            path: open.path,
+            positions: open.first..self.tail.next,
+            bytes: open.written,
+        }))
     }
 }
 
