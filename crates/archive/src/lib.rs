@@ -40,3 +40,4 @@ pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify}
 pub use recorder::{
     Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
 };
+pub use regular::open_with;

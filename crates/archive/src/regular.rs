@@ -45,11 +45,11 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// Opens a file in some other way.
+/// Opens a file of a folder in some way, if it is a regular file: nothing is read from a pipe, a device or what a link leads to.
 ///
 /// # Errors
-/// As of [`open`].
-pub(crate) fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+/// Those of the system, and one that says what it is if it is something else.
+pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     // Before it is opened, since that alone may do something to a device. It may be another file by the time that it is opened.
     match fs::symlink_metadata(path) {
         // It may be made.

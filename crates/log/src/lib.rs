@@ -31,8 +31,8 @@ mod store;
 mod trigger;
 
 pub use define::{
-    AggregateDefinition, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition, NamedMonitor, Single,
-    SingleKind, TriggerDefinition,
+    AggregateDefinition, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition, NamedMonitor,
+    SHORTEST_PERIOD, Single, SingleKind, TriggerDefinition,
 };
 pub use derive::{Commutative, Function, State, Usage};
 pub use expr::{
