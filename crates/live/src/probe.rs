@@ -2,6 +2,7 @@
 
 mod act;
 mod acting;
+mod never;
 #[cfg(test)]
 mod older;
 mod told;
@@ -19,6 +20,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use std::{fmt, fs};
+pub use never::{Condition, Field, Never, NeverError};
 pub use told::{Counters, Left, Slice};
 
 /// The programs, compiled; their source is beside them.
