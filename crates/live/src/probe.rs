@@ -14,13 +14,13 @@ use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+pub use never::{Condition, Field, Never, NeverError};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 use std::{fmt, fs};
-pub use never::{Condition, Field, Never, NeverError};
 pub use told::{Counters, Left, Slice};
 
 /// The programs, compiled; their source is beside them.

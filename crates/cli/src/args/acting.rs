@@ -113,7 +113,6 @@ fn hold(text: &str) -> Result<Nanos, String> {
 }
 
 impl PolicyArgs {
-
     /// How flows are acted on, if they are.
     pub fn acting(&self) -> Option<Acting> {
         let threshold = Function { curve: Curve::Threshold, weigh: Weigh::Bytes };
@@ -204,7 +203,10 @@ mod tests {
     fn a_file_says_what_bounds_it_and_off() {
         let read = |text: &str| Written::read(text).unwrap();
         let bounds = read("--drop --never 'tcp port 22' # the way in\n--never \"udp\" --act-for 10m").bounds;
-        assert_eq!((bounds.never, bounds.act_for), (vec!["tcp port 22".to_owned(), "udp".to_owned()], Some(Nanos(600_000_000_000))));
+        assert_eq!(
+            (bounds.never, bounds.act_for),
+            (vec!["tcp port 22".to_owned(), "udp".to_owned()], Some(Nanos(600_000_000_000)))
+        );
         assert!(read("off").off.is_some() && read("off\n--drop --for-real").off.is_some());
         assert!(read("# off\n--drop").off.is_none());
     }

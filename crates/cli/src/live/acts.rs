@@ -106,9 +106,9 @@ impl Acts {
     /// If the file cannot be read or means nothing, and those of the kernel.
     pub fn begin(args: &ActingArgs, probe: &mut Probe, origin: Nanos) -> Result<Self> {
         let (file, says) = args.policy_file.as_deref().map(PolicyFile::open).transpose()?.unzip();
-        let acting = args.policy.acting();
+        let is_acting = args.policy.acting().is_some() || file.is_some();
         let mut acts = Self {
-            bounds: Bounds::begin(args, acting.is_some() || file.is_some(), origin)?,
+            bounds: Bounds::begin(args, is_acting, origin)?,
             file,
             asked: None,
             rest: None,
@@ -119,17 +119,12 @@ impl Acts {
             counts: Counts::default(),
             acted: Acted::default(),
         };
-        match (says, acting) {
-            (Some(Says::Policy(written)), _) => {
-                let path = args.policy_file.as_deref().unwrap_or_default();
+        match (says, &args.policy_file) {
+            (Some(Says::Policy(written)), Some(path)) => {
                 acts.ask(&written.policy, &written.bounds, probe).with_context(|| cannot_act(path))?;
             }
             (Some(says), _) => acts.follow(says, probe)?,
-            (None, Some(_)) => {
-                let here = BoundsArgs { never: Vec::new(), act_for: None };
-                acts.ask(&args.policy, &here, probe)?;
-            }
-            (None, None) => {}
+            (None, _) => acts.ask(&args.policy, &BoundsArgs { never: Vec::new(), act_for: None }, probe)?,
         }
         Ok(acts)
     }
@@ -145,7 +140,6 @@ impl Acts {
             self.follow(says, probe)?;
         }
         if self.rest.is_none() && self.asked.as_ref().is_some_and(|(_, ends)| now() >= *ends) {
-            self.counts.over += 1;
             self.stop(Rest::Over);
         }
         self.put(probe)
@@ -175,12 +169,8 @@ impl Acts {
     /// # Errors
     /// Those of the kernel.
     pub fn doing(&self, probe: &Probe, now: Nanos) -> Result<Option<Doing>> {
-        let stopped = |why: &Rest| Doing {
-            policy: why.to_string(),
-            mode: Mode::Stopped,
-            acted: self.acted,
-            chosen: Vec::new(),
-        };
+        let stopped =
+            |why: &Rest| Doing { policy: why.to_string(), mode: Mode::Stopped, acted: self.acted, chosen: Vec::new() };
         if let Some(why) = &self.rest {
             return Ok(Some(stopped(why)));
         }
@@ -207,6 +197,8 @@ impl Acts {
     /// Does what the file says from now on.
     fn follow(&mut self, says: Says, probe: &mut Probe) -> Result<()> {
         let rest = match says {
+            // What the command line limits, no file prolongs.
+            Says::Policy(_) if now() >= self.bounds.ends => Rest::Over,
             Says::Policy(written) => match self.ask(&written.policy, &written.bounds, probe) {
                 Ok(()) => return Ok(()),
                 Err(why) => Rest::Unclear(format!("{why:#}")),
@@ -217,7 +209,7 @@ impl Acts {
             Says::Unclear(why) => Rest::Unclear(why),
         };
         self.counts.refused += u64::from(matches!(rest, Rest::Unclear(_)));
-        self.counts.stopped += u64::from(self.rest.is_none());
+        self.counts.stopped += u64::from(self.rest.is_none() && rest != Rest::Over);
         self.stop(rest);
         self.put(probe)
     }
@@ -247,6 +239,7 @@ impl Acts {
         if self.rest.as_ref() == Some(&why) {
             return;
         }
+        self.counts.over += u64::from(why == Rest::Over);
         self.news.push(model::Acting {
             time_ns: now().saturating_sub(self.bounds.origin).0,
             acts: false,
@@ -305,7 +298,9 @@ impl Acts {
         let acted = &self.acted;
         let Counts { stopped, refused, resumed, over, lapsed } = self.counts;
         let last = self.rest.as_ref().map(|why| format!("; it is stopped now: {why}")).unwrap_or_default();
-        let stops = format!("times that acting stopped, as the policy file was taken away, emptied, not clear or said off{last}");
+        let stops = format!(
+            "times that acting stopped, as the policy file was taken away, emptied, not clear or said off{last}"
+        );
         let session = self.bounds.session.map(|session| format!("{session} is never acted on")).unwrap_or_default();
         let notes = [
             noted("marked", acted.marked, "packets (CE) of flows that contribute, before the queue"),
@@ -331,10 +326,18 @@ impl Acts {
                 "times that a flow was to be acted on and there was no room to remember it",
             ),
             noted("acting_paused", self.pauses, "times that a key paused it"),
-            noted("exempt", acted.exempt, "packets of flows that are never acted on (--never, or your SSH session), let through"),
+            noted(
+                "exempt",
+                acted.exempt,
+                "packets of flows that are never acted on (--never, or your SSH session), let through",
+            ),
             noted("acting_stopped", stopped, &stops),
             noted("acting_resumed", resumed, "times that acting went on as the policy file said something clear again"),
-            noted("policy_refused", refused, "times that the policy file held what cannot be done, or could not be read; acting stopped"),
+            noted(
+                "policy_refused",
+                refused,
+                "times that the policy file held what cannot be done, or could not be read; acting stopped",
+            ),
             noted("acting_over", over, "times that --act-for ended acting"),
             noted("acting_lapsed", lapsed, "times that the kernel stopped acting, as this process did not run for 2 s"),
             noted("ssh_session", self.bounds.session.is_some().into(), &session),
@@ -348,7 +351,9 @@ impl Bounds {
         let BoundsArgs { never, act_for } = &args.bounds;
         if !is_acting {
             if !never.is_empty() || act_for.is_some() {
-                bail!("--never and --act-for bound what is done: say what, by --mark, --drop, --limit or --policy-file");
+                bail!(
+                    "--never and --act-for bound what is done: say what, by --mark, --drop, --limit or --policy-file"
+                );
             }
             return Ok(Self::default());
         }

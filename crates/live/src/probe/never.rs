@@ -50,7 +50,10 @@ pub enum Field {
 
 /// The list is longer than what the kernel has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the flows that are never acted on take {tests} comparisons, and the kernel has room for {}; use prefixes and ranges", Never::MOST)]
+#[error(
+    "the flows that are never acted on take {tests} comparisons, and the kernel has room for {}; use prefixes and ranges",
+    Never::MOST
+)]
 pub struct NeverError {
     /// As many as it takes.
     pub tests: usize,

@@ -25,7 +25,10 @@ impl Session {
     }
 
     /// Of the processes above one, as far as this user may look at them.
-    #[expect(clippy::disallowed_methods, reason = "a process's file says which is above it, and with which environment")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a process's file says which is above it, and with which environment"
+    )]
     fn above(mut process: u32) -> Option<Self> {
         for _ in 0..MOST {
             let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -120,7 +123,14 @@ mod tests {
 
     #[test]
     fn what_is_no_connection_is_none() {
-        for text in ["", "10.9.0.7", "10.9.0.7 1 10.9.0.1", "10.9.0.7 1 10.9.0.1 22 3", "host 1 10.9.0.1 22", "10.9.0.7 99999 10.9.0.1 22"] {
+        for text in [
+            "",
+            "10.9.0.7",
+            "10.9.0.7 1 10.9.0.1",
+            "10.9.0.7 1 10.9.0.1 22 3",
+            "host 1 10.9.0.1 22",
+            "10.9.0.7 99999 10.9.0.1 22",
+        ] {
             assert_eq!(Session::read(text), None, "{text}");
         }
     }

@@ -60,6 +60,9 @@ mod tests {
         assert_eq!([chosen("--mark --threshold 5kB", 4_999), chosen("--mark --threshold 5kB", 5_000)], [0.0, 1.0]);
         assert_eq!(chosen("--mark=linear:20kB --threshold 5kB", 10_000), 0.25);
         let share = Acting { weigh: Weigh::Share, threshold: 0.5, ..Acting::default() };
-        assert_eq!(probability(&share, &Victim { digest: 1, until: Nanos(0), weight: 0, share: 32_768, exempt: false }), 1.0);
+        assert_eq!(
+            probability(&share, &Victim { digest: 1, until: Nanos(0), weight: 0, share: 32_768, exempt: false }),
+            1.0
+        );
     }
 }

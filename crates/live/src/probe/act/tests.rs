@@ -376,19 +376,21 @@ fn a_limit_holds_over_any_time() {
 fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop::sample::select(vec![4u8, 6, 0]);
     let protocol = prop::sample::select(vec![1u8, 6, 17]);
-    (kind, protocol, prop::array::uniform4(0..4u8), 0..3usize).prop_map(|(kind, protocol, [src, dst, from, to], tags)| {
-        let mut made = frame(tags, kind == 6, 2, from);
-        let at = 14 + 4 * tags;
-        let (protocol_at, src_at, dst_at, ports_at) = if kind == 6 { (6, 23, 39, 40) } else { (9, 15, 19, 20) };
-        made[at + protocol_at] = protocol;
-        made[at + src_at] = src;
-        made[at + dst_at] = dst;
-        made[at + ports_at + 3] = to;
-        if kind == 0 {
-            made[at - 2..at].copy_from_slice(&[8, 6]);
-        }
-        made
-    })
+    (kind, protocol, prop::array::uniform4(0..4u8), 0..3usize).prop_map(
+        |(kind, protocol, [src, dst, from, to], tags)| {
+            let mut made = frame(tags, kind == 6, 2, from);
+            let at = 14 + 4 * tags;
+            let (protocol_at, src_at, dst_at, ports_at) = if kind == 6 { (6, 23, 39, 40) } else { (9, 15, 19, 20) };
+            made[at + protocol_at] = protocol;
+            made[at + src_at] = src;
+            made[at + dst_at] = dst;
+            made[at + ports_at + 3] = to;
+            if kind == 0 {
+                made[at - 2..at].copy_from_slice(&[8, 6]);
+            }
+            made
+        },
+    )
 }
 
 /// A condition about such a frame: values that it may have, and ones beside them.
