@@ -66,6 +66,7 @@ impl<'a> Archiver<'a> {
     /// Makes volumes of a journal, which goes. They count together, so that a journal is in volumes whole or not at all. What
     /// was stopped by an error before is done again, or to its end.
     pub fn journal(&self, journal: &Closed) -> Result<(), FolderError> {
+        self.folder.still_there()?;
         let mut catalogue = Catalogue::read(&self.folder.path)?;
         if journal.positions.end <= catalogue.end() {
             // Perhaps the disk does not know of this catalogue yet.

@@ -3,12 +3,14 @@
 //! `catalogue.jsonl` is written anew whenever a volume comes or goes, and put in its place whole: what it does not list
 //! is not there. Its first line has a checksum of the others.
 
-use crate::error::{Damage, FolderError, MISSING};
+mod possible;
+
+use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
+use crate::regular;
 use crate::volume::sums::{Checked, Sums, check, length};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::{self, BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,15 +96,14 @@ impl Catalogue {
     /// A folder's.
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join(NAME);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
+        let bytes = match regular::read(&path, regular::CATALOGUE) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(FolderError::Damaged(Damage::of(
                     &path,
                     "it is not there, so that nobody knows which volumes are",
                 )));
             }
-            Err(error) => return Err(FolderError::io("read", &path, error)),
+            read => read.map_err(|error| FolderError::unread(&path, error))?,
         };
         Self::parse(&bytes).map_err(|why| FolderError::Damaged(Damage::of(&path, why)))
     }
@@ -117,14 +118,21 @@ impl Catalogue {
         }
         let volumes = serde_json::Deserializer::from_slice(lines).into_iter().collect::<Result<Vec<Entry>, _>>();
         let volumes = volumes.map_err(|error| format!("a line is wrong: {error}"))?;
-        Ok(Self { removed: head.removed, volumes })
+        let catalogue = Self { removed: head.removed, volumes };
+        possible::check(&catalogue)?;
+        Ok(catalogue)
     }
 
     /// Puts it in place of the one before.
     pub fn write(&self, folder: &Folder) -> Result<(), FolderError> {
+        let path = folder.path.join(NAME);
         let rest: String = self.volumes.iter().map(line).collect();
-        let head = Head::sealed(self.removed, rest.as_bytes());
-        folder.whole(&folder.path.join(NAME), (line(&head) + &rest).as_bytes())
+        let text = line(&Head::sealed(self.removed, rest.as_bytes())) + &rest;
+        if text.len() as u64 > regular::CATALOGUE {
+            let why = "it would be longer than can be read; join volumes (queuescope log compact) or keep fewer";
+            return Err(FolderError::io("write", &path, io::Error::other(why)));
+        }
+        folder.whole(&path, text.as_bytes())
     }
 
     /// Whether the files of all its volumes are there, as long as they were written, and with the checksums that they had. No
@@ -169,6 +177,13 @@ impl Entry {
         self.groups.iter().map(|group| group.end).max().unwrap_or(0)
     }
 
+    /// Whether a text is how the names of volumes end: the position of the first record, and of one that was joined of several also
+    /// that behind the last.
+    pub fn is_positions(text: &str) -> bool {
+        let is_position = |text: &str| text.len() == 20 && text.bytes().all(|c| c.is_ascii_digit());
+        text.split_once('-').map_or(is_position(text), |(first, end)| is_position(first) && is_position(end))
+    }
+
     /// How many records were lost before and between its own.
     pub fn lost(&self) -> u64 {
         self.groups.iter().map(|group| group.lost).sum()
@@ -194,7 +209,7 @@ impl Entry {
     /// The checksums of its files, which are checked themselves.
     pub fn sums(&self, folder: &Path) -> Result<AllSums, FolderError> {
         let path = self.path(folder, SUMS);
-        let bytes = fs::read(&path).map_err(|error| unread(&path, error))?;
+        let bytes = regular::read(&path, regular::SUMS).map_err(|error| FolderError::unread(&path, error))?;
         let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
         if crc32fast::hash(&bytes) != self.sums {
             return Err(damaged("it is not as it was written".to_owned()));
@@ -205,20 +220,24 @@ impl Entry {
     /// One of its files, checked where it is read.
     pub fn open(&self, folder: &Path, end: &str, sums: &AllSums) -> Result<Checked, FolderError> {
         let path = self.path(folder, end);
-        let file = File::open(&path).map_err(|error| unread(&path, error))?;
+        let file = regular::open(&path).map_err(|error| FolderError::unread(&path, error))?;
         let sums = sums.get(end).cloned();
-        let sums = sums.ok_or_else(|| FolderError::Damaged(Damage::of(&path, "it has no checksums".to_owned())))?;
+        let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
+        let sums = sums.ok_or_else(|| damaged("it has no checksums".to_owned()))?;
+        let bytes = file.metadata().map_err(|error| FolderError::unread(&path, error))?.len();
+        // What is read takes memory by what the checksums say.
+        length(bytes, &sums).map_or(Ok(()), |why| Err(damaged(why)))?;
         Ok(Checked::new(file, Arc::new(sums)))
     }
 
     /// Looks at every byte of it.
     pub fn verify(&self, folder: &Path) -> Result<(), FolderError> {
-        self.each(folder, |path, sums| check(File::open(path)?, sums))
+        self.each(folder, |path, sums| check(regular::open(path)?, sums))
     }
 
     /// Looks at how long its files are, and at its checksums.
-    fn check(&self, folder: &Path) -> Result<(), FolderError> {
-        self.each(folder, |path, sums| Ok(length(fs::metadata(path)?.len(), sums)))
+    pub fn check(&self, folder: &Path) -> Result<(), FolderError> {
+        self.each(folder, |path, sums| Ok(length(regular::open(path)?.metadata()?.len(), sums)))
     }
 
     /// Looks at its files in some way that tells what is wrong.
@@ -232,19 +251,11 @@ impl Entry {
             let path = self.path(folder, &end);
             let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
             let sums = sums.get(&end).ok_or_else(|| damaged("it has no checksums".to_owned()))?;
-            if let Some(why) = look(&path, sums).map_err(|error| unread(&path, error))? {
+            if let Some(why) = look(&path, sums).map_err(|error| FolderError::unread(&path, error))? {
                 return Err(damaged(why));
             }
         }
         Ok(())
-    }
-}
-
-/// A file that is not there is damage: the catalogue has it. What else the system says may be otherwise later.
-fn unread(path: &Path, error: io::Error) -> FolderError {
-    match error.kind() {
-        ErrorKind::NotFound => FolderError::Damaged(Damage::of(path, MISSING)),
-        _ => FolderError::io("read", path, error),
     }
 }
 

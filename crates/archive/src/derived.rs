@@ -8,11 +8,11 @@ use crate::error::{Damage, FolderError, MISSING};
 use crate::folder::Folder;
 use crate::history::{Ask, History};
 use crate::recorder::unbounded;
+use crate::regular;
 use queuescope_log::{Defined, Definitions, Dnf, Log, Number, Snapshot, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -52,20 +52,17 @@ pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
     read(&Folder::open(path)?)
 }
 
+/// The same of a folder that is open. What cannot be read, or is not as it was written, is never replaced by others.
 pub(crate) fn read(folder: &Folder) -> Result<Definitions, FolderError> {
     let name = folder.path.join(DEFINITIONS);
-    match fs::read_to_string(&name) {
-        Ok(text) if is_whole(&text) => {
-            Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema)
-        }
-        Err(error) if error.kind() == ErrorKind::InvalidData => Err(Damage::of(&name, "it is no text").into()),
-        Ok(_) => {
-            let why = "it is not as it was written; who changed it himself takes its first line away";
-            Err(Damage::of(&name, why).into())
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(FolderError::NoDefinitions(name)),
-        Err(error) => Err(FolderError::io("read", &name, error)),
-    }
+    let bytes = match regular::read(&name, regular::TEXT) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(FolderError::NoDefinitions(name)),
+        read => read.map_err(|error| FolderError::unread(&name, error))?,
+    };
+    let damaged = |why: String| FolderError::from(Damage::of(&name, why));
+    let text = String::from_utf8(bytes).map_err(|_| damaged("it is no text".to_owned()))?;
+    whole(&text).map_err(damaged)?;
+    Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema)
 }
 
 /// What a new folder has: no definitions.
@@ -73,26 +70,45 @@ pub(crate) fn create(folder: &Folder) -> Result<(), FolderError> {
     write(folder, &Definitions::new(&folder.schema))
 }
 
+/// Whether a folder has the definitions of a new one, or none.
+pub(crate) fn is_new(path: &Path) -> bool {
+    let read = regular::read(&path.join(DEFINITIONS), regular::TEXT);
+    read.map_or_else(|error| error.kind() == ErrorKind::NotFound, |bytes| bytes == sealed("").as_bytes())
+}
+
 /// What the first line begins with that has the checksum of the others.
 const SEAL: &str = "# crc32 ";
+/// What stands in place of the checksum in a file that somebody changed by hand, until the folder is recorded to again.
+const BY_HAND: &str = "none";
 
 fn write(folder: &Folder, definitions: &Definitions) -> Result<(), FolderError> {
-    let text = definitions.text();
-    let text = format!("{SEAL}{}\n{text}", crc32fast::hash(text.as_bytes()));
-    folder.whole(&folder.path.join(DEFINITIONS), text.as_bytes())
+    let (path, text) = (folder.path.join(DEFINITIONS), sealed(&definitions.text()));
+    if text.len() as u64 > regular::TEXT {
+        let why = format!("its definitions would have {} bytes, and can have {}", text.len(), regular::TEXT);
+        return Err(FolderError::io("write", &path, io::Error::other(why)));
+    }
+    folder.whole(&path, text.as_bytes())
 }
 
-/// Whether a text of definitions is as it was written. What somebody wrote himself has no checksum.
-fn is_whole(text: &str) -> bool {
-    let Some(sealed) = text.strip_prefix(SEAL) else { return true };
-    let Some((crc32, text)) = sealed.split_once('\n') else { return false };
-    crc32 == crc32fast::hash(text.as_bytes()).to_string()
+fn sealed(text: &str) -> String {
+    format!("{SEAL}{}\n{text}", crc32fast::hash(text.as_bytes()))
 }
 
-/// Whether a folder has definitions: those that were lost are not replaced by others in silence.
-pub(crate) fn is_there(folder: &Folder) -> Result<(), FolderError> {
-    let name = folder.path.join(DEFINITIONS);
-    if name.exists() { Ok(()) } else { Err(FolderError::NoDefinitions(name)) }
+/// Whether a text of definitions is as it was written, or what is wrong with it. One without a first line of its own may have been
+/// emptied or cut short.
+fn whole(text: &str) -> Result<(), String> {
+    let Some((crc32, rest)) = text.strip_prefix(SEAL).and_then(|text| text.split_once('\n')) else {
+        let what = if text.is_empty() { "it is empty" } else { "its first line is not its checksum" };
+        return Err(format!(
+            "{what}, and it was written with one; who changed it by hand writes '{SEAL}{BY_HAND}' there"
+        ));
+    };
+    if crc32 == BY_HAND || crc32 == crc32fast::hash(rest.as_bytes()).to_string() {
+        return Ok(());
+    }
+    Err(format!(
+        "it does not have the checksum in its first line; who changed it by hand writes '{SEAL}{BY_HAND}' there"
+    ))
 }
 
 /// The values of a folder's aggregates.
@@ -133,7 +149,8 @@ pub(crate) fn define(
     log: &Log,
     position: u64,
 ) -> Result<(Defined, Option<Damage>), FolderError> {
-    is_there(folder)?;
+    // Those that are there are not overwritten unless they are understood.
+    read(folder)?;
     let (known, damage) = match known(folder, definitions) {
         Err(FolderError::Damaged(damage)) => (None, Some(damage)),
         known => (known?, None),
@@ -181,6 +198,7 @@ pub(crate) fn keep(
     (defined, snapshot): (&Defined, &Snapshot<'_>),
     position: u64,
 ) -> Result<(), FolderError> {
+    folder.still_there()?;
     let words = |state: State| state.map(|word| format!("{word:x}"));
     let states = states(defined, snapshot).map(|(name, state)| (name.to_owned(), words(state))).collect();
     let known = Known { position, definitions: checksum(definitions), states, crc32: 0 }.sealed();
@@ -219,10 +237,9 @@ fn known(folder: &Folder, definitions: &Definitions) -> Result<Option<(u64, Stat
 /// What was kept, as it was written.
 fn kept(folder: &Folder) -> Result<Option<Kept>, FolderError> {
     let path = folder.path.join(AGGREGATES);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
+    let bytes = match regular::read(&path, regular::AGGREGATES) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(FolderError::io("read", &path, error)),
+        read => read.map_err(|error| FolderError::unread(&path, error))?,
     };
     let damaged = |why: String| FolderError::Damaged(Damage::of(&path, why));
     let known: Known = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;

@@ -1,5 +1,6 @@
 //! What goes wrong with a folder.
 
+use crate::regular;
 use parquet::errors::ParquetError;
 use queuescope_log::{MemoryError, TextError};
 use queuescope_wire::ByteCount;
@@ -59,10 +60,13 @@ pub enum FolderError {
     Schema(TextError),
     /// What is worked out of its records is not known any more.
     #[error(
-        "{} is not there, and every log has one, also if nothing is worked out of its records: put a copy in its place, or an \
-         empty file if nothing is to be any more", .0.display()
+        "{} is not there, and every log has one, also if nothing is worked out of its records: put a copy in its place, or a \
+         file with the line '# crc32 none' if nothing is to be worked out any more", .0.display()
     )]
     NoDefinitions(PathBuf),
+    /// Its path leads to another folder, or to none.
+    #[error("{} {GONE}", .0.display())]
+    Gone(PathBuf),
     /// A volume is not as the catalogue says, so that nothing is put behind it.
     #[error(
         "{} is left as it is, since {}; put a copy in its place, or take its records and those before them away with \
@@ -127,6 +131,25 @@ impl FolderError {
         Self::Io { what, path: path.to_owned(), why }
     }
 
+    /// What went wrong, without which file it is about.
+    pub(crate) fn into_why(self) -> io::Error {
+        match self {
+            Self::Io { why, .. } => why,
+            Self::Gone(_) => io::Error::other(format!("it {GONE}")),
+            other => io::Error::other(other),
+        }
+    }
+
+    /// Of a file of a folder that is opened or read. What is there in its place, and is no such file, is damage; what else the
+    /// system says may be otherwise later.
+    pub(crate) fn unread(path: &Path, why: io::Error) -> Self {
+        match (regular::unusable(&why), why.kind()) {
+            (Some(unusable), _) => Self::Damaged(Damage::of(path, unusable.to_string())),
+            (None, io::ErrorKind::NotFound) => Self::Damaged(Damage::of(path, MISSING)),
+            (None, _) => Self::io("read", path, why),
+        }
+    }
+
     /// Of a file in Parquet that is read.
     pub(crate) fn volume(path: &Path, error: &ParquetError) -> Self {
         match below(error) {
@@ -177,6 +200,8 @@ fn up(bytes: u64) -> u64 {
     bytes.div_ceil(unit) * unit
 }
 
+/// What happened to a folder that is another now, or none.
+const GONE: &str = "was removed, moved or replaced while it was recorded to";
 /// What is wrong with a file that is not there.
 pub(crate) const MISSING: &str = "it is not there";
 

@@ -7,11 +7,13 @@ use crate::catalogue::{self, Catalogue};
 use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::journal::Disk;
+use crate::regular;
 use crate::store::{Store, Written};
 use queuescope_log::Schema;
 use serde::Deserialize;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -48,6 +50,8 @@ pub(crate) struct Folder {
     pub schema: Schema,
     /// Where its files are made.
     store: Arc<dyn Store>,
+    /// The folder itself, as it was opened: as long as that is open, no other has its inode.
+    itself: File,
 }
 
 /// The right to record to a folder, as long as it is held.
@@ -59,7 +63,8 @@ pub(crate) struct Lock {
 impl Folder {
     /// Makes a folder for a log, which [`may_become`](Self::may_become) one.
     pub fn create(path: &Path, schema: &Schema) -> Result<Self, FolderError> {
-        let folder = Self { path: path.to_owned(), schema: schema.clone(), store: Arc::new(Disk) };
+        let itself = File::open(path).map_err(|error| FolderError::io("open", path, error))?;
+        let folder = Self { path: path.to_owned(), schema: schema.clone(), store: Arc::new(Disk), itself };
         folder.whole(&path.join(SCHEMA), schema.text().as_bytes())?;
         Catalogue::default().write(&folder)?;
         derived::create(&folder)?;
@@ -77,10 +82,10 @@ impl Folder {
         let mut others = Vec::new();
         for entry in listed {
             let name = entry.map_err(|error| FolderError::io("list", path, error))?.file_name();
-            // A file of definitions that somebody has put there himself has no catalogue beside it.
+            // Definitions that somebody has put there, or that are left of a log without its manifest, are not replaced.
             let own = Path::new(&name).extension().is_some_and(|end| end == NEW)
                 || [LOCK, SCHEMA, catalogue::NAME].iter().any(|own| *own == name)
-                || (name == derived::DEFINITIONS && path.join(catalogue::NAME).exists());
+                || (name == derived::DEFINITIONS && derived::is_new(path));
             others.extend((!own).then_some(name));
         }
         if Self::is_there(path) || others.is_empty() {
@@ -98,29 +103,29 @@ impl Folder {
 
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let not = |why: String| FolderError::NotALog { path: path.to_owned(), why };
-        let read = |name: &str| {
+        let read = |name: &str, most: u64| {
             let file = path.join(name);
-            match fs::read_to_string(&file) {
-                Ok(text) => Ok(text),
+            let bytes = match regular::read(&file, most) {
                 Err(error) if error.kind() == ErrorKind::NotFound => Err(not(format!("there is no {name} in it"))),
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    Err(Damage::of(&file, "it is not as it was written: it is no text").into())
-                }
-                Err(error) => Err(FolderError::io("read", &file, error)),
-            }
+                read => read.map_err(|error| FolderError::unread(&file, error)),
+            };
+            let no_text = |_| FolderError::from(Damage::of(&file, "it is not as it was written: it is no text"));
+            String::from_utf8(bytes?).map_err(no_text)
         };
-        let manifest: Manifest = toml::from_str(&read(MANIFEST)?)
-            .map_err(|error| not(format!("its {MANIFEST} cannot be read: {}", error.message())))?;
+        let manifest: Manifest = toml::from_str(&read(MANIFEST, regular::SMALL)?).map_err(|error| {
+            not(format!("its {MANIFEST} cannot be read: {}; put a copy in its place", error.message()))
+        })?;
         if manifest.format != FORMAT {
             return Err(not(format!("its format is {}, and this program knows {FORMAT}", manifest.format)));
         }
-        let (name, text) = (path.join(SCHEMA), read(SCHEMA)?);
+        let (name, text) = (path.join(SCHEMA), read(SCHEMA, regular::TEXT)?);
         if crc32fast::hash(text.as_bytes()) != manifest.schema {
             let why = format!("it is not as it was written, or {MANIFEST} beside it is not");
             return Err(Damage::of(&name, why).into());
         }
         let schema = Schema::parse(&name.display().to_string(), &text).map_err(FolderError::Schema)?;
-        Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk) })
+        let itself = File::open(path).map_err(|error| FolderError::io("open", path, error))?;
+        Ok(Self { path: path.to_owned(), schema, store: Arc::new(Disk), itself })
     }
 
     /// The same with files that are made elsewhere.
@@ -128,11 +133,26 @@ impl Folder {
         Self { store, ..self }
     }
 
+    /// Whether its path leads to it still: nothing is written to another that took its place.
+    pub fn still_there(&self) -> Result<(), FolderError> {
+        let place = |data: Metadata| (data.dev(), data.ino());
+        let opened =
+            self.itself.metadata().map(place).map_err(|error| FolderError::io("look at", &self.path, error))?;
+        match fs::metadata(&self.path).map(place) {
+            Ok(now) if now == opened => Ok(()),
+            Ok(_) => Err(FolderError::Gone(self.path.clone())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(FolderError::Gone(self.path.clone()))
+            }
+            Err(error) => Err(FolderError::io("look at", &self.path, error)),
+        }
+    }
+
     /// The right to record, unless somebody has it.
     pub fn lock(path: &Path) -> Result<Lock, FolderError> {
         make(path).map_err(|error| FolderError::io("make the folder", path, error))?;
         let name = path.join(LOCK);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&name);
+        let file = regular::open_with(&name, OpenOptions::new().create(true).truncate(false).write(true));
         let file = file.map_err(|error| FolderError::io("open", &name, error))?;
         // Who looks whether somebody records holds it for a moment.
         for _ in 0..LOCK_TRIES {
@@ -148,7 +168,7 @@ impl Folder {
     /// Whether somebody records.
     pub fn is_locked(path: &Path) -> Result<bool, FolderError> {
         let name = path.join(LOCK);
-        match File::open(&name).map(|file| file.try_lock_shared()) {
+        match regular::open(&name).map(|file| file.try_lock_shared()) {
             Ok(Ok(())) => Ok(false),
             Ok(Err(TryLockError::WouldBlock)) => Ok(true),
             Ok(Err(TryLockError::Error(error))) => Err(FolderError::io("lock", &name, error)),

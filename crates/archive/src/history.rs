@@ -30,10 +30,17 @@ pub struct Ask<'a> {
     pub expression: &'a Dnf,
     /// From this time on, in nanoseconds as the records have it,
     pub from: u64,
-    /// and before this.
+    /// and before this; `u64::MAX` is no end.
     pub to: u64,
     /// The attributes that are looked at besides: others may be zero in what is told.
     pub needed: &'a [AttributeId],
+}
+
+impl Ask<'_> {
+    /// Whether no record between these times is meant.
+    fn misses(&self, (earliest, latest): (u64, u64)) -> bool {
+        latest < self.from || (earliest >= self.to && self.to < u64::MAX)
+    }
 }
 
 /// What was read to answer.
@@ -187,5 +194,7 @@ impl History {
     }
 }
 
+#[cfg(test)]
+mod extreme;
 #[cfg(test)]
 mod tests;

@@ -26,9 +26,18 @@ mod frame;
 mod scan;
 mod write;
 
-pub(crate) use frame::FILE_HEADER;
+use crate::volume::GROUP;
+pub(crate) use frame::{FILE_HEADER, FRAME_HEADER};
 pub(crate) use scan::{End, Scan};
 pub(crate) use write::{Closed, Disk, Journal, Medium, Tail, end};
 
+/// Positions that records can have: those before this. It leaves room to add some up, and is more than ten million records a second
+/// for two centuries.
+pub(crate) const POSITIONS: u64 = 1 << 56;
 /// Bytes of records in a frame, at most: what is read at once.
 pub(crate) const FRAME: usize = 1 << 20;
+
+/// Bytes of a file of records of a size, at most: as many as a volume has, each in a frame of its own.
+pub(crate) fn longest(record_size: usize) -> u64 {
+    FILE_HEADER as u64 + GROUP as u64 * (record_size + FRAME_HEADER) as u64 + FRAME_HEADER as u64
+}

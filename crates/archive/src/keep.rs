@@ -45,6 +45,7 @@ pub fn keep(path: &Path, keep: Keep) -> Result<Taken, FolderError> {
 
 /// The same of a folder that is locked.
 pub(crate) fn take_away(folder: &Folder, keep: Keep) -> Result<Taken, FolderError> {
+    folder.still_there()?;
     let mut catalogue = Catalogue::read(&folder.path)?;
     let gone = too_old(&catalogue, keep);
     let gone: Vec<_> = catalogue.volumes.drain(..gone).collect();

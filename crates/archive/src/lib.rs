@@ -26,7 +26,9 @@ mod journal;
 mod keep;
 mod reader;
 mod recorder;
+mod regular;
 mod store;
+mod there;
 mod volume;
 
 pub use compact::{Compacted, Files, compact};
@@ -38,3 +40,4 @@ pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify}
 pub use recorder::{
     Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
 };
+pub use regular::open_with;

@@ -4,9 +4,10 @@ use crate::catalogue::{Catalogue, Entry, PARQUET};
 use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
-use crate::journal::{End, Scan};
+use crate::journal::{End, POSITIONS, Scan, longest};
+use crate::recorder;
+use crate::regular::{self, Unusable};
 use queuescope_log::Schema;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -93,6 +94,8 @@ pub fn is_recorded(path: &Path) -> Result<bool, FolderError> {
 /// If it is no log, or nobody knows what is in it. What is damaged, missing or cannot be read is told of the file.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
+    // Before the catalogue is read: volumes that are made meanwhile are in it then, or their records in journals.
+    let strays = recorder::strays(&folder, &Catalogue::default())?;
     let mut catalogue = Catalogue::read(path)?;
     let mut verifying = Verifying { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
     loop {
@@ -111,9 +114,12 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         catalogue = now;
     }
     let Verifying { mut files, times, next, .. } = verifying;
+    let is_new = |path: &&PathBuf| recorder::first_of(path).is_some_and(|first| first >= next);
+    if let Some(stray) = strays.iter().find(is_new).filter(|_| !files.iter_mut().any(FileReport::is_damaged_journal)) {
+        files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
+    }
     if let Some(damage) = derived::verify(&folder)? {
-        let (path, state) = (damage.path.clone(), State::Damaged(damage));
-        files.push(FileReport { path, first: next, records: 0, lost: 0, bytes: 0, indexes: Vec::new(), state });
+        files.push(FileReport::of(damage, next));
     }
     Ok(Verified { files, times, removed: catalogue.removed.records, end: next, schema: folder.schema })
 }
@@ -190,6 +196,12 @@ impl Verifying<'_> {
 }
 
 impl FileReport {
+    /// What is damaged, and has no records of its own.
+    fn of(damage: Damage, first: u64) -> Self {
+        let (path, state) = (damage.path.clone(), State::Damaged(damage));
+        Self { path, first, records: 0, lost: 0, bytes: 0, indexes: Vec::new(), state }
+    }
+
     /// Whether it is a volume, and not a journal.
     pub fn is_volume(&self) -> bool {
         self.path.extension().is_some_and(|end| end == PARQUET)
@@ -236,8 +248,6 @@ pub(crate) fn look(
     tell: &mut Tell<'_>,
 ) -> Result<FileReport, FolderError> {
     let io = |error| FolderError::io("read", path, error);
-    let file = File::open(path).map_err(io)?;
-    let length = file.metadata().map_err(io)?.len();
     let report = |(first, lost), records, bytes, state| FileReport {
         path: path.to_owned(),
         first,
@@ -251,6 +261,17 @@ pub(crate) fn look(
     let damaged = |position, offset, why: &str| {
         State::Damaged(Damage { path: path.to_owned(), why: why.to_owned(), at: Some((offset, position)) })
     };
+    let opened = regular::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (length, file) = match opened.map_err(|error| (regular::unusable(&error).cloned(), error)) {
+        Ok(opened) => opened,
+        Err((Some(unusable), _)) => return Ok(report((next, 0), 0, 0, damaged(next, 0, &unusable.to_string()))),
+        Err((None, error)) => return Err(io(error)),
+    };
+    let most = longest(folder.schema.record_size());
+    if length > most {
+        let why = Unusable::TooLong { bytes: length, most }.to_string();
+        return Ok(report((next, 0), 0, 0, damaged(next, 0, &why)));
+    }
     let mut scan = match Scan::new(BufReader::new(file), length).map_err(io)? {
         Ok(scan) => scan,
         Err(end) => {
@@ -265,6 +286,9 @@ pub(crate) fn look(
     let header = scan.header();
     if header.record_size as usize != folder.schema.record_size() || header.schema != folder.checksum() {
         return Ok(report((next, 0), 0, 0, damaged(next, 0, "its records are not of the folder's schema")));
+    }
+    if header.first > POSITIONS {
+        return Ok(report((next, 0), 0, 0, damaged(next, 0, "its positions are higher than those of any log")));
     }
     if header.first != next.saturating_add(header.lost) {
         return Ok(report((next, 0), 0, 0, damaged(next, 0, &missing(header.first, next))));

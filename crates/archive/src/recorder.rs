@@ -18,12 +18,13 @@ use crate::store::Store;
 use crate::volume::GROUP;
 pub(crate) use follow::Pauses;
 use follow::{Shared, Threads};
-use queuescope_log::{Appended, AttributeId, Defined, Definitions, Log, Memory, Options, Schema};
-pub(crate) use recover::{recover, remove_strays};
+use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Memory, Options, Reader, Schema};
+pub(crate) use recover::{first_of, recover, remove_strays, strays, unlisted};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// When a record counts as kept: [`Recorder::append`] returns then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,7 +44,7 @@ pub enum Full {
     /// Writers wait.
     #[default]
     Wait,
-    /// New records are left out: [`Appended::refused`] says how many.
+    /// New records are left out: [`Appended::refused`] says how many, with those that are [late](Recorder::late).
     LeaveOut,
     /// The oldest records that are not written yet are lost: [`Finished::lost`] says how many, and the folder does. Only of
     /// what is recorded [relaxed](Durability::Relaxed).
@@ -93,7 +94,7 @@ pub struct Finished {
     pub removed: u64,
 }
 
-/// Why a record is not kept.
+/// Why a record is not kept. How many are is counted in the folder.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot write {}: {why}; {written} records are kept, and nothing is recorded after them", path.display())]
 pub struct RecordError {
@@ -122,6 +123,18 @@ pub enum FinishError {
         /// What went wrong.
         why: Arc<FolderError>,
     },
+    /// Records were written, and are not there any more: somebody removed, moved or changed the folder, or files in it.
+    #[error("{there} of {written} records are in {}: {why}", path.display())]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+        /// Records that are there.
+        there: u64,
+        /// Records that were written, those that were there before among them.
+        written: u64,
+        /// What is missing.
+        why: Arc<FolderError>,
+    },
 }
 
 /// A log that is recorded to a folder.
@@ -129,6 +142,9 @@ pub enum FinishError {
 pub struct Recorder {
     shared: Arc<Shared>,
     threads: Threads,
+    /// The time of records, if they have one, and how many were left out since theirs was too late.
+    time: Option<Reader>,
+    late: AtomicU64,
     derived: Option<(Definitions, Defined)>,
     /// What was wrong with what was kept of aggregates.
     damage: Option<Damage>,
@@ -184,13 +200,14 @@ impl Recorder {
         let folder = folder.on(store);
         let recovered = recover(&folder)?;
         let log = unbounded(schema)?;
+        let time = schema.time().map(|time| schema.reader(time));
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
         let journal = Journal::new(medium, path, of, most, recovered.tail.clone());
         let shared = Arc::new(Shared::new(log, folder, (&room, options.full, options.durability), &recovered));
         let archive = options.archive.then_some((options.indexes, options.keep, pauses));
         let threads = Threads::start(&shared, journal, archive)?;
         Ok((
-            Self { shared, threads, derived: None, damage: None, _lock: lock },
+            Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, _lock: lock },
             Recovery { records: recovered.records, cut: recovered.cut },
         ))
     }
@@ -236,8 +253,14 @@ impl Recorder {
         self.shared.from + of_log
     }
 
+    /// How many records were left out since their time is after [`LAST_TIME`].
+    pub fn late(&self) -> u64 {
+        self.late.load(Ordering::Relaxed)
+    }
+
     /// Appends records to the log, and returns when they are kept. Their positions are those of the folder; of more than
-    /// a quarter of what there is room for, others may be between.
+    /// a quarter of what there is room for, others may be between. Those whose time is after [`LAST_TIME`] are left out, and
+    /// counted as refused.
     ///
     /// # Errors
     /// If something could not be written, now or before. The records may be in the log all the same.
@@ -246,6 +269,10 @@ impl Recorder {
     /// If `records` is not a whole number of records.
     pub fn append(&self, records: &[u8]) -> Result<Appended, RecordError> {
         let (shared, size) = (&*self.shared, self.shared.log.schema().record_size());
+        let timely = self.timely(records, size);
+        let late = timely.as_ref().map_or(0, |timely| (records.len() - timely.len()) / size) as u64;
+        self.late.fetch_add(late, Ordering::Relaxed);
+        let records = timely.as_deref().unwrap_or(records);
         let mut all: Option<Appended> = None;
         for part in records.chunks((shared.room / 4) as usize * size) {
             let count = (part.len() / size) as u64;
@@ -266,7 +293,16 @@ impl Recorder {
             Durability::Relaxed => shared.failed().map_or(Ok(()), Err)?,
             Durability::Written | Durability::Synced => shared.wait(positions.end)?,
         }
-        Ok(Appended { positions: shared.from + positions.start..shared.from + positions.end, refused })
+        let positions = shared.from + positions.start..shared.from + positions.end;
+        Ok(Appended { positions, refused: refused + late })
+    }
+
+    /// Those of some records whose time a folder can have; `None`: it is all of them.
+    fn timely(&self, records: &[u8], size: usize) -> Option<Vec<u8>> {
+        let time = self.time.as_ref()?;
+        let is_late = |record: &[u8]| time.key(record) > u128::from(LAST_TIME);
+        let all = records.chunks_exact(size);
+        all.clone().any(is_late).then(|| all.filter(|record| !is_late(record)).flatten().copied().collect())
     }
 
     /// Returns when all records that were appended are kept.
@@ -292,15 +328,15 @@ impl Recorder {
         History::open(&self.shared.folder.path)?.each_before(ask, (&snapshot, self.shared.from), tell)
     }
 
-    /// Writes what is left, makes volumes of it, and tells what was recorded.
+    /// Writes what is left, makes volumes of it, and tells what was recorded: what is in the folder then, which is looked at.
     ///
     /// # Errors
-    /// If something could not be written.
+    /// If something could not be written, or what was written is not there.
     pub fn finish(mut self) -> Result<Finished, FinishError> {
         self.threads.stop(&self.shared);
         let finished = self.shared.finished();
         // What aggregates are is kept as long as the records are, whatever became of volumes.
-        let is_written = !matches!(finished, Err(FinishError::Record(_)));
+        let is_written = matches!(finished, Ok(_) | Err(FinishError::Archive { .. }));
         let kept = self.derived.as_ref().filter(|_| is_written).map_or(Ok(()), |(definitions, defined)| {
             let snapshot = self.shared.log.snapshot();
             let position = self.shared.from + snapshot.len();

@@ -4,6 +4,7 @@
 //! that the power can be lost at any moment of it.
 
 use crate::journal::Disk;
+use crate::regular;
 use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -33,7 +34,7 @@ pub(crate) trait Written: Write + Send {
 
 impl Store for Disk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn Written>> {
-        Ok(Box::new(File::create(path)?))
+        Ok(Box::new(regular::create(path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -132,8 +132,84 @@ fn definitions_that_were_lost_are_missed() {
     assert_eq!(read(path).expect("they are whole").0.len(), 300 * 4);
     fs::write(&file, text).expect("there is room");
     assert_eq!(aggregates(path, 300).expect("it is whole").values, sum(300));
-    fs::write(&file, "").expect("there is room");
+    // Who wants none says so.
+    fs::write(&file, "# crc32 none\n").expect("there is room");
     assert!(open(path).is_ok() && definitions(path).expect("there are none").is_empty());
+}
+
+#[test]
+fn definitions_that_were_emptied_or_cut_short_are_refused_and_left_as_they_are() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    three(path);
+    let file = path.join("definitions.toml");
+    let whole = fs::read_to_string(&file).expect("it is there");
+    let (seal, rest) = whole.split_once('\n').expect("it has lines");
+    let cut = (0..whole.len()).map(|length| whole[..length].to_owned());
+    let others =
+        [rest.to_owned(), "\n".to_owned(), "\0".repeat(whole.len()), format!("{seal}\n"), format!("{seal}\n{rest}\n")];
+    for wrong in cut.chain(others) {
+        fs::write(&file, &wrong).expect("there is room");
+        let errors = [definitions(path).map(drop), open(path).map(drop), compact(path).map(drop)];
+        for error in errors.map(|result| result.expect_err("it is not as it was written").to_string()) {
+            assert!(error.contains("definitions.toml is damaged") && error.contains("# crc32 none"), "{error}");
+        }
+        let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+        assert!(verified.files.iter().any(|found| found.path == file && matches!(found.state, State::Damaged(_))));
+        assert_eq!(fs::read_to_string(&file).expect("it is there"), wrong, "nothing takes its place");
+    }
+    // Also where somebody records already.
+    fs::write(&file, &whole).expect("there is room");
+    let mut recorder = open(path).unwrap_or_else(|error| panic!("{error}"));
+    fs::write(&file, "").expect("there is room");
+    let none = Definitions::new(&schema());
+    assert!(recorder.define(&none).is_err() && fs::read(&file).expect("it is there").is_empty());
+    drop(recorder);
+    // By hand: what is there then counts, and is sealed again by who records.
+    fs::write(&file, format!("# crc32 none\n{rest}")).expect("there is room");
+    assert_eq!(aggregates(path, 300).expect("it is whole").values, sum(300));
+    record(path, 300).finish().expect("it is whole");
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), whole);
+}
+
+#[test]
+fn volumes_that_an_older_catalogue_does_not_list_stay() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    let catalogue = path.join("catalogue.jsonl");
+    record(path, 0).finish().expect("there is room");
+    let old = fs::read(&catalogue).expect("it is there");
+    for from in [100, 200] {
+        record(path, from).finish().expect("there is room");
+    }
+    let (new, all) = (fs::read(&catalogue).expect("it is there"), files(path));
+    // A copy of yesterday, put in its place.
+    fs::write(&catalogue, old).expect("there is room");
+    let errors = [open(path).map(drop), compact(path).map(drop)];
+    for error in errors.map(|result| result.expect_err("it is an old one").to_string()) {
+        assert!(error.contains("catalogue.jsonl is damaged: it does not list archive/"), "{error}");
+    }
+    let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+    assert!(verified.files.iter().any(|found| found.path == catalogue && matches!(found.state, State::Damaged(_))));
+    assert_eq!(files(path), all);
+    fs::write(&catalogue, new).expect("there is room");
+    assert_eq!(read(path).expect("it is whole").0.len(), 300 * 4);
+    assert_eq!(record(path, 300).finish().expect("it is whole").records, 400);
+}
+
+#[test]
+fn definitions_of_a_log_without_its_manifest_are_not_replaced() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    let mut recorder = open(path).unwrap_or_else(|error| panic!("{error}"));
+    let wanted = Definitions::parse("wanted.toml", DEFINED, &schema()).unwrap_or_else(|error| panic!("{error}"));
+    recorder.define(&wanted).unwrap_or_else(|error| panic!("{error}"));
+    drop(recorder);
+    let text = fs::read(path.join("definitions.toml")).expect("it is there");
+    fs::remove_file(path.join("log.toml")).expect("it is there");
+    let error = open(path).map(drop).expect_err("it is no log").to_string();
+    assert!(error.contains("it holds definitions.toml and no log.toml"), "{error}");
+    assert_eq!(fs::read(path.join("definitions.toml")).expect("it is there"), text);
 }
 
 #[test]

@@ -92,10 +92,11 @@ fn what_was_acknowledged_is_there_when_the_disk_is_full() {
         };
         assert!(failed.to_string().contains("No space left"), "{failed}");
         let ended = recorder.finish().expect_err("not all was written");
-        assert!(matches!(ended, FinishError::Record(_)), "{ended}");
+        let FinishError::Record(ended) = ended else { panic!("{ended}") };
         let (found, _) = read(&folder).unwrap_or_else(|error| panic!("{error}"));
         let count = (found.len() / SIZE) as u64;
         assert!(count >= acknowledged && found == records(0..count), "{count} of {acknowledged}");
+        assert_eq!(ended.written, count, "what is kept is counted: {ended}");
         let verified = verify(&folder).unwrap_or_else(|error| panic!("{error}"));
         assert!(!verified.files.iter().any(|file| matches!(file.state, State::Damaged(_))), "{verified:?}");
         // With more room it goes on.

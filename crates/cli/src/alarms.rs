@@ -2,17 +2,20 @@
 
 use crate::args::Derived;
 use crate::chosen::told;
+use crate::files::read_text;
 use crate::recording::Recording;
 use anyhow::{Context, Result, anyhow, bail};
-use queuescope_archive::definitions;
+use queuescope_archive::{definitions, open_with};
 use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
 use queuescope_report::json::Line;
 use queuescope_report::model;
 use queuescope_wire::Nanos;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+/// Bytes of a file of definitions, at most; how many of them are read is for those who read them.
+const LONGEST_DEFINITIONS: u64 = 1 << 20;
 /// What the alerts of a folder are called.
 pub const ALERTS: &str = "alerts.jsonl";
 
@@ -33,10 +36,9 @@ pub fn wanted(folder: &Path, schema: &Schema, args: &Derived) -> Result<Definiti
     Ok(all)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command reads the definitions that it is given")]
 fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
     if let Some(path) = &args.definitions {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = read_text(path, LONGEST_DEFINITIONS).with_context(|| format!("cannot read {}", path.display()))?;
         let value = |set: &'_ str| -> Result<(String, String)> {
             let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
             Ok((name.to_owned(), value.to_owned()))
@@ -72,13 +74,25 @@ pub fn cut_off(folder: &Path) -> Result<()> {
     cut.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Opens a file of lines to add others. A last one that is not whole is cut off: who wrote it was stopped.
+/// Bytes of a line, at most: it has the name of a trigger and some numbers.
+const LONGEST_LINE: u64 = 4096;
+
+/// Opens a file of lines to add others. A last one that is not whole is cut off: who wrote it was stopped. A longer end is none.
 fn whole_lines(path: &Path) -> io::Result<File> {
-    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
-    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    file.set_len(whole as u64)?;
+    let mut file = open_with(path, OpenOptions::new().read(true).append(true).create(true))?;
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(LONGEST_LINE);
+    let mut last = Vec::new();
+    file.seek(SeekFrom::Start(from))?;
+    Read::by_ref(&mut file).take(LONGEST_LINE).read_to_end(&mut last)?;
+    let whole = match last.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => from + end as u64 + 1,
+        None if from == 0 => 0,
+        None => return Err(io::Error::other("its end is no line of alerts; it is left as it is: put it elsewhere")),
+    };
+    if whole < length {
+        file.set_len(whole)?;
+    }
     Ok(file)
 }
 

@@ -3,6 +3,9 @@
 use crate::outputs::cannot_write;
 use crate::source;
 use anyhow::{Result, bail};
+use queuescope_wire::grouped;
+use std::fs::{File, Metadata, OpenOptions, metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Refuses outputs that would overwrite an input or each other.
@@ -31,6 +34,38 @@ pub fn check_outputs<'a>(
         taken.push((place, "another output"));
     }
     Ok(())
+}
+
+/// Reads a file that was named, which may be a pipe, and has so many bytes at most: a device without an end is not read for ever.
+///
+/// # Errors
+/// Those of the system; also if it is longer, or no text.
+#[expect(clippy::disallowed_methods, reason = "the command reads the files that it is given")]
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    let mut text = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {} bytes", grouped(most))));
+    }
+    String::from_utf8(text).map_err(|_| io::Error::other("it is no text"))
+}
+
+/// Opens a file that another file or a folder names, which is not waited for: it is a regular file.
+///
+/// # Errors
+/// Those of the system; also if it is something else.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let is_regular = |data: Metadata| {
+        let other = "it is no regular file, and is read more than once or named by another file";
+        if data.is_file() { Ok(()) } else { Err(io::Error::other(other)) }
+    };
+    // Before it is opened, since that alone may do something to a device; and what was opened, since it may be another by then.
+    is_regular(metadata(path)?)?;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    is_regular(file.metadata()?)?;
+    Ok(file)
 }
 
 /// Refuses what cannot be the folder of a log, since it is not there or no folder.
@@ -68,7 +103,7 @@ impl Place {
     /// The place of a path.
     pub fn of(path: &Path) -> Self {
         #[cfg(unix)]
-        if let Ok(metadata) = std::fs::metadata(path) {
+        if let Ok(metadata) = metadata(path) {
             use std::os::unix::fs::MetadataExt;
             return Self::Exists(metadata.dev(), metadata.ino());
         }

@@ -7,7 +7,8 @@ use crate::chosen::Chosen;
 use crate::recording::{Recorded, Recording};
 use crate::records::{Frames, Records};
 use anyhow::{Result, bail};
-use queuescope_log::Sampling;
+use queuescope_archive::RecordError;
+use queuescope_log::{LAST_TIME, Sampling};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
@@ -62,7 +63,9 @@ impl Headers {
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(frame, time, parsed)) {
             return Ok(false);
         }
-        if let Some(alarms) = &mut folder.alarms {
+        // The folder leaves it out, and triggers would take its time for now.
+        let is_late = time.is_some_and(|time| time.0 > LAST_TIME);
+        if let Some(alarms) = folder.alarms.as_mut().filter(|_| !is_late) {
             alarms.at(time.unwrap_or_default())?;
         }
         if self.sampling.as_mut().is_none_or(Sampling::keeps) {
@@ -134,6 +137,8 @@ pub fn into_folder(
         (damage, Ok(recorded)) => Ok((damage, Kept { recorded, fired })),
         (Ok(None), Err(error)) => Err(error),
         (Ok(Some(damage)), Err(error)) => bail!("{error:#}; and {damage}"),
+        // What could not be written is told once: in the end it is known how much is kept.
+        (Err(error), Err(last)) if error.is::<RecordError>() => Err(last),
         (Err(error), Err(other)) => bail!("{error:#}; and {other:#}"),
     }
 }

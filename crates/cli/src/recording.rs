@@ -50,6 +50,8 @@ pub struct Recorded {
     pub refused: u64,
     /// See `refused`.
     pub lost: u64,
+    /// Records that were left out, since their time is later than that of any folder.
+    pub late: u64,
     /// Records that were taken away, since they were old or too many.
     pub removed: u64,
     /// Packets that were not recorded for other reasons.
@@ -139,9 +141,11 @@ impl Recording {
         let (path, refused, recorder) = (batch.path.clone(), batch.refused.get(), Arc::clone(&batch.recorder));
         drop(batch);
         let recorder = Arc::into_inner(recorder).context("somebody records still")?;
+        let late = recorder.late();
         let Finished { records, lost, removed } = recorder.finish()?;
-        let records = records + removed - recovery.records;
-        Ok(Recorded { path, records, refused, lost, removed, others: Vec::new(), recovery })
+        let records = (records + removed).saturating_sub(recovery.records);
+        let refused = refused - late;
+        Ok(Recorded { path, records, refused, lost, late, removed, others: Vec::new(), recovery })
     }
 }
 
@@ -220,6 +224,7 @@ impl Recorded {
         let notes = [
             noted("left_out", self.refused, left_out),
             noted("lost", self.lost, lost),
+            noted("late", self.late, LATE),
             noted("removed", self.removed, removed),
         ];
         notes.into_iter().flatten()
@@ -227,11 +232,15 @@ impl Recorded {
 
     /// A part is not all.
     pub fn damage(&self) -> Option<String> {
-        let missing = self.refused + self.lost;
-        let why = || format!("the disk did not keep up: {missing} packets are not in {}", self.path.display());
-        (missing > 0).then(why)
+        let (missing, late, path) = (self.refused + self.lost, self.late, self.path.display());
+        let why = || format!("the disk did not keep up: {missing} packets are not in {path}");
+        let too_late = || format!("{late} packets are not in {path}: their times are in the year 2262 or later");
+        (missing > 0).then(why).or_else(|| (late > 0).then(too_late))
     }
 }
+
+/// What packets are whose times a folder cannot have.
+pub const LATE: &str = "packets left out: their times are in the year 2262 or later, which no folder has";
 
 #[cfg(test)]
 mod tests {

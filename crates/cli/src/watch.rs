@@ -5,8 +5,8 @@ use crate::args::Watch;
 use crate::files::check_log;
 use crate::outcome::{Outcome, told};
 use anyhow::{Context, Result};
-use queuescope_archive::{is_recorded, schema};
-use std::fs::File;
+use queuescope_archive::{is_recorded, open_with, schema};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -66,11 +66,10 @@ impl Alerts {
         Ok(lines)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the command reads a file that grows")]
     fn read(&mut self) -> io::Result<Vec<u8>> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => match File::open(&self.path) {
+            None => match open_with(&self.path, OpenOptions::new().read(true)) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
                 opened => self.file.insert(opened?),
             },
@@ -107,7 +106,6 @@ fn is_closed_within(pause: Duration) -> bool {
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "tests open files")]
     use super::*;
-    use std::fs::OpenOptions;
 
     #[test]
     fn a_line_that_is_cut_off_is_not_told_with_the_next() {

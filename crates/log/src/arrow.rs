@@ -2,7 +2,7 @@
 //!
 //! | kind of an attribute | type of its column |
 //! | --- | --- |
-//! | the time of the schema | `Timestamp(Nanosecond)`, UTC; from the year 2262 on it is negative |
+//! | the time of the schema | `Timestamp(Nanosecond)`, UTC; a batch has none from the year 2262 on ([`LAST_TIME`]) |
 //! | one bit | `Boolean` |
 //! | whole numbers, sizes, other times, up to 64 bits | the narrowest `UInt` or `Int` that holds them |
 //! | longer whole numbers | `Utf8`, in decimal, as a dictionary |
@@ -14,7 +14,7 @@ mod column;
 
 pub use column::{Column, ColumnError};
 
-use crate::schema::{AttributeId, Schema};
+use crate::schema::{AttributeId, LAST_TIME, Reader, Schema};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, SchemaRef};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub struct Batches {
     columns: Vec<Column>,
     schema: SchemaRef,
+    /// The time of the schema, if a column has it.
+    time: Option<Reader>,
     rows: usize,
     size: usize,
     /// The records of a batch, one behind the other.
@@ -46,9 +48,10 @@ impl Batches {
     /// If an attribute is another schema's.
     pub fn new(schema: &Schema, attributes: &[AttributeId], rows: usize) -> Self {
         let (size, rows) = (schema.record_size(), rows.max(1));
+        let time = schema.time().filter(|time| attributes.contains(time)).map(|time| schema.reader(time));
         let (columns, schema) =
             (attributes.iter().map(|id| Column::new(*id, schema)).collect(), columns(schema, attributes));
-        Self { columns, schema, rows, size, bytes: Vec::with_capacity(rows * size) }
+        Self { columns, schema, time, rows, size, bytes: Vec::with_capacity(rows * size) }
     }
 
     /// What the columns are.
@@ -59,8 +62,13 @@ impl Batches {
     /// Adds a record; a batch, if that is full now.
     ///
     /// # Errors
-    /// What Arrow says, which has no reason to.
+    /// If its time is after [`LAST_TIME`] and a column would have it; and what Arrow says, which has no reason to.
     pub fn push(&mut self, record: &[u8]) -> Result<Option<RecordBatch>, ArrowError> {
+        if self.time.as_ref().is_some_and(|time| time.key(record) > u128::from(LAST_TIME)) {
+            let why =
+                "a record has a time from the year 2262 on, which no column of times can have: leave it out (--to)";
+            return Err(ArrowError::InvalidArgumentError(why.to_owned()));
+        }
         self.bytes.extend_from_slice(record);
         if self.bytes.len() >= self.rows * self.size { self.rest() } else { Ok(None) }
     }

@@ -11,8 +11,10 @@ mod part;
 mod read;
 mod resolve;
 mod single;
+mod work;
 
 pub use apply::{ApplyError, Defined, NamedMonitor};
+pub use work::SHORTEST_PERIOD;
 
 use crate::derive::Function;
 use crate::expr::{Expr, Number, Relation, Scope};
@@ -90,7 +92,7 @@ pub struct TriggerDefinition {
     pub relation: Relation,
     /// with this.
     pub threshold: Number,
-    /// How often it is looked at, in nanoseconds.
+    /// How often it is looked at, in nanoseconds; [`SHORTEST_PERIOD`] or more.
     pub period: u64,
     /// Of the records of which time is meant, in nanoseconds before now; of all, if it is not given.
     pub window: Option<u64>,

@@ -31,8 +31,8 @@ mod store;
 mod trigger;
 
 pub use define::{
-    AggregateDefinition, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition, NamedMonitor, Single,
-    SingleKind, TriggerDefinition,
+    AggregateDefinition, ApplyError, DEFAULT_PERIOD, Defined, Definitions, FilterDefinition, NamedMonitor,
+    SHORTEST_PERIOD, Single, SingleKind, TriggerDefinition,
 };
 pub use derive::{Commutative, Function, State, Usage};
 pub use expr::{
@@ -43,6 +43,6 @@ pub use intake::{Counts, Intake, RatioError, Sampling};
 pub use log::{Appended, FilterId, Log, Options, Snapshot};
 pub use query::{Explained, Folding, GroupKey, Grouped, Grouping, Matched, Query, Step};
 pub use queuescope_text::TextError;
-pub use schema::{Attribute, AttributeId, Kind, Order, Place, Reader, Schema, departure, packet, queued};
+pub use schema::{Attribute, AttributeId, Kind, LAST_TIME, Order, Place, Reader, Schema, departure, packet, queued};
 pub use store::{FrozenTail, Memory, MemoryError};
 pub use trigger::{Alert, Monitor, Trigger, TriggerError, TriggerId};

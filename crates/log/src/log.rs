@@ -4,7 +4,7 @@ use crate::derive::{AggregateState, BLOCK, CHUNK, Derived, Function, Reading, St
 use crate::expr::{AggregateId, Dnf, NameError, Number, Scope};
 use crate::query::Query;
 use crate::schema::{AttributeId, Schema};
-use crate::store::{FrozenTail, Memory, MemoryError, Store};
+use crate::store::{FrozenTail, MOST, Memory, MemoryError, Store};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -50,6 +50,8 @@ pub struct FilterId(u64);
 impl Log {
     /// Records that are released at once.
     pub const BLOCK: u64 = BLOCK;
+    /// Positions that a log has, at most.
+    pub const POSITIONS: u64 = MOST;
 
     /// An empty log.
     ///

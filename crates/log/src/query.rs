@@ -76,7 +76,7 @@ impl<'a> Query<'a> {
         Self { from: time, ..self }
     }
 
-    /// Before a time.
+    /// Before a time; `u64::MAX` is no end, so that a record of that time is found, too.
     #[must_use]
     pub fn to(self, time: u64) -> Self {
         Self { to: time, ..self }

@@ -26,6 +26,10 @@ const LONGEST_NAME: usize = 64;
 /// Most names that are listed in an error.
 const MOST_LISTED: usize = 24;
 
+/// The latest time that files of records have, in nanoseconds since 1970: the last before the year 2262. Later ones would leave the
+/// 64 bits, signed, that Arrow and Parquet have for a time, and whoever reads those would see a time before 1970.
+pub const LAST_TIME: u64 = 9_214_646_400_000_000_000 - 1;
+
 /// What a record is made of: its size and its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {

@@ -11,7 +11,8 @@ pub use sequence::FrozenTail;
 use crate::derive::CHUNK;
 use floor::Ground;
 use rows::Rows;
-use sequence::{MOST, Sequence, WINDOW};
+pub(crate) use sequence::MOST;
+use sequence::{Sequence, WINDOW};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -304,7 +304,14 @@ impl Window {
 
     /// So many periods were over without being looked at. What came meanwhile is counted to the last of them.
     fn miss(&mut self, periods: u64, aggregate: &AggregateState) {
-        for _ in 0..periods.min(self.periods as u64) {
+        if periods >= self.periods as u64 {
+            // Nothing of what there was is in it any more.
+            self.earlier.clear();
+            self.later.clear();
+            self.sum = aggregate.function.empty();
+            return;
+        }
+        for _ in 0..periods {
             self.slide(aggregate.function.empty(), aggregate);
         }
     }

@@ -29,6 +29,7 @@ fn errors_say_what_to_do() {
         FolderError::TooLittle { bytes: 1_048_576, least: 5_592_408 },
         FolderError::Acknowledged,
         FolderError::NoDefinitions(path.join("definitions.toml")),
+        FolderError::Gone(path.clone()),
         FolderError::NotWhole { path: path.clone(), damage: damage(None) },
         FolderError::Damaged(damage(None)),
         FolderError::Damaged(damage(Some((64, 7)))),
@@ -39,6 +40,8 @@ fn errors_say_what_to_do() {
         FolderError::Schema(schema).to_string().lines().next().unwrap_or_default().to_owned(),
         FinishError::from(record).to_string(),
         FinishError::Archive { written: 7, why: Arc::new(io("write")) }.to_string(),
+        FinishError::Missing { path: path.clone(), there: 3, written: 7, why: Arc::new(FolderError::Gone(path)) }
+            .to_string(),
     ]);
     let wanted = include_str!("tests.txt");
     let told: String = told.map(|line| line + "\n").collect();

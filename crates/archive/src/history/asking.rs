@@ -136,7 +136,7 @@ impl<'a> Asking<'a> {
         let (mut whole, mut sources) = (true, self.sources.clone());
         for (entry, number) in parts {
             let group = entry.groups[*number];
-            if group.times.is_some_and(|(earliest, latest)| latest < ask.from || earliest >= ask.to) {
+            if group.times.is_some_and(|times| ask.misses(times)) {
                 sources.other_times += 1;
                 whole = false;
                 continue;

@@ -2,6 +2,7 @@
 
 use super::FRAME;
 use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
+use crate::regular;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -30,7 +31,7 @@ impl Medium for Disk {
     }
 
     fn reopen(&mut self, path: &Path) -> io::Result<File> {
-        OpenOptions::new().append(true).open(path)
+        regular::open_with(path, OpenOptions::new().append(true))
     }
 
     fn sync(&mut self, file: &File, path: &Path, new: bool) -> io::Result<()> {
@@ -74,6 +75,8 @@ pub(crate) struct Closed {
     pub path: PathBuf,
     /// The positions of its records.
     pub positions: Range<u64>,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 #[derive(Debug)]
@@ -196,7 +199,11 @@ impl<M: Medium> Journal<M> {
             open.written += end.len() as u64;
         }
         self.sync()?;
-        Ok(self.open.take().map(|open| Closed { path: open.path, positions: open.first..self.tail.next }))
+        Ok(self.open.take().map(|open| Closed {
+            path: open.path,
+            positions: open.first..self.tail.next,
+            bytes: open.written,
+        }))
     }
 }
 

@@ -4,10 +4,11 @@ mod volumes;
 
 use super::recover::Recovered;
 use super::{Durability, FinishError, Finished, Full, RecordError, Room};
-use crate::error::FolderError;
+use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
 use crate::keep::Keep;
+use crate::there;
 use queuescope_log::{AttributeId, Log};
 use std::collections::VecDeque;
 use std::io;
@@ -223,14 +224,31 @@ impl Shared {
     pub fn finished(&self) -> Result<Finished, FinishError> {
         let state = self.lock();
         let written = self.written(&state);
-        match (state.failed.clone(), state.troubled.clone()) {
-            (Some(error), _) => Err(RecordError { written, ..error }.into()),
-            (None, Some(why)) => Err(FinishError::Archive { written, why }),
-            (None, None) => Ok(Finished { records: written, lost: state.lost, removed: state.removed }),
+        if let Some(error) = state.failed.clone() {
+            return Err(RecordError { written: self.counted(written), ..error }.into());
+        }
+        match there::all(&self.folder, state.journals.iter()) {
+            Ok(records) if records >= written => match state.troubled.clone() {
+                Some(why) => Err(FinishError::Archive { written: records, why }),
+                None => Ok(Finished { records, lost: state.lost, removed: state.removed }),
+            },
+            missing => {
+                let lacks = || FolderError::Damaged(Damage::of(&self.folder.path, "some of its files were taken away"));
+                let (path, why) = (self.folder.path.clone(), Arc::new(missing.err().unwrap_or_else(lacks)));
+                Err(FinishError::Missing { path, there: self.counted(0), written, why })
+            }
         }
     }
 
-    /// Records that the folder has.
+    /// Records that the folder has by what is in it; if that cannot be read, what is known of it.
+    fn counted(&self, known: u64) -> u64 {
+        match there::count(&self.folder) {
+            Err(FolderError::Gone(_)) => 0,
+            counted => counted.unwrap_or(known),
+        }
+    }
+
+    /// Records that were written to the folder, and not taken away.
     fn written(&self, state: &Following) -> u64 {
         (self.before + state.kept).saturating_sub(state.lost + state.removed)
     }
@@ -248,9 +266,10 @@ impl Shared {
             Ok(Err(failure)) => Some(failure),
             Err(_) => Some((PathBuf::from("the records"), io::Error::other("the thread that writes has stopped"))),
         };
+        let known = self.written(&self.lock());
+        let failure = failure.map(|failure| (failure, self.counted(known)));
         let mut state = self.lock();
-        if let Some((path, why)) = failure {
-            let written = self.written(&state);
+        if let Some(((path, why), written)) = failure {
             state.failed = Some(RecordError { path, why: Arc::new(why), written });
         }
         state.last = true;
@@ -330,6 +349,8 @@ impl Shared {
         if records.is_empty() {
             return Ok(());
         }
+        // Others would take the rest, or nobody.
+        self.folder.still_there().map_err(|error| (self.folder.path.clone(), error.into_why()))?;
         journal.write(records, closed)?;
         if self.durability == Durability::Synced { journal.sync() } else { Ok(()) }
     }

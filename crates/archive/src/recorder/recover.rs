@@ -1,12 +1,13 @@
 //! What a folder that is recorded to again is in, and putting it right.
 
-use crate::catalogue::{Catalogue, FOLDERS, PARQUET, SUMS};
+use crate::catalogue::{self, Catalogue, Entry, FOLDERS, PARQUET, SUMS};
 use crate::derived;
-use crate::error::FolderError;
+use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, NEW};
-use crate::journal::{self, Closed, FILE_HEADER, Tail};
+use crate::journal::{self, Closed, FILE_HEADER, FRAME_HEADER, POSITIONS, Tail};
 use crate::reader::{Part, State, look};
-use queuescope_log::Schema;
+use crate::regular;
+use queuescope_log::{Log, Schema};
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -32,10 +33,10 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     catalogue.check(&folder.path)?;
-    derived::is_there(folder)?;
+    derived::read(folder)?;
     // Who was stopped may have left a catalogue that the disk does not know of yet: what it does not list goes after that.
     folder.sync()?;
-    remove_strays(folder, &catalogue)?;
+    let strays = strays(folder, &catalogue)?;
     let (paths, archived) = folder.all_journals(catalogue.end())?;
     archived.iter().try_for_each(|path| remove(path))?;
     let (records, removed) = (catalogue.records(), catalogue.removed.records);
@@ -63,7 +64,8 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
                 // Those before it were synced before it was begun.
                 end(path, file.bytes, Some(found.tail.next))?;
             }
-            found.journals.push(Closed { path: path.clone(), positions: file.first..found.tail.next });
+            let bytes = file.bytes + FRAME_HEADER as u64;
+            found.journals.push(Closed { path: path.clone(), positions: file.first..found.tail.next, bytes });
         } else if file.lost > 0 {
             // Nothing but how many were lost is in it: recording goes on in it, if no more are.
             end(path, FILE_HEADER as u64, None)?;
@@ -72,6 +74,16 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
             empty.push(path);
         }
     }
+    // What somebody who was stopped left is of records that are in a journal still, or in other volumes. Others are nobody's to take.
+    let is_new = |path: &&PathBuf| first_of(path).is_some_and(|first| first >= found.tail.next);
+    if let Some(stray) = strays.iter().find(is_new) {
+        return Err(FolderError::NotWhole { path: folder.path.clone(), damage: unlisted(folder, stray) });
+    }
+    if found.tail.next > POSITIONS - Log::POSITIONS {
+        let why = format!("the next record would be number {}, and a log does not have as many", found.tail.next);
+        return Err(FolderError::NotWhole { path: folder.path.clone(), damage: Damage::of(&folder.path, why) });
+    }
+    strays.iter().try_for_each(|path| folder.remove(path))?;
     // What they say, the last one does, too.
     empty.into_iter().try_for_each(|path| remove(path))?;
     // That files are there, or gone, survives, too.
@@ -83,7 +95,7 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
 /// is synced then.
 fn end(path: &Path, offset: u64, position: Option<u64>) -> Result<(), FolderError> {
     let end = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).open(path)?;
+        let mut file = regular::open_with(path, OpenOptions::new().write(true))?;
         file.set_len(offset)?;
         file.sync_all()?;
         if let Some(position) = position {
@@ -96,8 +108,28 @@ fn end(path: &Path, offset: u64, position: Option<u64>) -> Result<(), FolderErro
     end().map_err(|error| FolderError::io("end", path, error))
 }
 
-/// Removes files of volumes that never came to be.
+/// Removes files of volumes that are in the catalogue no more.
 pub(crate) fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
+    let strays = strays(folder, catalogue)?;
+    let gone = strays.iter().filter(|path| first_of(path).is_some_and(|first| first < catalogue.end()));
+    gone.map(|path| folder.remove(path)).collect()
+}
+
+/// What is wrong if no catalogue lists a volume, and no journal has its records.
+pub(crate) fn unlisted(folder: &Folder, stray: &Path) -> Damage {
+    let stray = stray.strip_prefix(&folder.path).unwrap_or(stray).display();
+    let why = format!("it does not list {stray}, whose records are in no journal either, so it may be an older one");
+    Damage::of(&folder.path.join(catalogue::NAME), why)
+}
+
+/// The position of the first record of a volume's file.
+pub(crate) fn first_of(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.get(..20)?.parse().ok()
+}
+
+/// Files of volumes that the catalogue does not list.
+pub(crate) fn strays(folder: &Folder, catalogue: &Catalogue) -> Result<Vec<PathBuf>, FolderError> {
+    let mut found = Vec::new();
     let known: BTreeSet<PathBuf> = catalogue.volumes.iter().flat_map(|entry| entry.paths(&folder.path)).collect();
     let mut folders = FOLDERS.map(|name| folder.path.join(name)).to_vec();
     while let Some(path) = folders.pop() {
@@ -106,30 +138,28 @@ pub(crate) fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<()
             listed => listed.map_err(|error| FolderError::io("list", &path, error))?,
         };
         for entry in listed {
-            let path = entry.map_err(|error| FolderError::io("list", &path, error))?.path();
-            if path.is_dir() {
+            let entry = entry.map_err(|error| FolderError::io("list", &path, error))?;
+            let path = entry.path();
+            // A link to a folder leads to what may be another log's.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
             } else if is_ours(&folder.schema, &path) && !known.contains(&path) {
-                folder.remove(&path)?;
+                found.push(path);
             }
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Whether a file is named as those of volumes are, written whole or not. What somebody has set aside under another name is his.
 fn is_ours(schema: &Schema, path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_position = |text: &str| text.len() == 20 && text.bytes().all(|c| c.is_ascii_digit());
-    // Those that were joined say where they end, too.
-    let are_positions =
-        |text: &str| text.split_once('-').map_or(is_position(text), |(a, b)| is_position(a) && is_position(b));
     let is_index = |end: &str| {
         let attribute = end.strip_suffix(".index").or_else(|| end.strip_suffix(".new"));
         attribute.is_some_and(|name| schema.find(name).is_some())
     };
     let is_end = |end: &str| [PARQUET, SUMS, NEW].contains(&end) || is_index(end);
-    name.split_once('.').is_some_and(|(positions, end)| are_positions(positions) && is_end(end))
+    name.split_once('.').is_some_and(|(positions, end)| Entry::is_positions(positions) && is_end(end))
 }
 
 fn remove(path: &Path) -> Result<(), FolderError> {

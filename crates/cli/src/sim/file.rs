@@ -3,6 +3,7 @@
 use super::captured;
 use crate::args::Sim;
 use crate::chosen::told;
+use crate::files::open_regular;
 use crate::source;
 use anyhow::{Context, Result, ensure};
 use queuescope_report::model::Skipped;
@@ -96,6 +97,10 @@ impl ScenarioFile {
     /// If one cannot be read, or is not what it should be.
     pub fn files(&self, (traces, captures): (BTreeSet<String>, BTreeSet<String>)) -> Result<(Files, Vec<Skipped>)> {
         let (mut files, mut skipped) = (Files::default(), Vec::new());
+        for path in traces.iter().chain(&captures) {
+            // What a file names is not waited for, as what is named by hand is.
+            open_regular(&self.beside(path)).with_context(|| format!("cannot read {path}"))?;
+        }
         for path in traces {
             let trace = trace(&self.beside(&path), &path)?;
             files.traces.insert(path, trace);

@@ -4,6 +4,7 @@ use super::key::{self, FORMAT, Sum};
 use super::plan::{Plan, shown};
 use super::{cell, work};
 use crate::args::Sim as Arguments;
+use crate::files::open_regular;
 use crate::progress::Progress;
 use crate::sim::file::ScenarioFile;
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,6 @@ use queuescope_report::model::{Skipped, SweepParameter};
 use queuescope_scenario::{Cell, Scenario};
 use queuescope_sim::{Files, files_of};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::Path;
 
 /// A sweep that can be run.
@@ -132,8 +132,7 @@ impl Named {
         let captures: BTreeSet<_> = variants.iter().flat_map(|variant| &variant.captures).cloned().collect();
         let mut sums = BTreeMap::new();
         for path in traces.iter().chain(&captures) {
-            #[expect(clippy::disallowed_methods, reason = "the command reads the files that a scenario names")]
-            let sum = File::open(file.beside(path)).and_then(key::sum_of);
+            let sum = open_regular(&file.beside(path)).and_then(key::sum_of);
             sums.insert(path.clone(), sum.with_context(|| format!("cannot read {path}"))?);
         }
         let (files, skipped) = file.files((traces, captures))?;

@@ -5,6 +5,7 @@
 
 use super::key::{FORMAT, hex, is_key, sum};
 use super::plan::Plan;
+use crate::files::open_regular;
 use crate::outputs::cannot_write;
 use anyhow::{Context, Result, bail};
 use queuescope_report::model::{Sim, SweepTotals};
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The name of the plan.
@@ -226,12 +227,19 @@ fn digest(result: &impl Serialize) -> Result<String> {
     Ok(hex(&sum(&serde_json::to_vec(result)?)[..16]))
 }
 
+/// Bytes of a result or a plan, at most.
+const LARGEST: u64 = 1 << 30;
+
 /// What is in a file, if there is one.
-#[expect(clippy::disallowed_methods, reason = "the command reads results that it kept")]
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+    let file = match open_regular(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    if file.metadata()?.len() > LARGEST {
+        return Err(io::Error::other("it has more bytes than any result"));
     }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }

@@ -1,6 +1,7 @@
 //! Which flows start when: all known before the first does.
 
 use crate::args::Send;
+use crate::files::read_text;
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_live::traffic::{LARGEST, Start};
 use queuescope_sim::workload::{
@@ -107,8 +108,10 @@ impl Plan {
 /// Everybody here sends to the server.
 const PAIR: Pairs = Pairs::Fixed { from: 0, to: 1 };
 
+/// Bytes of a file of points, at most.
+const LONGEST_POINTS: u64 = 1 << 20;
+
 /// A name, a list or a file.
-#[expect(clippy::disallowed_methods, reason = "the command reads the points that it is given")]
 fn sizes(text: &str) -> Result<Sizes> {
     if let Some(named) = Sizes::named(text) {
         return Ok(named);
@@ -120,7 +123,7 @@ fn sizes(text: &str) -> Result<Sizes> {
         let points: Vec<_> = sizes.iter().enumerate().map(|(index, size)| (size.0 as f64, share(index))).collect();
         return Ok(Sizes::empirical(Empirical::new(&points, Interpolation::Step)?));
     }
-    let points = std::fs::read_to_string(Path::new(text)).with_context(|| {
+    let points = read_text(Path::new(text), LONGEST_POINTS).with_context(|| {
         let names = Sizes::NAMES.join(", ");
         format!("'{text}' is no distribution that has a name ({names}), no sizes such as 1kB,10kB, and no file")
     })?;

@@ -4,6 +4,7 @@
 use super::condition::{self, Condition};
 use super::function::attribute;
 use super::part::{FilterPart, Parts, TriggerPart, Words, among};
+use super::work;
 use super::{AggregateDefinition, DEFAULT_PERIOD, Definitions, FilterDefinition, TriggerDefinition};
 use crate::derive::Function;
 use crate::expr::{Expr, Scope, reserved};
@@ -69,6 +70,10 @@ pub(super) fn resolve(base: &Definitions, parts: &Parts) -> Result<Definitions, 
             Ok(trigger) => all.triggers.extend(trigger),
             Err(problem) => problems.push(problem),
         }
+    }
+    if let (Some(why), Some(last)) = (work::too_much(&all.triggers), parts.triggers.last()) {
+        let place = last.period.as_ref().unwrap_or(&last.condition).place();
+        problems.push(Problem::new(why).at(place, "with this one").help("make periods longer, or windows shorter"));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -151,6 +156,12 @@ fn read_trigger(
             _ => part.period.as_ref(),
         };
         return Err(Problem::new(error.to_string()).at(at.unwrap_or(&part.condition).place(), "not possible"));
+    }
+    if let Some(why) = work::too_short(period) {
+        let at = part.period.as_ref().unwrap_or(&part.condition).place();
+        return Err(Problem::new(why)
+            .at(at, "too short")
+            .help("the shortest period is 1us; many triggers do with 1ms"));
     }
     Ok(condition.map(|Condition { aggregate, relation, threshold }| {
         let name = part.name.text.clone();

@@ -65,7 +65,11 @@ impl Plan<'_> {
         let mut steps = Vec::new();
         let name = |id| self.schema.attribute(id).name.clone();
         if let Some(time) = &self.time {
-            steps.push(Step::Time { attribute: name(time.attribute), from: time.from, to: time.to });
+            steps.push(Step::Time {
+                attribute: name(time.attribute),
+                from: time.from,
+                to: time.last.saturating_add(1),
+            });
         }
         match &self.way {
             Way::All => steps.push(Step::All),

@@ -52,19 +52,22 @@ pub(super) struct Time {
     pub attribute: AttributeId,
     pub reader: Reader,
     pub from: u64,
-    pub to: u64,
+    /// The last time that is in it: an end that does not fit would leave a record out that has the largest of times.
+    pub last: u64,
 }
 
 impl<'a> Plan<'a> {
     pub fn new(query: &Query<'a>) -> Self {
         let Query { reading, schema, what, then, from, to } = query;
         let (reading, schema) = (*reading, *schema);
-        let time = schema.time().filter(|_| *from > 0 || *to < u64::MAX).map(|attribute| Time {
-            attribute,
-            reader: schema.reader(attribute),
-            from: *from,
-            to: *to,
-        });
+        let (from, last) = match *to {
+            u64::MAX => (*from, u64::MAX),
+            // There is no time before the first.
+            0 => (1, 0),
+            to => (*from, to - 1),
+        };
+        let time = schema.time().filter(|_| from > 0 || last < u64::MAX);
+        let time = time.map(|attribute| Time { attribute, reader: schema.reader(attribute), from, last });
         let way = match what {
             What::All => Way::All,
             What::Filter(state) => Way::Filter(Arc::clone(state)),
@@ -110,7 +113,7 @@ impl<'a> Plan<'a> {
                 let all = bits;
                 for place in ones(&all) {
                     let at = time.reader.key(&rows[place * view.size()..]) as u64;
-                    if at < time.from || at >= time.to {
+                    if at < time.from || at > time.last {
                         bits[place / 64] &= !(1 << (place % 64));
                     }
                 }
@@ -246,9 +249,9 @@ enum Inside {
 impl Time {
     fn of_chunk(&self, chunk: u64, reading: &Reading) -> Inside {
         let (first, last) = reading.times(chunk, self.reader);
-        if last < self.from || first >= self.to {
+        if last < self.from || first > self.last {
             Inside::None
-        } else if first >= self.from && last < self.to {
+        } else if first >= self.from && last <= self.last {
             Inside::All
         } else {
             Inside::Some

@@ -1,0 +1,199 @@
+//! Folders of somebody who means harm: another thing stands where a file of the folder belongs. Nothing waits for it, reads it to
+//! its end, or writes to what it leads to.
+#![cfg(unix)]
+#![allow(clippy::disallowed_methods, reason = "a test looks at files")]
+
+mod common;
+
+use common::{files, read};
+use queuescope_archive::{
+    Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, aggregates, compact, definitions, keep,
+    verify,
+};
+use queuescope_log::{Definitions, Schema};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// What stands where a file belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Instead {
+    Zeros,
+    Pipe,
+    Folder,
+    Sparse,
+    LinkToItself,
+}
+
+const ALL: [Instead; 5] = [Instead::Zeros, Instead::Pipe, Instead::Folder, Instead::Sparse, Instead::LinkToItself];
+
+/// More than there is memory for.
+const HUGE: u64 = 1 << 42;
+
+impl Instead {
+    fn put(self, path: &Path, elsewhere: &Path) {
+        fs::rename(path, elsewhere).expect("it is there");
+        match self {
+            Self::Zeros => symlink("/dev/zero", path).expect("there is room"),
+            Self::Pipe => mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("there is room"),
+            Self::Folder => fs::create_dir(path).expect("there is room"),
+            Self::Sparse => File::create(path).and_then(|file| file.set_len(HUGE)).expect("it takes no room"),
+            // Also what has the right bytes is not read by another name.
+            Self::LinkToItself => symlink(elsewhere, path).expect("there is room"),
+        }
+    }
+
+    fn take(self, path: &Path, elsewhere: &Path) {
+        if self == Self::Folder { fs::remove_dir(path) } else { fs::remove_file(path) }.expect("it is there still");
+        fs::rename(elsewhere, path).expect("it is there still");
+    }
+
+    /// What is told of it.
+    fn told(self) -> &'static str {
+        match self {
+            Self::Zeros | Self::LinkToItself => "it is a symbolic link",
+            Self::Pipe => "it is a pipe",
+            Self::Folder => "it is a folder",
+            Self::Sparse => "it has 4398046511104 bytes, and ",
+        }
+    }
+}
+
+fn schema() -> Schema {
+    let text = "name = \"numbers\"\n[[attribute]]\nname = \"number\"\nkind = \"u32\"\n";
+    Schema::parse("numbers.toml", text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn open(path: &Path, archive: bool) -> Result<Recorder, FolderError> {
+    let options = RecorderOptions {
+        memory: 1 << 22,
+        full: Full::Wait,
+        durability: Durability::Written,
+        journal_records: 1000,
+        archive,
+        indexes: vec![schema().find("number").expect("it is there")],
+        keep: Keep::default(),
+    };
+    Recorder::open(path, &schema(), options).map(|(recorder, _)| recorder)
+}
+
+fn defined() -> Definitions {
+    let text = "[[aggregate]]\nname = \"sum\"\nfunction = \"sum(number)\"\n";
+    Definitions::parse("defined.toml", text, &schema()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A folder of a volume and a journal, with an aggregate.
+fn folder(path: &Path) {
+    for archive in [true, false] {
+        let mut recorder = open(path, archive).unwrap_or_else(|error| panic!("{error}"));
+        recorder.define(&defined()).unwrap_or_else(|error| panic!("{error}"));
+        let records: Vec<u8> = (0..100u32).flat_map(u32::to_be_bytes).collect();
+        assert_eq!(recorder.append(&records).expect("there is room").refused, 0);
+        recorder.finish().expect("there is room");
+    }
+}
+
+fn own_files(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> = ["log.toml", "schema.toml", "catalogue.jsonl", "definitions.toml", "aggregates.json"]
+        .map(|name| path.join(name))
+        .into();
+    found.push(path.join("00000000000000000100.journal"));
+    found.extend(files(path));
+    assert_eq!(found.len(), 9);
+    found
+}
+
+/// Everything that reads a folder or records to it: what of it is refused.
+fn all(path: &Path) -> Vec<(&'static str, Option<String>)> {
+    let verified = verify(path).map(|verified| {
+        let damage = verified.files.into_iter().find_map(|file| match file.state {
+            State::Damaged(damage) => Some(damage.to_string()),
+            _ => None,
+        });
+        damage.map_or(Ok(()), Err)
+    });
+    let told = |error: Result<(), FolderError>| error.err().map(|error| error.to_string());
+    vec![
+        ("verify", verified.map_or_else(|error| Some(error.to_string()), Result::err)),
+        ("read", told(read(path).map(drop))),
+        ("definitions", told(definitions(path).map(drop))),
+        ("aggregates", told(aggregates(path, 200).map(drop))),
+        ("record", told(open(path, true).and_then(|mut recorder| recorder.define(&defined()).map(drop)))),
+        ("keep", told(keep(path, Keep { age: None, bytes: Some(1 << 40) }).map(drop))),
+        ("compact", told(compact(path).map(drop))),
+    ]
+}
+
+#[test]
+fn nothing_waits_for_what_stands_where_a_file_belongs() {
+    for instead in ALL {
+        let folder_of_tests = tempfile::tempdir().expect("there is room");
+        let (path, elsewhere) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("elsewhere"));
+        folder(&path);
+        for file in own_files(&path) {
+            instead.put(&file, &elsewhere);
+            let told = all(&path);
+            let verified = told[0].1.clone().unwrap_or_default();
+            // The length of a volume's files is known; so is that of nothing else.
+            let is_of_volume = file.starts_with(path.join("archive")) || file.starts_with(path.join("beside"));
+            let expected = if is_of_volume && instead == Instead::Sparse { "it has 43980" } else { instead.told() };
+            assert!(verified.contains(expected), "{instead:?}, {}: {told:?}", file.display());
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            assert!(verified.contains(&name), "{instead:?}, {}: {told:?}", file.display());
+            let refused = |what: &str| told.iter().any(|(of, why)| *of == what && why.is_some());
+            // What was kept of aggregates is worked out again.
+            assert!(refused("record") || name == "aggregates.json", "{instead:?}, {}: {told:?}", file.display());
+            if name == "aggregates.json" {
+                // It has gone with that, and is made again.
+                fs::remove_file(&elsewhere).expect("it is there still");
+                fs::remove_dir_all(&path).expect("it is there");
+                folder(&path);
+            } else {
+                instead.take(&file, &elsewhere);
+            }
+        }
+        assert_eq!(all(&path)[0], ("verify", None));
+    }
+}
+
+#[test]
+fn nothing_is_written_to_what_a_link_leads_to() {
+    let folder_of_tests = tempfile::tempdir().expect("there is room");
+    let (path, other) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("other"));
+    folder(&path);
+    // Where files are written before they are put in their place.
+    for name in ["catalogue.new", "definitions.new", "aggregates.new"] {
+        fs::write(&other, "somebody's").expect("there is room");
+        symlink(&other, path.join(name)).expect("there is room");
+    }
+    let mut recorder = open(&path, true).unwrap_or_else(|error| panic!("{error}"));
+    recorder.define(&defined()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(recorder.append(&7u32.to_be_bytes()).expect("there is room").refused, 0);
+    assert_eq!(recorder.finish().expect("there is room").records, 201);
+    assert_eq!(fs::read(&other).expect("it is there"), b"somebody's");
+    // Who records makes the file that is locked.
+    fs::remove_file(path.join("lock")).expect("it is there");
+    symlink(folder_of_tests.path().join("new"), path.join("lock")).expect("there is room");
+    let error = open(&path, true).map(drop).expect_err("it is a link").to_string();
+    assert!(error.contains("lock") && error.contains("symbolic link"), "{error}");
+    assert!(!folder_of_tests.path().join("new").exists());
+    fs::remove_file(path.join("lock")).expect("it is there");
+    mknodat(CWD, path.join("lock"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("there is room");
+    let error = open(&path, true).map(drop).expect_err("it is a pipe").to_string();
+    assert!(error.contains("lock") && error.contains("a pipe"), "{error}");
+}
+
+#[test]
+fn volumes_of_another_log_stay_where_a_link_leads_to_them() {
+    let folder_of_tests = tempfile::tempdir().expect("there is room");
+    let (path, other) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("other"));
+    folder(&path);
+    folder(&other);
+    let of_other = files(&other);
+    // Its positions are none that the catalogue has.
+    symlink(other.join("archive"), path.join("archive").join("date=2026-11-22")).expect("there is room");
+    open(&path, true).unwrap_or_else(|error| panic!("{error}")).finish().expect("there is room");
+    assert_eq!(files(&other), of_other);
+    assert_eq!(read(&other).expect("it is whole").0.len(), 200 * 4);
+}

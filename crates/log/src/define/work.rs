@@ -1,0 +1,38 @@
+//! How much work triggers may make. They are looked at as time goes on, however few records come, so that their periods decide what
+//! they cost: some 10 ns a look, and 64 to 128 bytes for each period of a window.
+
+use super::TriggerDefinition;
+use queuescope_wire::grouped;
+
+/// The shortest period of a trigger, in nanoseconds.
+pub const SHORTEST_PERIOD: u64 = 1_000;
+/// How often the triggers of a text are looked at together, in a second of the records' time, at most.
+const MOST_LOOKS: u64 = 10_000_000;
+/// Periods that the windows of its triggers have together, at most.
+const MOST_PERIODS: u64 = 1 << 20;
+
+/// Why a period is too short, if it is.
+pub(super) fn too_short(period: u64) -> Option<String> {
+    let is_short = period < SHORTEST_PERIOD;
+    is_short.then(|| {
+        let looks = grouped(1_000_000_000 / period.max(1));
+        format!("a trigger is looked at once in {SHORTEST_PERIOD} ns at the most, and this one would be {looks} times a second")
+    })
+}
+
+/// Why triggers make too much work together, if they do.
+pub(super) fn too_much(triggers: &[TriggerDefinition]) -> Option<String> {
+    let sum = |of: fn(&TriggerDefinition) -> u64| triggers.iter().map(of).fold(0, u64::saturating_add);
+    let looks = sum(|trigger| 1_000_000_000 / trigger.period.max(1));
+    let periods = sum(|trigger| trigger.window.map_or(0, |window| window.div_ceil(trigger.period.max(1))));
+    if looks > MOST_LOOKS {
+        let (looks, most) = (grouped(looks), grouped(MOST_LOOKS));
+        return Some(format!(
+            "all triggers together would be looked at {looks} times a second, and can be {most} times"
+        ));
+    }
+    (periods > MOST_PERIODS).then(|| {
+        let (periods, most) = (grouped(periods), grouped(MOST_PERIODS));
+        format!("the windows of all triggers together would have {periods} periods, and can have {most}")
+    })
+}
