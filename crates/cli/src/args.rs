@@ -21,7 +21,7 @@ mod tap;
 mod traffic;
 
 #[cfg(target_os = "linux")]
-pub use acting::{ActingArgs, PolicyArgs};
+pub use acting::{ActingArgs, BoundsArgs, PolicyArgs, Written};
 #[cfg(target_os = "linux")]
 pub use capture_live::{Capture, Way};
 #[cfg(target_os = "linux")]

@@ -130,7 +130,7 @@ impl<'a> Watch<'a> {
         let analysis = Analysis::new(door(&args.keys), analysed, outputs)?;
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
         // Last, when nothing else can fail.
-        let acts = Acts::begin(&args.acting, &mut probe)?;
+        let acts = Acts::begin(&args.acting, &mut probe, feed.origin)?;
         let mut seen = Seen {
             args,
             unread: false,
@@ -212,8 +212,12 @@ impl<'a> Watch<'a> {
     /// Looks at what the kernel has summed up, and whether the interface is there.
     fn look(&mut self) -> Result<()> {
         self.seen.acts.look(&mut self.probe)?;
-        if let Some(news) = self.seen.acts.news().filter(|_| self.view.is_none()) {
-            anstream::eprintln!("{news}");
+        for acting in self.seen.acts.news() {
+            // A view shows it.
+            if self.view.is_none() {
+                note(&acting.meaning);
+            }
+            self.seen.tell(|out| json::write_acting(&acting, out))?;
         }
         let deepest = &mut self.seen.deepest;
         let mut longest = Nanos::ZERO;
@@ -279,6 +283,7 @@ impl<'a> Watch<'a> {
     fn finish(mut self) -> Result<Outcome> {
         // The report stands where the command was given.
         self.screen = None;
+        self.seen.acts.end(&mut self.probe)?;
         // What comes from here on is not seen, so that there is an end.
         self.probe.detach()?;
         self.count()?;

@@ -6,6 +6,8 @@
 
 /* Flows that are remembered, at most; the longest untouched goes for a new one. */
 #define VICTIMS 4096
+/* Tests of the list of flows that are never acted on, at most. */
+#define TESTS 64
 /* Steps of the function; one more than are used, so that a search by halves needs no end of its own. */
 #define STEPS 64
 /* What a probability of 1 is. */
@@ -26,7 +28,8 @@ struct acting {
 	u32 dry;
 	/* Where a search among the steps begins. */
 	u32 middle;
-	u64 spare;
+	/* From this time on nothing is done: who asked for it has stopped, or its time is over. */
+	u64 until;
 	/* In order, and behind them some from a weight that there is not. */
 	struct step {
 		/* From which weight on the probability holds, in parts of CERTAIN. */
@@ -49,6 +52,8 @@ struct victim {
 	u64 weight, share;
 	/* When a limit lets its next byte pass. */
 	u64 due;
+	/* Whether its last packet was exempt. */
+	u64 exempt;
 };
 
 struct {
@@ -57,6 +62,38 @@ struct {
 	TYPE(key, u64);
 	TYPE(value, struct victim);
 } victims SEC(".maps");
+
+/* What a packet's addresses, ports and protocol are, as tests have them: low and high halves. An IPv4 address stands behind ::ffff:0:0,
+ * as in records; without IP all is zero. The third pair has the source port, the destination port, the protocol and the IP version,
+ * from bit 0, 16, 32 and 40 on. */
+struct known {
+	u64 of[6];
+};
+
+/* A test of the list of flows that are never acted on. Those up to one that ends a condition are alternatives; conditions up to one
+ * that ends a term must all hold; one term is enough. */
+struct test {
+	/* Holds if the bits under the mask are from `low` to `high`: first the low half of each, then the high one. */
+	u64 mask[2], low[2], high[2];
+	/* Which pair of what is known. */
+	u32 pair;
+	/* Bits of `enum ends`, and whether the test holds where the bits are not so. */
+	u32 ends;
+};
+
+enum ends { ENDS_CONDITION = 1, ENDS_TERM = 2, NEGATED = 4 };
+
+struct never {
+	u64 count;
+	struct test tests[TESTS];
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct never);
+} never SEC(".maps");
 
 /* What is known of the queue that was last left. */
 struct standing {
@@ -87,6 +124,8 @@ struct acted {
 	u64 expired;
 	/* Flows that came to be acted on, and those for which there was no room. */
 	u64 victims, full;
+	/* Of flows that are never acted on, and would have been met. */
+	u64 exempt;
 };
 
 struct {
@@ -107,6 +146,66 @@ INLINE u64 probability_of(const struct acting *asked, u64 weight)
 	return above ? asked->steps[(above - 1) % STEPS].probability : 0;
 }
 
+INLINE void know(const struct words *words, struct known *known)
+{
+	u64 family = words->of[5] >> 16, version = family == FAMILY_V4 ? 4 : 6;
+
+	__builtin_memset(known, 0, sizeof(*known));
+	if (family != FAMILY_V4 && family != FAMILY_V6)
+		return;
+	known->of[0] = words->of[0];
+	known->of[1] = words->of[1];
+	known->of[2] = words->of[2];
+	known->of[3] = words->of[3];
+	if (family == FAMILY_V4) {
+		known->of[0] |= 0xffffull << 32;
+		known->of[2] |= 0xffffull << 32;
+	}
+	known->of[4] = (words->of[4] & 0xffffffff) | (words->of[5] & 0xff) << 32 | version << 40;
+}
+
+INLINE bool is_at_least(u64 low, u64 high, const u64 *other)
+{
+	return high > other[1] || (high == other[1] && low >= other[0]);
+}
+
+INLINE bool is_at_most(u64 low, u64 high, const u64 *other)
+{
+	return high < other[1] || (high == other[1] && low <= other[0]);
+}
+
+/* Whether a flow is one that is never acted on. */
+INLINE bool is_never(const struct known *known)
+{
+	u32 zero = 0, condition = 0, term = 1;
+	struct never *list = map_lookup(&never, &zero);
+
+	if (!list)
+		return 0;
+	for (u32 place = 0; place < TESTS; place++) {
+		const struct test *test = &list->tests[place];
+		u64 low, high;
+		u32 holds;
+
+		if (place >= list->count)
+			break;
+		low = known->of[test->pair % 3 * 2] & test->mask[0];
+		high = known->of[test->pair % 3 * 2 + 1] & test->mask[1];
+		holds = is_at_least(low, high, test->low) && is_at_most(low, high, test->high);
+		condition |= holds ^ !!(test->ends & NEGATED);
+		if (test->ends & ENDS_CONDITION) {
+			term &= condition;
+			condition = 0;
+		}
+		if (test->ends & ENDS_TERM) {
+			if (term)
+				return 1;
+			term = 1;
+		}
+	}
+	return 0;
+}
+
 /* A packet has left a queue in which this stands now: what is to be known of its flow when the next one comes. */
 INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backlog, bool framed, u64 now)
 {
@@ -114,9 +213,9 @@ INLINE void remember(u64 digest, u64 flow, u64 all, bool contributing, u32 backl
 	struct acting *asked = map_lookup(&acting, &zero);
 	struct acted *count = map_lookup(&acted, &zero);
 	struct standing *here = map_lookup(&standing, &zero);
-	struct victim *known, victim = { 0, 0, 0, 0 };
+	struct victim *known, victim = { 0, 0, 0, 0, 0 };
 
-	if (!asked || !asked->action || !here || !count)
+	if (!asked || !asked->action || now >= asked->until || !here || !count)
 		return;
 	/* Written seldom, so that it stays with the processors that read it. */
 	if (here->framed == UNKNOWN)
@@ -207,6 +306,9 @@ INLINE int respond(struct __sk_buff *skb, const struct acting *asked, struct act
 	return NEXT;
 }
 
+/* Whether a packet's flow is one that is never acted on; the program says it. */
+GLOBAL int is_exempt(void);
+
 /* What becomes of a packet of a flow, if that is acted on. */
 INLINE int decide(struct __sk_buff *skb, const struct acting *asked, struct acted *count, struct victim *victim,
 		  const u8 *headers, u32 at, bool is_ip, u64 now)
@@ -215,6 +317,11 @@ INLINE int decide(struct __sk_buff *skb, const struct acting *asked, struct acte
 
 	if (now >= victim->until) {
 		count->expired++;
+		return NEXT;
+	}
+	victim->exempt = is_exempt();
+	if (victim->exempt) {
+		count->exempt++;
 		return NEXT;
 	}
 	count->met++;

@@ -46,6 +46,8 @@ struct scratch {
 	u64 digest;
 	/* Where the IP header begins, if there is one. */
 	u64 ip;
+	/* Whose packet it is, for the list of flows that are never acted on. */
+	struct known known;
 	struct estimates found;
 };
 
@@ -96,7 +98,17 @@ GLOBAL int identify(u32 framed)
 	is_ip = flow_of(place->headers, framed, &words);
 	place->digest = digest(&words);
 	place->ip = words.ip;
+	know(&words, &place->known);
 	return is_ip;
+}
+
+/* Whether the flow of the packet that was identified last is one that is never acted on. */
+GLOBAL int is_exempt(void)
+{
+	u32 zero = 0;
+	struct scratch *place = map_lookup(&scratch, &zero);
+
+	return place && is_never(&place->known);
 }
 
 /* The same where flows are acted on; what is dropped here did not come to the queue, and is not stamped. */
@@ -112,7 +124,7 @@ int act(struct __sk_buff *skb)
 	u64 now = ktime(), digest;
 	bool is_ip;
 
-	if (!asked || !count || !here || !place || !asked->action || here->framed == UNKNOWN)
+	if (!asked || !count || !here || !place || !asked->action || now >= asked->until || here->framed == UNKNOWN)
 		return stamp_with(skb, now);
 	if (head >= HEADERS) {
 		if (skb_load_bytes(skb, 0, place->headers, HEADERS))

@@ -31,5 +31,6 @@ pub use interface::{Address, Interfaces};
 pub use namespace::Namespace;
 pub use owners::{Owner, OwnerCounts, Owners};
 pub use probe::{Acted, Acting, ActingError, Action, Victim, Weigh};
+pub use probe::{Condition, Field, Never, NeverError};
 pub use probe::{Counters, Left, Probe, ProbeParams, Slice, sketch};
 pub use tun::{Incoming, Tun};

@@ -2,6 +2,7 @@
 
 mod act;
 mod acting;
+mod never;
 #[cfg(test)]
 mod older;
 mod told;
@@ -13,6 +14,7 @@ use aya::maps::{Array, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{BtfTracePoint, LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+pub use never::{Condition, Field, Never, NeverError};
 use queuescope_sketch::{ConQuestParams, Expiry, Weights};
 use queuescope_wire::Nanos;
 use std::os::fd::OwnedFd;

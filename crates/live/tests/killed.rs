@@ -71,3 +71,29 @@ fn nothing_stays_of_a_process_that_is_killed() {
     // The kernel frees them when nobody can run them any longer, some time after.
     until("programs and maps are gone", || (there(&maps) == (0, 0)).then_some(()));
 }
+
+/// Which programs are before the queue.
+fn names() -> Vec<String> {
+    let (_, programs) = SchedClassifier::query_tcx("near0", TcAttachType::Egress).expect("it is there");
+    programs.iter().filter_map(|program| program.name_as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn what_acts_is_gone_from_the_interface_when_nothing_is_done() {
+    let ends = match Ends::new("tbf rate 50mbit burst 20kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: what_acts_is_gone_from_the_interface_when_nothing_is_done: {why}"),
+    };
+    let seen = ends.near.run(|| {
+        let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        let mut seen = vec![names()];
+        for _ in 0..2 {
+            probe.act(&Acting { dry: false, ..Acting::default() }).expect("it can");
+            seen.push(names());
+            probe.rest().expect("it can");
+            seen.push(names());
+        }
+        seen
+    });
+    assert_eq!(seen, [["stamp"], ["act"], ["stamp"], ["act"], ["stamp"]]);
+}

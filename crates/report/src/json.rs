@@ -3,8 +3,8 @@
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Alert, Answer, Burst, Comparison, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim, SketchScore,
-    Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
+    Acting, Alert, Answer, Burst, Comparison, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim,
+    SketchScore, Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub enum Line {
     Sim(Box<Sim>),
     /// A burst, in order of time.
     Burst(Box<Burst>),
+    /// Of `queuescope live`, when it happens: acting on flows has stopped, went on, or is another.
+    Acting(Acting),
     /// The bursts and the summary that follow are of another queue of the same simulation.
     Queue {
         /// The link behind it.
@@ -136,6 +138,14 @@ pub fn write_first(report: &Report, out: &mut impl Write) -> io::Result<()> {
 /// Those of `out`.
 pub fn write_burst(burst: &Burst, out: &mut impl Write) -> io::Result<()> {
     line(&Line::Burst(Box::new(Burst { series: None, ..burst.clone() })), out)
+}
+
+/// Writes what happened to acting on flows as a JSON line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_acting(acting: &Acting, out: &mut impl Write) -> io::Result<()> {
+    line(&Line::Acting(acting.clone()), out)
 }
 
 /// Writes the last line of a report about one queue.

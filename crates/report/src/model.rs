@@ -2,6 +2,7 @@
 //!
 //! Times are nanoseconds from the first packet of the input, sizes are bytes, shares are fractions of 1.
 
+mod acting;
 mod answer;
 mod compare;
 mod owner;
@@ -14,6 +15,7 @@ mod why;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use acting::Acting;
 pub use answer::{Alert, Answer, Plan};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;

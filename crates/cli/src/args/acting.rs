@@ -1,9 +1,10 @@
 //! What `live` does to flows that contribute.
 
+use anyhow::{Context, Result};
 use clap::{ArgGroup, Args, Parser, ValueHint};
 use queuescope_live::{Acting, Action, Weigh};
 use queuescope_queue::{Curve, Response, Step, Steps};
-use queuescope_wire::{ByteCount, Rate};
+use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -14,9 +15,27 @@ pub struct ActingArgs {
     #[command(flatten)]
     pub policy: PolicyArgs,
 
-    /// Act as a file says, which holds the options of this group; when it changes, from then on
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Acting", conflicts_with_all = ["mark", "drop", "limit", "threshold", "for_real"])]
+    /// What bounds it, whatever a file says.
+    #[command(flatten)]
+    pub bounds: BoundsArgs,
+
+    /// Act as a file says, which holds the options of this group, or `off`; when it changes, from then on. While it is not there, empty
+    /// or cannot be understood, nothing is done
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Acting", conflicts_with_all = ["mark", "drop", "limit", "threshold", "hold", "for_real"])]
     pub policy_file: Option<PathBuf>,
+}
+
+/// What bounds acting.
+#[derive(Debug, Clone, Args)]
+pub struct BoundsArgs {
+    /// Never act on flows of which an expression holds, such as `tcp port 22 or net 10.0.0.0/8`: about src_ip, dst_ip, src_port,
+    /// dst_port, protocol and ip_version. May be given more than once; in a policy file it adds to those of the command line
+    #[arg(long, value_name = "EXPRESSION", help_heading = "Acting")]
+    pub never: Vec<String>,
+
+    /// Stop acting after this time, such as 10m; in a policy file, after this time since it was written
+    #[arg(long, value_name = "TIME", value_parser = Nanos::read_long, help_heading = "Acting")]
+    pub act_for: Option<Nanos>,
 }
 
 /// What is done to flows that contribute.
@@ -41,18 +60,32 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Acting", requires = "action")]
     pub threshold: Option<ByteCount>,
 
+    /// Release a flow this long after its last packet that contributed: 1us to 1h
+    #[arg(long, value_name = "TIME", value_parser = hold, default_value = "8ms", help_heading = "Acting", requires = "action")]
+    pub hold: Nanos,
+
     /// Change packets: without this, it is only counted what would be done
     #[arg(long, help_heading = "Acting", requires = "action")]
     pub for_real: bool,
 }
 
-/// A file's words.
+/// What a policy file says.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
-struct Written {
+pub struct Written {
+    /// Do nothing, whatever stands beside it.
+    #[arg(value_parser = ["off"])]
+    pub off: Option<String>,
+    /// What is done.
     #[command(flatten)]
-    policy: PolicyArgs,
+    pub policy: PolicyArgs,
+    /// What bounds it.
+    #[command(flatten)]
+    pub bounds: BoundsArgs,
 }
+
+/// The longest time that a flow may be acted on after its last packet that contributed.
+const LONGEST_HOLD: Nanos = Nanos(3_600_000_000_000);
 
 /// With which probability a packet is chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,16 +94,25 @@ pub struct Function {
     weigh: Weigh,
 }
 
-impl PolicyArgs {
-    /// Reads the options that a file holds: words as on the command line, in any number of lines, `#` before what is no word.
+impl Written {
+    /// Reads what a file says: `off`, or options as on the command line, in any number of lines, with quotes as in a shell, and `#`
+    /// before comments.
     ///
     /// # Errors
-    /// As on the command line.
-    pub fn read(text: &str) -> Result<Self, clap::Error> {
-        let words = text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace());
-        Written::try_parse_from(words).map(|written| written.policy)
+    /// As on the command line; and if a quote has no end.
+    pub fn read(text: &str) -> Result<Self> {
+        let words = shlex::split(text).context("a quote in it has no end")?;
+        Ok(Self::try_parse_from(words)?)
     }
+}
 
+fn hold(text: &str) -> Result<Nanos, String> {
+    let time = Nanos::read_long(text).map_err(|why| why.to_string())?;
+    let is_fit = (Nanos(1_000)..=LONGEST_HOLD).contains(&time);
+    if is_fit { Ok(time) } else { Err("use 1us to 1h".to_owned()) }
+}
+
+impl PolicyArgs {
     /// How flows are acted on, if they are.
     pub fn acting(&self) -> Option<Acting> {
         let threshold = Function { curve: Curve::Threshold, weigh: Weigh::Bytes };
@@ -87,8 +129,9 @@ impl PolicyArgs {
             weigh: function.weigh,
             curve: function.curve.clone(),
             threshold: self.threshold.unwrap_or_default().0 as f64,
+            hold: self.hold,
             dry: !self.for_real,
-            ..Acting::default()
+            until: Nanos::MAX,
         })
     }
 }
@@ -126,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_file_says_what_the_command_line_does() {
-        let read = |text: &str| PolicyArgs::read(text).map(|policy| policy.acting());
+        let read = |text: &str| Written::read(text).map(|written| written.policy.acting());
         assert_eq!(read("# nothing\n").unwrap(), None);
         let marking = Acting { threshold: 30_000.0, dry: false, ..Acting::default() };
         let text = "--mark=linear:20kB # gently\n\n--threshold 30kB\n--for-real";
@@ -137,10 +180,34 @@ mod tests {
         assert!(matches!(limit.action, Action::Limit { .. }) && limit.dry);
         assert_eq!(read("--mark=1/16 --drop").unwrap().unwrap().action, Action::Respond(Response::MarkOrDrop));
         assert_eq!(read("--drop=queue").unwrap().unwrap().weigh, Weigh::Queue);
-        for wrong in
-            ["--mark=17/16", "--mark=linear", "--mark=squared:0", "--mark=queue:3", "--limit 1Mbit/s --drop", "mark"]
-        {
+        for wrong in [
+            "--mark=17/16",
+            "--mark=linear",
+            "--mark=squared:0",
+            "--mark=queue:3",
+            "--limit 1Mbit/s --drop",
+            "mark",
+            "on",
+            "off off",
+            "--hold 1s",
+            "--drop --hold 0",
+            "--drop --hold 2h",
+            "--drop --never 'tcp",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(read("--drop --hold 3s").unwrap().unwrap().hold, Nanos(3_000_000_000));
+    }
+
+    #[test]
+    fn a_file_says_what_bounds_it_and_off() {
+        let read = |text: &str| Written::read(text).unwrap();
+        let bounds = read("--drop --never 'tcp port 22' # the way in\n--never \"udp\" --act-for 10m").bounds;
+        assert_eq!(
+            (bounds.never, bounds.act_for),
+            (vec!["tcp port 22".to_owned(), "udp".to_owned()], Some(Nanos(600_000_000_000)))
+        );
+        assert!(read("off").off.is_some() && read("off\n--drop --for-real").off.is_some());
+        assert!(read("# off\n--drop").off.is_none());
     }
 }

@@ -4,37 +4,73 @@
 //! asked stands somewhere. It holds the options themselves, so that there is nothing else to learn or to parse.
 
 mod file;
+mod never;
+mod rest;
+mod session;
+mod words;
 
-use crate::args::{ActingArgs, PolicyArgs};
+use crate::args::{ActingArgs, BoundsArgs, PolicyArgs};
 use crate::capture::noted;
-use anyhow::{Context, Result};
-use file::{PolicyFile, cannot_act};
-use queuescope_live::{Acted, Acting, Action, Probe, Victim, Weigh};
-use queuescope_queue::{Curve, Response};
-use queuescope_report::format;
-use queuescope_report::model::Skipped;
+use crate::sweep::note;
+use anyhow::{Context, Result, bail};
+use file::{PolicyFile, Says, cannot_act};
+use never::Terms;
+use queuescope_live::{Acted, Acting, Never, Probe, Victim, Weigh, now};
+use queuescope_report::model::{self, Skipped};
 use queuescope_wire::Nanos;
+use rest::Rest;
+use session::Session;
+use words::{probability, words};
 
 /// What is done, and what came of it.
 pub struct Acts {
     file: Option<PolicyFile>,
-    /// Times that it held what cannot be done, or could not be read, and why when that was last.
-    refused: (u64, String),
-    /// Whether that is what the file holds, and whether it was told.
-    is_refused: bool,
-    is_news: bool,
-    /// What was asked for last.
-    acting: Option<Acting>,
+    bounds: Bounds,
+    /// What is asked for, and when its time is over.
+    asked: Option<(Acting, Nanos)>,
+    /// Why nothing is done, where something was or may be asked for.
+    rest: Option<Rest>,
+    /// What changed since it was asked for last.
+    news: Vec<model::Acting>,
     /// Who looks on wants no packet to be changed, and how often that was wanted.
     is_paused: bool,
     pauses: u64,
+    /// Whether the kernel acts, and when it was asked to last.
+    put: Option<Nanos>,
+    counts: Counts,
     acted: Acted,
+}
+
+/// What holds for the whole run.
+#[derive(Debug, Default)]
+struct Bounds {
+    session: Option<Session>,
+    never: Terms,
+    /// When the time of the command line is over.
+    ends: Nanos,
+    /// Times are counted from here.
+    origin: Nanos,
+}
+
+/// What happened to acting.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Times that it stopped since the file was not there, empty, unclear or said so.
+    pub stopped: u64,
+    /// Of those, times that the file could not be read or understood.
+    pub refused: u64,
+    /// Times that it began again.
+    resumed: u64,
+    /// Times that --act-for ended it.
+    over: u64,
+    /// Times that the kernel was not asked again in time.
+    lapsed: u64,
 }
 
 /// What is done now, as a person sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doing {
-    /// What is asked for, in words.
+    /// What is asked for, in words; or why nothing is done.
     pub policy: String,
     /// Whether it is done.
     pub mode: Mode,
@@ -43,8 +79,6 @@ pub struct Doing {
     /// Flows that were acted on in the last second, by the digests of their five-tuples, with the probability by which a packet
     /// of theirs is chosen.
     pub chosen: Vec<(u64, f64)>,
-    /// Whether the policy's file says something else, which cannot be done.
-    pub is_refused: bool,
 }
 
 /// Whether packets are changed.
@@ -54,52 +88,70 @@ pub enum Mode {
     Dry,
     /// They are.
     Real,
-    /// They were, and may be again.
+    /// They were, and may be again, by a key.
     Paused,
+    /// They are not: the policy file or a time limit says so.
+    Stopped,
 }
 
 /// For how long a flow that was acted on is shown.
 const SHOWN: Nanos = Nanos(1_000_000_000);
+/// For how long the kernel acts before it has to be asked again: when this process is stopped or hangs, nobody would see the policy file.
+const LEASE: Nanos = Nanos(2_000_000_000);
 
 impl Acts {
-    /// Begins to act as asked.
+    /// Begins to act as asked; times are counted from `origin`.
     ///
     /// # Errors
     /// If the file cannot be read or means nothing, and those of the kernel.
-    pub fn begin(args: &ActingArgs, probe: &mut Probe) -> Result<Self> {
-        let (file, written) = args.policy_file.as_deref().map(PolicyFile::open).transpose()?.unzip();
+    pub fn begin(args: &ActingArgs, probe: &mut Probe, origin: Nanos) -> Result<Self> {
+        let (file, says) = args.policy_file.as_deref().map(PolicyFile::open).transpose()?.unzip();
+        let is_acting = args.policy.acting().is_some() || file.is_some();
         let mut acts = Self {
+            bounds: Bounds::begin(args, is_acting, origin)?,
             file,
-            refused: (0, String::new()),
-            is_refused: false,
-            is_news: false,
-            acting: None,
+            asked: None,
+            rest: None,
+            news: Vec::new(),
             is_paused: false,
             pauses: 0,
+            put: None,
+            counts: Counts::default(),
             acted: Acted::default(),
         };
-        let asked = acts.ask(written.as_ref().unwrap_or(&args.policy), probe);
-        match &args.policy_file {
-            Some(file) => asked.with_context(|| cannot_act(file))?,
-            None => asked?,
+        match (says, &args.policy_file) {
+            (Some(Says::Policy(written)), Some(path)) => {
+                acts.ask(&written.policy, &written.bounds, probe).with_context(|| cannot_act(path))?;
+            }
+            (Some(says), _) => acts.follow(says, probe)?,
+            (None, _) => acts.ask(&args.policy, &BoundsArgs { never: Vec::new(), act_for: None }, probe)?,
         }
         Ok(acts)
     }
 
-    /// Looks whether it is to be done otherwise. What cannot be done is noted, and what was done before goes on.
+    /// Looks whether it is to be done otherwise, and asks the kernel to go on if not. What the file no longer says, or does not say
+    /// clearly, is not done.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn look(&mut self, probe: &mut Probe) -> Result<()> {
         self.acted = probe.acted()?;
-        let Some(written) = self.file.as_mut().and_then(PolicyFile::changed) else { return Ok(()) };
-        let asked = written.and_then(|policy| self.ask(&policy, probe));
-        self.is_refused = asked.is_err();
-        if let Err(why) = asked {
-            self.refused = (self.refused.0 + 1, format!("{why:#}"));
-            self.is_news = true;
+        if let Some(says) = self.file.as_mut().and_then(PolicyFile::changed) {
+            self.follow(says, probe)?;
         }
-        Ok(())
+        if self.rest.is_none() && self.asked.as_ref().is_some_and(|(_, ends)| now() >= *ends) {
+            self.stop(Rest::Over);
+        }
+        self.put(probe)
+    }
+
+    /// The same for the last time: what was done is counted, and nothing is done any longer.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn end(&mut self, probe: &mut Probe) -> Result<()> {
+        (self.file, self.asked) = (None, None);
+        self.put(probe)
     }
 
     /// Changes packets no more, or again; what is only counted goes on.
@@ -109,49 +161,120 @@ impl Acts {
     pub fn pause(&mut self, probe: &mut Probe) -> Result<()> {
         self.is_paused = !self.is_paused;
         self.pauses += u64::from(self.is_paused);
-        self.put(self.acting.as_ref(), probe)
+        self.put(probe)
     }
 
-    /// What is done at `now`, if anything is asked for.
+    /// What is done at `now`, if anything was asked for.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn doing(&self, probe: &Probe, now: Nanos) -> Result<Option<Doing>> {
-        let Some(acting) = &self.acting else { return Ok(None) };
+        let stopped =
+            |why: &Rest| Doing { policy: why.to_string(), mode: Mode::Stopped, acted: self.acted, chosen: Vec::new() };
+        if let Some(why) = &self.rest {
+            return Ok(Some(stopped(why)));
+        }
+        let Some((acting, _)) = &self.asked else { return Ok(None) };
         let mode = match acting.dry {
             true => Mode::Dry,
             false if self.is_paused => Mode::Paused,
             false => Mode::Real,
         };
-        let is_late = |victim: &Victim| victim.until.saturating_add(SHOWN) >= now;
+        let is_late = |victim: &Victim| !victim.exempt && victim.until.saturating_add(SHOWN) >= now;
         // Of the whole queue every packet is met, and no flow is remembered for that.
         let is_of_flows = mode != Mode::Paused && acting.weigh != Weigh::Queue;
         let victims = if is_of_flows { probe.victims()? } else { Vec::new() };
         let victims = victims.into_iter().filter(is_late);
         let chosen = victims.map(|victim| (victim.digest, probability(acting, &victim))).filter(|(_, p)| *p > 0.0);
-        Ok(Some(Doing {
-            policy: words(acting),
-            mode,
-            acted: self.acted,
-            chosen: chosen.collect(),
-            is_refused: self.is_refused,
-        }))
+        Ok(Some(Doing { policy: words(acting), mode, acted: self.acted, chosen: chosen.collect() }))
     }
 
-    fn ask(&mut self, policy: &PolicyArgs, probe: &mut Probe) -> Result<()> {
-        let acting = policy.acting();
+    /// Whether packets are changed now.
+    pub fn is_real(&self) -> bool {
+        self.put.is_some() && self.asked.as_ref().is_some_and(|(acting, _)| !acting.dry)
+    }
+
+    /// Does what the file says from now on.
+    fn follow(&mut self, says: Says, probe: &mut Probe) -> Result<()> {
+        let rest = match says {
+            // What the command line limits, no file prolongs.
+            Says::Policy(_) if now() >= self.bounds.ends => Rest::Over,
+            Says::Policy(written) => match self.ask(&written.policy, &written.bounds, probe) {
+                Ok(()) => return Ok(()),
+                Err(why) => Rest::Unclear(format!("{why:#}")),
+            },
+            Says::Off => Rest::Off,
+            Says::Nothing => Rest::Nothing,
+            Says::Missing => Rest::Missing,
+            Says::Unclear(why) => Rest::Unclear(why),
+        };
+        self.counts.refused += u64::from(matches!(rest, Rest::Unclear(_)));
+        self.counts.stopped += u64::from(self.rest.is_none() && rest != Rest::Over);
+        self.stop(rest);
+        self.put(probe)
+    }
+
+    fn ask(&mut self, policy: &PolicyArgs, here: &BoundsArgs, probe: &mut Probe) -> Result<()> {
+        let Some(acting) = policy.acting() else { return Ok(()) };
         // What cannot be done is refused also while nothing is.
-        acting.as_ref().map(Acting::steps).transpose()?;
-        self.put(acting.as_ref(), probe)?;
-        self.acting = acting;
-        Ok(())
+        acting.steps()?;
+        let mut never = self.bounds.never.clone();
+        never.extend(never::terms(&here.never)?);
+        let never = Never::new(never)?;
+        // Before anything is done that it forbids.
+        probe.never(&never)?;
+        let ends = here.act_for.map_or(Nanos::MAX, |time| now().saturating_add(time)).min(self.bounds.ends);
+        let is_other = self.asked.as_ref().is_none_or(|(before, _)| *before != acting);
+        if let Some(before) = self.rest.take() {
+            self.counts.resumed += 1;
+            self.tell(&acting, "resumed", &format!("acting goes on; it had stopped since {before}"));
+        } else if is_other && self.asked.is_some() {
+            self.tell(&acting, "changed", "the policy file says something else");
+        }
+        self.asked = Some((acting, ends));
+        self.put(probe)
     }
 
-    fn put(&self, acting: Option<&Acting>, probe: &mut Probe) -> Result<()> {
-        match acting.filter(|acting| acting.dry || !self.is_paused) {
-            Some(acting) => probe.act(acting)?,
-            None => probe.rest()?,
+    fn stop(&mut self, why: Rest) {
+        if self.rest.as_ref() == Some(&why) {
+            return;
         }
+        self.counts.over += u64::from(why == Rest::Over);
+        self.news.push(model::Acting {
+            time_ns: now().saturating_sub(self.bounds.origin).0,
+            acts: false,
+            for_real: false,
+            policy: None,
+            reason: why.name().to_owned(),
+            meaning: format!("acting has stopped: {why}"),
+        });
+        self.rest = Some(why);
+    }
+
+    fn tell(&mut self, acting: &Acting, reason: &str, meaning: &str) {
+        self.news.push(model::Acting {
+            time_ns: now().saturating_sub(self.bounds.origin).0,
+            acts: true,
+            for_real: !acting.dry,
+            policy: Some(words(acting)),
+            reason: reason.to_owned(),
+            meaning: format!("{meaning}: {}", words(acting)),
+        });
+    }
+
+    /// Has the kernel do what is asked for, and only for so long; or nothing.
+    fn put(&mut self, probe: &mut Probe) -> Result<()> {
+        let asked = self.asked.as_ref().filter(|(acting, _)| self.rest.is_none() && (acting.dry || !self.is_paused));
+        let Some((acting, ends)) = asked else {
+            if self.put.take().is_some() {
+                probe.rest()?;
+            }
+            return Ok(());
+        };
+        let now = now();
+        self.counts.lapsed += u64::from(self.put.is_some_and(|before| now >= before.saturating_add(LEASE)));
+        probe.act(&Acting { until: now.saturating_add(LEASE).min(*ends), ..acting.clone() })?;
+        self.put = Some(now);
         Ok(())
     }
 
@@ -160,28 +283,25 @@ impl Acts {
         self.acted
     }
 
-    /// What was wrong with the file since this was asked before, in a line.
-    pub fn news(&mut self) -> Option<String> {
-        let is_news = std::mem::take(&mut self.is_news);
-        is_news.then(|| format!("the policy's file is refused, and what was done before goes on: {}", self.why()))
+    /// What changed since this was asked before.
+    pub fn news(&mut self) -> Vec<model::Acting> {
+        std::mem::take(&mut self.news)
     }
 
-    fn why(&self) -> &str {
-        self.refused.1.lines().next().unwrap_or_default()
-    }
-
-    /// Times that the file held what cannot be done, or could not be read.
-    pub fn refused(&self) -> u64 {
-        self.refused.0
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// What was done to packets, and what would have been.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         let acted = &self.acted;
-        let (refused, first) = (&self.refused.0, self.why());
-        let why = format!(
-            "times that the policy's file held what cannot be done, or could not be read; what was done before went on: {first}"
+        let Counts { stopped, refused, resumed, over, lapsed } = self.counts;
+        let last = self.rest.as_ref().map(|why| format!("; it is stopped now: {why}")).unwrap_or_default();
+        let stops = format!(
+            "times that acting stopped, as the policy file was taken away, emptied, not clear or said off{last}"
         );
+        let session = self.bounds.session.map(|session| format!("{session} is never acted on")).unwrap_or_default();
         let notes = [
             noted("marked", acted.marked, "packets (CE) of flows that contribute, before the queue"),
             noted("would_mark", acted.would_mark, "packets would have been marked; --for-real does it"),
@@ -206,66 +326,46 @@ impl Acts {
                 "times that a flow was to be acted on and there was no room to remember it",
             ),
             noted("acting_paused", self.pauses, "times that a key paused it"),
-            noted("policy_refused", *refused, &why),
+            noted(
+                "exempt",
+                acted.exempt,
+                "packets of flows that are never acted on (--never, or your SSH session), let through",
+            ),
+            noted("acting_stopped", stopped, &stops),
+            noted("acting_resumed", resumed, "times that acting went on as the policy file said something clear again"),
+            noted(
+                "policy_refused",
+                refused,
+                "times that the policy file held what cannot be done, or could not be read; acting stopped",
+            ),
+            noted("acting_over", over, "times that --act-for ended acting"),
+            noted("acting_lapsed", lapsed, "times that the kernel stopped acting, as this process did not run for 2 s"),
+            noted("ssh_session", self.bounds.session.is_some().into(), &session),
         ];
         notes.into_iter().flatten()
     }
 }
 
-/// With which probability a packet of a flow is chosen, or one beyond its limit is dropped.
-fn probability(acting: &Acting, victim: &Victim) -> f64 {
-    let weight = match acting.weigh {
-        Weigh::Bytes | Weigh::Queue => victim.weight as f64,
-        Weigh::Share => victim.share as f64 / 65_536.0,
-    };
-    acting.curve.probability(weight, acting.threshold)
-}
-
-/// `mark linear:20.0 kB from 30.0 kB`.
-fn words(acting: &Acting) -> String {
-    let action = match acting.action {
-        Action::Respond(Response::MarkOnly) => "mark".to_owned(),
-        Action::Respond(Response::MarkOrDrop) => "mark or drop".to_owned(),
-        Action::Respond(Response::Drop) => "drop".to_owned(),
-        Action::Limit { rate, .. } => format!("limit to {}", format::rate(rate.bits_per_second() as f64)),
-    };
-    let curve = match &acting.curve {
-        Curve::Threshold => String::new(),
-        Curve::Linear { full } => format!(" linear:{}", format::bytes(*full as u64)),
-        Curve::Squared { full } => format!(" squared:{}", format::bytes(*full as u64)),
-        // The command line has one step at most.
-        Curve::Steps(steps) => format!(" {}", format::percent(steps.probability(f64::MAX))),
-    };
-    let of = if acting.weigh == Weigh::Queue { " any flow" } else { "" };
-    let from = match acting.threshold as u64 {
-        0 => String::new(),
-        threshold => format!(" from {}", format::bytes(threshold)),
-    };
-    action + &curve + of + &from
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_asked_for_is_told_in_words() {
-        let told = |text: &str| words(&PolicyArgs::read(text).unwrap().acting().unwrap());
-        assert_eq!(told("--mark=linear:20kB --threshold 30kB"), "mark linear:20.0 kB from 30.0 kB");
-        assert_eq!(told("--mark=1/16 --drop"), "mark or drop 6.2 %");
-        assert_eq!(told("--drop=queue --threshold 1MB"), "drop any flow from 1.00 MB");
-        assert_eq!(told("--limit 10Mbit/s"), "limit to 10.0 Mb/s");
-    }
-
-    #[test]
-    fn a_flow_is_chosen_by_its_weight() {
-        let chosen = |text: &str, weight| {
-            let victim = Victim { digest: 1, until: Nanos(0), weight, share: 32_768 };
-            probability(&PolicyArgs::read(text).unwrap().acting().unwrap(), &victim)
-        };
-        assert_eq!([chosen("--mark --threshold 5kB", 4_999), chosen("--mark --threshold 5kB", 5_000)], [0.0, 1.0]);
-        assert_eq!(chosen("--mark=linear:20kB --threshold 5kB", 10_000), 0.25);
-        let share = Acting { weigh: Weigh::Share, threshold: 0.5, ..Acting::default() };
-        assert_eq!(probability(&share, &Victim { digest: 1, until: Nanos(0), weight: 0, share: 32_768 }), 1.0);
+impl Bounds {
+    fn begin(args: &ActingArgs, is_acting: bool, origin: Nanos) -> Result<Self> {
+        let BoundsArgs { never, act_for } = &args.bounds;
+        if !is_acting {
+            if !never.is_empty() || act_for.is_some() {
+                bail!(
+                    "--never and --act-for bound what is done: say what, by --mark, --drop, --limit or --policy-file"
+                );
+            }
+            return Ok(Self::default());
+        }
+        let session = Session::find();
+        if let Some(session) = &session {
+            note(&format!("{session} is never acted on"));
+        }
+        let mut exempt = never::terms(never)?;
+        exempt.extend(session.iter().flat_map(Session::terms));
+        // What is too long is refused before anything is done, also where the file asks for nothing.
+        Never::new(exempt.clone())?;
+        let ends = act_for.map_or(Nanos::MAX, |time| now().saturating_add(time));
+        Ok(Self { session, never: exempt, ends, origin })
     }
 }

@@ -3,7 +3,7 @@
 mod http;
 mod told;
 
-use super::acts::Acts;
+use super::acts::{Acts, Counts};
 use crate::capture::noted;
 use anyhow::{Context, Result};
 use queuescope_live::{Acted, Counters, Slice};
@@ -29,8 +29,9 @@ struct Shown {
     alpha: f64,
     counters: Counters,
     acted: Acted,
-    /// Times that the policy's file held what cannot be done, or could not be read.
-    refused: u64,
+    /// Whether flows are acted on for real, and what happened to that.
+    is_real: bool,
+    acting: Counts,
     /// Of the last second: the longest wait, and the most in the queue.
     longest: Nanos,
     deepest: Backlog,
@@ -88,7 +89,7 @@ impl Metrics {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.counters = counters;
         shown.acted = acts.acted();
-        shown.refused = acts.refused();
+        (shown.is_real, shown.acting) = (acts.is_real(), acts.counts());
         shown.longest = late().map(|slice| slice.delay_max).max().unwrap_or_default();
         shown.deepest = Backlog {
             packets: late().map(|slice| u64::from(slice.length_max)).max().unwrap_or(0),

@@ -226,7 +226,7 @@ impl View {
 
     /// What changes no packet needs no pause.
     fn may_pause(&self) -> bool {
-        self.acting.mode().is_some_and(|mode| mode != Mode::Dry)
+        matches!(self.acting.mode(), Some(Mode::Real | Mode::Paused))
     }
 
     fn shot(&self, now: Nanos) -> Shot {

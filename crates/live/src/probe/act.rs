@@ -1,7 +1,7 @@
 //! Acting on flows, as this side of the kernel has it.
 
 use super::acting::{Acted, Acting, Victim};
-use super::{Probe, of, program_of};
+use super::{Never, Probe, of, program_of};
 use crate::ProbeError;
 use crate::capabilities::raised;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray};
@@ -17,6 +17,15 @@ impl Probe {
     pub fn act(&mut self, acting: &Acting) -> Result<(), ProbeError> {
         self.ask(acting.words()?)?;
         raised(|| self.put_before_queue("act"))
+    }
+
+    /// Never acts on these flows, from now on, in place of those that were given before.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn never(&mut self, flows: &Never) -> Result<(), ProbeError> {
+        let mut never: Array<&mut MapData, [u64; Never::WORDS]> = of(self.bpf.map_mut("never"))?;
+        never.set(0, flows.words(), 0).map_err(|why| ProbeError::refused("say which flows are never acted on", &why))
     }
 
     /// Acts on no flow any longer.

@@ -27,6 +27,9 @@ pub struct Acting {
     pub hold: Nanos,
     /// Everything is counted, and no packet is changed. This is the default.
     pub dry: bool,
+    /// The kernel stops by itself at this time of `CLOCK_MONOTONIC`. By default never. Who gives a time soon, and asks again before it,
+    /// has the kernel stop when nobody asks any more.
+    pub until: Nanos,
 }
 
 /// What is done to packets.
@@ -87,6 +90,8 @@ pub struct Acted {
     pub victims: u64,
     /// Times that there was no room for one.
     pub full: u64,
+    /// Of flows that are never acted on ([`Never`](super::Never)), and would have been met.
+    pub exempt: u64,
 }
 
 /// A flow that is acted on, or was not long ago.
@@ -100,6 +105,8 @@ pub struct Victim {
     pub weight: u64,
     /// That as a part of all, in 65536ths; collisions may make it more than one.
     pub share: u64,
+    /// Whether its last packet was let through, since it is never acted on.
+    pub exempt: bool,
 }
 
 /// Why something cannot be done in the kernel.
@@ -125,6 +132,7 @@ impl Default for Acting {
             threshold: 0.0,
             hold: Nanos(8_000_000),
             dry: true,
+            until: Nanos::MAX,
         }
     }
 }
@@ -177,7 +185,7 @@ impl Acting {
         let step = |step: &Step| [(step.from * unit).ceil() as u64, parts(step.probability)];
         let nowhere = [u64::MAX, 0];
         let middle = (steps.steps().len() as u64 + 1).next_power_of_two() / 2;
-        let head = [self.hold.0, cost, burst, action | weigh << 32, u64::from(self.dry) | middle << 32, 0];
+        let head = [self.hold.0, cost, burst, action | weigh << 32, u64::from(self.dry) | middle << 32, self.until.0];
         Ok(from_fn(|word| match word {
             0..6 => head[word],
             _ => steps.steps().get((word - 6) / 2).map_or(nowhere, step)[word % 2],
@@ -191,13 +199,13 @@ fn parts(probability: f64) -> u64 {
 }
 
 impl Acted {
-    pub(super) const WORDS: usize = 14;
+    pub(super) const WORDS: usize = 15;
 
     /// The sums of what each processor has counted.
     pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [met, spared, marked, would_mark, marked_before, unmarkable, dropped, would_drop, rest @ ..] = words;
-        let [limited, would_limit, marked_wire, expired, victims, full] = rest;
+        let [limited, would_limit, marked_wire, expired, victims, full, exempt] = rest;
         Self {
             met,
             spared,
@@ -213,6 +221,7 @@ impl Acted {
             expired,
             victims,
             full,
+            exempt,
         }
     }
 }
@@ -220,10 +229,10 @@ impl Acted {
 impl Victim {
     /// As many as the kernel has room for.
     pub(super) const MOST: usize = 4096;
-    pub(super) const WORDS: usize = 4;
+    pub(super) const WORDS: usize = 5;
 
     pub(super) fn of(digest: u64, words: &[u64; Self::WORDS]) -> Self {
-        let [until, weight, share, _] = *words;
-        Self { digest, until: Nanos(until), weight, share }
+        let [until, weight, share, _, exempt] = *words;
+        Self { digest, until: Nanos(until), weight, share, exempt: exempt != 0 }
     }
 }

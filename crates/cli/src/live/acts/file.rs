@@ -1,50 +1,85 @@
 //! The file that says what is done to flows. It is read again and again beside the packets, so nothing is opened that would hold
 //! them up.
 
-use crate::args::PolicyArgs;
-use anyhow::{Context, Result, anyhow};
+use crate::args::Written;
+use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Bytes of a file, at most: all options that there are take a line or two.
 const LONGEST: u64 = 64 << 10;
 
-/// A file that may be changed, replaced, or gone for a time.
+/// A file that may be changed, replaced, or gone.
 #[derive(Debug)]
 pub struct PolicyFile {
     path: PathBuf,
-    /// What it held when it was looked at last, or why that could not be read.
-    last: Result<String, String>,
+    /// How it was when it was looked at last.
+    last: Found,
+}
+
+/// What a file says.
+#[derive(Debug)]
+pub enum Says {
+    /// This is to be done.
+    Policy(Box<Written>),
+    /// Nothing is to be done.
+    Off,
+    /// Nothing at all.
+    Nothing,
+    /// It is not there.
+    Missing,
+    /// It cannot be read, or not be understood, for this reason.
+    Unclear(String),
+}
+
+/// A file at one time: its text and when that was written, or why there is none.
+#[derive(Debug, PartialEq)]
+enum Found {
+    Text(String, Option<SystemTime>),
+    Missing,
+    Unreadable(String),
 }
 
 impl PolicyFile {
-    /// Reads it for the first time; what it asks for comes with it.
+    /// Reads it for the first time; what it says comes with it.
     ///
     /// # Errors
     /// If it cannot be read, is no regular file, is too long or no text, or means nothing.
-    pub fn open(path: &Path) -> Result<(Self, PolicyArgs)> {
-        let text = read(path).with_context(|| cannot_read(path))?;
-        let policy = PolicyArgs::read(&text).with_context(|| cannot_act(path))?;
-        Ok((Self { path: path.to_owned(), last: Ok(text) }, policy))
+    pub fn open(path: &Path) -> Result<(Self, Says)> {
+        let (text, written) = read(path).with_context(|| cannot_read(path))?;
+        let says = Says::of(&text).with_context(|| cannot_act(path))?;
+        Ok((Self { path: path.to_owned(), last: Found::Text(text, written) }, says))
     }
 
-    /// What it asks for, or why that is not known, if it is another than before. While it is not there, nothing changes.
-    pub fn changed(&mut self) -> Option<Result<PolicyArgs>> {
+    /// What it says, if it was written, replaced or taken away since it was looked at last.
+    pub fn changed(&mut self) -> Option<Says> {
         let now = match read(&self.path) {
-            Err(why) if why.kind() == io::ErrorKind::NotFound => return None,
-            // Who writes a file anew has it empty for a moment.
-            Ok(text) if text.is_empty() => return None,
-            now => now.map_err(|why| format!("{}: {why}", cannot_read(&self.path))),
+            Ok((text, written)) => Found::Text(text, written),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Found::Missing,
+            Err(why) => Found::Unreadable(format!("{}: {why}", cannot_read(&self.path))),
         };
         if now == self.last {
             return None;
         }
         self.last = now;
         Some(match &self.last {
-            Ok(text) => PolicyArgs::read(text).map_err(Into::into),
-            Err(why) => Err(anyhow!("{why}")),
+            Found::Text(text, _) => Says::of(text).unwrap_or_else(|why| Says::Unclear(format!("{why:#}"))),
+            Found::Missing => Says::Missing,
+            Found::Unreadable(why) => Says::Unclear(why.clone()),
+        })
+    }
+}
+
+impl Says {
+    fn of(text: &str) -> Result<Self> {
+        let written = Written::read(text)?;
+        Ok(match (&written.off, written.policy.acting()) {
+            (Some(_), _) => Self::Off,
+            (None, Some(_)) => Self::Policy(Box::new(written)),
+            (None, None) => Self::Nothing,
         })
     }
 }
@@ -58,17 +93,19 @@ fn cannot_read(path: &Path) -> String {
     format!("cannot read {}", path.display())
 }
 
-fn read(path: &Path) -> io::Result<String> {
+fn read(path: &Path) -> io::Result<(String, Option<SystemTime>)> {
     // Before it is opened, since that alone may do something to a device; and then what was opened, since it may be another by now.
     is_regular(&std::fs::metadata(path)?)?;
     let file = File::from(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?);
-    is_regular(&file.metadata()?)?;
+    let opened = file.metadata()?;
+    is_regular(&opened)?;
     let mut text = String::new();
     // The length that it tells is not asked: it may grow, and files of the kernel have none.
     if file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
         return Err(io::Error::other("it is longer than 64 KiB; the options for acting are all that it may hold"));
     }
-    Ok(text)
+    // Not every file system knows when.
+    Ok((text, opened.modified().ok()))
 }
 
 fn is_regular(data: &Metadata) -> io::Result<()> {
@@ -110,7 +147,7 @@ mod tests {
         let path = folder.path().join("policy");
         let long = |length: u64| format!("--drop{}", " ".repeat(length as usize - "--drop".len()));
         write(&path, long(LONGEST)).unwrap();
-        assert!(PolicyFile::open(&path).unwrap().1.drop.is_some());
+        assert!(matches!(PolicyFile::open(&path).unwrap().1, Says::Policy(written) if written.policy.drop.is_some()));
         write(&path, long(LONGEST + 1)).unwrap();
         let why = refused(&path);
         assert!(why.starts_with(&format!("cannot read {}: it is longer than 64 KiB", path.display())), "{why}");
@@ -121,22 +158,38 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_told_once() {
+    fn each_change_is_noticed_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy");
         write(&path, "--drop").unwrap();
-        let (mut file, policy) = PolicyFile::open(&path).unwrap();
-        assert!(policy.drop.is_some() && file.changed().is_none());
-        write(&path, "").unwrap();
-        assert!(file.changed().is_none());
+        let (mut file, says) = PolicyFile::open(&path).unwrap();
+        assert!(matches!(says, Says::Policy(written) if written.policy.drop.is_some()) && file.changed().is_none());
+        let mut says = |text: &str| {
+            write(&path, text).unwrap();
+            let says = file.changed().unwrap_or_else(|| panic!("{text} is another"));
+            assert!(file.changed().is_none(), "{text}");
+            says
+        };
+        for nothing in ["", " \n", "# --drop\n", "--never tcp"] {
+            assert!(matches!(says(nothing), Says::Nothing), "{nothing}");
+        }
+        assert!(matches!(says("off"), Says::Off));
+        assert!(matches!(says("off\n--drop --for-real"), Says::Off));
+        assert!(matches!(says("--drop --for-real"), Says::Policy(_)));
+        for unclear in ["--dro", "offf", "--drop --threshold", "--drop --never 'tcp"] {
+            assert!(matches!(says(unclear), Says::Unclear(_)), "{unclear}");
+        }
+        assert!(matches!(says("--mark"), Says::Policy(_)));
         remove_file(&path).unwrap();
-        assert!(file.changed().is_none());
+        assert!(matches!(file.changed(), Some(Says::Missing)) && file.changed().is_none());
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        assert!(file.changed().is_some_and(|now| now.is_err_and(|why| why.to_string().contains("no regular file"))));
+        assert!(matches!(file.changed(), Some(Says::Unclear(why)) if why.contains("no regular file")));
         assert!(file.changed().is_none());
         remove_file(&path).unwrap();
         write(&path, "--mark").unwrap();
-        assert!(file.changed().is_some_and(|now| now.is_ok_and(|policy| policy.mark.is_some())));
-        assert!(file.changed().is_none());
+        assert!(matches!(file.changed(), Some(Says::Policy(written)) if written.policy.mark.is_some()));
+        // The same once more, later.
+        File::options().write(true).open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(matches!(file.changed(), Some(Says::Policy(_))) && file.changed().is_none());
     }
 }

@@ -86,8 +86,13 @@ impl Collector for Told {
         ];
         let about = "Packets of flows that are acted on, by what became of them before the queue.";
         tell.counts("acted", about, "outcome", &outcomes)?;
-        let about = "Times that the policy's file held what cannot be done, or could not be read.";
-        tell.count("policy_refused", about, shown.refused)?;
+        tell.count("exempt", "Packets of flows that are never acted on, let through.", acted.exempt)?;
+        let about = "1 while packets of flows that contribute are changed, 0 while they are not.";
+        tell.gauge("acting", about, None, f64::from(u8::from(shown.is_real)))?;
+        let about = "Times that acting stopped, as the policy file was taken away, emptied, not clear or said off.";
+        tell.count("acting_stopped", about, shown.acting.stopped)?;
+        let about = "Times that the policy file held what cannot be done, or could not be read; acting stopped.";
+        tell.count("policy_refused", about, shown.acting.refused)?;
         let about = "The version that tells this.";
         tell.gauge_of("build_info", about, ("version", env!("CARGO_PKG_VERSION")), 1.0)
     }

@@ -59,26 +59,18 @@ impl ActingShot {
             Mode::Dry => "dry run",
             Mode::Real => "for real",
             Mode::Paused => "paused",
+            Mode::Stopped => return ("not acting", self.doing.policy.clone()),
         };
         let flows = self.doing.chosen.len() as u64;
         let flows = format!("{} flow{}", format::count(flows), if flows == 1 { "" } else { "s" });
         let outcomes = self.outcomes.iter().map(|(name, rate)| format!("{}/s {name}", format::count(*rate)));
         // The policy last: who looks on may know it, and it may be long.
-        let refused = self.doing.is_refused.then(|| "the policy's file is refused".to_owned());
-        (
-            mode,
-            refused
-                .into_iter()
-                .chain(outcomes)
-                .chain([flows, self.doing.policy.clone()])
-                .collect::<Vec<_>>()
-                .join("  "),
-        )
+        (mode, outcomes.chain([flows, self.doing.policy.clone()]).collect::<Vec<_>>().join("  "))
     }
 }
 
 /// By their names in the report.
-fn outcomes(acted: &Acted) -> [(&'static str, u64); 9] {
+fn outcomes(acted: &Acted) -> [(&'static str, u64); 10] {
     [
         ("marked", acted.marked),
         ("would mark", acted.would_mark),
@@ -89,6 +81,7 @@ fn outcomes(acted: &Acted) -> [(&'static str, u64); 9] {
         ("spared", acted.spared),
         ("unmarkable", acted.unmarkable),
         ("marked before", acted.marked_before),
+        ("exempt", acted.exempt),
     ]
 }
 
@@ -104,8 +97,7 @@ mod tests {
             // Four times a second; 100 each time at first, then 10.
             let marked = if step <= 8 { step * 100 } else { 800 + (step - 8) * 10 };
             let acted = Acted { marked, spared: 7, ..Acted::default() };
-            let doing =
-                Doing { policy: "mark".to_owned(), mode: Mode::Real, acted, chosen: vec![(1, 0.5)], is_refused: false };
+            let doing = Doing { policy: "mark".to_owned(), mode: Mode::Real, acted, chosen: vec![(1, 0.5)] };
             now.told(Some(doing), Nanos(step * 250_000_000));
             let rate = now.shot().unwrap().outcomes[0];
             let expected = match step {
@@ -118,6 +110,11 @@ mod tests {
         }
         let (mode, words) = now.shot().unwrap().words();
         assert_eq!((mode, &words[..]), ("for real", "40/s marked  0/s spared  1 flow  mark"));
+        let policy = "the policy file is not there".to_owned();
+        let stopped = Doing { policy, mode: Mode::Stopped, acted: Acted::default(), chosen: Vec::new() };
+        now.told(Some(stopped), Nanos(3_500_000_000));
+        let (mode, words) = now.shot().unwrap().words();
+        assert_eq!((mode, &words[..]), ("not acting", "the policy file is not there"));
         now.told(None, Nanos(4_000_000_000));
         assert!(now.shot().is_none());
     }

@@ -250,7 +250,7 @@ impl View {
         match self.acting.mode() {
             Some(Mode::Real) => meanings.push(("p", "pause acting")),
             Some(Mode::Paused) => meanings.push(("p", "act again")),
-            Some(Mode::Dry) | None => {}
+            Some(Mode::Dry | Mode::Stopped) | None => {}
         }
         meanings.extend([("s", &sort[..]), ("f", freeze), ("/", &filter), ("o", owners)]);
         keys(&meanings)

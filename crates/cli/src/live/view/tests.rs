@@ -167,10 +167,9 @@ fn acting(mode: Mode) -> View {
         mode,
         acted: match mode {
             Mode::Dry => Acted { would_mark: marked, spared: marked / 3, ..Acted::default() },
-            Mode::Real | Mode::Paused => Acted { marked, spared: marked / 3, ..Acted::default() },
+            Mode::Real | Mode::Paused | Mode::Stopped => Acted { marked, spared: marked / 3, ..Acted::default() },
         },
         chosen: vec![(40_000, 0.5), (39_999, 1.0), (40_003, 0.002)],
-        is_refused: false,
     };
     view.acting(Some(doing(0)), Nanos(NOW.0 - 1_000_000_000));
     fill(&mut view);
@@ -200,6 +199,7 @@ fn acting_is_paused_by_a_key_if_it_changes_packets() {
     assert_eq!(asked(Mode::Real, "p"), [true, false]);
     assert_eq!(asked(Mode::Paused, "p"), [true, false]);
     assert_eq!([asked(Mode::Real, "pp"), asked(Mode::Dry, "p"), asked(Mode::Real, "/p")], [[false; 2]; 3]);
+    assert_eq!(asked(Mode::Stopped, "p"), [false; 2]);
     let shown = drawn(&mut acting(Mode::Paused), 80, 24);
     assert!(shown.contains("paused       1,200/s marked") && shown.contains(" p  act again"), "{shown}");
 }

@@ -1,13 +1,13 @@
 //! The kernel runs the program on frames that are made here, without a network.
 
 use super::super::acting::{Action, Weigh};
-use super::super::{ProbeParams, types};
+use super::super::{Condition, Field, Never, ProbeParams, types};
 use super::*;
 use aya::programs::{TestRun, TestRunOptions};
 use proptest::prelude::*;
 use queuescope_queue::{Curve, Response, Step, Steps};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
-use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
+use queuescope_wire::{ByteCount, FlowKey, Granularity, Nanos, Rate};
 
 /// What a classifier says of a packet that goes on, and of one that does not.
 const NEXT: u32 = u32::MAX;
@@ -31,15 +31,15 @@ impl Nowhere {
     /// Acts so, in a queue of so many bytes of frames, or of bare packets.
     fn acts(&mut self, framed: bool, depth: u64, acting: &Acting) {
         self.0.act(acting).expect("it can");
-        let mut standing: Array<&mut MapData, [u64; 5]> = of(self.0.bpf.map_mut("standing")).expect("it is there");
-        standing.set(0, [u64::MAX, depth, 0, 0, if framed { 1 } else { 2 }], 0).expect("it is there");
+        let mut standing: Array<&mut MapData, [u64; 6]> = of(self.0.bpf.map_mut("standing")).expect("it is there");
+        standing.set(0, [u64::MAX, depth, 0, 0, 0, if framed { 1 } else { 2 }], 0).expect("it is there");
     }
 
     /// This flow is acted on until then.
     fn victim(&mut self, digest: u64, until: u64, weight: u64, share: u64) {
         let victims = of(self.0.bpf.map_mut("victims"));
-        let mut victims: HashMap<&mut MapData, u64, [u64; 4]> = victims.expect("it is there");
-        victims.insert(digest, [until, weight, share, 0], 0).expect("there is room");
+        let mut victims: HashMap<&mut MapData, u64, [u64; Victim::WORDS]> = victims.expect("it is there");
+        victims.insert(digest, [until, weight, share, 0, 0], 0).expect("there is room");
     }
 
     /// The verdict on a packet of so many segments, and what it is then; it comes so often.
@@ -131,9 +131,12 @@ fn marked(frame: &[u8], framed: bool) -> Option<Vec<u8>> {
     (ecn != 0 && ecn != 3).then_some(marked)
 }
 
+fn key(frame: &[u8]) -> FlowKey {
+    Parser::new(Tunnel::Outer).parse(LinkType::Ethernet, frame.len() as u32, frame).key
+}
+
 fn digest(frame: &[u8]) -> u64 {
-    let parsed = Parser::new(Tunnel::Outer).parse(LinkType::Ethernet, frame.len() as u32, frame);
-    Granularity::FiveTuple.project(&parsed.key).digest()
+    Granularity::FiveTuple.project(&key(frame)).digest()
 }
 
 #[test]
@@ -224,6 +227,7 @@ fn difference(now: Acted, before: Acted) -> Acted {
         expired: now.expired - before.expired,
         victims: now.victims - before.victims,
         full: now.full - before.full,
+        exempt: now.exempt - before.exempt,
     }
 }
 
@@ -249,6 +253,56 @@ fn only_flows_that_contribute_are_met_and_only_for_a_time() {
         assert_eq!(probe.meets(&flow, 0, 1).1 != flow, chosen, "{share}");
     }
     assert_eq!(probe.0.victims().unwrap().len(), 2);
+}
+
+/// Whose time is over, or who does not ask again, has nothing done.
+#[test]
+fn the_kernel_stops_by_itself() {
+    let Some(mut probe) = Nowhere::new("the_kernel_stops_by_itself") else { return };
+    let frame = frame(0, false, 0, 1);
+    let drop = always(Action::Respond(Response::Drop));
+    probe.acts(true, 0, &Acting { until: Nanos(crate::now().0 + 1_000_000_000_000), ..drop.clone() });
+    assert_eq!(probe.meets(&frame, 0, 1).0, SHOT);
+    probe.acts(true, 0, &Acting { until: crate::now(), ..drop.clone() });
+    let before = probe.0.acted().unwrap();
+    assert_eq!((probe.meets(&frame, 0, 1).0, probe.0.acted().unwrap()), (NEXT, before));
+    probe.acts(true, 0, &drop);
+    assert_eq!(probe.meets(&frame, 0, 1).0, SHOT);
+}
+
+#[test]
+fn a_flow_is_released_when_its_time_is_over() {
+    let Some(mut probe) = Nowhere::new("a_flow_is_released_when_its_time_is_over") else { return };
+    let frame = frame(0, false, 0, 1);
+    probe.acts(true, 0, &Acting { weigh: Weigh::Bytes, ..always(Action::Respond(Response::Drop)) });
+    probe.victim(digest(&frame), crate::now().0, 1, 1);
+    assert_eq!((probe.meets(&frame, 0, 1).0, probe.0.acted().unwrap().expired), (NEXT, 1));
+    probe.victim(digest(&frame), u64::MAX, 1, 1);
+    assert_eq!((probe.meets(&frame, 0, 1).0, probe.0.acted().unwrap().expired), (SHOT, 1));
+}
+
+#[test]
+fn an_exempt_flow_is_never_touched_whatever_is_asked() {
+    let Some(mut probe) = Nowhere::new("an_exempt_flow_is_never_touched_whatever_is_asked") else { return };
+    let (exempt, other) = (frame(0, false, 2, 1), frame(0, false, 2, 2));
+    probe.0.never(&Never::new([vec![Condition::Within(Field::SourcePort, vec![(1, 1)])]]).unwrap()).unwrap();
+    let limit = Action::Limit { rate: Rate::from_bits_per_second(1_000).unwrap(), burst: ByteCount(0) };
+    for action in [MARK, Action::Respond(Response::Drop), Action::Respond(Response::MarkOrDrop), limit] {
+        for weigh in [Weigh::Queue, Weigh::Bytes, Weigh::Share] {
+            probe.acts(true, 1_000_000, &Acting { weigh, ..always(action) });
+            [&exempt, &other].into_iter().for_each(|frame| probe.victim(digest(frame), u64::MAX, 1_000_000, 65_536));
+            let before = probe.0.acted().unwrap();
+            assert_eq!(probe.meets(&exempt, 0, 100), (NEXT, exempt.clone()));
+            let after = probe.0.acted().unwrap();
+            assert_eq!((after.met, after.exempt), (before.met, before.exempt + 100), "{action:?} {weigh:?}");
+            probe.meets(&other, 0, 100);
+            let last = probe.0.acted().unwrap();
+            assert_eq!((last.met, last.exempt), (after.met + 100, after.exempt), "{action:?} {weigh:?}");
+        }
+    }
+    let is_shown_exempt = |victim: Victim| (victim.digest, victim.exempt);
+    let victims: Vec<_> = probe.0.victims().unwrap().into_iter().map(is_shown_exempt).collect();
+    assert!(victims.contains(&(digest(&exempt), true)) && victims.contains(&(digest(&other), false)), "{victims:?}");
 }
 
 #[test]
@@ -316,6 +370,75 @@ fn a_limit_holds_over_any_time() {
     let most = rate.bytes_in(Nanos(lasted)).0 + burst.0 + 2 * frame.len() as u64;
     let passed = acted.spared * frame.len() as u64;
     assert!(passed <= most && acted.limited > 0 && passed >= burst.0, "{passed} of {most}: {acted:?}");
+}
+
+/// A frame of IPv4, of IPv6 or of neither, with few addresses, ports and protocols.
+fn any_frame() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop::sample::select(vec![4u8, 6, 0]);
+    let protocol = prop::sample::select(vec![1u8, 6, 17]);
+    (kind, protocol, prop::array::uniform4(0..4u8), 0..3usize).prop_map(
+        |(kind, protocol, [src, dst, from, to], tags)| {
+            let mut made = frame(tags, kind == 6, 2, from);
+            let at = 14 + 4 * tags;
+            let (protocol_at, src_at, dst_at, ports_at) = if kind == 6 { (6, 23, 39, 40) } else { (9, 15, 19, 20) };
+            made[at + protocol_at] = protocol;
+            made[at + src_at] = src;
+            made[at + dst_at] = dst;
+            made[at + ports_at + 3] = to;
+            if kind == 0 {
+                made[at - 2..at].copy_from_slice(&[8, 6]);
+            }
+            made
+        },
+    )
+}
+
+/// A condition about such a frame: values that it may have, and ones beside them.
+fn any_condition() -> impl Strategy<Value = Condition> {
+    let field = prop::sample::select(vec![
+        Field::Source,
+        Field::Destination,
+        Field::SourcePort,
+        Field::DestinationPort,
+        Field::Protocol,
+        Field::Version,
+    ]);
+    (field, any::<bool>(), prop::collection::vec((0..20u128, 0..20u128), 0..3), any::<u8>(), 0..6u8, any::<bool>())
+        .prop_map(|(field, is_mask, ranges, mask, value, equal)| {
+            let base = match field {
+                Field::Source | Field::Destination if value % 2 == 0 => 0xffff_0a09_0000,
+                Field::Source | Field::Destination => u128::MAX / 0xff * 0xfd & !0xff,
+                _ => 0,
+            };
+            match is_mask {
+                true => Condition::Bits { field, mask: mask.into(), value: value.into(), equal },
+                false => {
+                    Condition::Within(field, ranges.iter().map(|(low, size)| (base + low, base + low + size)).collect())
+                }
+            }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The kernel lets through what the list on this side holds of, and nothing else.
+    #[test]
+    fn the_kernel_exempts_as_the_list_says(
+        terms in prop::collection::vec(prop::collection::vec(any_condition(), 0..4), 0..4),
+        frame in any_frame(),
+    ) {
+        thread_local!(static PROBE: std::cell::RefCell<Option<Nowhere>> = Nowhere::new("the_kernel_exempts_as_the_list_says").into());
+        PROBE.with_borrow_mut(|probe| {
+            let Some(probe) = probe.as_mut() else { return Ok(()) };
+            let never = Never::new(terms).unwrap();
+            probe.0.never(&never).unwrap();
+            probe.acts(true, 1, &always(Action::Respond(Response::Drop)));
+            let expected = if never.holds(&key(&frame)) { NEXT } else { SHOT };
+            prop_assert_eq!(probe.meets(&frame, 0, 1).0, expected);
+            Ok(())
+        })?;
+    }
 }
 
 proptest! {

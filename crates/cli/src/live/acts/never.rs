@@ -1,0 +1,169 @@
+//! `--never`: flows that are never acted on, from an expression to what the kernel compares.
+
+use crate::chosen::expression;
+use anyhow::{Context, Result, bail};
+use queuescope_live::{Condition, Field};
+use queuescope_log::{Predicate, Schema, departure};
+
+/// A list of these, any of which exempts a flow; of each, all conditions must hold.
+pub type Terms = Vec<Vec<Condition>>;
+
+/// What any of some expressions holds of.
+///
+/// # Errors
+/// What is wrong with one, in its text; and if it is about what differs between packets of a flow, or what the kernel does not read.
+pub fn terms(expressions: &[String]) -> Result<Terms> {
+    let each = expressions.iter().map(|text| of(text).with_context(|| format!("cannot use --never '{text}'")));
+    Ok(each.collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn of(text: &str) -> Result<Terms> {
+    let schema = departure::schema();
+    let expression = expression(schema, text)?;
+    let of_term = |term: &queuescope_log::Term| term.predicates().map(|one| condition(schema, one)).collect();
+    expression.terms().iter().map(of_term).collect()
+}
+
+fn condition(schema: &Schema, predicate: Predicate<'_>) -> Result<Condition> {
+    let field = match schema.attribute(predicate.attribute()).name.as_str() {
+        "src_ip" => Field::Source,
+        "dst_ip" => Field::Destination,
+        "src_port" => Field::SourcePort,
+        "dst_port" => Field::DestinationPort,
+        "protocol" => Field::Protocol,
+        "ip_version" => Field::Version,
+        other => bail!(
+            "`{other}` is not known of a flow before the queue: use src_ip, dst_ip, src_port, dst_port, protocol and ip_version"
+        ),
+    };
+    Ok(match predicate {
+        Predicate::Within(_, ranges) => Condition::Within(field, ranges.iter().collect()),
+        Predicate::Mask(test) => Condition::Bits { field, mask: test.mask, value: test.value, equal: test.equal },
+        Predicate::Aggregate(..) => bail!("a flow cannot be compared with an aggregate here"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{Departures, Records};
+    use proptest::prelude::*;
+    use queuescope_live::Never;
+    use queuescope_log::{Filter, NoAggregates};
+    use queuescope_wire::{
+        Backlog, ByteCount, Class, Departure, Ecn, Family, FlowId, FlowKey, Nanos, Packet, PacketId, QueueId,
+    };
+
+    fn exempts(text: &str, key: &FlowKey) -> bool {
+        Never::new(terms(&[text.to_owned()]).unwrap_or_else(|why| panic!("{text}: {why:#}"))).unwrap().holds(key)
+    }
+
+    #[test]
+    fn what_is_not_of_a_flow_is_refused() {
+        for (text, why) in [
+            ("delay > 5ms", "`delay` is not known of a flow before the queue"),
+            ("dst_port == 22 and length > 100", "`length`"),
+            ("vlan 7", "`vlan`"),
+            ("nonsense == 1", "nonsense"),
+        ] {
+            let error = format!("{:#}", terms(&[text.to_owned()]).expect_err(text));
+            assert!(error.contains(why) && error.starts_with("cannot use --never"), "{error}");
+        }
+    }
+
+    #[test]
+    fn any_of_several_exempts() {
+        let key = |port| FlowKey { dst_port: port, protocol: 6, family: Family::V4, ..FlowKey::default() };
+        let never =
+            Never::new(terms(&["tcp port 22".to_owned(), "dst_port in {80, 443}".to_owned()]).unwrap()).unwrap();
+        assert_eq!([22, 80, 443, 23].map(|port| never.holds(&key(port))), [true, true, true, false]);
+    }
+
+    fn expression() -> impl Strategy<Value = String> {
+        let test = prop_oneof![
+            prop::sample::select(vec![
+                "tcp",
+                "udp",
+                "ip",
+                "ip6",
+                "net 10.9.0.0/30",
+                "src net fd09::/126",
+                "dst host 10.9.0.2",
+                "src_ip < 10.9.0.2",
+                "dst_ip >= fd09::2",
+                "src_ip like 10.*.0.1",
+                "src_ip like 10.9.*.3",
+                "port 3",
+                "tcp dst port 2",
+                "src portrange 1-2",
+                "dst_port in {1, 3}",
+                "src_port != 2",
+                "dst_port & 1 == 1",
+                "ip_version == 0",
+                "protocol in {1, 17}",
+            ])
+            .prop_map(str::to_owned),
+        ];
+        test.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                inner.clone().prop_map(|one| format!("not ({one})")),
+                prop::collection::vec(inner.clone(), 2..4).prop_map(|each| format!("({})", each.join(") and ("))),
+                prop::collection::vec(inner, 2..4).prop_map(|each| format!("({})", each.join(") or ("))),
+            ]
+        })
+    }
+
+    fn key() -> impl Strategy<Value = FlowKey> {
+        let family = prop::sample::select(vec![Family::Link, Family::V4, Family::V6]);
+        (family, prop::array::uniform4(0..5u8), prop::sample::select(vec![1u8, 6, 17])).prop_map(
+            |(family, [a, b, c, d], protocol)| {
+                let base = match family {
+                    Family::V6 => 0xfd09 << 112,
+                    _ => 0x0a09_0000,
+                };
+                let (src, dst) = (base + u128::from(a), base + u128::from(b));
+                match family {
+                    Family::Link => FlowKey { src, dst, ethertype: 0x0806, family, ..FlowKey::default() },
+                    _ => FlowKey {
+                        src,
+                        dst,
+                        src_port: c.into(),
+                        dst_port: d.into(),
+                        protocol,
+                        family,
+                        ..FlowKey::default()
+                    },
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        /// What is exempt is what `--where` with the same expression holds of.
+        #[test]
+        fn never_means_what_where_does(text in expression(), keys in prop::collection::vec(key(), 20)) {
+            let Ok(terms) = terms(std::slice::from_ref(&text)) else { return Ok(()) };
+            let Ok(never) = Never::new(terms) else { return Ok(()) };
+            let filter = Filter::new(&super::expression(departure::schema(), &text).unwrap(), Departures::schema());
+            let packet = Packet { id: PacketId(0), flow: FlowId(0), size: ByteCount(0), class: Class(0), ecn: Ecn::NotEct };
+            let none = Backlog::default();
+            let (enqueued, dequeued) = (Nanos(0), Nanos(0));
+            let departure = Departure { packet, queue: QueueId(0), enqueued, dequeued, backlog_in: none, backlog_out: none };
+            let mut records = Departures::default();
+            for key in keys {
+                let holds = filter.matches(records.fill(&departure, &key), &NoAggregates);
+                prop_assert_eq!(never.holds(&key), holds, "{} {:?}", text, key);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_networks_are_exempt() {
+        let key =
+            |last: u128| FlowKey { src: 0x0a09_0000 + last, protocol: 17, family: Family::V4, ..FlowKey::default() };
+        assert!(exempts("src net 10.9.0.0/24 and not host 10.9.0.7", &key(8)));
+        assert!(!exempts("src net 10.9.0.0/24 and not host 10.9.0.7", &key(7)));
+    }
+}
