@@ -9,17 +9,18 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_log::packet;
 use queuescope_meter::{
-    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Past, Ramps,
-    Recent, Score, Tau,
+    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Past, Ramps,
+    Recent, Sampled, Score, Tau,
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
-use queuescope_report::model;
+use queuescope_report::{model, text};
 use queuescope_sim::Output;
 use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
 use queuescope_wire::parse::Frame;
 use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId, Rate};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 use std::ops::Range;
 
 /// How departures are analysed.
@@ -81,6 +82,8 @@ pub struct Analysis<D: Door, W> {
     ended: Vec<Told<D::Key>>,
     /// Bursts are not kept whose longest wait is not above this.
     least_kept: Nanos,
+    /// The longest delays of bursts so far, longest first, as many as the text tells.
+    longest: Vec<Nanos>,
     /// Bursts that were not kept, and the longest delays of those that may turn out to be none.
     left_out: u64,
     perhaps_left_out: Vec<Nanos>,
@@ -167,6 +170,8 @@ pub(crate) struct Meters {
 #[derive(Debug, Clone)]
 pub(crate) struct Told<K> {
     pub burst: Burst<K>,
+    /// What its flows have in common; nothing where nobody wants to know.
+    pub groups: Vec<model::Group>,
     /// Flows of the first granularity whose rates jumped, by what factor at most.
     pub ramps: Vec<(K, Jump)>,
     pub worst: Option<Worst<K>>,
@@ -216,7 +221,7 @@ const BUCKETS: usize = 1_200;
 const BURST_BUCKETS: usize = 240;
 const BURST_PICTURES: usize = 60;
 /// Culprits remembered of a burst, at the first granularity and at each further one; those over all bursts are chosen from
-/// them, and groups are made of the first. The report tells fewer.
+/// them. The report tells fewer.
 const MOST_CULPRITS: usize = 256;
 const MOST_COARSER_CULPRITS: usize = 40;
 /// The longest delay that percentiles tell apart from longer ones: a century and a half.
@@ -249,6 +254,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             kept: Vec::new(),
             ended: Vec::new(),
             least_kept: Nanos::ZERO,
+            longest: Vec::new(),
             left_out: 0,
             perhaps_left_out: Vec::new(),
             series: None,
@@ -329,7 +335,6 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             counts: self.counts,
             delays: self.delays,
             tau: self.params.tau,
-            details: self.params.details,
         };
         (findings, self.watcher)
     }
@@ -527,7 +532,15 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     fn close_burst(&mut self) {
         let door = &self.door;
         let least = if self.params.tells { Nanos::ZERO } else { self.least_kept };
-        let Some(burst) = self.bursts.close(least, |level, flow| door.key(level, flow).clone()) else {
+        let every = self.params.details || self.params.tells || self.params.across_classes.is_some();
+        let longest = &mut self.longest;
+        let mut groups = Vec::new();
+        let whole = |burst: &Burst<D::Key>, level: usize, flows: &BurstFlows<D::Key>| {
+            if level == 0 && (is_among_longest(longest, burst.peak_delay) || every) {
+                groups = door.groups(flows.flows(), sampled(burst, flows));
+            }
+        };
+        let Some(burst) = self.bursts.close(least, |level, flow| door.key(level, flow).clone(), whole) else {
             return;
         };
         let (mut ramps, mut worst) = (Vec::new(), None);
@@ -542,7 +555,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
             worst = self.worst.as_mut().and_then(of);
         }
-        let told = Told { burst, ramps, worst };
+        let told = Told { burst, groups, ramps, worst };
         if self.params.tells {
             self.ended.push(told.clone());
         }
@@ -575,6 +588,21 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             told.burst.picture = None;
         }
     }
+}
+
+/// Whether a burst with such a delay is among those with the longest so far, which the text tells: to group its flows takes a
+/// while.
+fn is_among_longest(longest: &mut Vec<Nanos>, delay: Nanos) -> bool {
+    let place = longest.partition_point(|other| *other >= delay);
+    longest.insert(place, delay);
+    longest.truncate(text::MOST_BURSTS);
+    place < text::MOST_BURSTS
+}
+
+/// What is known of a burst's flows, if they are not all there were.
+fn sampled<K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &BurstFlows<K>) -> Option<Sampled> {
+    let total = Amount { bytes: burst.bytes, packets: burst.packets };
+    flows.sampled().map(|(flows, unit)| Sampled { flows, unit, total })
 }
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {

@@ -1,6 +1,6 @@
 //! Who hands out flow ids: packets' keys at several granularities, or the names that a table gives.
 
-use queuescope_meter::{Group, GroupParams, Share, Weight, group};
+use queuescope_meter::{Amount, Group, GroupParams, Sampled, Share, group};
 use queuescope_report::model;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
 use std::hash::{BuildHasher, Hash};
@@ -22,9 +22,10 @@ pub trait Door {
     fn name(&self, level: usize, key: &Self::Key) -> String;
     /// The ids at a granularity that are live.
     fn flows(&self, level: usize) -> Vec<FlowId>;
-    /// What flows of the first granularity have in common, where several together explain what no single one does.
-    /// `unlisted` is what is not among them. Names from a table have nothing in common that could be told.
-    fn groups(&self, flows: &[(Self::Key, Share)], unlisted: Weight) -> Vec<model::Group>;
+    /// What flows of the first granularity have in common, where several together explain what no single one does. These
+    /// are all there were, or `sampled` says what is known of the others. Names from a table have nothing in common that could
+    /// be said.
+    fn groups(&self, flows: &[(Self::Key, Share)], sampled: Option<Sampled>) -> Vec<model::Group>;
     /// Whether flows should be taken back before the next new one.
     fn is_full(&self) -> bool;
     /// How many flows are live, at the finest granularity.
@@ -60,28 +61,41 @@ impl Door for Flows {
         self.level(level).ids().collect()
     }
 
-    fn groups(&self, flows: &[(FlowKey, Share)], unlisted: Weight) -> Vec<model::Group> {
+    fn groups(&self, flows: &[(FlowKey, Share)], sampled: Option<Sampled>) -> Vec<model::Group> {
         let granularity = Self::granularities(self)[0];
-        let grouped = group(flows, unlisted, granularity, &GroupParams::default());
-        let total = flows.iter().map(|(_, share)| share.bytes).sum::<u64>() + unlisted.bytes;
-        let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
-        let heavy = |(key, part): &(FlowKey, Share)| model::Part {
-            flow: granularity.name(key),
-            bytes: part.bytes,
-            packets: Some(part.packets),
-            share: share(part.bytes),
+        let grouped = group(flows, sampled, granularity, &GroupParams::default());
+        let sum = |total: Amount, (_, share): &(_, Share)| Amount {
+            bytes: total.bytes + share.bytes,
+            packets: total.packets + share.packets,
         };
-        let row = |row: &Group| model::Group {
+        let all = || flows.iter().fold(Amount::default(), sum);
+        let Amount { bytes, packets } = sampled.map_or_else(all, |sampled| sampled.total);
+        let part = |amount: u64, whole: u64| if whole > 0 { amount as f64 / whole as f64 } else { 0.0 };
+        let heavy = |(key, share): &(FlowKey, Share)| model::Part {
+            flow: granularity.name(key),
+            bytes: share.bytes,
+            packets: Some(share.packets),
+            share: part(share.bytes, bytes),
+        };
+        let row = |row: &Group, overlaps: bool| model::Group {
             reading: row.reading(granularity),
+            explosion: row.explosion.map(|explosion| explosion.to_string()),
+            overlaps,
             flows: row.weight.flows,
             sources: row.sources,
             destinations: row.destinations,
+            counted: sampled.is_none(),
             bytes: row.weight.bytes,
             packets: row.weight.packets,
-            share: share(row.weight.bytes),
+            share: part(row.weight.bytes, bytes),
+            share_error: part(row.error.bytes, bytes),
+            packets_share: part(row.weight.packets, packets),
+            packets_share_error: part(row.error.packets, packets),
             heavy: row.heavy.iter().map(heavy).collect(),
         };
-        grouped.rows.iter().filter(|row| row.flow.is_none()).map(row).collect()
+        // A flow with many of the bytes is among the culprits; one with many of the packets may not be.
+        let rows = grouped.rows.iter().filter(|row| row.flow.is_none() || row.weight.bytes < bytes.div_ceil(10));
+        rows.map(|group| row(group, false)).chain(grouped.overlaps.iter().map(|group| row(group, true))).collect()
     }
 
     fn is_full(&self) -> bool {
@@ -125,7 +139,7 @@ impl Door for FlowTable<Box<str>> {
         self.ids().collect()
     }
 
-    fn groups(&self, _flows: &[(Box<str>, Share)], _unlisted: Weight) -> Vec<model::Group> {
+    fn groups(&self, _flows: &[(Box<str>, Share)], _sampled: Option<Sampled>) -> Vec<model::Group> {
         Vec::new()
     }
 

@@ -6,8 +6,8 @@ use crate::door::Door;
 use crate::source::Source;
 use crate::worst::{Named, Worst};
 use hdrhistogram::Histogram;
-use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau, Weight};
-use queuescope_report::{model, text};
+use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau};
+use queuescope_report::model;
 use queuescope_sketch::ConQuest;
 use queuescope_wire::{Nanos, Rate};
 use std::collections::BTreeMap;
@@ -25,7 +25,6 @@ pub struct Findings<D: Door> {
     pub(crate) counts: Counts,
     pub(crate) delays: Histogram<u64>,
     pub(crate) tau: Tau,
-    pub(crate) details: bool,
 }
 
 const FORGOTTEN: &str = "flows that were forgotten early, since there is room for so many only, and what left before with them: bursts still count \
@@ -38,8 +37,7 @@ impl<D: Door> Findings<D> {
     pub fn report(self, mut source: Source, window_source: String, alpha: f64, ramped: Option<f64>) -> model::Report {
         let origin = source.span.0;
         let names = self.door.granularities();
-        let grouped_from = self.grouped_from();
-        let namer = Namer { door: &self.door, origin, names: &names, alpha, ramped, grouped_from };
+        let namer = Namer { door: &self.door, origin, names: &names, alpha, ramped };
         let bursts = self.bursts.iter().enumerate().map(|(index, told)| namer.burst(index as u64 + 1, told)).collect();
         let mut skipped = std::mem::take(&mut source.skipped);
         let truncated = self.counts.history_too_short;
@@ -66,14 +64,6 @@ impl<D: Door> Findings<D> {
             bursts,
             skipped,
         }
-    }
-
-    /// The delay from which on a burst's flows are grouped: that takes a while, and the text tells few bursts.
-    fn grouped_from(&self) -> Nanos {
-        let mut delays: Vec<_> = self.bursts.iter().map(|told| std::cmp::Reverse(told.burst.peak_delay)).collect();
-        delays.sort_unstable();
-        let least = delays.get(text::MOST_BURSTS - 1).filter(|_| !self.details);
-        least.map_or(Nanos::ZERO, |delay| delay.0)
     }
 
     fn totals(&self, source: &Source) -> model::Totals {
@@ -176,7 +166,7 @@ pub(crate) fn bursts<D: Door>(
     ramped: Option<f64>,
 ) -> Vec<model::Burst> {
     let names = &door.granularities();
-    let namer = Namer { door, origin, names, alpha, ramped, grouped_from: Nanos::ZERO };
+    let namer = Namer { door, origin, names, alpha, ramped };
     bursts.iter().zip(first..).map(|(told, number)| namer.burst(number, told)).collect()
 }
 
@@ -188,8 +178,6 @@ struct Namer<'a, D> {
     alpha: f64,
     /// Flows are told only if their rate jumped by this factor.
     ramped: Option<f64>,
-    /// See [`Findings::grouped_from`].
-    grouped_from: Nanos,
 }
 
 /// Flows that are told although they are below alpha, where none is above it.
@@ -220,11 +208,7 @@ impl<D: Door> Namer<'_, D> {
             culprits: blamed
                 .map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes, ramps(level)))
                 .collect(),
-            groups: burst
-                .blamed
-                .first()
-                .filter(|_| burst.peak_delay >= self.grouped_from)
-                .map_or(Vec::new(), |blamed| self.groups(blamed, burst.packets, burst.bytes)),
+            groups: told.groups.clone(),
             worst: told.worst.as_ref().map(|worst| self.worst(worst)),
             series: burst.picture.as_ref().map(|picture| self.series(picture)),
         }
@@ -243,19 +227,12 @@ impl<D: Door> Namer<'_, D> {
             let mut top: Vec<_> = sums.into_iter().map(|(key, share)| (key.clone(), share)).collect();
             // Stable: ties stay in the order of their keys.
             top.sort_by_key(|(_, share)| std::cmp::Reverse(share.bytes));
-            self.culprits(level, granularity, &Blamed { top, flows }, total, None)
+            let blamed = || bursts.iter().map(|told| &told.burst.blamed[level]);
+            let unlisted = blamed().map(|blamed| blamed.unlisted).sum();
+            let error = unlisted + blamed().map(|blamed| blamed.error).sum::<u64>();
+            self.culprits(level, granularity, &Blamed { top, flows, error, unlisted }, total, None)
         };
         self.names.iter().enumerate().map(level).collect()
-    }
-
-    fn groups(&self, blamed: &Blamed<D::Key>, packets: u64, bytes: u64) -> Vec<model::Group> {
-        let listed = blamed.top.iter().fold(Share::default(), |sum, (_, share)| sum.and(*share));
-        let unlisted = Weight {
-            flows: blamed.flows.saturating_sub(blamed.top.len() as u64),
-            bytes: bytes.saturating_sub(listed.bytes),
-            packets: packets.saturating_sub(listed.packets),
-        };
-        self.door.groups(&blamed.top, unlisted)
     }
 
     fn worst(&self, worst: &Worst<D::Key>) -> model::Worst {
@@ -322,6 +299,7 @@ impl<D: Door> Namer<'_, D> {
                 })
                 .collect(),
             flows_total: blamed.flows,
+            share_error: share(blamed.error),
         }
     }
 

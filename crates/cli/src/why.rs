@@ -5,7 +5,7 @@ use crate::door::Door;
 use crate::outcome::{Outcome, print};
 use crate::source::{self, Listener, Opened, Source};
 use anyhow::{Context, Result, bail};
-use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share, Weight};
+use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share};
 use queuescope_pcap::Record;
 use queuescope_queue::{self as queue, MarkReason, Sink};
 use queuescope_report::{json, model, text};
@@ -327,7 +327,7 @@ impl<D: Door> Recorder<D> {
             bytes: total.bytes,
             packets: Some(total.packets),
             by: self.door.granularities().into_iter().enumerate().map(level).collect(),
-            groups: self.door.groups(&keyed.collect::<Vec<_>>(), Weight::default()),
+            groups: self.door.groups(&keyed.collect::<Vec<_>>(), None),
             classes: classes
                 .map(|(class, part)| model::ClassPart {
                     class: class.0,

@@ -3,10 +3,13 @@
 
 #[path = "../tests/group/incast.rs"]
 mod incast;
+#[path = "../tests/group/random.rs"]
+mod random;
 
 use incast::Incast;
-use queuescope_meter::{GroupParams, Subnet, Weight, group};
+use queuescope_meter::{GroupParams, Subnet, group};
 use queuescope_wire::{Family, FlowKey, Granularity};
+use random::Random;
 
 // An example is a command, and measures.
 #[allow(clippy::disallowed_methods)]
@@ -16,7 +19,7 @@ fn main() {
         let (mut named, mut racks, mut first, mut wrong) = (0, 0, 0, None);
         for seed in 0..1_000 {
             let incast = Incast::new(sources, seed + 1_000_000);
-            let grouped = group(&incast.flows, Weight::default(), Granularity::FiveTuple, &GroupParams::default());
+            let grouped = group(&incast.flows, None, Granularity::FiveTuple, &GroupParams::default());
             let place = grouped.rows.iter().position(|row| row.flow.is_none());
             let row = place.map(|place| &grouped.rows[place]);
             let right = row.is_some_and(|row| {
@@ -40,18 +43,18 @@ fn main() {
     }
     for sources in [1_000, 10_000, 100_000] {
         // Senders from anywhere, to the victim of a small incast.
-        let random = &mut incast::Random(1);
+        let random = &mut Random(1);
         let mut flows = Incast::new(2, 1).flows;
         let (key, share) = flows[0];
         let sender = |n: u64| (n, random.below(1 << 32));
         let more = (0..sources).map(sender).map(|(n, src)| (n % 60_000 + 1_024, src));
         flows.extend(more.map(|(port, src)| (FlowKey { src: src.into(), src_port: port as u16, ..key }, share)));
         let start = std::time::Instant::now();
-        let rows = group(&flows, Weight::default(), Granularity::FiveTuple, &GroupParams::default()).rows;
+        let rows = group(&flows, None, Granularity::FiveTuple, &GroupParams::default()).rows;
         println!("{} flows: {:?}, {} rows", flows.len(), start.elapsed(), rows.len());
     }
     // Nothing in common: many flows between random addresses of a site, to few ports.
-    let random = &mut incast::Random(1);
+    let random = &mut Random(1);
     let mut flows = Incast::new(2, 1).flows;
     let (key, share) = flows[0];
     flows.extend((0..100_000).map(|_| {
@@ -63,7 +66,7 @@ fn main() {
     for least in [0.1, 0.01] {
         let params = GroupParams { least, heavy: least, ..GroupParams::default() };
         let start = std::time::Instant::now();
-        let rows = group(&flows, Weight::default(), Granularity::FiveTuple, &params).rows;
+        let rows = group(&flows, None, Granularity::FiveTuple, &params).rows;
         println!("{} even flows, least {least}: {:?}, {} rows", flows.len(), start.elapsed(), rows.len());
         for row in rows.iter().take(4) {
             println!("    {}", row.reading(Granularity::FiveTuple));

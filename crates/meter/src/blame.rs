@@ -1,21 +1,22 @@
 //! Bytes per flow over one burst, in memory bounded by the flows that are active.
 
-use crate::{Heavy, Share};
+use crate::retired::{Retired, Unit};
+use crate::{Amount, Share};
+use hashbrown::HashTable;
 use queuescope_wire::FlowId;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
 /// Who left how much while a burst lasted.
 ///
 /// A flow's sum stands at its id, tagged with the number of the burst, so that nothing is cleared between bursts. An id
-/// that is taken back while the burst lasts leaves its sum under its key, among the heaviest of those.
+/// that is taken back while the burst lasts leaves its sum under its key; where those are very many, a sample of them is
+/// kept.
 #[derive(Debug)]
 pub struct Blame<K> {
     burst: u32,
     tallies: Vec<Tally>,
     touched: Vec<FlowId>,
-    aged_out: Heavy<K>,
-    /// Flows that aged out while the burst lasted; one that did so twice counts twice.
-    aged_out_flows: u64,
+    retired: Retired<K>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,27 +28,37 @@ struct Tally {
     share: Share,
 }
 
+/// All flows of a burst.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BurstFlows<K> {
+    /// Each flow once. First those that stand for others too, if not all flows were kept, and for how many.
+    flows: Vec<(K, Share)>,
+    stand_for: Vec<f32>,
+    unit: Option<Unit>,
+    count: u64,
+}
+
 /// Who filled the queue in a burst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blamed<K> {
     /// The heaviest flows, heaviest first.
     pub top: Vec<(K, Share)>,
-    /// How many flows left packets.
+    /// How many flows left packets. Where not all were kept, one that was idle and came back counts twice.
     pub flows: u64,
+    /// By how many bytes a share may be wrong; 0 where all flows were kept.
+    pub error: u64,
+    /// The most bytes of a flow that is not listed.
+    pub unlisted: u64,
 }
 
-/// How many of the flows that aged out during a burst are remembered by key: what is missed is below 1/1024 of them.
-const AGED_OUT_KEPT: usize = 1024;
-
 impl<K: Eq + Hash + Clone + Ord> Blame<K> {
-    /// Nobody is to blame.
-    pub fn new() -> Self {
+    /// Nobody is to blame. Of ids that are taken back while a burst lasts, at most `retired` are kept.
+    pub fn new(retired: usize) -> Self {
         Self {
             burst: 0,
             tallies: Vec::new(),
             touched: Vec::new(),
-            aged_out: Heavy::with_capacity(AGED_OUT_KEPT),
-            aged_out_flows: 0,
+            retired: Retired::new(retired),
         }
     }
 
@@ -59,8 +70,7 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
             1
         });
         self.touched.clear();
-        self.aged_out.clear();
-        self.aged_out_flows = 0;
+        self.retired.clear();
     }
 
     /// A packet of `flow` left; as it came, the flow had `held` bytes in the queue. Tells whether it is the first of its
@@ -87,50 +97,115 @@ impl<K: Eq + Hash + Clone + Ord> Blame<K> {
             && tally.burst == self.burst
             && self.burst > 0
         {
-            self.aged_out.add(key, tally.share);
-            self.aged_out_flows += 1;
+            self.retired.add(|| key.clone(), tally.share);
             tally.burst = 0;
         }
     }
 
-    /// The burst ends: its heaviest flows, at most `most`.
-    pub fn close(&mut self, most: usize, key: impl Fn(FlowId) -> K) -> Blamed<K> {
-        let mut live: Vec<_> = self
-            .touched
-            .drain(..)
-            .filter_map(|flow| {
-                let tally = &mut self.tallies[flow.index()];
-                // One that was taken back and not handed out again has aged out.
-                (std::mem::take(&mut tally.burst) == self.burst).then_some((flow, tally.share))
-            })
-            .collect();
-        let flows = live.len() as u64 + self.aged_out_flows;
-        if self.aged_out.is_empty() && live.len() > most {
-            live.select_nth_unstable_by(most, |(_, a), (_, b)| b.bytes.cmp(&a.bytes));
-            // Ties at the cut are decided by key below, as everywhere.
-            let cut = live[most].1.bytes;
-            live.retain(|(_, share)| share.bytes >= cut);
+    /// The burst ends.
+    pub fn close(&mut self, key: impl Fn(FlowId) -> K) -> BurstFlows<K> {
+        let (burst, tallies) = (self.burst, &mut self.tallies);
+        // One that was taken back and not handed out again is among those.
+        let live = self.touched.drain(..).filter_map(|flow| {
+            let tally = &mut tallies[flow.index()];
+            (std::mem::take(&mut tally.burst) == burst).then_some((flow, tally.share))
+        });
+        let live = live.map(|(flow, share)| (key(flow), share));
+        if self.retired.count() == 0 {
+            let flows: Vec<_> = live.collect();
+            return BurstFlows { count: flows.len() as u64, flows, stand_for: Vec::new(), unit: None };
         }
-        let mut top: Vec<_> = live
-            .into_iter()
-            .map(|(flow, share)| {
-                let key = key(flow);
-                let before = self.aged_out.remove(&key).unwrap_or_default();
-                (key, share.and(before))
-            })
-            .collect();
-        top.extend(self.aged_out.sorted());
-        top.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
-        // Flows of the same size are all at the cut, and a burst may be kept for long.
-        top.truncate(most);
-        top.shrink_to_fit();
-        Blamed { top, flows }
+        let (unit, mut count) = (self.retired.unit(), self.retired.count());
+        let (flows, mut stand_for) = self.retired.take();
+        let mut merged = Merged::of(flows, &mut stand_for);
+        merged.flows.reserve_exact(live.size_hint().1.unwrap_or(0));
+        live.for_each(|(key, share)| {
+            count += 1;
+            merged.add(key, share);
+        });
+        let flows = merged.flows;
+        BurstFlows { count: if unit.is_none() { flows.len() as u64 } else { count }, flows, stand_for, unit }
     }
 }
 
-impl<K: Eq + Hash + Clone + Ord> Default for Blame<K> {
-    fn default() -> Self {
-        Self::new()
+impl<K: Eq + Hash + Clone + Ord> BurstFlows<K> {
+    /// The flows with their shares, in no order.
+    pub fn flows(&self) -> &[(K, Share)] {
+        &self.flows
+    }
+
+    /// For how many each of the first flows stands, and how much one of those is at most of itself; none if all flows were
+    /// kept.
+    pub fn sampled(&self) -> Option<(&[f32], Unit)> {
+        self.unit.map(|unit| (self.stand_for.as_slice(), unit))
+    }
+
+    /// The heaviest flows, at most `most`.
+    pub fn heaviest(mut self, most: usize) -> Blamed<K> {
+        let order = |(a, x): &(K, Share), (b, y): &(K, Share)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b));
+        let (mut unlisted, mut error) = (0, 0);
+        if let Some(unit) = self.unit {
+            let most = self.flows[..self.stand_for.len()].iter().map(|(_, share)| share.bytes).max().unwrap_or(0);
+            error = unit.error(Amount { bytes: most, packets: 0 }).bytes;
+            unlisted = error;
+        }
+        if self.flows.len() > most {
+            let (_, (_, next), _) = self.flows.select_nth_unstable_by(most, order);
+            unlisted = unlisted.max(next.bytes + error);
+            self.flows.truncate(most);
+        }
+        self.flows.sort_unstable_by(order);
+        // A burst may be kept for long.
+        self.flows.shrink_to_fit();
+        Blamed { top: self.flows, flows: self.count, error, unlisted }
+    }
+}
+
+/// Flows, each once.
+struct Merged<K> {
+    flows: Vec<(K, Share)>,
+    places: HashTable<u32>,
+    hasher: foldhash::fast::FixedState,
+}
+
+impl<K: Eq + Hash> Merged<K> {
+    /// Of ids, some of which may be of the same flow.
+    fn of(ids: Vec<(K, Share)>, stand_for: &mut Vec<f32>) -> Self {
+        let hasher = foldhash::fast::FixedState::with_seed(0);
+        let mut merged = Self { flows: ids, places: HashTable::new(), hasher };
+        let (mut flows, mut sampled) = (0, 0);
+        for id in 0..merged.flows.len() {
+            merged.flows.swap(flows, id);
+            flows += usize::from(merged.place(flows));
+            if id < stand_for.len() && sampled < flows {
+                stand_for.swap(sampled, id);
+                sampled = flows;
+            }
+        }
+        merged.flows.truncate(flows);
+        stand_for.truncate(sampled);
+        merged
+    }
+
+    fn add(&mut self, key: K, share: Share) {
+        self.flows.push((key, share));
+        if !self.place(self.flows.len() - 1) {
+            self.flows.pop();
+        }
+    }
+
+    /// Whether a flow is new; otherwise its share is added to what is known of it.
+    fn place(&mut self, at: usize) -> bool {
+        let Self { flows, places, hasher } = self;
+        let hash = hasher.hash_one(&flows[at].0);
+        if let Some(known) = places.find(hash, |place| flows[*place as usize].0 == flows[at].0) {
+            let share = flows[at].1;
+            let sum = &mut flows[*known as usize].1;
+            *sum = sum.and(share);
+            return false;
+        }
+        places.insert_unique(hash, at as u32, |place| hasher.hash_one(&flows[*place as usize].0));
+        true
     }
 }
 
@@ -147,7 +222,7 @@ mod tests {
             bursts in prop::collection::vec(prop::collection::vec((0..12u64, 1..1500u32, any::<bool>()), 0..60), 1..4),
             most in 1..8usize
         ) {
-            let mut blame = Blame::<u64>::new();
+            let mut blame = Blame::<u64>::new(100);
             let mut ids = BTreeMap::<u64, FlowId>::new();
             let mut free: Vec<FlowId> = (0..12).map(FlowId).collect();
             for burst in bursts {
@@ -166,10 +241,11 @@ mod tests {
                 }
                 let mut expected: Vec<_> = truth.into_iter().collect();
                 expected.sort_by_key(|(key, share)| (std::cmp::Reverse(share.bytes), *key));
+                let (flows, unlisted) = (expected.len() as u64, expected.get(most).map_or(0, |(_, share)| share.bytes));
                 expected.truncate(most);
                 let names: BTreeMap<_, _> = ids.iter().map(|(key, id)| (*id, *key)).collect();
-                let blamed = blame.close(most, |id| names[&id]);
-                prop_assert_eq!(blamed.top, expected);
+                let blamed = blame.close(|id| names[&id]).heaviest(most);
+                prop_assert_eq!(blamed, Blamed { top: expected, flows, error: 0, unlisted });
             }
         }
     }

@@ -5,7 +5,7 @@
 //! packets left in between.
 
 use crate::losses::Losses;
-use crate::{Blame, Blamed, Contribution, DepthSeries, Past, Picture, Recent};
+use crate::{Blame, Blamed, BurstFlows, Contribution, DepthSeries, Past, Picture, Recent};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
 use std::hash::Hash;
 
@@ -62,6 +62,10 @@ struct Open<K> {
     series: Option<DepthSeries<K>>,
 }
 
+/// Flows that are kept of those that are taken back while a burst lasts: of the first granularity, whose flows are
+/// grouped (1.3 MB), and of each coarser one.
+const RETIRED: usize = 16_384;
+const COARSER: usize = 2_048;
 /// Culprits of a burst that is of little interest.
 const FEW_CULPRITS: usize = 40;
 
@@ -72,7 +76,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             open: None,
             ended: None,
             losses: Losses::default(),
-            blame: most_culprits.iter().map(|_| Blame::new()).collect(),
+            blame: (0..most_culprits.len()).map(|level| Blame::new(if level == 0 { RETIRED } else { COARSER })).collect(),
             most_culprits: most_culprits.to_vec(),
             picture,
         }
@@ -192,15 +196,23 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         }
     }
 
-    /// The burst that is going on, if any, ends. `key` tells the key of a flow at a granularity. Of a burst whose longest
-    /// wait is not above `least`, few culprits are told.
-    pub fn close(&mut self, least: Nanos, key: impl Fn(usize, FlowId) -> K) -> Option<Burst<K>> {
+    /// The burst that is going on, if any, ends. `key` tells the key of a flow at a granularity; `whole` hears of the burst
+    /// with all flows of each granularity, before all but the heaviest are forgotten. Of a burst whose longest wait is not
+    /// above `least`, few culprits are told.
+    pub fn close(
+        &mut self,
+        least: Nanos,
+        key: impl Fn(usize, FlowId) -> K,
+        mut whole: impl FnMut(&Burst<K>, usize, &BurstFlows<K>),
+    ) -> Option<Burst<K>> {
         let Open { mut burst, series } = self.open.take()?;
         self.ended = Some(burst.end);
-        let most = &self.most_culprits;
         let few = if burst.longest_wait > least { usize::MAX } else { FEW_CULPRITS };
-        let close = |(level, blame): (usize, &mut Blame<K>)| blame.close(most[level].min(few), |flow| key(level, flow));
-        burst.blamed = self.blame.iter_mut().enumerate().map(close).collect();
+        for (level, (blame, most)) in self.blame.iter_mut().zip(&self.most_culprits).enumerate() {
+            let flows = blame.close(|flow| key(level, flow));
+            whole(&burst, level, &flows);
+            burst.blamed.push(flows.heaviest(few.min(*most)));
+        }
         let drawn = self.picture.map_or(0, |(_, flows)| flows);
         burst.picture = series.map(|series| series.finish(drawn));
         Some(burst)
@@ -296,7 +308,7 @@ mod tests {
         tracker.departed(&departures[1], Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
         let mut heard = Vec::new();
         tracker.passed(past(3, 120), project, key, |level, flow| heard.push((level, flow)));
-        let burst = tracker.close(Nanos::ZERO, |_, flow| flow.0).unwrap();
+        let burst = tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).unwrap();
         assert_eq!(heard, [(0, FlowId(3))]);
         assert_eq!((burst.end, burst.packets, burst.bytes, burst.hit), (Nanos(100), 2, 57, 1));
         assert_eq!(told(&burst).4, BTreeMap::from([(1, 50), (3, 7)]));
@@ -308,7 +320,7 @@ mod tests {
         let (tau, flow, key) = (Nanos(10), FlowId(0), |flow: FlowId| flow.0);
         let waited = dequeued.saturating_sub(from);
         let ends = tracker.ends_with(waited, from, tau);
-        let ended = ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0)).flatten().map(|burst| burst.drops);
+        let ended = ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {})).flatten().map(|burst| burst.drops);
         if waited >= tau || tracker.is_open() {
             if !tracker.is_open() {
                 tracker.start(from, &recent, |_, flow| flow, key, |_, _| {});
@@ -340,7 +352,7 @@ mod tests {
         tracker.dropped(Nanos(30_000_000_000), Nanos(30_000_000_001), 11);
         tracker.dropped(Nanos(40_000_000_000), Nanos(40_000_000_001), 13);
         assert_eq!(leaves(&mut tracker, 40_000_000_000, 40_000_000_100), Some(BEFORE + 7 * 1_000));
-        assert_eq!(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| burst.drops), Some(13));
+        assert_eq!(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| burst.drops), Some(13));
     }
 
     proptest! {
@@ -356,7 +368,7 @@ mod tests {
                 let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
                 recent.advance(from);
                 if tracker.ends_with(waited, from, tau) {
-                    bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| told(&burst)));
+                    bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
                 }
                 if waited >= tau || tracker.is_open() {
                     if !tracker.is_open() {
@@ -368,7 +380,7 @@ mod tests {
                 let Departure { packet, enqueued, dequeued, .. } = *departure;
                 recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
             }
-            bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| told(&burst)));
+            bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
             told_fresh.sort_unstable();
             let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
             flows.sort_unstable();

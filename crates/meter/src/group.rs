@@ -10,22 +10,28 @@
 //! specificity but gains bytes, and narrowed while it keeps nearly all of its bytes. A flow that is heavy by itself
 //! stays visible: as a row, or named in the row of its group. See `docs/grouping.md`.
 
+mod amount;
+mod cells;
+mod explosion;
 mod fields;
 mod lattice;
+mod overlap;
 mod pattern;
 
-use crate::Share;
+use crate::{Amount, Share, Unit};
 use lattice::{Lattice, Members};
 use queuescope_wire::{Family, FlowKey, Granularity};
 
+pub use explosion::Explosion;
 pub use pattern::{Pattern, Subnet};
 
 /// Which groups are named.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupParams {
-    /// phi: the least part of the burst's bytes that a group must have, 0.01 to 1. The default is a tenth.
+    /// phi: the least part of the burst's bytes or packets that a group must have, 0.01 to 1. The default is a tenth.
     pub least: f64,
-    /// The least part of the burst's bytes with which a flow is heavy by itself, 0.01 to 1. The default is a tenth.
+    /// The least part of the burst's bytes or packets with which a flow is heavy by itself, 0.01 to 1. The default is a
+    /// tenth.
     pub heavy: f64,
     /// A group is narrowed only while it keeps at least this part of its bytes, 0.5 to 1. The default is nine tenths.
     pub keep: f64,
@@ -64,12 +70,25 @@ impl GroupParams {
 /// A burst, explained. The rows and the rest are disjoint; together they are everything.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grouped {
-    /// What explains the burst, best explanation first.
+    /// What explains the burst: what has many of its bytes, best explanation first, then of the rest what has many of its
+    /// packets.
     pub rows: Vec<Group>,
+    /// Addresses, prefixes and ports that many flows have and that the rows do not say. Their flows are in rows, or in the
+    /// rest, and one may be in several.
+    pub overlaps: Vec<Group>,
     /// Flows that belong to no row.
     pub rest: Weight,
-    /// What was known only as a sum.
-    pub unlisted: Weight,
+}
+
+/// What is known of a burst where not all flows were kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sampled<'a> {
+    /// The first flows stand for others too, each for so many.
+    pub stand_for: &'a [f32],
+    /// How much one of those is at most of itself.
+    pub unit: Unit,
+    /// The whole burst.
+    pub total: Amount,
 }
 
 /// Flows that have something in common, or a single one.
@@ -78,9 +97,12 @@ pub struct Group {
     /// What they have in common. Flows that earlier rows have, and heavy flows beside a group without a whole address,
     /// may fit too and are not counted here.
     pub pattern: Pattern,
-    /// How much they are.
+    /// How much they are; where not all flows were kept, an estimate.
     pub weight: Weight,
-    /// Distinct sources; of connections, distinct far ends.
+    /// By how much bytes and packets may be wrong; 0 where all flows were kept.
+    pub error: Amount,
+    /// Distinct sources; of connections, distinct far ends. Where not all flows were kept, there are at least as many; so
+    /// of destinations.
     pub sources: u64,
     /// Distinct destinations; of connections, distinct near ends.
     pub destinations: u64,
@@ -88,6 +110,8 @@ pub struct Group {
     pub heavy: Vec<(FlowKey, Share)>,
     /// The flow, if the row is a single one.
     pub flow: Option<FlowKey>,
+    /// What so many flows are, if there is a name for it.
+    pub explosion: Option<Explosion>,
 }
 
 /// How much something is.
@@ -113,50 +137,76 @@ impl Weight {
     }
 }
 
-/// Explains a burst whose flows are keys of one granularity, each with its share. `unlisted` is the weight of what is
-/// not among `flows`; it counts as part of the burst, and for nobody.
+/// Explains a burst whose flows are keys of one granularity, each with its share. These are all flows of the burst, or
+/// they and `sampled` say what is known of it.
 ///
 /// Memory and time grow with the number of flows and with `1 / params.least`.
-pub fn group(flows: &[(FlowKey, Share)], unlisted: Weight, granularity: Granularity, params: &GroupParams) -> Grouped {
+pub fn group(
+    flows: &[(FlowKey, Share)],
+    sampled: Option<Sampled<'_>>,
+    granularity: Granularity,
+    params: &GroupParams,
+) -> Grouped {
     let params = params.bounded();
     let oriented = oriented(flows, granularity);
     let flows = oriented.as_deref().unwrap_or(flows);
-    let total = flows.iter().fold(unlisted.bytes, |sum, (_, share)| sum.saturating_add(share.bytes));
-    let mut lattice = Lattice::new(flows, total, granularity, &params);
-    let mut rows = Vec::new();
+    let mut lattice = Lattice::new(flows, sampled, granularity, &params);
+    let row = |lattice: &Lattice, found: &Members| {
+        let mut row = row(lattice, found, granularity);
+        row.error = sampled.map_or(Amount::default(), |sampled| {
+            let of_sample = found.cells.iter().map(|cell| lattice.all.cells[*cell].of_sample);
+            sampled.unit.error(of_sample.fold(Amount::default(), Amount::and))
+        });
+        row
+    };
+    let (mut rows, mut picks) = (Vec::new(), Vec::new());
     while let Some(found) = lattice.next() {
-        rows.push(row(&lattice, &found, granularity));
+        rows.push((found.measure, found.score, row(&lattice, &found)));
+        picks.push(found.picks);
     }
-    rows.sort_by(|(a, x), (b, y)| {
+    rows.sort_by(|(m, a, x), (n, b, y)| {
         let bytes = y.weight.bytes.cmp(&x.weight.bytes);
-        b.total_cmp(a).then(bytes).then_with(|| (&x.pattern, x.flow).cmp(&(&y.pattern, y.flow)))
+        let found = m.cmp(n).then(b.total_cmp(a));
+        found.then(bytes).then_with(|| (&x.pattern, x.flow).cmp(&(&y.pattern, y.flow)))
     });
-    Grouped { rows: rows.into_iter().map(|(_, group)| group).collect(), rest: lattice.rest(), unlisted }
+    let overlaps = overlap::overlaps(&lattice, &picks);
+    Grouped {
+        rows: rows.into_iter().map(|(.., group)| group).collect(),
+        overlaps: overlaps.into_iter().map(|members| row(&lattice, &members)).collect(),
+        rest: lattice.rest(),
+    }
 }
 
-/// The row of what was found, and how much it explains.
-fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> (f64, Group) {
+/// The row of what was found.
+fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
     let (mut weight, mut heavy) = (Weight::default(), Vec::new());
     for (key, share) in lattice.flows_of(found) {
         weight.add(Weight::of(share));
-        if share.bytes >= lattice.heavy {
+        if Amount::of(share).reaches(lattice.heavy) {
             heavy.push((written(*key, granularity), *share));
         }
     }
     heavy.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
+    weight.flows = found.cells.iter().map(|cell| lattice.all.cells[*cell].stand_for).sum::<f64>().round() as u64;
     let single = lattice.flows_of(found).next().filter(|_| found.single).map(|(key, _)| written(*key, granularity));
     if single.is_some() {
         heavy.clear();
     }
-    let group = Group {
+    let distinct = |what: fn(&FlowKey) -> (u128, u16)| {
+        lattice.all.distinct(&found.cells, |key| (key.family, what(key)))
+    };
+    let mut group = Group {
         pattern: lattice.pattern(found, granularity),
         weight,
-        sources: lattice.distinct(found, |key| key.src),
-        destinations: lattice.distinct(found, |key| key.dst),
+        error: Amount::default(),
+        sources: distinct(|key| (key.src, 0)),
+        destinations: distinct(|key| (key.dst, 0)),
         heavy,
         flow: single,
+        explosion: None,
     };
-    (found.score, group)
+    group.explosion = Explosion::of(&group, distinct(|key| (key.dst, key.dst_port)));
+    group
 }
 
 /// A connection's ends are in the order of their addresses; here each one's busier end is its destination, so that what

@@ -6,7 +6,7 @@
 //! - [`Recent`]: the departures that a question can still be about.
 //! - [`ExactMeter`]: how much of the queue a packet's own flow was, exactly (ConQuest definition 3.1).
 //! - [`Tau`] and [`BurstTracker`]: when a queue is congested, from when to when, and who filled it then.
-//! - [`Blame`] and [`Heavy`]: bytes per flow over a burst and over all bursts, in bounded memory.
+//! - [`Blame`]: bytes per flow over a burst, in bounded memory; [`Heavy`]: the heaviest of many.
 //! - [`QueueLog`]: the culprits of any packet, drop, flow or stretch of time in the past, exactly.
 //! - [`QueueMonitor`]: the same approximately, in a memory that is fixed, while the stream runs.
 //! - [`Ramps`]: whose rate jumped before and in a burst.
@@ -31,24 +31,26 @@ mod monitor;
 mod ramps;
 mod rank;
 mod recent;
+mod retired;
 mod score;
 mod series;
 pub mod tap;
 mod tau;
 mod truths;
 
-pub use blame::{Blame, Blamed};
+pub use blame::{Blame, Blamed, BurstFlows};
 pub use bursts::{Burst, BurstTracker};
 pub use culprits::{Amount, Culprits, Departed, Dropped, LogError, OnLink, QueueLog, Ranking, Standing, Victims};
 pub use distinct::DistinctFlows;
 pub use exact::{Contribution, ExactMeter};
-pub use group::{Group, GroupParams, Grouped, Pattern, Subnet, Weight, group};
+pub use group::{Explosion, Group, GroupParams, Grouped, Pattern, Sampled, Subnet, Weight, group};
 pub use heavy::{Heavy, Share};
 pub use max_delay::MaxDelay;
 pub use monitor::{BusyPeriod, MonitorError, MonitorParams, MonitorStats, QueueMonitor, Ranked, Worst};
 pub use ramps::{Jump, Ramps};
 pub use rank::nearest_rank;
 pub use recent::{History, Past, Recent};
+pub use retired::Unit;
 pub use score::Score;
 pub use series::{DepthSeries, Part, Picture};
 pub use tau::Tau;

@@ -2,21 +2,24 @@
 
 #[path = "group/incast.rs"]
 mod incast;
+#[path = "group/random.rs"]
+mod random;
 
-use incast::{Incast, Random};
+use incast::Incast;
 use proptest::prelude::*;
 use queuescope_meter::{Group, GroupParams, Grouped, Pattern, Share, Subnet, Weight, group};
 use queuescope_wire::{Family, FlowKey, Granularity, Prefixes};
+use random::Random;
 use std::collections::BTreeSet;
 
 const FIVE: Granularity = Granularity::FiveTuple;
 
 fn explain(flows: &[(FlowKey, Share)]) -> Grouped {
-    group(flows, Weight::default(), FIVE, &GroupParams::default())
+    group(flows, None, FIVE, &GroupParams::default())
 }
 
 fn readings(flows: &[(FlowKey, Share)], granularity: Granularity) -> Vec<String> {
-    let grouped = group(flows, Weight::default(), granularity, &GroupParams::default());
+    let grouped = group(flows, None, granularity, &GroupParams::default());
     grouped.rows.iter().map(|row| row.reading(granularity)).collect()
 }
 
@@ -143,14 +146,6 @@ fn a_heavy_flow_is_not_its_group() {
     assert_eq!(grouped.rows[0].heavy.iter().map(|(_, share)| share.bytes).collect::<Vec<_>>(), [9_002, 9_001, 9_000]);
 }
 
-#[test]
-fn what_is_not_listed_counts_for_nobody() {
-    let unlisted = Weight { flows: 900, bytes: 900_000, packets: 900 };
-    let flows = [flow("10.0.0.1:1>10.0.0.2:2", 6, 50_000)];
-    let grouped = group(&flows, unlisted, FIVE, &GroupParams::default());
-    assert_eq!((grouped.rows.len(), grouped.rest.bytes, grouped.unlisted), (0, 50_000, unlisted));
-}
-
 /// Bursts with few values, so that everything that can be shared is.
 fn burst() -> impl Strategy<Value = Vec<(FlowKey, Share)>> {
     let ports = prop::sample::select(vec![0u16, 53, 443, 50_010, 40_000, 40_001]);
@@ -213,13 +208,21 @@ fn sum(flows: &[&(FlowKey, Share)]) -> Weight {
     }
 }
 
-/// Whether flows would be a group: two or more, with enough bytes without the one that outweighs the others.
-fn is_group(flows: &[&(FlowKey, Share)], least: u64) -> bool {
-    let Weight { bytes, flows: count, .. } = sum(flows);
-    let largest = flows.iter().map(|(_, share)| share.bytes).max().unwrap_or(0);
-    let dominated = largest * 4 > bytes * 3;
-    let (bytes, count) = if dominated { (bytes - largest, count - 1) } else { (bytes, count) };
-    count >= 2 && bytes >= least
+/// How much flows are of the least bytes or packets, whichever is more.
+fn part_of(weight: Weight, least: Weight) -> f64 {
+    (weight.bytes as f64 / least.bytes as f64).max(weight.packets as f64 / least.packets as f64)
+}
+
+/// Whether flows would be a group: two or more, with enough bytes or packets without the flow that outweighs the others.
+fn is_group(flows: &[&(FlowKey, Share)], least: Weight) -> bool {
+    let enough = |of: fn(&Share) -> u64, least: u64| {
+        let amount: u64 = flows.iter().map(|(_, share)| of(share)).sum();
+        let largest = flows.iter().map(|(_, share)| of(share)).max().unwrap_or(0);
+        let dominated = largest * 4 > amount * 3;
+        let (amount, count) = if dominated { (amount - largest, flows.len() - 1) } else { (amount, flows.len()) };
+        count >= 2 && amount >= least
+    };
+    enough(|share| share.bytes, least.bytes) || enough(|share| share.packets, least.packets)
 }
 
 proptest! {
@@ -227,11 +230,11 @@ proptest! {
 
     /// Rows and rest are disjoint and everything; heavy flows are seen; nothing of weight that shares an address is left.
     #[test]
-    fn rows_add_up_and_leave_nothing_of_weight(flows in burst(), hidden in 0..30_000u64) {
-        let unlisted = Weight { flows: 3, bytes: hidden, packets: 3 };
-        let grouped = group(&flows, unlisted, FIVE, &GroupParams::default());
-        let total: u64 = flows.iter().map(|(_, share)| share.bytes).sum::<u64>() + hidden;
-        let least = ((total as f64 * 0.1).ceil() as u64).max(1);
+    fn rows_add_up_and_leave_nothing_of_weight(flows in burst()) {
+        let grouped = explain(&flows);
+        let total = sum(&flows.iter().collect::<Vec<_>>());
+        let least = |total: u64| ((total as f64 * 0.1).ceil() as u64).max(1);
+        let least = Weight { flows: 0, bytes: least(total.bytes), packets: least(total.packets) };
         let mut all = grouped.rest;
         for row in &grouped.rows {
             all.flows += row.weight.flows;
@@ -242,14 +245,14 @@ proptest! {
             prop_assert!(fitting.len() as u64 >= row.weight.flows && sum(&fitting).bytes >= row.weight.bytes);
             prop_assert!(row.sources <= row.weight.flows && row.destinations <= row.weight.flows);
             prop_assert!(row.heavy.iter().all(|(key, _)| row.pattern.fits(key)));
-            prop_assert!(row.weight.bytes as f64 >= 0.9 * least as f64);
+            prop_assert!(part_of(row.weight, least) >= 0.9);
         }
         prop_assert_eq!(all, sum(&flows.iter().collect::<Vec<_>>()));
 
         let seen = |row: &Group| row.heavy.iter().map(|(key, _)| *key).chain(row.flow).collect::<Vec<_>>();
         let mut seen: Vec<_> = grouped.rows.iter().flat_map(seen).collect();
         seen.sort_unstable();
-        let heavy = flows.iter().filter(|(_, share)| share.bytes >= least).map(|(key, _)| *key);
+        let heavy = flows.iter().filter(|flow| part_of(sum(&[flow]), least) >= 1.0).map(|(key, _)| *key);
         prop_assert_eq!(seen, heavy.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
 
         // What fits no row is left for certain, and of that no key with a whole address would be a group.

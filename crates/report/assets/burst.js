@@ -58,7 +58,34 @@ function inCommon(groups) {
     groups.some((group) => group.heavy.length)
       ? el('p', { class: 'hint' }, 'Indented: flows of the line above that are heavy by themselves.')
       : null,
+    groups.some((group) => group.overlaps)
+      ? el('p', { class: 'hint' }, 'Overlapping: its flows may be in other lines too. All other lines have no flow in common.')
+      : null,
+    groups.some((group) => !group.counted)
+      ? el(
+          'p',
+          { class: 'hint' },
+          'There were too many flows to keep all of them: shares are estimates with the bounds that they state, and sources and destinations are at least as many.',
+        )
+      : null,
   );
+}
+
+/** What flows have in common: what so many are, which, and what else is to be said of them. */
+function groupReading(group) {
+  const good = (error) => (error > 0 ? ` ±${percent(error)}` : '');
+  const notes = [
+    group.overlaps ? 'overlapping' : null,
+    group.share_error > 0 ? `share${good(group.share_error)}` : null,
+    group.packets_share >= 0.1 && group.packets_share >= 1.5 * group.share
+      ? `${percent(group.packets_share)}${good(group.packets_share_error)} of the packets`
+      : null,
+  ].filter(Boolean);
+  return [
+    el('b', { class: 'reading' }, group.explosion ? `${group.explosion}: ` : '', group.reading),
+    notes.length ? el('small', {}, ` ${notes.join('; ')}`) : null,
+    shareBar(group.share),
+  ];
 }
 
 /** Groups, each with its heavy flows below it; `narrow` leaves out what the reading says anyway. */
@@ -73,7 +100,7 @@ function groupsTable(groups, label, narrow = false) {
     el(
       'tr',
       { role: 'row', class: group.heavy.length ? 'group parent' : 'group' },
-      td('', [el('b', { class: 'reading' }, group.reading), shareBar(group.share)], { class: 'who' }),
+      td('', groupReading(group).filter(Boolean), { class: 'who' }),
       figures(group, group.flows),
     ),
     ...group.heavy.map((part) =>

@@ -159,7 +159,9 @@ function overall(report, colours) {
     'culprits',
     report.bursts.length === 1
       ? 'Who filled the queue'
-      : `Who filled the queue, over all ${count(burstsFound(report))} bursts`,
+      : report.bursts_left_out
+        ? `Who filled the queue, over the ${count(report.bursts.length)} bursts with the longest delays`
+        : `Who filled the queue, over all ${count(report.bursts.length)} bursts`,
     el('p', { class: 'hint' }, 'A flow’s share is its part of the bytes that left the queue during bursts.'),
     culpritsTables(report.culprits, slots, report.setup.alpha),
   );

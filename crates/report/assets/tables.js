@@ -103,6 +103,9 @@ function culpritsTable(culprits, slots, alpha, ramps = false) {
       rows,
     ),
     restLine(flows, total, alpha),
+    culprits.share_error > 0
+      ? el('p', { class: 'hint' }, `Summed from the heaviest flows that were kept: a share may be off by ${percent(culprits.share_error)}.`)
+      : null,
   );
 }
 

@@ -209,8 +209,9 @@ pub struct Burst {
     pub drops: u64,
     /// The culprits, for each granularity in the order of `setup.granularities`.
     pub culprits: Vec<Culprits>,
-    /// What the flows of the first granularity have in common, where several together explain what no single one does: of
-    /// the 256 heaviest.
+    /// What the flows of the first granularity have in common, where several together explain what no single one does: every
+    /// source, destination, subnet and port that a tenth of the bytes or packets has is in one of these or, as a flow, in
+    /// `culprits`.
     pub groups: Vec<Group>,
     /// The culprits of the packet that waited longest, where they were asked for.
     pub worst: Option<Worst>,
@@ -227,6 +228,9 @@ pub struct Culprits {
     pub flows: Vec<Culprit>,
     /// How many flows left packets, altogether (over all bursts: exact up to 131 072, then good to half a percent).
     pub flows_total: u64,
+    /// By how much a share may be wrong; 0 where all flows of each burst are known.
+    #[serde(default)]
+    pub share_error: f64,
 }
 
 /// One flow and its part in the queue.

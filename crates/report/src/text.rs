@@ -29,7 +29,6 @@ pub const MOST_BURSTS: usize = 10;
 /// Culprits that the text shows.
 const MOST_CULPRITS: usize = 3;
 const MOST_OVERALL: usize = 5;
-const MOST_GROUPS: usize = 2;
 
 /// Writes the report as text.
 ///
@@ -242,7 +241,15 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     for culprits in &report.culprits {
-        writeln!(out, "\n{BOLD}Who filled the queue over all bursts{BOLD:#}, by {}:\n", culprits.granularity)?;
+        let which = match report.bursts_left_out {
+            0 => "all bursts".to_owned(),
+            _ => format!("the {} bursts with the longest delays", count(report.bursts.len() as u64)),
+        };
+        let error = match culprits.share_error {
+            0.0 => String::new(),
+            error => format!(" (from the heaviest flows of each: a share may be {} more)", percent(error)),
+        };
+        writeln!(out, "\n{BOLD}Who filled the queue over {which}{BOLD:#}, by {}{error}:\n", culprits.granularity)?;
         writeln!(out, "{DIM}{:>9}  {:>9}  {:>9}  {:>12}  flow{DIM:#}", "share", "bytes", "packets", "held at most")?;
         for culprit in culprits.flows.iter().take(shown_of(culprits, MOST_OVERALL)) {
             writeln!(
@@ -342,13 +349,39 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
 
 /// What flows have in common, below the flows.
 fn groups(groups: &[Group], gap: usize, out: &mut impl Write) -> io::Result<()> {
-    let mut heading = "in common";
-    for group in groups.iter().take(MOST_GROUPS) {
+    for (heading, group) in headed(groups) {
         let share = percent(group.share);
-        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {:gap$}{BOLD}{}{BOLD:#}", "", group.reading)?;
-        heading = "";
+        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {:gap$}{BOLD}{}{BOLD:#}{}", "", named(group), more_of(group))?;
     }
     Ok(())
+}
+
+/// Groups, and what stands before each.
+fn headed(groups: &[Group]) -> impl Iterator<Item = (&'static str, &Group)> {
+    groups.iter().enumerate().map(|(place, group)| {
+        let first = place == 0 || groups[place - 1].overlaps != group.overlaps;
+        let heading = match group.overlaps {
+            _ if !first => "",
+            false => "in common",
+            true => "overlapping",
+        };
+        (heading, group)
+    })
+}
+
+/// What flows have in common, and what so many are.
+fn named(group: &Group) -> String {
+    group.explosion.as_ref().map_or(String::new(), |explosion| format!("{explosion}: ")) + &group.reading
+}
+
+/// How many of the packets, where that says more than the bytes do, and how wrong the shares may be.
+fn more_of(group: &Group) -> String {
+    let good_to = |error: f64| if error > 0.0 { format!(" ±{}", percent(error)) } else { String::new() };
+    let bytes = if group.share_error > 0.0 { format!("; share{}", good_to(group.share_error)) } else { String::new() };
+    if group.packets_share < 0.1 || group.packets_share < 1.5 * group.share {
+        return bytes;
+    }
+    format!("{bytes}; {}{} of the packets", percent(group.packets_share), good_to(group.packets_share_error))
 }
 
 /// The flow, and who sends it where that is known.

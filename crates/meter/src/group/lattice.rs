@@ -1,68 +1,56 @@
 //! The lattice of keys: which of them are frequent, and which explains the most.
-//!
-//! Flows that agree in every frequent value are one *cell*, so that after one pass over the flows everything works on
-//! cells, of which there are few. A flow that may have to stand alone is a cell of its own.
 
+use super::amount::Measure;
+use super::cells::{Bounds, Cell, Cells};
 use super::fields::{
-    Common, DIMENSIONS, DST, FLOW_BITS, LEAST_BITS, Picks, SLOTS, Value, bits, has_address, is_prefix, value,
+    Common, DIMENSIONS, DST, FLOW_BITS, LEAST_BITS, Picks, Value, bits, has_address, is_prefix, value,
 };
 use super::pattern::{Pattern, Subnet};
-use super::{GroupParams, Weight};
-use crate::Share;
-use hashbrown::HashMap;
+use super::{GroupParams, Sampled, Weight};
+use crate::{Amount, Share};
 use queuescope_wire::{Family, FlowKey, Granularity};
-use std::ops::Range;
 
 /// Fewer other addresses do not tell whether a prefix is anything special.
 const FEW: u64 = 8;
 /// A prefix is special if the group's addresses are all in it with at most this probability, were they like the others.
 const CHANCE: f64 = 0.01;
 
-/// All flows of a burst, by cells, and which cells are still to be explained.
+/// The cells of a burst, and which of them are still to be explained.
 pub(super) struct Lattice<'a> {
-    flows: &'a [(FlowKey, Share)],
-    /// Flows in the order of their cells.
-    order: Vec<u32>,
-    cells: Vec<Cell>,
-    taken: Vec<bool>,
-    /// The frequent values of each slot.
-    items: [Vec<Value>; SLOTS],
+    pub(super) all: Cells<'a>,
+    /// What is looked at: first bytes, then packets.
+    measure: Measure,
+    /// The row of each cell that is explained.
+    pub(super) taken: Vec<Option<usize>>,
+    rows: usize,
     params: &'a GroupParams,
-    /// The least bytes of a group, and of a heavy flow.
-    least: u64,
-    pub(super) heavy: u64,
+    /// The least amount of a group, and of a heavy flow.
+    pub(super) least: Amount,
+    pub(super) heavy: Amount,
     /// The prefix lengths that are the longest of their family.
     finest: [Option<u8>; 2],
     /// What is left was looked at as a whole.
     closed: bool,
 }
 
-struct Cell {
-    items: [u16; SLOTS],
-    flows: u64,
-    bytes: u64,
-    largest: u64,
-    /// It is one flow, and is heavy.
-    heavy: bool,
-    /// Where its flows stand in the order.
-    place: Range<usize>,
-}
-
 /// Cells that form a row.
 pub(super) struct Members {
-    cells: Vec<usize>,
-    picks: Picks,
+    pub(super) cells: Vec<usize>,
+    pub(super) picks: Picks,
     /// How much the row explains.
     pub(super) score: f64,
     /// It is one heavy flow.
     pub(super) single: bool,
+    /// What it was found by.
+    pub(super) measure: Measure,
 }
 
 /// What cells amount to as a group.
 #[derive(Debug, Clone, Copy)]
 struct Standing {
     flows: u64,
-    bytes: u64,
+    /// Bytes or packets, whichever is looked at.
+    amount: u64,
     /// The cell of a flow that is not counted, as it outweighs all others together.
     dominating: Option<usize>,
 }
@@ -70,68 +58,48 @@ struct Standing {
 impl<'a> Lattice<'a> {
     pub(super) fn new(
         flows: &'a [(FlowKey, Share)],
-        total: u64,
+        sampled: Option<Sampled<'_>>,
         granularity: Granularity,
         params: &'a GroupParams,
     ) -> Self {
-        let part = |part: f64| ((total as f64 * part).ceil() as u64).max(1);
-        let (least, heavy) = (part(params.least), part(params.heavy));
-        let frequent = part(params.least * params.keep);
-        let mut items: [Vec<Value>; SLOTS] = Default::default();
-        let mut rows = vec![[0u16; SLOTS]; flows.len()];
-        for (slot, items) in items.iter_mut().enumerate() {
-            let value = |key: &FlowKey| value(key, slot, granularity, params);
-            let mut sums = HashMap::<Value, u64, _>::with_hasher(foldhash::fast::FixedState::with_seed(0));
-            for (key, share) in flows {
-                if let Some(value) = value(key) {
-                    *sums.entry(value).or_default() += share.bytes;
-                }
-            }
-            *items = sums.iter().filter(|(_, bytes)| **bytes >= frequent).map(|(value, _)| *value).collect();
-            items.sort_unstable();
-            for (row, (key, _)) in rows.iter_mut().zip(flows) {
-                let item = value(key).and_then(|value| items.binary_search(&value).ok());
-                row[slot] = item.map_or(0, |item| item as u16 + 1);
-            }
-        }
-        // A flow that may have to stand alone is numbered; all others are 0.
-        let alone = |flow: usize| if flows[flow].1.bytes >= least.min(heavy) { flow + 1 } else { 0 };
-        let mut order: Vec<u32> = (0..flows.len() as u32).collect();
-        let sort_key = |flow: u32| (rows[flow as usize], alone(flow as usize));
-        order.sort_unstable_by(|a, b| sort_key(*a).cmp(&sort_key(*b)).then(a.cmp(b)));
-        let mut cells = Vec::new();
-        let mut start = 0;
-        for run in order.chunk_by(|a, b| sort_key(*a) == sort_key(*b)) {
-            let bytes = run.iter().map(|flow| flows[*flow as usize].1.bytes);
-            let largest = bytes.clone().max().unwrap_or(0);
-            cells.push(Cell {
-                items: rows[run[0] as usize],
-                flows: run.len() as u64,
-                bytes: bytes.fold(0, u64::saturating_add),
-                largest,
-                heavy: largest >= heavy,
-                place: start..start + run.len(),
-            });
-            start += run.len();
-        }
-        let taken = vec![false; cells.len()];
+        let sum = || flows.iter().fold(Amount::default(), |sum, (_, share)| sum.and(Amount::of(share)));
+        let total = sampled.map_or_else(sum, |sampled| sampled.total);
+        // What may have so much must be found, though its estimate be lower.
+        let at_least = |part: f64| {
+            let least = total.part(part);
+            sampled.map_or(least, |sampled| least.less(sampled.unit.error(least)))
+        };
+        let (least, heavy) = (at_least(params.least), at_least(params.heavy));
+        let bounds = Bounds { frequent: least.part(params.keep), alone: least.min(heavy) };
+        let stand_for = sampled.map_or(&[][..], |sampled| sampled.stand_for);
+        let all = Cells::new(flows, stand_for, bounds, granularity, params);
+        let taken = vec![None; all.cells.len()];
         let finest = [params.v4.iter().max().copied(), params.v6.iter().max().copied()];
-        Self { flows, order, cells, taken, items, params, least, heavy, finest, closed: false }
+        Self { all, measure: Measure::Bytes, taken, rows: 0, params, least, heavy, finest, closed: false }
     }
 
-    /// The next row, whose flows are then explained: groups, then heavy flows, then what all that is left has in common.
+    /// The next row, whose flows are then explained: groups, then heavy flows, then what all that is left has in common; of
+    /// bytes, then of packets.
     pub(super) fn next(&mut self) -> Option<Members> {
-        let found = self.group().or_else(|| self.flow()).or_else(|| self.closure())?;
+        let found = self.of_measure().or_else(|| {
+            (self.measure, self.closed) = (Measure::Packets, false);
+            self.of_measure()
+        })?;
         for cell in &found.cells {
-            self.taken[*cell] = true;
+            self.taken[*cell] = Some(self.rows);
         }
+        self.rows += 1;
         Some(found)
+    }
+
+    fn of_measure(&mut self) -> Option<Members> {
+        self.group().or_else(|| self.flow()).or_else(|| self.closure())
     }
 
     /// What is in no row.
     pub(super) fn rest(&self) -> Weight {
         let mut rest = Weight::default();
-        for (_, share) in self.left().flat_map(|cell| self.flows_in(cell)) {
+        for (_, share) in self.left().flat_map(|cell| self.all.flows_in(cell)) {
             rest.add(Weight::of(share));
         }
         rest
@@ -139,22 +107,14 @@ impl<'a> Lattice<'a> {
 
     /// The flows of a row.
     pub(super) fn flows_of(&self, members: &Members) -> impl Iterator<Item = &'a (FlowKey, Share)> {
-        members.cells.iter().flat_map(|cell| self.flows_in(*cell))
-    }
-
-    /// How many different addresses the flows of a row have.
-    pub(super) fn distinct(&self, members: &Members, end: impl Fn(&FlowKey) -> u128) -> u64 {
-        let mut ends: Vec<_> = self.flows_of(members).map(|(key, _)| (key.family, end(key))).collect();
-        ends.sort_unstable();
-        ends.dedup();
-        ends.len() as u64
+        members.cells.iter().flat_map(|cell| self.all.flows_in(*cell))
     }
 
     /// What the flows of a row have in common; of a single flow, all of it.
     pub(super) fn pattern(&self, members: &Members, granularity: Granularity) -> Pattern {
         let flow = self.flows_of(members).next().filter(|_| members.single);
         let picked = |dimension: usize| match (members.picks[dimension], flow) {
-            (Some((slot, item)), None) => self.items[slot].get(usize::from(item) - 1).copied(),
+            (Some((slot, item)), None) => self.all.items[slot].get(usize::from(item) - 1).copied(),
             (_, Some((key, _))) => value(key, DIMENSIONS[dimension].end - 1, granularity, self.params),
             (None, None) => None,
         };
@@ -192,14 +152,14 @@ impl<'a> Lattice<'a> {
         self.widen(&mut picks, &left, &common);
         let cells = self.members(&picks, &left);
         let cells = self.narrow(&mut picks, cells, true);
-        let bytes: u64 = cells.iter().map(|cell| self.cells[*cell].bytes).sum();
-        let score = bytes as f64 * bits(&self.items, &picks, &common).max(LEAST_BITS);
-        Some(Members { cells, picks, score, single: false })
+        let amount: u64 = cells.iter().map(|cell| self.amount(*cell)).sum();
+        let score = amount as f64 * bits(&self.all.items, &picks, &common).max(LEAST_BITS);
+        Some(Members { cells, picks, score, single: false, measure: self.measure })
     }
 
     /// A heavy flow that no group has.
     fn flow(&self) -> Option<Members> {
-        self.left().find(|cell| self.cells[*cell].heavy).map(|cell| self.single(cell))
+        self.left().find(|cell| self.is_heavy(*cell)).map(|cell| self.single(cell))
     }
 
     /// What nearly all of the rest has in common, if that is an address, its beginning, or a port.
@@ -210,16 +170,17 @@ impl<'a> Lattice<'a> {
         let mut picks = [None; DIMENSIONS.len()];
         let left: Vec<_> = self.left().collect();
         let standing = self.standing(&picks, &left);
-        if standing.bytes < self.least || standing.flows < 2 || standing.dominating.is_some() {
+        if standing.amount < self.least.by(self.measure) || standing.flows < 2 || standing.dominating.is_some() {
             return None;
         }
         let cells = self.narrow(&mut picks, left, false);
-        picks[..4].iter().any(Option::is_some).then_some(Members { cells, picks, score: 0.0, single: false })
+        let measure = self.measure;
+        picks[..4].iter().any(Option::is_some).then_some(Members { cells, picks, score: 0.0, single: false, measure })
     }
 
     fn single(&self, cell: usize) -> Members {
-        let score = self.cells[cell].bytes as f64 * FLOW_BITS;
-        Members { cells: vec![cell], picks: [None; DIMENSIONS.len()], score, single: true }
+        let score = self.amount(cell) as f64 * FLOW_BITS;
+        Members { cells: vec![cell], picks: [None; DIMENSIONS.len()], score, single: true, measure: self.measure }
     }
 
     /// All frequent keys, depth first; the best is that of the most bytes times bits.
@@ -232,10 +193,11 @@ impl<'a> Lattice<'a> {
         best: &mut Option<(f64, Picks)>,
     ) {
         let Some(slots) = DIMENSIONS.get(dimension) else {
-            let bits = bits(&self.items, picks, common);
+            let bits = bits(&self.all.items, picks, common);
             let standing = self.standing(picks, cells);
-            let score = standing.bytes as f64 * bits;
-            let worth = bits >= LEAST_BITS && standing.flows >= 2 && standing.bytes >= self.least;
+            let score = standing.amount as f64 * bits;
+            let worth =
+                bits >= LEAST_BITS && standing.flows >= 2 && standing.amount >= self.least.by(self.measure);
             if worth && best.is_none_or(|(least, _)| score > least) {
                 *best = Some((score, *picks));
             }
@@ -243,10 +205,10 @@ impl<'a> Lattice<'a> {
         };
         self.search(dimension + 1, picks, cells, common, best);
         for slot in slots.clone() {
-            for (item, bytes) in self.sums(slot, cells).into_iter().enumerate().skip(1) {
-                if bytes >= self.least {
+            for (item, amount) in self.sums(slot, cells).into_iter().enumerate().skip(1) {
+                if amount >= self.least.by(self.measure) {
                     picks[dimension] = Some((slot, item as u16));
-                    let within = cells.iter().copied().filter(|cell| self.cells[*cell].items[slot] == item as u16);
+                    let within = cells.iter().copied().filter(|cell| self.all.cells[*cell].items[slot] == item as u16);
                     self.search(dimension + 1, picks, &within.collect::<Vec<_>>(), common, best);
                 }
             }
@@ -258,7 +220,7 @@ impl<'a> Lattice<'a> {
     /// there goes to other ports or comes from others.
     fn widen(&self, picks: &mut Picks, left: &[usize], common: &Common) {
         loop {
-            let bytes = self.standing(picks, &self.members(picks, left)).bytes as f64;
+            let amount = self.standing(picks, &self.members(picks, left)).amount as f64;
             let mut best: Option<(f64, Picks)> = None;
             for dimension in 0..picks.len() {
                 let mut wider = *picks;
@@ -266,8 +228,8 @@ impl<'a> Lattice<'a> {
                     continue;
                 }
                 let standing = self.standing(&wider, &self.members(&wider, left));
-                let score = standing.bytes as f64 * bits(&self.items, &wider, common);
-                let gains = standing.dominating.is_none() && bytes < self.params.dominance * standing.bytes as f64;
+                let score = standing.amount as f64 * bits(&self.all.items, &wider, common);
+                let gains = standing.dominating.is_none() && amount < self.params.dominance * standing.amount as f64;
                 if gains && best.is_none_or(|(least, _)| score > least) {
                     best = Some((score, wider));
                 }
@@ -281,16 +243,16 @@ impl<'a> Lattice<'a> {
 
     /// Requires more as long as nearly all bytes stay, the most common first, and of equals the finest.
     fn narrow(&self, picks: &mut Picks, mut cells: Vec<usize>, doubtful: bool) -> Vec<usize> {
-        let sum = |cells: &[usize]| cells.iter().map(|cell| self.cells[*cell].bytes).sum::<u64>();
+        let sum = |cells: &[usize]| cells.iter().map(|cell| self.amount(*cell)).sum::<u64>();
         let needed = (sum(&cells) as f64 * self.params.keep).ceil() as u64;
         loop {
             let mut options = Vec::new();
             for (dimension, slots) in DIMENSIONS.iter().enumerate() {
                 let finer = picks[dimension].map_or(slots.start, |(slot, _)| slot + 1)..slots.end;
                 for slot in finer {
-                    for (item, bytes) in self.sums(slot, &cells).into_iter().enumerate().skip(1) {
-                        if bytes >= needed.max(1) {
-                            options.push((bytes, slot, dimension, item as u16));
+                    for (item, amount) in self.sums(slot, &cells).into_iter().enumerate().skip(1) {
+                        if amount >= needed.max(1) {
+                            options.push((amount, slot, dimension, item as u16));
                         }
                     }
                 }
@@ -298,8 +260,8 @@ impl<'a> Lattice<'a> {
             options.sort_unstable_by(|a, b| b.cmp(a));
             let next = options.into_iter().find_map(|(_, slot, dimension, item)| {
                 let within: Vec<_> =
-                    cells.iter().copied().filter(|cell| self.cells[*cell].items[slot] == item).collect();
-                let flows: u64 = within.iter().map(|cell| self.cells[*cell].flows).sum();
+                    cells.iter().copied().filter(|cell| self.all.cells[*cell].items[slot] == item).collect();
+                let flows: u64 = within.iter().map(|cell| self.all.cells[*cell].flows).sum();
                 let special = !doubtful || self.is_special(slot, item, &within);
                 (flows >= 2 && special).then_some((dimension, slot, item, within))
             });
@@ -320,21 +282,21 @@ impl<'a> Lattice<'a> {
             return true;
         }
         let end = |key: &FlowKey| if slot < DST { key.dst } else { key.src };
-        let mut inside: Vec<_> = cells.iter().flat_map(|cell| self.flows_in(*cell)).map(|(key, _)| end(key)).collect();
+        let mut inside: Vec<_> = cells.iter().flat_map(|cell| self.all.flows_in(*cell)).map(|(key, _)| end(key)).collect();
         inside.sort_unstable();
         inside.dedup();
-        let mut member = vec![false; self.cells.len()];
+        let mut member = vec![false; self.all.cells.len()];
         cells.iter().for_each(|cell| member[*cell] = true);
-        let mut others: Vec<_> = (0..self.cells.len())
+        let mut others: Vec<_> = (0..self.all.cells.len())
             .filter(|cell| !member[*cell])
             .flat_map(|cell| {
-                let within = self.cells[cell].items[slot] == item;
-                self.flows_in(cell).map(move |(key, _)| (key.family, end(key), within))
+                let within = self.all.cells[cell].items[slot] == item;
+                self.all.flows_in(cell).map(move |(key, _)| (key.family, end(key), within))
             })
             .collect();
         others.sort_unstable();
         others.dedup();
-        let Some((family, _, length)) = self.items[slot].get(usize::from(item) - 1) else { return false };
+        let Some((family, _, length)) = self.all.items[slot].get(usize::from(item) - 1) else { return false };
         if (others.len() as u64) < FEW {
             return Some(*length) == self.finest[usize::from(*family == Family::V6)];
         }
@@ -347,21 +309,20 @@ impl<'a> Lattice<'a> {
     /// coarse to speak for them.
     fn standing(&self, picks: &Picks, cells: &[usize]) -> Standing {
         let all = has_address(picks);
-        let mut standing = Standing { flows: 0, bytes: 0, dominating: None };
+        let mut standing = Standing { flows: 0, amount: 0, dominating: None };
         let mut largest = None;
-        for (place, cell) in cells.iter().map(|place| (*place, &self.cells[*place])) {
-            if all || !cell.heavy {
-                standing.flows += cell.flows;
-                standing.bytes += cell.bytes;
-                largest = largest.max(Some((cell.largest, std::cmp::Reverse(place))));
-            }
+        for cell in cells.iter().copied().filter(|cell| all || !self.is_heavy(*cell)) {
+            let Cell { flows, largest: own, .. } = &self.all.cells[cell];
+            standing.flows += flows;
+            standing.amount += self.amount(cell);
+            largest = largest.max(Some((own.by(self.measure), std::cmp::Reverse(cell))));
         }
-        if let Some((bytes, std::cmp::Reverse(place))) = largest
-            && bytes as f64 > self.params.dominance * standing.bytes as f64
+        if let Some((amount, std::cmp::Reverse(cell))) = largest
+            && amount as f64 > self.params.dominance * standing.amount as f64
         {
             standing.flows -= 1;
-            standing.bytes -= bytes;
-            standing.dominating = Some(place);
+            standing.amount -= amount;
+            standing.dominating = Some(cell);
         }
         standing
     }
@@ -370,21 +331,21 @@ impl<'a> Lattice<'a> {
     fn members(&self, picks: &Picks, left: &[usize]) -> Vec<usize> {
         let mut cells = self.matching(picks, left);
         if !has_address(picks) {
-            cells.retain(|cell| !self.cells[*cell].heavy);
+            cells.retain(|cell| !self.is_heavy(*cell));
         }
         cells
     }
 
     fn matching(&self, picks: &Picks, cells: &[usize]) -> Vec<usize> {
-        let fits = |cell: &usize| picks.iter().flatten().all(|(slot, item)| self.cells[*cell].items[*slot] == *item);
+        let fits = |cell: &usize| picks.iter().flatten().all(|(slot, item)| self.all.cells[*cell].items[*slot] == *item);
         cells.iter().copied().filter(fits).collect()
     }
 
-    /// Bytes by item of a slot; of no item at 0.
+    /// Amounts by item of a slot; of no item at 0.
     fn sums(&self, slot: usize, cells: &[usize]) -> Vec<u64> {
-        let mut sums = vec![0; self.items[slot].len() + 1];
+        let mut sums = vec![0; self.all.items[slot].len() + 1];
         for cell in cells {
-            sums[usize::from(self.cells[*cell].items[slot])] += self.cells[*cell].bytes;
+            sums[usize::from(self.all.cells[*cell].items[slot])] += self.amount(*cell);
         }
         sums
     }
@@ -392,13 +353,13 @@ impl<'a> Lattice<'a> {
     /// How common each item is: the part of the flows that have it, among what is left or among all, whichever is less.
     /// What all that is left has in common still says something if what was explained before has it not.
     fn common(&self, left: &[usize]) -> Common {
-        let all: Vec<_> = (0..self.cells.len()).collect();
+        let all: Vec<_> = (0..self.all.cells.len()).collect();
         let [left, all] = [left, &all].map(|cells| {
-            let total: u64 = cells.iter().map(|cell| self.cells[*cell].flows).sum();
+            let total: u64 = cells.iter().map(|cell| self.all.cells[*cell].flows).sum();
             move |slot: usize| {
-                let mut flows = vec![0; self.items[slot].len() + 1];
+                let mut flows = vec![0; self.all.items[slot].len() + 1];
                 for cell in cells {
-                    flows[usize::from(self.cells[*cell].items[slot])] += self.cells[*cell].flows;
+                    flows[usize::from(self.all.cells[*cell].items[slot])] += self.all.cells[*cell].flows;
                 }
                 flows.into_iter().map(move |flows| flows as f64 / total.max(1) as f64)
             }
@@ -407,11 +368,16 @@ impl<'a> Lattice<'a> {
     }
 
     fn left(&self) -> impl Iterator<Item = usize> {
-        (0..self.cells.len()).filter(|cell| !self.taken[*cell])
+        (0..self.all.cells.len()).filter(|cell| self.taken[*cell].is_none())
     }
 
-    fn flows_in(&self, cell: usize) -> impl Iterator<Item = &'a (FlowKey, Share)> {
-        let flows = self.flows;
-        self.order[self.cells[cell].place.clone()].iter().map(move |flow| &flows[*flow as usize])
+    /// A cell's bytes or packets, whichever is looked at.
+    fn amount(&self, cell: usize) -> u64 {
+        self.all.cells[cell].amount.by(self.measure)
+    }
+
+    /// Whether a cell is a flow that is heavy by itself, in what is looked at.
+    fn is_heavy(&self, cell: usize) -> bool {
+        self.all.cells[cell].largest.by(self.measure) >= self.heavy.by(self.measure)
     }
 }

@@ -1,6 +1,7 @@
 //! What flows of a group have in common, and how a person reads it.
 
 use super::Group;
+use crate::Amount;
 use queuescope_wire::{Family, FlowKey, Granularity};
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -105,8 +106,9 @@ impl Group {
         let Pattern { dst, src, dst_port, src_port, .. } = self.pattern;
         let plain = ["source", "destination"];
         let [near, far] = if self.pattern.connections { ["host", "host"] } else { plain };
-        let source = side(src, src_port, self.sources, near);
-        let destination = side(dst, dst_port, self.destinations, far);
+        let least = if self.error == Amount::default() { "" } else { "at least " };
+        let source = side(src, src_port, &(least.to_owned() + &counted(self.sources, near)));
+        let destination = side(dst, dst_port, &(least.to_owned() + &counted(self.destinations, far)));
         // A port behind a number of sources is set off on both sides.
         let comma = if src_port.is_some() && !src.is_some_and(|src| src.is_whole()) { "," } else { "" };
         let mut text = match granularity {
@@ -124,13 +126,14 @@ impl Group {
         }
         // Where both ends are one address each, only the number of flows says that it is a group.
         if [src, dst].iter().all(|end| end.is_some_and(|end| end.is_whole())) {
-            text.push_str(&format!(", {}", counted(self.weight.flows, "flow")));
+            text.push_str(&format!(", {}{}", if least.is_empty() { "" } else { "about " }, counted(self.weight.flows, "flow")));
         }
         text
     }
 }
 
-fn side(subnet: Option<Subnet>, port: Option<u16>, count: u64, noun: &str) -> String {
+/// One end; `many` are there if it is not one address.
+fn side(subnet: Option<Subnet>, port: Option<u16>, many: &str) -> String {
     match (subnet, port) {
         (Some(subnet), None) if subnet.is_whole() => subnet.to_string(),
         (Some(subnet), Some(port)) if subnet.is_whole() && subnet.family == Family::V6 => format!("[{subnet}]:{port}"),
@@ -138,7 +141,7 @@ fn side(subnet: Option<Subnet>, port: Option<u16>, count: u64, noun: &str) -> St
         (subnet, port) => {
             let subnet = subnet.map_or(String::new(), |subnet| format!(" in {subnet}"));
             let port = port.map_or(String::new(), |port| format!(", port {port}"));
-            format!("{}{subnet}{port}", counted(count, noun))
+            format!("{many}{subnet}{port}")
         }
     }
 }

@@ -114,20 +114,44 @@ pub struct Part {
 pub struct Group {
     /// What they have in common, in words: `41 sources to 10.0.0.7:50010 (TCP)`.
     pub reading: String,
+    /// What so many flows are: `scan` (one source sends a few small packets to each of many addresses or ports), `flood` (many
+    /// sources send a little each to one destination), `incast` (many sources send much each to one destination); none where
+    /// they are none of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explosion: Option<String>,
+    /// Whether its flows may be in other groups too. Of those that do not overlap, each flow is in one at most.
+    #[serde(default)]
+    pub overlaps: bool,
     /// How many flows.
     pub flows: u64,
     /// Their sources.
     pub sources: u64,
     /// Their destinations.
     pub destinations: u64,
+    /// Whether flows, sources and destinations are counted; if not, they are at least as many.
+    #[serde(default = "yes")]
+    pub counted: bool,
     /// Their bytes.
     pub bytes: u64,
     /// Their packets.
     pub packets: u64,
     /// Their share of all bytes.
     pub share: f64,
-    /// Those of them that are heavy by themselves.
+    /// By how much `share` may be wrong; 0 where all flows are known.
+    #[serde(default)]
+    pub share_error: f64,
+    /// Their share of all packets.
+    #[serde(default)]
+    pub packets_share: f64,
+    /// By how much `packets_share` may be wrong; 0 where all flows are known.
+    #[serde(default)]
+    pub packets_share_error: f64,
+    /// Those of them that are heavy by themselves: a tenth of the bytes or packets each.
     pub heavy: Vec<Part>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One class's part.

@@ -1,14 +1,13 @@
 //! `queuescope why` as text: the victim, the queue it met, then each kind of culprits.
 
-use super::{BOLD, DIM, HOT, field, notes, plain};
+use super::{BOLD, DIM, HOT, field, headed, more_of, named, notes, plain};
 use crate::format::{bytes, count, duration, moment, percent};
 use crate::model::{Group, OnLink, Part, Parts, Ranked, Why};
 use std::io::{self, Write};
 
-/// Flows of the first granularity and of each further one, and groups that the text shows; JSON has more.
+/// Flows of the first granularity and of each further one that the text shows; JSON has more.
 const MOST_FLOWS: usize = 5;
 const MOST_COARSER: usize = 3;
-const MOST_GROUPS: usize = 3;
 
 /// Writes the answer as text.
 ///
@@ -135,11 +134,14 @@ fn flows(parts: &Parts, most: usize, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
-    let mut heading = "in common";
-    for Group { reading, bytes: size, packets, share, .. } in groups.iter().take(MOST_GROUPS) {
-        let (share, size, packets) = (percent(*share), bytes(*size), count(*packets));
-        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {size:>9}  {packets:>9}  {BOLD}{reading}{BOLD:#}")?;
-        heading = "";
+    for (heading, group) in headed(groups) {
+        let (share, size, packets) = (percent(group.share), bytes(group.bytes), count(group.packets));
+        writeln!(
+            out,
+            "{DIM}{heading:>16}{DIM:#}  {share:>9}  {size:>9}  {packets:>9}  {BOLD}{}{BOLD:#}{}",
+            named(group),
+            more_of(group)
+        )?;
     }
     Ok(())
 }

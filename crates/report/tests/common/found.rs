@@ -66,12 +66,18 @@ fn growth(flows: &mut [Culprit]) {
 fn incast(bytes: u64, packets: u64, heavy: &[&Culprit]) -> Group {
     Group {
         reading: "41 sources to 10.0.0.7:50010 (TCP)".into(),
+        explosion: Some("incast".into()),
+        overlaps: false,
+        counted: true,
         flows: 43,
         sources: 41,
         destinations: 1,
         bytes: bytes / 3 * 2,
         packets: packets / 3 * 2,
         share: 2.0 / 3.0,
+        share_error: 0.0,
+        packets_share: 2.0 / 3.0,
+        packets_share_error: 0.0,
         heavy: heavy.iter().map(|flow| part(flow, flow.bytes, Some(flow.packets))).collect(),
     }
 }
@@ -80,12 +86,18 @@ fn subnet(bytes: u64, packets: u64) -> Group {
     Group {
         reading: "17 sources in 2001:db8:4860:4802::/64 to 2001:db8:1f0a:33b7:7c1e:9fff:fe01:a2b4, port 443 (UDP)"
             .into(),
+        explosion: None,
+        overlaps: true,
+        counted: false,
         flows: 17,
         sources: 17,
         destinations: 1,
         bytes,
         packets,
         share: 0.25,
+        share_error: 0.014,
+        packets_share: 0.5,
+        packets_share_error: 0.021,
         heavy: Vec::new(),
     }
 }

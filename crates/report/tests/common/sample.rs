@@ -416,7 +416,7 @@ fn culprits(recipe: &Recipe, trace: &Trace, steps: &[usize]) -> Vec<Culprits> {
             .collect();
         flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.flow.cmp(&b.flow)));
         flows.retain(|culprit| culprit.share >= 0.05);
-        Culprits { granularity: granularity.into(), flows, flows_total: groups.len() as u64 }
+        Culprits { granularity: granularity.into(), flows, flows_total: groups.len() as u64, share_error: 0.0 }
     };
     let source = |flow: usize| {
         let name = &recipe.flows[flow].0;
