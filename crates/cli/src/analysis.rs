@@ -1,8 +1,12 @@
 //! The analysis: what it makes of departures and drops, whoever they come from.
 
+use crate::chosen::Chosen;
 use crate::door::Door;
 use crate::findings::{self, Findings};
 use crate::outputs::Outputs;
+use crate::records::Departures;
+use crate::show::Show;
+use crate::sim::metered;
 use crate::source::Listener;
 use crate::worst::{Worst, WorstMeter};
 use anyhow::Result;
@@ -52,6 +56,10 @@ pub struct AnalysisParams {
     /// From so many flows on, the oldest are forgotten with all that left when they did, however much of that may still be asked about;
     /// none where flows are bounded by what is in the queue.
     pub most_flows: Option<usize>,
+    /// Whose waiting is examined; everybody's if there is none.
+    pub victims: Option<Chosen<Departures>>,
+    /// Which flows are listed; all if there is none.
+    pub show: Option<Show>,
 }
 
 impl AnalysisParams {
@@ -99,6 +107,7 @@ pub struct Analysis<D: Door, W> {
     last_enqueued: Nanos,
     /// Packets that passed since the last that was asked about.
     passed: usize,
+    victims: Option<Chosen<Departures>>,
 }
 
 impl Listener for Analysis<Flows, Outputs> {
@@ -176,8 +185,13 @@ pub(crate) struct Told<K> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub departed: Backlog,
-    /// Of those, how many nobody saw coming.
+    /// Of those, how many nobody saw coming, or are no victims: their own waiting is not examined.
     pub passed: u64,
+    /// The victims that left, and those that were dropped, where not everybody is one.
+    pub victims: Backlog,
+    pub victims_dropped: u64,
+    /// Packets of which it is not known who they belong to, as that was asked.
+    pub unnamed: u64,
     pub waited: u64,
     pub longest: Nanos,
     pub hit: u64,
@@ -263,6 +277,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             parts: vec![Contribution::default(); count],
             last_enqueued: Nanos::ZERO,
             passed: 0,
+            victims: params.victims.clone(),
             params,
         })
     }
@@ -330,14 +345,18 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             delays: self.delays,
             tau: self.params.tau,
             details: self.params.details,
+            victims: self.victims,
+            show: self.params.show,
         };
         (findings, self.watcher)
     }
 
-    /// Packets left of which nothing is known but that they did not wait for long: they are counted as not having waited.
-    pub fn left_at_once(&mut self, packets: Backlog) {
+    /// Packets left of which nothing is known but that they did not wait for long: they are counted as not having waited, if it
+    /// is known that they are `examined`.
+    pub fn left_at_once(&mut self, packets: Backlog, examined: bool) {
         self.counts.departed.packets += packets.packets;
         self.counts.departed.bytes += packets.bytes;
+        self.counts.passed += if examined { 0 } else { packets.packets };
     }
 
     /// Packets were dropped some time in `[from, to]`, of which nothing else is known. Who counts them by reason is not this.
@@ -366,7 +385,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// `first`. Times in them count from `origin`.
     pub fn ended(&mut self, first: u64, origin: Nanos, ramped: Option<f64>) -> Vec<model::Burst> {
         let ended = std::mem::take(&mut self.ended);
-        findings::bursts(&self.door, &ended, (first, origin), self.params.alpha, ramped)
+        findings::bursts((&self.door, self.params.show.as_ref()), &ended, (first, origin), self.params.alpha, ramped)
     }
 
     /// A packet left of which nobody knows when it came: it takes its part in the queue, and no question is asked about it
@@ -429,8 +448,21 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.recent.record(Past { flow, size, enqueued, dequeued });
     }
 
+    /// Whether a packet's own waiting is examined.
+    fn is_victim(&mut self, departure: &Departure) -> bool {
+        let Some(victims) = &mut self.victims else { return true };
+        let key = self.door.whole(departure.packet.flow);
+        self.counts.unnamed += u64::from(key.is_none());
+        let is_victim = victims.holds(&without_flow(departure), &key.unwrap_or_default());
+        if is_victim {
+            self.counts.victims.packets += 1;
+            self.counts.victims.bytes += departure.packet.size;
+        }
+        is_victim
+    }
+
     /// Everything about a departure that does not depend on how its flow is told apart.
-    fn count(&mut self, departure: &Departure) {
+    fn count(&mut self, departure: &Departure, is_victim: bool) {
         let counts = &mut self.counts;
         let sojourn = departure.sojourn();
         counts.departed.packets += 1;
@@ -438,7 +470,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         counts.peak.packets = counts.peak.packets.max(departure.backlog_in.packets);
         counts.peak.bytes = counts.peak.bytes.max(departure.backlog_in.bytes);
         counts.last = counts.last.max(departure.dequeued);
-        if sojourn > Nanos::ZERO {
+        if !is_victim {
+            counts.passed += 1;
+        } else if sojourn > Nanos::ZERO {
             counts.waited += 1;
             counts.longest = counts.longest.max(sojourn);
             self.delays.saturating_record(sojourn.0);
@@ -579,7 +613,12 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
     fn dropped(&mut self, dropped: &Dropped) {
-        let Dropped { at, reason, .. } = *dropped;
+        let Dropped { at, reason, packet, queue, enqueued, .. } = *dropped;
+        if let Some(victims) = &mut self.victims {
+            let key = self.door.whole(packet.flow).unwrap_or_default();
+            let left = metered::departure(packet, queue, (enqueued.unwrap_or(at), at));
+            self.counts.victims_dropped += u64::from(victims.holds_uncounted(&without_flow(&left), &key));
+        }
         *self.counts.drops.entry(reason).or_default() += 1;
         self.bursts.dropped(at, at, 1);
         if let Some(series) = &mut self.series {
@@ -595,6 +634,7 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
 
 impl<D: Door, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
+        let is_victim = self.is_victim(departure);
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
         if self.bursts.ends_with(waited, from, tau) {
@@ -612,9 +652,9 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             filled = Departure { backlog_in: self.recent.backlog_since(departure.enqueued), ..*departure };
             &filled
         };
-        self.count(departure);
+        self.count(departure, is_victim);
         self.project(departure.packet.flow);
-        let hit = waited >= tau;
+        let hit = waited >= tau && is_victim;
         let congested = hit || self.bursts.is_open();
         if congested || self.watcher.wants_parts() {
             self.ask(departure, from);
@@ -638,7 +678,7 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             if !self.bursts.is_open() {
                 self.bursts.start(from, &self.recent, project, key, &mut fresh);
             }
-            self.bursts.departed(departure, from, tau, &self.flows, &self.parts, key, fresh);
+            self.bursts.departed(departure, is_victim, from, tau, &self.flows, &self.parts, key, fresh);
         }
         let door = &self.door;
         if let Some(worst) = &mut self.worst {
@@ -652,4 +692,9 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         let (door, part) = (&self.door, Some(self.parts[0]));
         self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));
     }
+}
+
+/// A departure as expressions know it: without the door's numbers of flows, which are taken back.
+pub(crate) fn without_flow(departure: &Departure) -> Departure {
+    Departure { packet: Packet { flow: FlowId(0), ..departure.packet }, ..*departure }
 }

@@ -125,12 +125,14 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         recent.since(from).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
     }
 
-    /// A packet left that had waited since `from`, while a burst is going on. For each granularity: its flow, and what
-    /// that held as the packet came; `key` and `fresh` are as in [`start`](Self::start).
+    /// A packet left that had waited since `from`, while a burst is going on. Its own waiting counts if it is `examined`; it is part
+    /// of the burst either way, and the burst goes on. For each granularity: its flow, and what that held as the packet came; `key`
+    /// and `fresh` are as in [`start`](Self::start).
     #[expect(clippy::too_many_arguments, reason = "all are facts of the one packet")]
     pub fn departed(
         &mut self,
         departure: &Departure,
+        examined: bool,
         from: Nanos,
         tau: Nanos,
         flows: &[FlowId],
@@ -143,12 +145,14 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         burst.end = departure.dequeued;
         burst.drops += self.losses.take_until(burst.end);
         burst.tau = tau;
-        burst.hit += u64::from(waited >= tau);
         burst.packets += 1;
         burst.bytes += departure.packet.size.0;
-        burst.longest_wait = burst.longest_wait.max(waited);
-        if departure.sojourn() > burst.peak_delay {
-            (burst.peak_delay, burst.peak_at) = (departure.sojourn(), departure.enqueued);
+        if examined {
+            burst.hit += u64::from(waited >= tau);
+            burst.longest_wait = burst.longest_wait.max(waited);
+            if departure.sojourn() > burst.peak_delay {
+                (burst.peak_delay, burst.peak_at) = (departure.sojourn(), departure.enqueued);
+            }
         }
         burst.peak_backlog.bytes = burst.peak_backlog.bytes.max(departure.backlog_in.bytes);
         burst.peak_backlog.packets = burst.peak_backlog.packets.max(departure.backlog_in.packets);
@@ -293,7 +297,7 @@ mod tests {
         tracker.passed(past(3, 1), project, key, |_, _| panic!("no burst is going on"));
         tracker.start(Nanos(0), &recent, project, key, |_, _| {});
         let parts = [Contribution::default()];
-        tracker.departed(&departures[1], Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
+        tracker.departed(&departures[1], true, Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
         let mut heard = Vec::new();
         tracker.passed(past(3, 120), project, key, |level, flow| heard.push((level, flow)));
         let burst = tracker.close(Nanos::ZERO, |_, flow| flow.0).unwrap();
@@ -317,7 +321,7 @@ mod tests {
             let none = Backlog::default();
             let departure =
                 Departure { packet, queue: QueueId(0), enqueued: from, dequeued, backlog_in: none, backlog_out: none };
-            tracker.departed(&departure, from, tau, &[flow], &[Contribution::default()], key, |_, _| {});
+            tracker.departed(&departure, true, from, tau, &[flow], &[Contribution::default()], key, |_, _| {});
         }
         ended
     }
@@ -363,7 +367,7 @@ mod tests {
                         tracker.start(from, &recent, |_, flow| flow, |flow| flow.0, |_, flow| told_fresh.push(flow.0));
                     }
                     let (flow, part) = (departure.packet.flow, Contribution::default());
-                    tracker.departed(departure, from, tau, &[flow], &[part], |flow| flow.0, |_, flow| told_fresh.push(flow.0));
+                    tracker.departed(departure, true, from, tau, &[flow], &[part], |flow| flow.0, |_, flow| told_fresh.push(flow.0));
                 }
                 let Departure { packet, enqueued, dequeued, .. } = *departure;
                 recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });

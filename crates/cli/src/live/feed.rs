@@ -5,10 +5,10 @@ use super::whose::Whose;
 use crate::analysis::Analysis;
 use crate::args::Live;
 use crate::capture::{noted, parser_notes};
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::outputs::Outputs;
 use crate::records::Departures;
-use crate::source::{Listener, granularities};
+use crate::source::{Listener, mask};
 use anyhow::Result;
 use queuescope_live::{Left, Probe, now, to_epoch};
 use queuescope_pcap::Record;
@@ -70,8 +70,8 @@ impl Feed {
     pub fn new(args: &Live) -> Result<Self> {
         Ok(Self {
             parser: Parser::new(if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer }),
-            mask: KeyMask::covering(&granularities(&args.keys)),
-            chosen: Chosen::of(args.only.as_deref())?,
+            mask: mask(&args.keys, &args.question.focus),
+            chosen: Chosen::of(Flag::Input, args.only.as_deref())?,
             batch: Vec::new(),
             origin: now(),
             to_epoch: to_epoch(),
