@@ -319,7 +319,7 @@ fn an_interface_with_another_name_is_still_there() {
 fn two_watch_the_same_and_one_some_of_it() {
     let Some(ends) = ends("two_watch_the_same_and_one_some_of_it") else { return };
     let (one, _) = Live::start(&ends, "live near0 --json");
-    let (other, _) = Live::start(&ends, "live near0 --json --every-packet --where dst_port==9");
+    let (other, _) = Live::start(&ends, "live near0 --json --every-packet --input dst_port==9");
     burst(&ends);
     drained(&ends);
     let told = |mut live: Live| {
@@ -330,7 +330,7 @@ fn two_watch_the_same_and_one_some_of_it() {
     let (summary, left) = (told(one), told(other));
     let flows = left["culprits"][0]["flows"].as_array().expect("they are told");
     assert!(!flows.is_empty() && flows.iter().all(|flow| flow["flow"].as_str().expect("a name").contains(":9 udp")));
-    assert!(left["skipped"]["left_out_by_where"].as_u64() >= Some(147), "{left}");
+    assert!(left["skipped"]["left_out_by_input"].as_u64() >= Some(147), "{left}");
     // The kernel's own, such as who asks for addresses, may come when only one of them is there; and it leaves out
     // a program that another one interrupts: at most two in a hundred.
     let [one, other] = [&summary, &left].map(|summary| summary["packets"].as_u64().expect("it is a number"));
@@ -509,7 +509,7 @@ fn what_cannot_be_watched_is_told() {
         assert!(output.status.code() == Some(2) && said.contains(says) && output.stdout.is_empty(), "{said}");
     };
     refused("live nowhere0 --json", "there is no interface nowhere0 here");
-    refused("live near0 --where nonsense", "nonsense");
+    refused("live near0 --input nonsense", "nonsense");
     refused("live near0 --pcapng /nowhere/file", "cannot write /nowhere/file");
     // Nobody in particular.
     let output = ends.near.run(|| {

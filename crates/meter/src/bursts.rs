@@ -261,11 +261,12 @@ mod tests {
     /// When a burst starts and ends, packets that waited tau, packets, and bytes by flow.
     type Told = (u64, u64, u64, u64, BTreeMap<u32, u64>);
 
-    /// The definition, from all departures at once.
-    fn reference(departures: &[Departure], tau: u64) -> Vec<Told> {
+    /// The definition, from all departures at once: a burst begins with a victim, and goes on whoever waits.
+    fn reference(departures: &[Departure], is_victim: &[bool], tau: u64) -> Vec<Told> {
         let (mut bursts, mut ended) = (Vec::new(), None::<u64>);
         let mut at = 0;
-        while let Some(first) = (at..departures.len()).find(|&n| departures[n].sojourn().0 >= tau) {
+        let is_hit = |n: &usize| is_victim[*n] && departures[*n].sojourn().0 >= tau;
+        while let Some(first) = (at..departures.len()).find(is_hit) {
             let came = departures[first].enqueued.0;
             let start = ended.map_or(came, |ended| came.max(ended + 1));
             let idle = |n: usize| n > first && departures[n].enqueued.0 > departures[n - 1].dequeued.0 + tau;
@@ -274,7 +275,7 @@ mod tests {
             let members: Vec<_> = departures[..after].iter().filter(|d| d.dequeued.0 >= start).collect();
             let mut flows = BTreeMap::new();
             members.iter().for_each(|d| *flows.entry(d.packet.flow.0).or_default() += d.packet.size.0);
-            let hit = departures[first..after].iter().filter(|d| d.sojourn().0 >= tau).count() as u64;
+            let hit = (first..after).filter(is_hit).count() as u64;
             let end = departures[after - 1].dequeued.0;
             bursts.push((start, end, hit, members.len() as u64, flows));
             (ended, at) = (Some(end), after);
@@ -350,24 +351,27 @@ mod tests {
     proptest! {
         #[test]
         fn bursts_are_those_of_the_definition(
-            arrivals in prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 1..150), tau in 2..200u64
+            arrivals in prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 1..150), tau in 2..200u64,
+            victims in prop_oneof![Just(31), 0..31u32]
         ) {
+            // Flows whose packets are victims: all of them, or some.
+            let is_victim: Vec<_> = arrivals.iter().map(|(.., flow)| victims >> flow & 1 == 1).collect();
             let departures = departures(&arrivals);
             let mut recent = Recent::new(History::Fifo);
             let mut tracker = BurstTracker::<u32>::new(&[10], None);
             let (mut bursts, mut told_fresh) = (Vec::new(), Vec::new());
-            for departure in &departures {
+            for (departure, is_victim) in departures.iter().zip(&is_victim) {
                 let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
                 recent.advance(from);
                 if tracker.ends_with(waited, from, tau) {
                     bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0).map(|burst| told(&burst)));
                 }
-                if waited >= tau || tracker.is_open() {
+                if *is_victim && waited >= tau || tracker.is_open() {
                     if !tracker.is_open() {
                         tracker.start(from, &recent, |_, flow| flow, |flow| flow.0, |_, flow| told_fresh.push(flow.0));
                     }
                     let (flow, part) = (departure.packet.flow, Contribution::default());
-                    tracker.departed(departure, true, from, tau, &[flow], &[part], |flow| flow.0, |_, flow| told_fresh.push(flow.0));
+                    tracker.departed(departure, *is_victim, from, tau, &[flow], &[part], |flow| flow.0, |_, flow| told_fresh.push(flow.0));
                 }
                 let Departure { packet, enqueued, dequeued, .. } = *departure;
                 recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
@@ -377,7 +381,7 @@ mod tests {
             let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
             flows.sort_unstable();
             prop_assert_eq!(told_fresh, flows);
-            prop_assert_eq!(bursts, reference(&departures, tau));
+            prop_assert_eq!(bursts, reference(&departures, &is_victim, tau));
         }
     }
 }
