@@ -13,8 +13,8 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_log::packet;
 use queuescope_meter::{
-    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Past, Ramps,
-    Recent, Score, Tau,
+    Burst, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Overtaking,
+    Past, Ramps, Recent, Score, Tau,
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
@@ -56,6 +56,8 @@ pub struct AnalysisParams {
     /// From so many flows on, the oldest are forgotten with all that left when they did, however much of that may still be asked about;
     /// none where flows are bounded by what is in the queue.
     pub most_flows: Option<usize>,
+    /// Where it is not known that packets leave in order: arrivals that are no further apart are in no order.
+    pub order_tolerance: Nanos,
     /// Whose waiting is examined; everybody's if there is none.
     pub victims: Option<Chosen<Departures>>,
     /// Which flows are listed; all if there is none.
@@ -108,6 +110,11 @@ pub struct Analysis<D: Door, W> {
     /// Packets that passed since the last that was asked about.
     passed: usize,
     victims: Option<Chosen<Departures>>,
+    /// Whether packets overtake one another, where they might; and which of them was overtaken by most, and by how much.
+    order: Option<Overtaking>,
+    overtaken: Option<(Nanos, D::Key)>,
+    /// The next packet did not leave when it says, so it says nothing about the order.
+    is_moved: bool,
 }
 
 impl Listener for Analysis<Flows, Outputs> {
@@ -128,6 +135,10 @@ impl Listener for Analysis<Flows, Outputs> {
     fn hand_over(&mut self) -> Result<()> {
         self.watcher.hand_over()
     }
+
+    fn moved(&mut self) {
+        self.is_moved = true;
+    }
 }
 
 impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
@@ -145,6 +156,10 @@ impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
 
     fn row(&mut self, _packets: Range<u64>) -> Result<()> {
         self.check()
+    }
+
+    fn moved(&mut self) {
+        self.is_moved = true;
     }
 }
 
@@ -192,6 +207,8 @@ pub(crate) struct Counts {
     pub victims_dropped: u64,
     /// Packets of which it is not known who they belong to, as that was asked.
     pub unnamed: u64,
+    /// Packets of bursts that were no longer remembered when it was known that they were part of them.
+    pub unjoined: u64,
     pub waited: u64,
     pub longest: Nanos,
     pub hit: u64,
@@ -278,6 +295,11 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             last_enqueued: Nanos::ZERO,
             passed: 0,
             victims: params.victims.clone(),
+            // Who asks about the longest recent delay asks about all queues together.
+            order: (params.history != History::Fifo && params.across_classes.is_none())
+                .then(|| Overtaking::new(params.order_tolerance)),
+            overtaken: None,
+            is_moved: false,
             params,
         })
     }
@@ -345,6 +367,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             delays: self.delays,
             tau: self.params.tau,
             details: self.params.details,
+            overtaken: self.order.map_or(0, |order| order.overtaken()),
+            most_overtaken: self.overtaken,
             victims: self.victims,
             show: self.params.show,
         };
@@ -366,7 +390,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     /// No packet that left before `now` comes any more: a burst ends that no later packet can be part of.
     pub fn nothing_before(&mut self, now: Nanos) {
-        if self.bursts.ends_with(Nanos::MAX, now, self.params.tau.value()) {
+        if self.bursts.is_over(now, self.params.tau.value()) {
             self.close_burst();
         }
     }
@@ -414,6 +438,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     fn join_passed(&mut self) {
         let (door, levels, passed) = (&self.door, &mut self.levels, std::mem::take(&mut self.passed));
         if self.bursts.is_open() {
+            self.counts.unjoined += passed.saturating_sub(self.recent.len()) as u64;
             for past in self.recent.last(passed) {
                 let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
                 self.bursts.passed(
@@ -459,6 +484,17 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             self.counts.victims.bytes += departure.packet.size;
         }
         is_victim
+    }
+
+    /// Whether others overtook a packet: then there is more than one queue.
+    fn watch_order(&mut self, departure: &Departure) {
+        let is_moved = std::mem::take(&mut self.is_moved);
+        let Some(order) = self.order.as_mut().filter(|_| !is_moved) else { return };
+        let Some(by) = order.departed(departure.enqueued, departure.dequeued) else { return };
+        if self.overtaken.as_ref().is_none_or(|(most, _)| by > *most) {
+            let flow = self.door.project(0, departure.packet.flow);
+            self.overtaken = Some((by, self.door.key(0, flow).clone()));
+        }
     }
 
     /// Everything about a departure that does not depend on how its flow is told apart.
@@ -637,10 +673,17 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         let is_victim = self.is_victim(departure);
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
-        if self.bursts.ends_with(waited, from, tau) {
+        self.watch_order(departure);
+        let ends = match self.order {
+            None => self.bursts.ends_with(waited, from, tau),
+            Some(_) => self.bursts.ends_with_in_any_order(waited, from, tau),
+        };
+        if ends {
             self.close_burst();
         }
-        if self.passed > 0 {
+        // It may have overtaken others that still wait: whether it is part of the burst is known later.
+        let is_pending = self.order.is_some() && self.bursts.is_open() && waited.0 < tau.0.div_ceil(2);
+        if self.passed > 0 && !is_pending {
             self.join_passed();
         }
         self.recent.advance(from);
@@ -670,7 +713,9 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         }
         self.sketch(departure, from, hit);
         let (door, size) = (&self.door, departure.packet.size.0 as u32);
-        if congested {
+        if is_pending {
+            self.bursts.calmed(departure.enqueued);
+        } else if congested {
             let levels = &mut self.levels;
             let key = |flow| door.key(0, flow).clone();
             let project = |level, flow| door.project(level, flow);
@@ -689,6 +734,7 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
         self.remember(departure);
+        self.passed += usize::from(is_pending);
         let (door, part) = (&self.door, Some(self.parts[0]));
         self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));
     }

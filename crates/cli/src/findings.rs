@@ -10,6 +10,8 @@ use crate::source::Source;
 use crate::worst::{Named, Worst};
 use hdrhistogram::Histogram;
 use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau, Weight};
+use queuescope_report::format::duration;
+use queuescope_report::model::Skipped;
 use queuescope_report::{model, text};
 use queuescope_sketch::ConQuest;
 use queuescope_wire::{Nanos, Rate};
@@ -29,6 +31,9 @@ pub struct Findings<D: Door> {
     pub(crate) delays: Histogram<u64>,
     pub(crate) tau: Tau,
     pub(crate) details: bool,
+    /// Packets that were overtaken; and of the one that was by most, by how much and whose it was.
+    pub(crate) overtaken: u64,
+    pub(crate) most_overtaken: Option<(Nanos, D::Key)>,
     pub(crate) victims: Option<Chosen<Departures>>,
     pub(crate) show: Option<Show>,
 }
@@ -38,6 +43,9 @@ const FORGOTTEN: &str = "flows that were forgotten early, since there is room fo
 
 const AMONG_HEAVIEST: &str = "bursts of more flows than are remembered by name (the 256 heaviest at the first granularity, 40 at others): --show lists \
                               those among these";
+
+const UNJOINED: &str =
+    "packets that left in bursts and were no longer remembered when that was known: bursts do not count them";
 
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
@@ -61,6 +69,8 @@ impl<D: Door> Findings<D> {
             }),
         );
         skipped.extend(noted("flows_forgotten", self.counts.forgotten, FORGOTTEN));
+        skipped.extend(self.overtaken());
+        skipped.extend(noted("unjoined", self.counts.unjoined, UNJOINED));
         skipped.extend(self.victims.as_ref().and_then(Chosen::note));
         skipped.extend(unnamed(self.counts.unnamed));
         skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));
@@ -86,6 +96,18 @@ impl<D: Door> Findings<D> {
         delays.sort_unstable();
         let least = delays.get(text::MOST_BURSTS - 1).filter(|_| !self.details);
         least.map_or(Nanos::ZERO, |delay| delay.0)
+    }
+
+    /// That packets were overtaken, and what to do about it.
+    fn overtaken(&self) -> Option<Skipped> {
+        let (by, key) = self.most_overtaken.as_ref()?;
+        let (by, whose) = (duration(by.0), self.door.name(0, key));
+        let meaning = format!(
+            "packets left after others that had come later (by up to {by}, of {whose}): there is more than one queue, such as classes. A \
+             burst goes on while packets of any of them wait, and shares are of all queues together; to look at one alone, choose \
+             its packets by --input, such as 'class == 1' or 'dst_port == 443'"
+        );
+        noted("overtaken", self.overtaken, &meaning)
     }
 
     /// Bursts of more flows than `--show` can choose among.

@@ -467,6 +467,8 @@ fn analysis_params(args: &Live, probe: &ProbeParams) -> Result<AnalysisParams> {
         rate: None,
         tells: true,
         most_flows: Some(MOST_FLOWS),
+        // Processors stamp packets before they wait for the queue's lock, and may be held up in between.
+        order_tolerance: tau(args),
         victims: Chosen::victims(focus.victims.as_deref(), Unknown::OF_OUTSIDE)?,
         show: Show::of(focus.show.as_deref())?,
     })

@@ -103,6 +103,7 @@ pub fn params(
         rate,
         tells: false,
         most_flows: None,
+        order_tolerance: Nanos::ZERO,
         victims: Chosen::victims(question.focus.victims.as_deref(), unknown)?,
         show: Show::of(question.focus.show.as_deref())?,
     })

@@ -46,6 +46,9 @@ pub trait Listener: Output {
         Ok(())
     }
 
+    /// The next packet that leaves did so earlier, and is told to leave with the one before it: its order says nothing.
+    fn moved(&mut self) {}
+
     /// A row of a table was read, which is this packet: none if it is left out.
     ///
     /// # Errors

@@ -55,6 +55,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let seen = captures.survey(args)?;
     let within = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within)).max().unwrap_or_default();
     // The clocks are not yet the better ones as the order is seen.
+    params.order_tolerance = Nanos(2 * within.0);
     params.history = history(seen.disorder.saturating_add(Nanos(2 * within.0)).min(longest));
     // Before, there is nothing to keep.
     let stop = Stop::of(&args.queued)?;

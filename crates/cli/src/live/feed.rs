@@ -138,7 +138,8 @@ impl Feed {
         self.told.packets += u64::from(held.packets);
         self.told.bytes += ByteCount(u64::from(held.bytes));
         self.super_packets += u64::from(held.packets > 1);
-        self.late += u64::from(held.dequeued < self.last);
+        let is_late = held.dequeued < self.last;
+        self.late += u64::from(is_late);
         let dequeued = held.dequeued.max(self.last);
         let flow = analysis.intern(&self.mask.mask(&frame.key), dequeued);
         let departure = |id: u64, size: u32| Departure {
@@ -174,6 +175,9 @@ impl Feed {
         let (each, rest) = (held.bytes / held.packets, held.bytes % held.packets);
         for id in first..self.next_id {
             let size = if id + 1 == self.next_id { each + rest } else { each };
+            if is_late {
+                analysis.moved();
+            }
             analysis.departed(&departure(id, size));
         }
         Ok(())
