@@ -1,16 +1,20 @@
 //! The analysis: what it makes of departures and drops, whoever they come from.
 
+use crate::chosen::Chosen;
 use crate::door::Door;
 use crate::findings::{self, Findings};
 use crate::outputs::Outputs;
+use crate::records::Departures;
+use crate::show::Show;
+use crate::sim::metered;
 use crate::source::Listener;
 use crate::worst::{Worst, WorstMeter};
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_log::packet;
 use queuescope_meter::{
-    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Past, Ramps,
-    Recent, Sampled, Score, Tau,
+    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump,
+    MaxDelay, Overtaking, Past, Ramps, Recent, Sampled, Score, Tau,
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
@@ -53,6 +57,12 @@ pub struct AnalysisParams {
     /// From so many flows on, the oldest are forgotten with all that left when they did, however much of that may still be asked about;
     /// none where flows are bounded by what is in the queue.
     pub most_flows: Option<usize>,
+    /// Where it is not known that packets leave in order: arrivals that are no further apart are in no order.
+    pub order_tolerance: Nanos,
+    /// Whose waiting is examined; everybody's if there is none.
+    pub victims: Option<Chosen<Departures>>,
+    /// Which flows are listed; all if there is none.
+    pub show: Option<Show>,
 }
 
 impl AnalysisParams {
@@ -102,6 +112,12 @@ pub struct Analysis<D: Door, W> {
     last_enqueued: Nanos,
     /// Packets that passed since the last that was asked about.
     passed: usize,
+    victims: Option<Chosen<Departures>>,
+    /// Whether packets overtake one another, where they might; and which of them was overtaken by most, and by how much.
+    order: Option<Overtaking>,
+    overtaken: Option<(Nanos, D::Key)>,
+    /// The next packet did not leave when it says, so it says nothing about the order.
+    is_moved: bool,
 }
 
 impl Listener for Analysis<Flows, Outputs> {
@@ -122,6 +138,10 @@ impl Listener for Analysis<Flows, Outputs> {
     fn hand_over(&mut self) -> Result<()> {
         self.watcher.hand_over()
     }
+
+    fn moved(&mut self) {
+        self.is_moved = true;
+    }
 }
 
 impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
@@ -139,6 +159,10 @@ impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
 
     fn row(&mut self, _packets: Range<u64>) -> Result<()> {
         self.check()
+    }
+
+    fn moved(&mut self) {
+        self.is_moved = true;
     }
 }
 
@@ -181,8 +205,15 @@ pub(crate) struct Told<K> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub departed: Backlog,
-    /// Of those, how many nobody saw coming.
+    /// Of those, how many nobody saw coming, or are no victims: their own waiting is not examined.
     pub passed: u64,
+    /// The victims that left, and those that were dropped, where not everybody is one.
+    pub victims: Backlog,
+    pub victims_dropped: u64,
+    /// Packets of which it is not known who they belong to, as that was asked.
+    pub unnamed: u64,
+    /// Packets of bursts that were no longer remembered when it was known that they were part of them.
+    pub unjoined: u64,
     pub waited: u64,
     pub longest: Nanos,
     pub hit: u64,
@@ -269,6 +300,12 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             parts: vec![Contribution::default(); count],
             last_enqueued: Nanos::ZERO,
             passed: 0,
+            victims: params.victims.clone(),
+            // Who asks about the longest recent delay asks about all queues together.
+            order: (params.history != History::Fifo && params.across_classes.is_none())
+                .then(|| Overtaking::new(params.order_tolerance)),
+            overtaken: None,
+            is_moved: false,
             params,
         })
     }
@@ -335,14 +372,20 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             counts: self.counts,
             delays: self.delays,
             tau: self.params.tau,
+            overtaken: self.order.map_or(0, |order| order.overtaken()),
+            most_overtaken: self.overtaken,
+            victims: self.victims,
+            show: self.params.show,
         };
         (findings, self.watcher)
     }
 
-    /// Packets left of which nothing is known but that they did not wait for long: they are counted as not having waited.
-    pub fn left_at_once(&mut self, packets: Backlog) {
+    /// Packets left of which nothing is known but that they did not wait for long: they are counted as not having waited, if it
+    /// is known that they are `examined`.
+    pub fn left_at_once(&mut self, packets: Backlog, examined: bool) {
         self.counts.departed.packets += packets.packets;
         self.counts.departed.bytes += packets.bytes;
+        self.counts.passed += if examined { 0 } else { packets.packets };
     }
 
     /// Packets were dropped some time in `[from, to]`, of which nothing else is known. Who counts them by reason is not this.
@@ -352,7 +395,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     /// No packet that left before `now` comes any more: a burst ends that no later packet can be part of.
     pub fn nothing_before(&mut self, now: Nanos) {
-        if self.bursts.ends_with(Nanos::MAX, now, self.params.tau.value()) {
+        if self.bursts.is_over(now, self.params.tau.value()) {
             self.close_burst();
         }
     }
@@ -371,7 +414,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// `first`. Times in them count from `origin`.
     pub fn ended(&mut self, first: u64, origin: Nanos, ramped: Option<f64>) -> Vec<model::Burst> {
         let ended = std::mem::take(&mut self.ended);
-        findings::bursts(&self.door, &ended, (first, origin), self.params.alpha, ramped)
+        findings::bursts((&self.door, self.params.show.as_ref()), &ended, (first, origin), self.params.alpha, ramped)
     }
 
     /// A packet left of which nobody knows when it came: it takes its part in the queue, and no question is asked about it
@@ -400,6 +443,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     fn join_passed(&mut self) {
         let (door, levels, passed) = (&self.door, &mut self.levels, std::mem::take(&mut self.passed));
         if self.bursts.is_open() {
+            self.counts.unjoined += passed.saturating_sub(self.recent.len()) as u64;
             for past in self.recent.last(passed) {
                 let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
                 self.bursts.passed(
@@ -434,8 +478,32 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.recent.record(Past { flow, size, enqueued, dequeued });
     }
 
+    /// Whether a packet's own waiting is examined.
+    fn is_victim(&mut self, departure: &Departure) -> bool {
+        let Some(victims) = &mut self.victims else { return true };
+        let key = self.door.whole(departure.packet.flow);
+        self.counts.unnamed += u64::from(key.is_none());
+        let is_victim = victims.holds(&without_flow(departure), &key.unwrap_or_default());
+        if is_victim {
+            self.counts.victims.packets += 1;
+            self.counts.victims.bytes += departure.packet.size;
+        }
+        is_victim
+    }
+
+    /// Whether others overtook a packet: then there is more than one queue.
+    fn watch_order(&mut self, departure: &Departure) {
+        let is_moved = std::mem::take(&mut self.is_moved);
+        let Some(order) = self.order.as_mut().filter(|_| !is_moved) else { return };
+        let Some(by) = order.departed(departure.enqueued, departure.dequeued) else { return };
+        if self.overtaken.as_ref().is_none_or(|(most, _)| by > *most) {
+            let flow = self.door.project(0, departure.packet.flow);
+            self.overtaken = Some((by, self.door.key(0, flow).clone()));
+        }
+    }
+
     /// Everything about a departure that does not depend on how its flow is told apart.
-    fn count(&mut self, departure: &Departure) {
+    fn count(&mut self, departure: &Departure, is_victim: bool) {
         let counts = &mut self.counts;
         let sojourn = departure.sojourn();
         counts.departed.packets += 1;
@@ -443,7 +511,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         counts.peak.packets = counts.peak.packets.max(departure.backlog_in.packets);
         counts.peak.bytes = counts.peak.bytes.max(departure.backlog_in.bytes);
         counts.last = counts.last.max(departure.dequeued);
-        if sojourn > Nanos::ZERO {
+        if !is_victim {
+            counts.passed += 1;
+        } else if sojourn > Nanos::ZERO {
             counts.waited += 1;
             counts.longest = counts.longest.max(sojourn);
             self.delays.saturating_record(sojourn.0);
@@ -607,7 +677,12 @@ fn sampled<K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &BurstFlows<K>) 
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
     fn dropped(&mut self, dropped: &Dropped) {
-        let Dropped { at, reason, .. } = *dropped;
+        let Dropped { at, reason, packet, queue, enqueued, .. } = *dropped;
+        if let Some(victims) = &mut self.victims {
+            let key = self.door.whole(packet.flow).unwrap_or_default();
+            let left = metered::departure(packet, queue, (enqueued.unwrap_or(at), at));
+            self.counts.victims_dropped += u64::from(victims.holds_uncounted(&without_flow(&left), &key));
+        }
         *self.counts.drops.entry(reason).or_default() += 1;
         self.bursts.dropped(at, at, 1);
         if let Some(series) = &mut self.series {
@@ -623,12 +698,20 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
 
 impl<D: Door, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
+        let is_victim = self.is_victim(departure);
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
-        if self.bursts.ends_with(waited, from, tau) {
+        self.watch_order(departure);
+        let ends = match self.order {
+            None => self.bursts.ends_with(waited, from, tau),
+            Some(_) => self.bursts.ends_with_in_any_order(waited, from, tau),
+        };
+        if ends {
             self.close_burst();
         }
-        if self.passed > 0 {
+        // It may have overtaken others that still wait: whether it is part of the burst is known later.
+        let is_pending = self.order.is_some() && self.bursts.is_open() && waited.0 < tau.0.div_ceil(2);
+        if self.passed > 0 && !is_pending {
             self.join_passed();
         }
         self.recent.advance(from);
@@ -640,9 +723,9 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             filled = Departure { backlog_in: self.recent.backlog_since(departure.enqueued), ..*departure };
             &filled
         };
-        self.count(departure);
+        self.count(departure, is_victim);
         self.project(departure.packet.flow);
-        let hit = waited >= tau;
+        let hit = waited >= tau && is_victim;
         let congested = hit || self.bursts.is_open();
         if congested || self.watcher.wants_parts() {
             self.ask(departure, from);
@@ -658,7 +741,9 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         }
         self.sketch(departure, from, hit);
         let (door, size) = (&self.door, departure.packet.size.0 as u32);
-        if congested {
+        if is_pending {
+            self.bursts.calmed(departure.enqueued);
+        } else if congested {
             let levels = &mut self.levels;
             let key = |flow| door.key(0, flow).clone();
             let project = |level, flow| door.project(level, flow);
@@ -666,7 +751,7 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             if !self.bursts.is_open() {
                 self.bursts.start(from, &self.recent, project, key, &mut fresh);
             }
-            self.bursts.departed(departure, from, tau, &self.flows, &self.parts, key, fresh);
+            self.bursts.departed(departure, is_victim, from, tau, &self.flows, &self.parts, key, fresh);
         }
         let door = &self.door;
         if let Some(worst) = &mut self.worst {
@@ -677,7 +762,13 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
         self.remember(departure);
+        self.passed += usize::from(is_pending);
         let (door, part) = (&self.door, Some(self.parts[0]));
         self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));
     }
+}
+
+/// A departure as expressions know it: without the door's numbers of flows, which are taken back.
+pub(crate) fn without_flow(departure: &Departure) -> Departure {
+    Departure { packet: Packet { flow: FlowId(0), ..departure.packet }, ..*departure }
 }

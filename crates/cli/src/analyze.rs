@@ -6,6 +6,7 @@ use crate::files::check_outputs;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
+use crate::records::Unknown;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Opened, OpenedCapture, OpenedTable};
 use crate::stop::Stop;
@@ -13,7 +14,7 @@ use crate::views::Views;
 use anyhow::Result;
 use queuescope_meter::History;
 use queuescope_report::model::Report;
-use queuescope_wire::{FlowTable, Flows};
+use queuescope_wire::FlowTable;
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
@@ -41,17 +42,19 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
 
 fn from_capture(args: &Analyze, opened: OpenedCapture, outputs: Outputs) -> Result<(Report, Outputs)> {
     let rate = opened.rate;
-    let door = Flows::new(&source::granularities(&args.keys), FLOWS);
+    let door = source::flows(&args.keys, &args.question.focus, FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
-    let params = params((&args.question, &args.sketch, &args.output), History::Fifo, Some(rate), scale)?;
+    let params =
+        params((&args.question, &args.sketch, &args.output), Unknown::NOTHING, History::Fifo, Some(rate), scale)?;
     let mut analysis = Analysis::new(door, params, outputs)?;
-    let source = source::replay(opened, &args.input, &args.keys, &mut analysis)?;
+    let source = source::replay(opened, &args.input, (&args.keys, &args.question.focus), &mut analysis)?;
     Ok(finish(analysis, source, &args.question, &args.sketch))
 }
 
 fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {
     let history = History::Departures(DEPARTURES);
-    let params = params((&args.question, &args.sketch, &args.output), history, None, Scale::of(None))?;
+    let params =
+        params((&args.question, &args.sketch, &args.output), Unknown::OF_TABLE, history, None, Scale::of(None))?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
     let source = source::table(opened, &args.input, &mut analysis)?;
     Ok(finish(analysis, source, &args.question, &args.sketch))

@@ -139,4 +139,4 @@ impl<W: Write> Annotator<W> {
 }
 
 /// The comment on a frame that never came to the queue.
-const LEFT_OUT: &str = "queuescope: left out by --where";
+const LEFT_OUT: &str = "queuescope: left out by --input";

@@ -7,6 +7,7 @@ mod capture_live;
 #[cfg(target_os = "linux")]
 mod compare;
 mod experiment;
+mod focus;
 mod folder;
 #[cfg(target_os = "linux")]
 mod link;
@@ -27,6 +28,7 @@ pub use capture_live::{Capture, Way};
 #[cfg(target_os = "linux")]
 pub use compare::Compare;
 pub use experiment::{Experiment, Paper};
+pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
 #[cfg(target_os = "linux")]
 pub use link::{Keep, Link};
@@ -238,7 +240,8 @@ pub struct Analyze {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: as of analyze.\n\n\
                         Example: queuescope why trace.pcap --rate 100mbps --at 1.2s..1.5s")]
-#[command(group = ArgGroup::new("victim").required(true).multiple(true).args(["at", "packet", "flow"]))]
+#[command(group = ArgGroup::new("victim").required(true).multiple(true).args(["at", "packet", "flow", "victims"]))]
+#[command(mut_arg("victims", |arg| arg.conflicts_with("packet").help("Packets of which an expression holds, such as `udp and dst_port == 10`; with a stretch --at only then, with --flow only those of the flow. Culprits are any packets in the queue (`queuescope query --attributes --departures` lists what it can be about)")))]
 pub struct Why {
     /// Where departures come from.
     #[command(flatten)]
@@ -266,6 +269,10 @@ pub struct Why {
     /// A flow, by its name as analyze prints it, or by a part that no other name has; with a stretch --at, only then
     #[arg(long, value_name = "NAME", help_heading = "Question")]
     pub flow: Option<String>,
+
+    /// Whose waiting it is, and which flows are listed.
+    #[command(flatten)]
+    pub focus: Focus,
 
     /// Share of the bytes from which on a flow is told
     #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE", help_heading = "Question")]
@@ -337,9 +344,10 @@ pub struct Input {
     #[arg(short, long, required_unless_present = "departures", allow_hyphen_values = true)]
     pub rate: Option<Rate>,
 
-    /// Only packets of which an expression holds, such as `tcp and dst_port == 443`, or in pcap's words `tcp port 443`: others
-    /// never come to the queue (`queuescope query --attributes` lists what it can be about; of a table, with --departures)
-    #[arg(long = "where", value_name = "EXPRESSION")]
+    /// Only packets of which an expression holds enter the queue, such as `tcp and dst_port == 443`, or in pcap's words `tcp port
+    /// 443`: the others are as if they were not in the file (`queuescope query --attributes` lists what it can be about; of a
+    /// table, with --departures)
+    #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
     /// The queue.
@@ -432,6 +440,10 @@ pub struct Question {
     /// holds up others where there are several classes of traffic
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub across_classes: Option<Nanos>,
+
+    /// Whose waiting it is, and which flows are listed.
+    #[command(flatten)]
+    pub focus: Focus,
 }
 
 /// The sketch, as a switch would run it.

@@ -1,7 +1,7 @@
-//! `--where`: which packets are meant, by an expression.
+//! `--input`, `--victims`, and `--where` of what is recorded: which packets are meant, by an expression.
 
 use crate::capture::noted;
-use crate::records::{Departures, Frames, Records, Rows};
+use crate::records::{Departures, Frames, Records, Rows, Unknown};
 use anyhow::{Result, anyhow};
 use queuescope_log::{Dnf, Filter, NoAggregates, Schema, Scope, TextError};
 use queuescope_pcap::Record;
@@ -18,21 +18,38 @@ pub struct Chosen<R> {
     filter: Filter,
     records: R,
     left_out: u64,
-    /// The beginning of the expression, for the report.
+    flag: Flag,
+    /// The expression.
     text: String,
 }
 
+/// What packets are chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flag {
+    /// They are recorded.
+    Where,
+    /// They enter the queue.
+    Input,
+    /// Their waiting is examined.
+    Victims,
+}
+
 impl<R: Records> Chosen<R> {
-    /// What the expression means, if there is one; without, no record has to be made.
+    /// What the expression of `flag` means, if there is one; without, no record has to be made.
     ///
     /// # Errors
     /// What is wrong with it, in its text.
-    pub fn of(text: Option<&str>) -> Result<Option<Self>> {
+    pub fn of(flag: Flag, text: Option<&str>) -> Result<Option<Self>> {
         let Some(text) = text else { return Ok(None) };
         let expression = expression(R::schema(), text)?;
         R::askable(&expression)?;
         let filter = Filter::new(&expression, R::schema());
-        Ok(Some(Self { filter, records: R::default(), left_out: 0, text: quoted(text) }))
+        Ok(Some(Self { filter, records: R::default(), left_out: 0, flag, text: text.to_owned() }))
+    }
+
+    /// The expression.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// How many packets were not meant.
@@ -42,8 +59,13 @@ impl<R: Records> Chosen<R> {
 
     /// The same for the report.
     pub fn note(&self) -> Option<Skipped> {
-        let meaning = format!("packets of which --where '{}' does not hold; left out", self.text);
-        noted("left_out_by_where", self.left_out, &meaning)
+        let (reason, flag, fate) = match self.flag {
+            Flag::Where => ("left_out_by_where", "where", "left out"),
+            Flag::Input => ("left_out_by_input", "input", "they did not enter the queue"),
+            Flag::Victims => ("not_victims", "victims", "part of the queue, and their own waiting is not examined"),
+        };
+        let meaning = format!("packets of which --{flag} '{}' does not hold; {fate}", quoted(&self.text));
+        noted(reason, self.left_out, &meaning)
     }
 }
 
@@ -65,6 +87,19 @@ impl Chosen<Frames> {
 }
 
 impl Chosen<Departures> {
+    /// Which packets are victims, if an expression says so, where some attributes are not known.
+    ///
+    /// # Errors
+    /// What is wrong with it, in its text; if it is about what is not known.
+    pub fn victims(text: Option<&str>, unknown: Unknown) -> Result<Option<Self>> {
+        if let Some(text) = text {
+            let attributes = expression(Departures::schema(), text)?.attributes();
+            Unknown::OF_VICTIMS.check(attributes.iter().copied())?;
+            unknown.check(attributes)?;
+        }
+        Self::of(Flag::Victims, text)
+    }
+
     /// Whether a departure of the flow `key` is meant.
     pub fn holds(&mut self, departure: &Departure, key: &FlowKey) -> bool {
         let holds = self.holds_uncounted(departure, key);

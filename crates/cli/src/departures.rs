@@ -8,7 +8,6 @@ use crate::source::Listener;
 use crate::stop::Stop;
 use anyhow::Result;
 use queuescope_report::model::Skipped;
-use queuescope_sim::Output;
 use queuescope_table::{DepartureReader, Row, TableError, TableStats};
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
@@ -146,21 +145,25 @@ pub(crate) fn damage(error: Option<&TableError>, stats: &TableStats) -> Option<S
 #[derive(Debug, Default)]
 struct InOrder {
     /// By departure, then by place in the table.
-    waiting: BTreeMap<(Nanos, u64), Departure>,
+    waiting: BTreeMap<(Nanos, u64), (Departure, bool)>,
     now: Nanos,
     late: u64,
 }
 
 impl InOrder {
     fn push(&mut self, departure: Departure) {
-        self.late += u64::from(departure.dequeued < self.now);
+        let is_late = departure.dequeued < self.now;
+        self.late += u64::from(is_late);
         let dequeued = departure.dequeued.max(self.now);
-        self.waiting.insert((dequeued, departure.packet.id.0), Departure { dequeued, ..departure });
+        self.waiting.insert((dequeued, departure.packet.id.0), (Departure { dequeued, ..departure }, is_late));
     }
 
-    fn pop(&mut self, output: &mut impl Output) {
-        let Some((_, departure)) = self.waiting.pop_first() else { return };
+    fn pop(&mut self, listener: &mut impl Listener) {
+        let Some((_, (departure, is_late))) = self.waiting.pop_first() else { return };
         self.now = departure.dequeued;
-        output.departed(&departure);
+        if is_late {
+            listener.moved();
+        }
+        listener.departed(&departure);
     }
 }

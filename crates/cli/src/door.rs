@@ -1,5 +1,6 @@
 //! Who hands out flow ids: packets' keys at several granularities, or the names that a table gives.
 
+use crate::show::Show;
 use queuescope_meter::{Amount, Group, GroupParams, Sampled, Share, group};
 use queuescope_report::model;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
@@ -20,6 +21,13 @@ pub trait Door {
     fn digest(&self, level: usize, flow: FlowId) -> u64;
     /// A key of a granularity as a person reads it.
     fn name(&self, level: usize, key: &Self::Key) -> String;
+    /// Who the packets of the flow with the finest id `flow` belong to, with all that is known of it; none if its name does not
+    /// say so.
+    fn whole(&self, flow: FlowId) -> Option<FlowKey>;
+    /// Whether `show` can choose among the flows of a granularity.
+    fn can_show(&self, show: &Show, level: usize) -> bool;
+    /// Whether it lists a key of that granularity.
+    fn shows(&self, show: &Show, level: usize, key: &Self::Key) -> bool;
     /// The ids at a granularity that are live.
     fn flows(&self, level: usize) -> Vec<FlowId>;
     /// What flows of the first granularity have in common, where several together explain what no single one does. These
@@ -55,6 +63,18 @@ impl Door for Flows {
 
     fn name(&self, level: usize, key: &FlowKey) -> String {
         Self::granularities(self)[level].name(key)
+    }
+
+    fn whole(&self, flow: FlowId) -> Option<FlowKey> {
+        Some(*self.finest().key(flow))
+    }
+
+    fn can_show(&self, show: &Show, level: usize) -> bool {
+        show.applies(Self::granularities(self)[level])
+    }
+
+    fn shows(&self, show: &Show, level: usize, key: &FlowKey) -> bool {
+        show.lists(Self::granularities(self)[level], key)
     }
 
     fn flows(&self, level: usize) -> Vec<FlowId> {
@@ -133,6 +153,18 @@ impl Door for FlowTable<Box<str>> {
 
     fn name(&self, _level: usize, key: &Box<str>) -> String {
         key.to_string()
+    }
+
+    fn whole(&self, flow: FlowId) -> Option<FlowKey> {
+        FlowKey::named(Self::key(self, flow)).map(|(_, key)| key)
+    }
+
+    fn can_show(&self, _show: &Show, _level: usize) -> bool {
+        true
+    }
+
+    fn shows(&self, show: &Show, _level: usize, name: &Box<str>) -> bool {
+        FlowKey::named(name).is_some_and(|(granularity, key)| show.lists(granularity, &key))
     }
 
     fn flows(&self, _level: usize) -> Vec<FlowId> {

@@ -2,12 +2,17 @@
 
 use crate::analysis::{Counts, Meters, Told};
 use crate::capture::noted;
+use crate::chosen::{Chosen, unnamed};
 use crate::door::Door;
+use crate::records::Departures;
+use crate::show::Show;
 use crate::source::Source;
 use crate::worst::{Named, Worst};
 use hdrhistogram::Histogram;
 use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau};
+use queuescope_report::format::duration;
 use queuescope_report::model;
+use queuescope_report::model::Skipped;
 use queuescope_sketch::ConQuest;
 use queuescope_wire::{Nanos, Rate};
 use std::collections::BTreeMap;
@@ -25,10 +30,21 @@ pub struct Findings<D: Door> {
     pub(crate) counts: Counts,
     pub(crate) delays: Histogram<u64>,
     pub(crate) tau: Tau,
+    /// Packets that were overtaken; and of the one that was by most, by how much and whose it was.
+    pub(crate) overtaken: u64,
+    pub(crate) most_overtaken: Option<(Nanos, D::Key)>,
+    pub(crate) victims: Option<Chosen<Departures>>,
+    pub(crate) show: Option<Show>,
 }
 
 const FORGOTTEN: &str = "flows that were forgotten early, since there is room for so many only, and what left before with them: bursts still count \
                          their packets and bytes, and the report may not name them";
+
+const AMONG_HEAVIEST: &str = "bursts of more flows than are remembered by name (the 256 heaviest at the first granularity, 40 at others): --show lists \
+                              those among these";
+
+const UNJOINED: &str =
+    "packets that left in bursts and were no longer remembered when that was known: bursts do not count them";
 
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
@@ -37,7 +53,8 @@ impl<D: Door> Findings<D> {
     pub fn report(self, mut source: Source, window_source: String, alpha: f64, ramped: Option<f64>) -> model::Report {
         let origin = source.span.0;
         let names = self.door.granularities();
-        let namer = Namer { door: &self.door, origin, names: &names, alpha, ramped };
+        let show = self.show.as_ref();
+        let namer = Namer { door: &self.door, show, origin, names: &names, alpha, ramped };
         let bursts = self.bursts.iter().enumerate().map(|(index, told)| namer.burst(index as u64 + 1, told)).collect();
         let mut skipped = std::mem::take(&mut source.skipped);
         let truncated = self.counts.history_too_short;
@@ -50,6 +67,11 @@ impl<D: Door> Findings<D> {
             }),
         );
         skipped.extend(noted("flows_forgotten", self.counts.forgotten, FORGOTTEN));
+        skipped.extend(self.overtaken());
+        skipped.extend(noted("unjoined", self.counts.unjoined, UNJOINED));
+        skipped.extend(self.victims.as_ref().and_then(Chosen::note));
+        skipped.extend(unnamed(self.counts.unnamed));
+        skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));
         model::Report {
             totals: self.totals(&source),
             setup: self.setup(&names, alpha, &source, window_source),
@@ -64,6 +86,25 @@ impl<D: Door> Findings<D> {
             bursts,
             skipped,
         }
+    }
+
+    /// That packets were overtaken, and what to do about it.
+    fn overtaken(&self) -> Option<Skipped> {
+        let (by, key) = self.most_overtaken.as_ref()?;
+        let (by, whose) = (duration(by.0), self.door.name(0, key));
+        let meaning = format!(
+            "packets left after others that had come later (by up to {by}, of {whose}): there is more than one queue, such as classes. A \
+             burst goes on while packets of any of them wait, and shares are of all queues together; to look at one alone, choose \
+             its packets by --input, such as 'class == 1' or 'dst_port == 443'"
+        );
+        noted("overtaken", self.overtaken, &meaning)
+    }
+
+    /// Bursts of more flows than `--show` can choose among.
+    fn crowded(&self) -> u64 {
+        let is_crowded = |blamed: &Blamed<D::Key>| blamed.flows > blamed.top.len() as u64;
+        let crowded = self.bursts.iter().filter(|told| told.burst.blamed.iter().any(is_crowded));
+        if self.show.is_some() { crowded.count() as u64 } else { 0 }
     }
 
     fn totals(&self, source: &Source) -> model::Totals {
@@ -113,6 +154,11 @@ impl<D: Door> Findings<D> {
             peak_depth_packets: counts.peak.packets,
             flows_in_queue_mean: (counts.flows_met > 0).then(|| counts.flows_met as f64 / counts.hit as f64),
             super_packets,
+            victims: self.victims.is_some().then_some(model::VictimCount {
+                packets: counts.victims.packets,
+                bytes: counts.victims.bytes.0,
+                dropped: source.knows_drops.then_some(counts.victims_dropped),
+            }),
         }
     }
 
@@ -129,6 +175,9 @@ impl<D: Door> Findings<D> {
             tau_ns: self.tau.value().0,
             tau_source: self.tau.to_string(),
             alpha,
+            input: source.only.clone(),
+            victims: self.victims.as_ref().map(|victims| victims.text().to_owned()),
+            show: self.show.as_ref().map(|show| show.text().to_owned()),
             sketch: model::SketchSetup {
                 snapshots: sketch.snapshots,
                 rows: sketch.rows,
@@ -159,20 +208,22 @@ impl<D: Door> Findings<D> {
 
 /// Bursts as a report tells them; the first gets the number `first`, and times in them count from `origin`.
 pub(crate) fn bursts<D: Door>(
-    door: &D,
+    (door, show): (&D, Option<&Show>),
     bursts: &[Told<D::Key>],
     (first, origin): (u64, Nanos),
     alpha: f64,
     ramped: Option<f64>,
 ) -> Vec<model::Burst> {
     let names = &door.granularities();
-    let namer = Namer { door, origin, names, alpha, ramped };
+    let namer = Namer { door, show, origin, names, alpha, ramped };
     bursts.iter().zip(first..).map(|(told, number)| namer.burst(number, told)).collect()
 }
 
 /// Turns keys into names and times into offsets.
 struct Namer<'a, D> {
     door: &'a D,
+    /// Flows are listed only if it lists them.
+    show: Option<&'a Show>,
     origin: Nanos,
     names: &'a [String],
     alpha: f64,
@@ -246,19 +297,26 @@ impl<D: Door> Namer<'_, D> {
 
     fn ranked(&self, named: &Named<D::Key>) -> model::Ranked {
         let share = |bytes: u64| if named.bytes > 0 { bytes as f64 / named.bytes as f64 } else { 0.0 };
-        let heavy = named.flows.iter().take_while(|(_, bytes)| share(*bytes) >= self.alpha).count();
-        let part = |(key, bytes): &(Option<D::Key>, u64)| model::Part {
+        let lists = |key: &Option<D::Key>| match key {
+            Some(key) => self.lists(0, key),
+            None => self.filters(0).is_none(),
+        };
+        let listed: Vec<_> = named.flows.iter().filter(|(key, _)| lists(key)).collect();
+        let heavy = listed.iter().take_while(|(_, bytes)| share(*bytes) >= self.alpha).count();
+        let part = |(key, bytes): &&(Option<D::Key>, u64)| model::Part {
             flow: key.as_ref().map_or("a flow that ended long ago".to_owned(), |key| self.door.name(0, key)),
             bytes: *bytes,
             packets: None,
             share: share(*bytes),
         };
+        let flows: Vec<_> = listed.iter().take(heavy.clamp(AT_LEAST, AT_MOST)).map(part).collect();
         model::Ranked {
             bytes: named.bytes,
             packets: None,
             by: vec![model::Parts {
                 granularity: self.names[0].clone(),
-                flows: named.flows.iter().take(heavy.clamp(AT_LEAST, AT_MOST)).map(part).collect(),
+                not_shown: self.not_shown(0, (named.flows_total, named.bytes), flows.iter().map(|part| part.bytes)),
+                flows,
                 flows_total: named.flows_total,
             }],
             groups: Vec::new(),
@@ -275,32 +333,55 @@ impl<D: Door> Namer<'_, D> {
         ramps: Option<&[(D::Key, Jump)]>,
     ) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
-        let heavy = blamed.top.iter().take_while(|(_, part)| share(part.bytes) >= self.alpha).count();
+        let listed: Vec<_> = blamed.top.iter().filter(|(key, _)| self.lists(level, key)).collect();
+        let heavy = listed.iter().take_while(|(_, part)| share(part.bytes) >= self.alpha).count();
         let jump = |key: &D::Key| ramps?.iter().find(|(other, _)| other == key).map(|(_, jump)| *jump);
         let ramp = |key: &D::Key| match jump(key)? {
             Jump::Ramped(factor) => Some(factor),
             Jump::New => None,
         };
         let wanted = |key: &D::Key| ramps.is_none() || self.ramped.is_none_or(|least| ramp(key) >= Some(least));
-        let flows = blamed.top.iter().take(if heavy > 0 { heavy } else { AT_LEAST });
+        let flows = listed.iter().take(if heavy > 0 { heavy } else { AT_LEAST });
         let flows = flows.filter(|(key, _)| wanted(key)).take(AT_MOST);
+        let flows: Vec<_> = flows
+            .map(|(key, part)| model::Culprit {
+                flow: self.door.name(level, key),
+                bytes: part.bytes,
+                packets: part.packets,
+                share: share(part.bytes),
+                peak_bytes: part.peak,
+                ramp: ramp(key),
+                new: jump(key) == Some(Jump::New),
+                owner: None,
+            })
+            .collect();
         model::Culprits {
             granularity: granularity.to_owned(),
-            flows: flows
-                .map(|(key, part)| model::Culprit {
-                    flow: self.door.name(level, key),
-                    bytes: part.bytes,
-                    packets: part.packets,
-                    share: share(part.bytes),
-                    peak_bytes: part.peak,
-                    ramp: ramp(key),
-                    new: jump(key) == Some(Jump::New),
-                    owner: None,
-                })
-                .collect(),
+            not_shown: self.not_shown(level, (blamed.flows, total), flows.iter().map(|culprit| culprit.bytes)),
+            flows,
             flows_total: blamed.flows,
             share_error: share(blamed.error),
         }
+    }
+
+    /// What is not listed, beside flows of so many bytes each, where something chooses among them.
+    fn not_shown(
+        &self,
+        level: usize,
+        all: (u64, u64),
+        listed: impl ExactSizeIterator<Item = u64>,
+    ) -> Option<model::NotShown> {
+        self.filters(level).map(|_| model::NotShown::beside(all, listed))
+    }
+
+    /// What chooses among the flows of a granularity, if anything does.
+    fn filters(&self, level: usize) -> Option<&Show> {
+        self.show.filter(|show| self.door.can_show(show, level))
+    }
+
+    /// Whether a flow is listed.
+    fn lists(&self, level: usize, key: &D::Key) -> bool {
+        self.filters(level).is_none_or(|show| self.door.shows(show, level, key))
     }
 
     fn series(&self, picture: &Picture<D::Key>) -> model::Series {
@@ -313,6 +394,7 @@ impl<D: Door> Namer<'_, D> {
             flows: picture
                 .parts
                 .iter()
+                .filter(|part| self.lists(0, &part.key))
                 .map(|part| model::SeriesFlow { flow: self.door.name(0, &part.key), mean_bytes: part.mean.clone() })
                 .collect(),
         }

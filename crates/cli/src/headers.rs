@@ -3,7 +3,7 @@
 use crate::alarms::{Alarms, wanted};
 use crate::args::{Derived, Keeping};
 use crate::capture::{noted, parser_notes};
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::recording::{Recorded, Recording};
 use crate::records::{Frames, Records};
 use anyhow::{Result, bail};
@@ -44,7 +44,7 @@ impl Headers {
     /// If the expression means nothing.
     pub fn of(chosen: Option<&str>, inner: bool, sample: Option<u64>) -> Result<Self> {
         Ok(Self {
-            chosen: Chosen::<Frames>::of(chosen)?,
+            chosen: Chosen::<Frames>::of(Flag::Where, chosen)?,
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
             sampling: sample.map(|one_of| Sampling::new(1.0 / one_of as f64, 0)).transpose()?,
             unsampled: 0,

@@ -3,7 +3,8 @@
 //! - [`analysis::Analysis`] learns from departures and drops; [`findings::Findings`] makes a report of that.
 //! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
-//! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them.
+//! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them; [`show`]: which flows
+//!   are listed.
 //! - [`arriving`] is a capture that may let its reader wait, [`stop`] the end that a signal asks for.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
@@ -53,6 +54,7 @@ pub mod record;
 pub mod recording;
 pub mod records;
 mod setup;
+pub mod show;
 pub mod sim;
 pub mod source;
 pub mod stop;

@@ -12,6 +12,7 @@ use crate::args::{Keep, Link};
 use crate::capture::{noted, parser_notes};
 use crate::live::view::give_up;
 use crate::outcome::Outcome;
+use crate::show::Show;
 use crate::sim::metered::Asked;
 use crate::source::granularities;
 use crate::stop::Stop;
@@ -71,15 +72,17 @@ fn stop(args: &Link) -> Result<Stop> {
 /// What a person sees meanwhile, if that is asked for.
 fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
     let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
-    args.view.then(|| Shown::begin(name, granularity, stop)).transpose()
+    let show = Show::of(args.question.focus.show.as_deref())?;
+    args.view.then(|| Shown::begin(name, (granularity, show), stop)).transpose()
 }
 
 /// What makes no sense together is refused before anything is made.
 fn check_args(args: &Link) -> Result<()> {
     let writes = args.pcapng.is_some() || args.output.parquet.is_some() || args.queued.log.is_some();
-    if args.meter.as_deref() == Some(NO_METER) && (args.only.is_some() || writes) {
+    let filters = args.only.is_some() || args.question.focus.is_given();
+    if args.meter.as_deref() == Some(NO_METER) && (filters || writes) {
         bail!(
-            "--where, --log, --pcapng and --parquet are about packets of a queue that is analysed, and with \
+            "--input, --victims, --show, --log, --pcapng and --parquet are about packets of a queue that is analysed, and with \
              --meter {NO_METER} none is: leave one out"
         );
     }

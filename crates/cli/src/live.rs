@@ -9,21 +9,24 @@ pub(crate) mod view;
 mod whose;
 
 use crate::analysis::{Analysis, AnalysisParams};
-use crate::args::{Keys, Live};
+use crate::args::Live;
 use crate::capture::noted;
+use crate::chosen::Chosen;
 use crate::files::check_outputs;
 use crate::findings::Findings;
 use crate::outcome::{Outcome, print, told};
 use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
+use crate::records::Unknown;
 use crate::setup::FLOWS;
-use crate::source::{Listener, Source, granularities};
+use crate::show::Show;
+use crate::source::{self, Listener, Source, granularities};
 use crate::stop::Stop;
 use crate::sweep::note;
 use acts::Acts;
 use anyhow::{Result, bail};
 use feed::Feed;
-use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNSEEN, UNSTAMPED, UNTOLD};
+use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
@@ -122,12 +125,12 @@ impl<'a> Watch<'a> {
             all: args.every_packet,
             ..ProbeParams::default()
         };
-        let analysed = analysis_params(args, &params);
+        let analysed = analysis_params(args, &params)?;
         let mut probe = Probe::attach_unless(&args.interface, params, &|| stop.is_asked())?;
         let log = QueuedLog::open(&args.queued)?;
         let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
-        let blank = Analysis::new(door(&args.keys), analysed.clone(), Outputs::default())?;
-        let analysis = Analysis::new(door(&args.keys), analysed, outputs)?;
+        let blank = Analysis::new(door(args), analysed.clone(), Outputs::default())?;
+        let analysis = Analysis::new(door(args), analysed, outputs)?;
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
         // Last, when nothing else can fail.
         let acts = Acts::begin(&args.acting, &mut probe, feed.origin)?;
@@ -150,7 +153,7 @@ impl<'a> Watch<'a> {
             anstream::eprintln!("{obstacle}: bursts are told as they end, and the report at the end (Ctrl-C)");
         }
         // The terminal is taken when there is something to draw.
-        let view = is_drawn.then(|| view_of(args, seen.feed.origin));
+        let view = is_drawn.then(|| view_of(args, seen.feed.origin)).transpose()?;
         let screen = is_drawn.then(Screen::new).transpose()?;
         Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen, metrics, stopped: Stopped::default() })
     }
@@ -293,7 +296,7 @@ impl<'a> Watch<'a> {
         self.analysis.nothing_before(Nanos::MAX);
         self.tell_bursts()?;
         let Self { seen, mut analysis, stop, metrics, .. } = self;
-        analysis.left_at_once(seen.feed.rest(seen.left()));
+        analysis.left_at_once(seen.feed.rest(seen.left()), !seen.is_filtered());
         let (findings, outputs) = analysis.finish();
         let recorded = Stop::noted(Some(&stop), outputs.finish()?);
         let mut report = seen.report(findings);
@@ -346,6 +349,11 @@ impl Seen<'_> {
         told(written)
     }
 
+    /// Whether some packets are not examined: of those that are only counted it is not known which are.
+    fn is_filtered(&self) -> bool {
+        self.args.only.is_some() || self.args.question.focus.victims.is_some()
+    }
+
     fn ramped(&self) -> Option<f64> {
         self.args.question.ramped.map(|factor| factor.0)
     }
@@ -371,6 +379,8 @@ impl Seen<'_> {
             overhead: "none".to_owned(),
             inner: self.args.keys.inner,
             split_gso: true,
+            only: self.args.only.clone(),
+            knows_drops: false,
             skipped,
         };
         let window = "the probe's".to_owned();
@@ -407,6 +417,7 @@ impl Seen<'_> {
             noted("bulk", counters.bulk, BULK),
             noted("not_ip", counters.other, NOT_IP),
             noted("interface_gone", self.is_gone.into(), GONE),
+            noted("unexamined", if self.is_filtered() { self.feed.rest(self.left()).packets } else { 0 }, UNEXAMINED),
         ];
         self.feed
             .notes()
@@ -418,10 +429,16 @@ impl Seen<'_> {
 }
 
 /// What a person sees. Colours as everywhere else in the command.
-fn view_of(args: &Live, origin: Nanos) -> View {
+fn view_of(args: &Live, origin: Nanos) -> Result<View> {
     let is_coloured = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
-    View::new(&args.interface, tau(args), granularity, origin, is_coloured)
+    Ok(View::new(
+        &args.interface,
+        tau(args),
+        (granularity, Show::of(args.question.focus.show.as_deref())?),
+        origin,
+        is_coloured,
+    ))
 }
 
 /// Says where the metrics are: a port may have been left to the kernel.
@@ -435,12 +452,13 @@ fn tau(args: &Live) -> Nanos {
     args.question.tau.unwrap_or(Nanos(1_000_000))
 }
 
-fn door(keys: &Keys) -> Flows {
-    Flows::new(&granularities(keys), FLOWS)
+fn door(args: &Live) -> Flows {
+    source::flows(&args.keys, &args.question.focus, FLOWS)
 }
 
-fn analysis_params(args: &Live, probe: &ProbeParams) -> AnalysisParams {
-    AnalysisParams {
+fn analysis_params(args: &Live, probe: &ProbeParams) -> Result<AnalysisParams> {
+    let focus = &args.question.focus;
+    Ok(AnalysisParams {
         history: History::Departures(DEPARTURES),
         tau: Tau::Given(tau(args)),
         alpha: args.question.alpha.0,
@@ -454,5 +472,9 @@ fn analysis_params(args: &Live, probe: &ProbeParams) -> AnalysisParams {
         rate: None,
         tells: true,
         most_flows: Some(MOST_FLOWS),
-    }
+        // Processors stamp packets before they wait for the queue's lock, and may be held up in between.
+        order_tolerance: tau(args),
+        victims: Chosen::victims(focus.victims.as_deref(), Unknown::OF_OUTSIDE)?,
+        show: Show::of(focus.show.as_deref())?,
+    })
 }

@@ -14,7 +14,7 @@ use crate::chosen::expression;
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::cannot_write;
-use crate::records::Rows;
+use crate::records::Unknown;
 use crate::source::{open_capture, open_table};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use ask::Asked;
@@ -65,7 +65,8 @@ pub fn run(args: &Query) -> Result<Outcome> {
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
     let indexes = attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {
-        Rows::check(expression.attributes().into_iter().chain(asked.attributes()).chain(indexes.iter().copied()))?;
+        Unknown::OF_TABLE
+            .check(expression.attributes().into_iter().chain(asked.attributes()).chain(indexes.iter().copied()))?;
     }
     check_outputs([file], [&args.parquet])?;
     // What cannot be read must not cost an older file.

@@ -67,23 +67,53 @@ impl Departures {
     }
 }
 
-/// What departures have and tables do not tell.
-const UNTOLD: [&str; 6] = ["backlog_in", "backlog_out", "packets_in", "packets_out", "ecn", "queue"];
+/// What is not known of departures: it would be zero, and answers wrong.
+#[derive(Debug, Clone, Copy)]
+pub struct Unknown {
+    attributes: &'static [&'static str],
+    /// What they are asked of.
+    of: &'static str,
+    why: &'static str,
+}
 
-impl Rows {
-    /// Refuses attributes that a table does not tell: they would be zero, and answers wrong.
+impl Unknown {
+    /// Of a queue that is worked out or simulated here.
+    pub const NOTHING: Self = Self { attributes: &[], of: "", why: "" };
+    /// Of a table.
+    pub const OF_TABLE: Self = Self {
+        attributes: &["backlog_in", "backlog_out", "packets_in", "packets_out", "ecn", "queue"],
+        of: "a table of departures",
+        why: "it is not read from one",
+    };
+    /// Of the queue of an interface, or of a router.
+    pub const OF_OUTSIDE: Self = Self {
+        attributes: &["backlog_in", "backlog_out", "packets_in", "packets_out"],
+        of: "a queue that is seen from outside",
+        why: "what was in it is worked out later",
+    };
+
+    /// Of victims, wherever they are.
+    pub const OF_VICTIMS: Self = Self {
+        attributes: &["flow", "packet"],
+        of: "victims",
+        why: "it is a number of one run; name addresses, ports or times (why --packet asks about one packet)",
+    };
+
+    /// Refuses attributes that are not known.
     ///
     /// # Errors
-    /// If one of them is.
-    pub fn check(attributes: impl IntoIterator<Item = AttributeId>) -> Result<()> {
-        let schema = Self::schema();
+    /// If one of them is not.
+    pub fn check(self, attributes: impl IntoIterator<Item = AttributeId>) -> Result<()> {
+        let schema = Departures::schema();
         let name = |id| schema.attribute(id).name.as_str();
-        match attributes.into_iter().map(name).find(|name| UNTOLD.contains(name)) {
-            Some(name) => bail!("`{name}` cannot be asked of a table of departures: it is not read from one"),
+        match attributes.into_iter().map(name).find(|name| self.attributes.contains(name)) {
+            Some(name) => bail!("`{name}` cannot be asked of {}: {}", self.of, self.why),
             None => Ok(()),
         }
     }
+}
 
+impl Rows {
     /// The record of the row with this number, from 0. The flow is what its name says.
     pub fn fill(&mut self, row: &Row<'_>, number: u64, flow: FlowId) -> &[u8; departure::SIZE] {
         let key = FlowKey::named(row.flow).map(|(_, key)| key);
@@ -117,7 +147,7 @@ impl Records for Rows {
     }
 
     fn askable(expression: &Dnf) -> Result<()> {
-        Self::check(expression.attributes())
+        Unknown::OF_TABLE.check(expression.attributes())
     }
 }
 

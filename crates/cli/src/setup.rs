@@ -2,9 +2,12 @@
 
 use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::{ExpiryName, Output, Question, Sketch};
+use crate::chosen::Chosen;
 use crate::door::Door;
 use crate::findings::Findings;
 use crate::outputs::Outputs;
+use crate::records::Unknown;
+use crate::show::Show;
 use crate::source::Source;
 use anyhow::Result;
 use queuescope_meter::{History, Tau};
@@ -52,12 +55,13 @@ impl Scale {
     }
 }
 
-/// How departures are analysed, by the arguments.
+/// How departures are analysed, by the arguments, where some attributes of packets are not known.
 ///
 /// # Errors
-/// If no sketch can be as asked for.
+/// If no sketch can be as asked for, or an expression means nothing.
 pub fn params(
     (question, sketch, output): (&Question, &Sketch, &Output),
+    unknown: Unknown,
     history: History,
     rate: Option<Rate>,
     scale: Scale,
@@ -99,6 +103,9 @@ pub fn params(
         rate,
         tells: false,
         most_flows: None,
+        order_tolerance: Nanos::ZERO,
+        victims: Chosen::victims(question.focus.victims.as_deref(), unknown)?,
+        show: Show::of(question.focus.show.as_deref())?,
     })
 }
 

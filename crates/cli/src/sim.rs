@@ -8,7 +8,7 @@ mod telemetry;
 pub(crate) mod tell;
 
 use crate::args::Sim;
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
@@ -39,9 +39,11 @@ const STEPS: u64 = 200;
 /// # Errors
 /// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
-    let chosen = Chosen::of(args.only.as_deref())?;
-    if chosen.is_some() && args.meter.as_deref() == Some(NO_METER) {
-        bail!("--where says which packets of a queue are analysed, and with --meter {NO_METER} none is: leave one out");
+    let chosen = Chosen::of(Flag::Input, args.only.as_deref())?;
+    if (chosen.is_some() || args.question.focus.is_given()) && args.meter.as_deref() == Some(NO_METER) {
+        bail!(
+            "--input, --victims and --show are about a queue that is analysed, and with --meter {NO_METER} none is: leave one out"
+        );
     }
     let output = &args.output;
     check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;

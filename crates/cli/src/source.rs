@@ -1,9 +1,9 @@
 //! Where departures come from: a capture that is replayed, or a table; and what is told of them.
 
-use crate::args::{Input, Keys, Table};
+use crate::args::{Focus, Input, Keys, Table};
 use crate::arriving::Arriving;
 use crate::capture::{self, Reading};
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::departures;
 use crate::progress::Progress;
 use crate::records::{Frames, Rows};
@@ -15,7 +15,7 @@ use queuescope_report::model;
 use queuescope_sim::{Output, Replay};
 use queuescope_table::{DepartureReader, TableOptions};
 use queuescope_wire::parse::{Frame, Tunnel};
-use queuescope_wire::{FlowId, Granularity, KeyMask, MaskedKey, Nanos, QueueId, Rate};
+use queuescope_wire::{FlowId, Flows, Granularity, KeyMask, MaskedKey, Nanos, QueueId, Rate};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -45,6 +45,9 @@ pub trait Listener: Output {
     fn hand_over(&mut self) -> Result<()> {
         Ok(())
     }
+
+    /// The next packet that leaves did so earlier, and is told to leave with the one before it: its order says nothing.
+    fn moved(&mut self) {}
 
     /// A row of a table was read, which is this packet: none if it is left out.
     ///
@@ -80,6 +83,10 @@ pub struct Source {
     pub inner: bool,
     /// See `inner`.
     pub split_gso: bool,
+    /// Which packets entered the queue, if an expression said so.
+    pub only: Option<String>,
+    /// Whether it is known whose packets were dropped.
+    pub knows_drops: bool,
     /// What was skipped on the way to the queue.
     pub skipped: Vec<model::Skipped>,
 }
@@ -114,7 +121,7 @@ pub struct OpenedTable {
 pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened> {
     let only = input.only.as_deref();
     if let Some(rate) = input.rate.filter(|_| !input.table.departures) {
-        let chosen = Chosen::of(only)?;
+        let chosen = Chosen::of(Flag::Input, only)?;
         let arriving = Arriving::open(&input.file, stop).map_err(|error| match error.downcast_ref() {
             Some(OpenError::NotCapture { .. }) => {
                 anyhow!("{error}; a table of departures is read with --departures in place of --rate")
@@ -123,7 +130,7 @@ pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened> {
         });
         return Ok(Opened::Capture(OpenedCapture { arriving: arriving?, chosen, rate }));
     }
-    let chosen = Chosen::of(only)?;
+    let chosen = Chosen::of(Flag::Input, only)?;
     let reader = table_until(&input.file, &input.table, stop)?;
     Ok(Opened::Table(OpenedTable { reader, chosen, stop: stop.cloned() }))
 }
@@ -161,6 +168,16 @@ pub fn granularities(keys: &Keys) -> Vec<Granularity> {
     granularities
 }
 
+/// What of a packet's key is kept: what the granularities need, or all of it where an expression says which packets are victims.
+pub fn mask(keys: &Keys, focus: &Focus) -> KeyMask {
+    if focus.victims.is_some() { KeyMask::WHOLE } else { KeyMask::covering(&granularities(keys)) }
+}
+
+/// A door for keys of which that is kept, which takes idle flows back before it holds more than `limit`.
+pub fn flows(keys: &Keys, focus: &Focus, limit: usize) -> Flows {
+    Flows::masked(mask(keys, focus), &granularities(keys), limit)
+}
+
 /// Replays a capture through a queue.
 ///
 /// # Errors
@@ -168,14 +185,14 @@ pub fn granularities(keys: &Keys) -> Vec<Granularity> {
 pub fn replay(
     opened: OpenedCapture,
     input: &Input,
-    keys: &Keys,
+    (keys, focus): (&Keys, &Focus),
     listener: &mut impl Listener<Key = MaskedKey>,
 ) -> Result<Source> {
     let OpenedCapture { mut arriving, chosen, rate } = opened;
     let limit = input.queue.limit;
     let queue = TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(0), seed: 0 });
     let reading = Reading {
-        mask: KeyMask::covering(&granularities(keys)),
+        mask: mask(keys, focus),
         tunnel: if keys.inner { Tunnel::Inner } else { Tunnel::Outer },
         overhead: input.queue.overhead,
         speedup: input.queue.speedup,
@@ -202,6 +219,8 @@ pub fn replay(
         overhead: input.queue.overhead.to_string(),
         inner: keys.inner,
         split_gso: input.queue.split_gso,
+        only: input.only.clone(),
+        knows_drops: true,
         skipped: read.skipped,
     })
 }
@@ -232,6 +251,8 @@ pub fn table(opened: OpenedTable, input: &Input, listener: &mut impl Listener<Ke
         overhead: "none".to_owned(),
         inner: false,
         split_gso: false,
+        only: input.only.clone(),
+        knows_drops: false,
         skipped: read.skipped,
     })
 }

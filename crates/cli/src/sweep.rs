@@ -42,9 +42,9 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
     if args.queued.log.is_some() {
         bail!("--log is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant");
     }
-    if args.only.is_some() {
+    if args.only.is_some() || args.question.focus.is_given() {
         bail!(
-            "--where chooses among what a meter sees, and the figures of a sweep are a link's own: give --no-sweep, and --set the values that are meant"
+            "--input, --victims and --show are about what a meter sees, and the figures of a sweep are a link's own: give --no-sweep, and --set the values that are meant"
         );
     }
     if args.meter.as_deref() == Some(NO_METER) {

@@ -10,11 +10,12 @@ mod tell;
 
 use crate::analysis::Analysis;
 use crate::args::{Stamps, Tap};
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::files::{Place, check_outputs};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
+use crate::records::Unknown;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source;
 use crate::stop::Stop;
@@ -29,8 +30,8 @@ use queuescope_meter::tap::{
 };
 use queuescope_meter::{History, Tau};
 use queuescope_sketch::ConQuest;
+use queuescope_wire::Nanos;
 use queuescope_wire::parse::{InvariantParams, Reach, Tunnel};
-use queuescope_wire::{Flows, Nanos};
 
 /// Passes over the captures.
 const PASSES: u64 = 4;
@@ -47,12 +48,14 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     check_outputs(args.ingress.iter().chain([&args.egress]), [&output.html, &output.parquet])?;
     let (scale, longest) = (Scale::of(args.router.rate), args.router.max_delay);
     let history = |disorder| History::NearlyFifo { disorder, longest };
-    let mut params = params((&args.question, &args.sketch, output), history(longest), args.router.rate, scale)?;
+    let mut params =
+        params((&args.question, &args.sketch, output), Unknown::OF_OUTSIDE, history(longest), args.router.rate, scale)?;
     // What is wrong with the sketch is told before anything is read.
     ConQuest::new(params.sketch.clone())?;
     let seen = captures.survey(args)?;
     let within = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within)).max().unwrap_or_default();
     // The clocks are not yet the better ones as the order is seen.
+    params.order_tolerance = Nanos(2 * within.0);
     params.history = history(seen.disorder.saturating_add(Nanos(2 * within.0)).min(longest));
     // Before, there is nothing to keep.
     let stop = Stop::of(&args.queued)?;
@@ -63,10 +66,17 @@ pub fn run(args: &Tap) -> Result<Outcome> {
         params.tau = Tau::adaptive(scale.tau.max(Nanos(2 * within.0)));
     }
     let granularities = source::granularities(&args.keys);
-    let mut analysis = Analysis::new(Flows::new(&granularities, FLOWS), params, outputs)?;
+    let focus = &args.question.focus;
+    let mut analysis = Analysis::new(source::flows(&args.keys, focus, FLOWS), params, outputs)?;
     let used = seen.links.iter().filter_map(|link| Some(link.clock?.estimate.within));
     let headers = args.queued.log.as_ref().map(|_| Headers::new(seen.params.max_delay, seen.params.early));
-    let mut bridge = Bridge::new(&mut analysis, &granularities, longest, used.collect(), headers.as_ref());
+    let mut bridge = Bridge::new(
+        &mut analysis,
+        (source::mask(&args.keys, focus), granularities[0]),
+        longest,
+        used.collect(),
+        headers.as_ref(),
+    );
     let matcher = captures.matched(&seen, Some(seen.routes.clone()), (headers.as_ref(), stop.as_ref()), &mut bridge)?;
     let told = bridge.finish();
     captures.work.finish();
@@ -113,7 +123,7 @@ struct Tapped<'a> {
 impl Captures {
     fn of(args: &Tap) -> Result<Self> {
         let router = &args.router;
-        let chosen = Chosen::of(args.only.as_deref())?;
+        let chosen = Chosen::of(Flag::Input, args.only.as_deref())?;
         let tunnel = if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer };
         let rates = &router.ingress_rate;
         if !rates.is_empty() && router.stamps == Stamps::Last {

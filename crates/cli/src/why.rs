@@ -1,8 +1,13 @@
 //! `queuescope why`: from a victim or a moment in the past to who made it wait.
 
+use crate::analysis::without_flow;
 use crate::args::{At, Input, Why};
+use crate::chosen::{Chosen, unnamed};
 use crate::door::Door;
 use crate::outcome::{Outcome, print};
+use crate::records::{Departures, Unknown};
+use crate::show::Show;
+use crate::sim::metered;
 use crate::source::{self, Listener, Opened, Source};
 use anyhow::{Context, Result, bail};
 use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share};
@@ -21,16 +26,19 @@ use std::ops::Range;
 /// If nothing could be done: no input, or nothing in it that the question is about.
 pub fn run(args: &Why) -> Result<Outcome> {
     let frame = args.packet.map(NonZeroU64::get);
+    let unknown = if args.input.table.departures { Unknown::OF_TABLE } else { Unknown::NOTHING };
+    let victims = Chosen::victims(args.focus.victims.as_deref(), unknown)?;
+    let show = Show::of(args.focus.show.as_deref())?;
     let answer = match source::open(&args.input, None)? {
         Opened::Capture(opened) => {
-            let mut log = Recorder::new(Flows::new(&source::granularities(&args.keys), usize::MAX), frame);
-            let source = source::replay(opened, &args.input, &args.keys, &mut log)?;
-            log.answer(args, source)?
+            let mut log = Recorder::new(source::flows(&args.keys, &args.focus, usize::MAX), frame, victims);
+            let source = source::replay(opened, &args.input, (&args.keys, &args.focus), &mut log)?;
+            log.answer((args, show.as_ref()), source)?
         }
         Opened::Table(opened) => {
-            let mut log = Recorder::new(FlowTable::with_limit(usize::MAX), frame);
+            let mut log = Recorder::new(FlowTable::with_limit(usize::MAX), frame, victims);
             let source = source::table(opened, &args.input, &mut log)?;
-            log.answer(args, source)?
+            log.answer((args, show.as_ref()), source)?
         }
     };
     print(args.json, |mut out| json::write_why(&answer, &mut out), |mut out| text::write_why(&answer, &mut out))?;
@@ -48,12 +56,28 @@ struct Recorder<D> {
     frames: u64,
     /// Frames that became several packets: the first packet, how many, and how many more than frames came before it.
     splits: Vec<(u64, u64, u64)>,
+    /// Who may be asked about, if not everybody; and by packet, whether it is one of them.
+    victims: Option<Chosen<Departures>>,
+    is_victim: Vec<bool>,
+    /// Packets of which it is not known who they belong to, as that was asked.
+    unnamed: u64,
     failure: Option<anyhow::Error>,
 }
 
 impl<D> Recorder<D> {
-    fn new(door: D, frame: Option<u64>) -> Self {
-        Self { door, log: QueueLog::new(), frame, packets: None, frames: 0, splits: Vec::new(), failure: None }
+    fn new(door: D, frame: Option<u64>, victims: Option<Chosen<Departures>>) -> Self {
+        Self {
+            door,
+            log: QueueLog::new(),
+            frame,
+            packets: None,
+            frames: 0,
+            splits: Vec::new(),
+            victims,
+            is_victim: Vec::new(),
+            unnamed: 0,
+            failure: None,
+        }
     }
 
     /// A frame, or row, became these packets: none if it is left out.
@@ -70,8 +94,28 @@ impl<D> Recorder<D> {
     }
 }
 
-impl<D> Sink for Recorder<D> {
+impl<D: Door> Recorder<D> {
+    /// Something became of a packet: whether it may be asked about is remembered.
+    fn judge(&mut self, departure: &Departure) {
+        let Some(victims) = &mut self.victims else { return };
+        let key = self.door.whole(departure.packet.flow);
+        self.unnamed += u64::from(key.is_none());
+        let packet = departure.packet.id.0 as usize;
+        if self.is_victim.len() <= packet {
+            self.is_victim.resize(packet + 1, false);
+        }
+        self.is_victim[packet] = victims.holds_uncounted(&without_flow(departure), &key.unwrap_or_default());
+    }
+
+    /// Whether a packet may be asked about.
+    fn is_victim(&self, packet: PacketId) -> bool {
+        self.victims.is_none() || self.is_victim.get(packet.0 as usize) == Some(&true)
+    }
+}
+
+impl<D: Door> Sink for Recorder<D> {
     fn dropped(&mut self, dropped: &queue::Dropped) {
+        self.judge(&metered::departure(dropped.packet, dropped.queue, (dropped.at, dropped.at)));
         let Packet { id, flow, size, class, .. } = dropped.packet;
         let size = u32::try_from(size.0).unwrap_or(u32::MAX);
         let recorded = self.log.record_drop(&Dropped { packet: id, flow, class, size, at: dropped.at });
@@ -81,8 +125,9 @@ impl<D> Sink for Recorder<D> {
     fn marked(&mut self, _packet: &Packet, _reason: MarkReason, _now: Nanos) {}
 }
 
-impl<D> Output for Recorder<D> {
+impl<D: Door> Output for Recorder<D> {
     fn departed(&mut self, departure: &Departure) {
+        self.judge(departure);
         let recorded = self.log.record(&Departed::from(departure));
         self.failure = self.failure.take().or(recorded.err().map(Into::into));
     }
@@ -125,14 +170,14 @@ struct Found {
 const NOBODY: PacketId = PacketId((1 << 56) - 1);
 
 impl<D: Door> Recorder<D> {
-    fn answer(self, args: &Why, source: Source) -> Result<model::Why> {
+    fn answer(self, (args, show): (&Why, Option<&Show>), source: Source) -> Result<model::Why> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         if self.log.is_empty() {
-            let dropped = self.drops(|_| true, Nanos::ZERO..Nanos::MAX);
+            let dropped = self.log.drops(Nanos::ZERO..Nanos::MAX).count();
             let why = match dropped {
-                0 if self.frames > 0 => "--where leaves every packet out",
+                0 if self.frames > 0 => "--input leaves every packet out",
                 0 => "it holds no packet",
                 _ => "every packet was dropped: is --limit too small?",
             };
@@ -141,10 +186,11 @@ impl<D: Door> Recorder<D> {
         let origin = source.span.0;
         let found = match (&args.flow, args.at) {
             (Some(name), at) => self.flow(name, at, origin)?,
+            (None, at) if self.victims.is_some() => self.chosen(at, origin)?,
             (None, Some(at)) => self.moment(at, origin),
             (None, None) => self.packet(&args.input)?,
         };
-        Ok(self.tell(found, args.alpha.0, source))
+        Ok(self.tell(found, (args.alpha.0, show), source))
     }
 
     /// The number in the input, from 1, of the frame or row that a packet was.
@@ -159,7 +205,8 @@ impl<D: Door> Recorder<D> {
 
     /// Packets that were dropped within a stretch of time.
     fn drops(&self, flows: impl Fn(FlowId) -> bool, during: Range<Nanos>) -> u64 {
-        self.log.drops(during).filter(|dropped| flows(dropped.flow)).count() as u64
+        let is_meant = |dropped: &Dropped| flows(dropped.flow) && self.is_victim(dropped.packet);
+        self.log.drops(during).filter(is_meant).count() as u64
     }
 
     /// A packet, by its number in the input.
@@ -170,7 +217,7 @@ impl<D: Door> Recorder<D> {
             bail!("{}: there is no {what} {frame}; it has {}", input.file.display(), self.frames);
         };
         if packets.is_empty() {
-            bail!("{what} {frame} is left out by --where: ask about one of which that holds, or without it");
+            bail!("{what} {frame} is left out by --input: ask about one of which that holds, or without it");
         }
         // Of a frame that was split, the packet that waited longest.
         let departed = packets.clone().filter_map(|id| self.log.find(PacketId(id))).max_by_key(Departed::sojourn);
@@ -188,25 +235,46 @@ impl<D: Door> Recorder<D> {
         Ok(Found { question, culprits, victim: Some(found.1), drops })
     }
 
-    /// All packets of a flow, or those that waited in a stretch of time.
+    /// All packets of a flow that may be asked about, or those that waited in a stretch of time.
     fn flow(&self, name: &str, at: Option<At>, origin: Nanos) -> Result<Found> {
-        if let Some(moment @ At::Moment(_)) = at {
-            bail!("a flow waits for a stretch of time, and {moment} is a moment: write --at FROM..TO");
-        }
         let (level, flow) = self.find_flow(name)?;
         let name = self.door.name(level, self.door.key(level, flow));
+        let whose = match &self.victims {
+            Some(victims) => format!("{name}, of which '{}' holds,", victims.text()),
+            None => name,
+        };
+        self.waits((&whose, "a flow waits"), |other| self.door.project(level, other) == flow, at, origin)
+    }
+
+    /// All packets that may be asked about, or those that waited in a stretch of time.
+    fn chosen(&self, at: Option<At>, origin: Nanos) -> Result<Found> {
+        let text = self.victims.as_ref().map_or("", Chosen::text);
+        self.waits((&format!("packets of which '{text}' holds"), "packets wait"), |_| true, at, origin)
+    }
+
+    /// Packets of some flows, or those of them that waited in a stretch of time.
+    fn waits(
+        &self,
+        (whose, they_wait): (&str, &str),
+        flows: impl Fn(FlowId) -> bool,
+        at: Option<At>,
+        origin: Nanos,
+    ) -> Result<Found> {
+        if let Some(moment @ At::Moment(_)) = at {
+            bail!("{they_wait} for a stretch of time, and {moment} is a moment: write --at FROM..TO");
+        }
         let during = at.map_or(Nanos::ZERO..Nanos::MAX, |at| at.range(origin));
-        let is_flow = |other| self.door.project(level, other) == flow;
-        let drops = self.drops(is_flow, during.clone());
+        let drops = self.drops(&flows, during.clone());
         let when = at.map_or(String::new(), |at| format!(" {at}"));
-        let Some(culprits) = self.log.of_flows(is_flow, during) else {
+        let is_victim = |departed: &Departed| flows(departed.flow) && self.is_victim(departed.packet);
+        let Some(culprits) = self.log.of_victims(is_victim, during) else {
             if drops > 0 {
-                bail!("no packet of {name} waited{when}, but {drops} were dropped: ask about one with --packet");
+                bail!("no packet of {whose} waited{when}, but {drops} were dropped: ask about one with --packet");
             }
-            bail!("no packet of {name} waited{when}: nobody was in its way")
+            bail!("no packet of {whose} waited{when}: nobody was in its way")
         };
         let victim = culprits.victims.longest.as_ref().map(suffered);
-        Ok(Found { question: format!("why {name} waited{when}"), culprits, victim, drops })
+        Ok(Found { question: format!("why {whose} waited{when}"), culprits, victim, drops })
     }
 
     /// Everybody who waited in a stretch of time, or who was in the queue at a moment.
@@ -262,7 +330,7 @@ impl<D: Door> Recorder<D> {
         }
     }
 
-    fn tell(&self, found: Found, alpha: f64, source: Source) -> model::Why {
+    fn tell(&self, found: Found, (alpha, show): (f64, Option<&Show>), source: Source) -> model::Why {
         let Found { question, culprits, victim, drops } = found;
         let Culprits { victims, standing, direct, indirect, original, complete } = culprits;
         let offset = |time: Nanos| time.saturating_sub(source.span.0).0;
@@ -272,6 +340,7 @@ impl<D: Door> Recorder<D> {
             model::OnLink { flow: name(departed.flow), bytes: departed.size.into(), remaining_ns: on_link.remaining.0 }
         });
         let mut skipped = source.skipped;
+        skipped.extend(unnamed(self.unnamed));
         skipped.extend((!complete).then(|| model::Skipped {
             reason: "forgotten".to_owned(),
             count: self.log.forgotten(),
@@ -280,6 +349,7 @@ impl<D: Door> Recorder<D> {
         model::Why {
             rate_bps: source.rate.map(Rate::bits_per_second),
             question,
+            show: show.map(|show| show.text().to_owned()),
             victim: victim.map(|(packet, waited)| model::Victim {
                 packet: self.number(packet.packet),
                 flow: name(packet.flow),
@@ -297,25 +367,31 @@ impl<D: Door> Recorder<D> {
             depth_packets: standing.backlog.packets,
             since_ns: offset(standing.since),
             on_link,
-            direct: self.ranked(&direct, alpha),
-            indirect: self.ranked(&indirect, alpha),
-            original: self.ranked(&original, alpha),
+            direct: self.ranked(&direct, alpha, show),
+            indirect: self.ranked(&indirect, alpha, show),
+            original: self.ranked(&original, alpha, show),
             skipped,
             input: source.input,
         }
     }
 
-    fn ranked(&self, ranking: &Ranking<FlowId>, alpha: f64) -> model::Ranked {
+    fn ranked(&self, ranking: &Ranking<FlowId>, alpha: f64, show: Option<&Show>) -> model::Ranked {
         let total = ranking.total;
         let share = |bytes: u64| if total.bytes > 0 { bytes as f64 / total.bytes as f64 } else { 0.0 };
         let level = |(level, granularity): (usize, String)| {
             let ranking = ranking.by(|flow| self.door.project(level, flow));
-            let heavy = ranking.parts.iter().take_while(|(_, part)| share(part.bytes) >= alpha).count();
-            let part = |(flow, part): &(FlowId, _)| self.part(level, *flow, part, share);
+            let show = show.filter(|show| self.door.can_show(show, level));
+            let lists = |flow| show.is_none_or(|show| self.door.shows(show, level, self.door.key(level, flow)));
+            let listed: Vec<_> = ranking.parts.iter().filter(|(flow, _)| lists(*flow)).collect();
+            let heavy = listed.iter().take_while(|(_, part)| share(part.bytes) >= alpha).count();
+            let part = |(flow, part): &&(FlowId, _)| self.part(level, *flow, part, share);
+            let flows: Vec<_> = listed.iter().take(heavy.max(AT_LEAST)).map(part).collect();
+            let all = (ranking.parts.len() as u64, total.bytes);
             model::Parts {
                 granularity,
-                flows: ranking.parts.iter().take(heavy.max(AT_LEAST)).map(part).collect(),
-                flows_total: ranking.parts.len() as u64,
+                not_shown: show.map(|_| model::NotShown::beside(all, flows.iter().map(|part| part.bytes))),
+                flows,
+                flows_total: all.0,
             }
         };
         let classes = ranking.classes.iter().filter(|_| ranking.classes.len() > 1);

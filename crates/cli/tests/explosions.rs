@@ -183,7 +183,10 @@ fn a_scan_of_very_many_states_its_bound() {
     let scan = list(&burst, "/groups").iter().find(|group| group["explosion"] == "scan");
     let scan = scan.unwrap_or_else(|| panic!("no scan is in {}", burst["groups"]));
     let reading = scan["reading"].as_str().unwrap();
-    assert!(reading.starts_with("10.0.0.9 to at least ") && reading.ends_with(" destinations, port 445 (TCP)"), "{scan}");
+    assert!(
+        reading.starts_with("10.0.0.9 to at least ") && reading.ends_with(" destinations, port 445 (TCP)"),
+        "{scan}"
+    );
     // 60 bytes of each probe against 1200 of each twentieth, as far as they were not dropped.
     let flow = &list(&burst, "/culprits/0/flows")[0];
     let truth = number(&burst, "/bytes") - number(flow, "/bytes");

@@ -234,7 +234,7 @@ fn packets_of_one_way_go_where_they_are_to_go() {
         let [log, capture] = ["log", "pcapng"].map(|kind| folder.path().join(format!("{number}.{kind}")));
         let (send, way) = (server.send("300kB"), [log.clone(), capture.clone()]);
         let output = yard.run(move || {
-            let mut command = link("--rate 8mbit --delay 5ms --json --where", None);
+            let mut command = link("--rate 8mbit --delay 5ms --json --input", None);
             command.arg(only).arg("--log").arg(&way[0]).arg("--pcapng").arg(&way[1]);
             command.args(["--", "sh", "-c", &send]).output().expect("the command runs")
         });
@@ -341,10 +341,10 @@ fn what_cannot_be_is_told() {
     refused("--aqm nonsense", Some("true"), "nonsense");
     refused("--trace /nowhere/trace", Some("true"), "cannot read the trace /nowhere/trace");
     refused("--trace /dev/zero", Some("true"), "longer than 64 MiB");
-    refused("--where nonsense", Some("true"), "nonsense");
+    refused("--input nonsense", Some("true"), "nonsense");
     refused("--set link.nonsense=1", Some("true"), "nonsense");
     refused("--set duration=1s", Some("true"), "begins with link");
-    refused("--meter none --where size>0", Some("true"), "leave one out");
+    refused("--meter none --input size>0", Some("true"), "leave one out");
     refused("--meter none --pcapng /nowhere/file", Some("true"), "leave one out");
     refused("--meter none --view", Some("true"), "leave one out");
     refused("--view --json", Some("true"), "cannot be used with");

@@ -322,7 +322,7 @@ fn an_interface_with_another_name_is_still_there() {
 fn two_watch_the_same_and_one_some_of_it() {
     let Some(ends) = ends("two_watch_the_same_and_one_some_of_it") else { return };
     let (one, _) = Live::start(&ends, "live near0 --json");
-    let (other, _) = Live::start(&ends, "live near0 --json --every-packet --where dst_port==9");
+    let (other, _) = Live::start(&ends, "live near0 --json --every-packet --input dst_port==9");
     burst(&ends);
     drained(&ends);
     let told = |mut live: Live| {
@@ -341,7 +341,7 @@ fn two_watch_the_same_and_one_some_of_it() {
     });
     let [(one, _), (other, unseen)] = counted;
     assert!(one >= 165 && other >= 165 && one.abs_diff(other) < 10, "{counted:?}: {summary}, {left}");
-    let left_out = left["skipped"]["left_out_by_where"].as_u64().expect("it is a number");
+    let left_out = left["skipped"]["left_out_by_input"].as_u64().expect("it is a number");
     assert!(left_out > 75 && left_out + unseen >= 150, "{left}");
 }
 
@@ -512,7 +512,7 @@ fn what_cannot_be_watched_is_told() {
         assert!(output.status.code() == Some(2) && said.contains(says) && output.stdout.is_empty(), "{said}");
     };
     refused("live nowhere0 --json", "there is no interface nowhere0 here");
-    refused("live near0 --where nonsense", "nonsense");
+    refused("live near0 --input nonsense", "nonsense");
     refused("live near0 --pcapng /nowhere/file", "cannot write /nowhere/file");
     // Nobody in particular.
     let output = ends.near.run(|| {

@@ -164,11 +164,11 @@ fn backlogs_are_what_was_there() {
 #[test]
 fn what_is_left_out_is_not_recorded() {
     let demo = file("data/demo.pcap.xz");
-    let logged = Logged::of("analyze --json --rate 20mbps --where udp", &[&demo]);
+    let logged = Logged::of("analyze --json --rate 20mbps --input udp", &[&demo]);
     let [all, udp] = ["", "udp"].map(|expression| logged.query(&[expression, "--select", "count"]));
     assert_eq!(all, udp);
     assert_eq!(of(&all[0], "count"), logged.skipped("recorded"));
-    assert_eq!(18_949 - logged.skipped("recorded"), logged.skipped("left_out_by_where"));
+    assert_eq!(18_949 - logged.skipped("recorded"), logged.skipped("left_out_by_input"));
 }
 
 #[test]

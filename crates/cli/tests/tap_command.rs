@@ -354,7 +354,7 @@ fn a_link_of_which_nothing_comes_out_is_left_out() {
 fn an_expression_chooses_of_all_captures_in_every_pass() {
     let made = Made::new(Limit::None, usize::MAX);
     let words = "--json --stamps first --rate 20mbps --tau 10ms";
-    let (chosen_tap, chosen) = tapped(&printed(run(&format!("tap --where tcp {words}"), &made.paths(0..2)), 0));
+    let (chosen_tap, chosen) = tapped(&printed(run(&format!("tap --input tcp {words}"), &made.paths(0..2)), 0));
     // The same captures without the others.
     let (mut all, mut kept) = (0, 0);
     let other = Made { directory: tempfile::tempdir().unwrap(), ingress: Vec::new(), egress: PathBuf::new() };
@@ -378,7 +378,7 @@ fn an_expression_chooses_of_all_captures_in_every_pass() {
     let (before_tap, before) =
         tapped(&printed(run(&format!("tap {words}"), &Made { ingress: paths, egress, ..other }.paths(0..2)), 0));
     assert!(kept > 1_000 && kept < all);
-    assert_eq!(chosen.total("/skipped/left_out_by_where"), all - kept, "each capture's are counted once");
+    assert_eq!(chosen.total("/skipped/left_out_by_input"), all - kept, "each capture's are counted once");
     assert_eq!(chosen_tap["counts"], before_tap["counts"]);
     for (one, other) in list(&chosen_tap, "/ingress").iter().zip(list(&before_tap, "/ingress")) {
         for what in ["packets", "matched", "lost", "clock"] {

@@ -60,6 +60,10 @@ pub struct Burst<K> {
 struct Open<K> {
     burst: Burst<K>,
     series: Option<DepthSeries<K>>,
+    /// The longest that any packet in it waited.
+    longest: Nanos,
+    /// When the first of those came that left since the last one that waited for long, and waited for less than half of tau.
+    calm: Option<Nanos>,
 }
 
 /// Flows that are kept of those that are taken back while a burst lasts: of the first granularity, whose flows are
@@ -76,7 +80,9 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             open: None,
             ended: None,
             losses: Losses::default(),
-            blame: (0..most_culprits.len()).map(|level| Blame::new(if level == 0 { RETIRED } else { COARSER })).collect(),
+            blame: (0..most_culprits.len())
+                .map(|level| Blame::new(if level == 0 { RETIRED } else { COARSER }))
+                .collect(),
             most_culprits: most_culprits.to_vec(),
             picture,
         }
@@ -87,6 +93,32 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     pub fn ends_with(&self, waited: Nanos, from: Nanos, tau: Nanos) -> bool {
         let idle = |open: &Open<K>| from.saturating_sub(open.burst.end) > tau;
         self.open.as_ref().is_some_and(|open| waited.0 < tau.0.div_ceil(2) || idle(open))
+    }
+
+    /// The same where packets may overtake one another. One that waited for less than half of tau may have overtaken others, which
+    /// still wait: it ends nothing, and is told to [`calmed`](Self::calmed). The next that waited for longer is the first after the
+    /// burst if one of these came no later, and so did not overtake it. Where packets leave in order, bursts are the same.
+    pub fn ends_with_in_any_order(&self, waited: Nanos, from: Nanos, tau: Nanos) -> bool {
+        let Some(open) = &self.open else { return false };
+        if waited.0 < tau.0.div_ceil(2) {
+            return self.is_over(from.saturating_add(waited), tau);
+        }
+        from.saturating_sub(open.burst.end) > tau || open.calm.is_some_and(|calm| calm <= from)
+    }
+
+    /// Whether a burst has ended of which no packet left until `now` and after its end: one that is still in the queue would have
+    /// waited for longer than any of it did.
+    pub fn is_over(&self, now: Nanos, tau: Nanos) -> bool {
+        let quiet = |open: &Open<K>| now.saturating_sub(open.burst.end) > tau.saturating_add(open.longest);
+        self.open.as_ref().is_some_and(quiet)
+    }
+
+    /// A packet left that came at `came` and waited for less than half of tau, while a burst is going on. Whether it is part of that
+    /// is known later.
+    pub fn calmed(&mut self, came: Nanos) {
+        if let Some(open) = &mut self.open {
+            open.calm = Some(open.calm.map_or(came, |calm| calm.min(came)));
+        }
     }
 
     /// Whether a burst is going on.
@@ -125,16 +157,18 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         self.losses.forget_before(from);
         let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
         self.blame.iter_mut().for_each(Blame::open);
-        let open = self.open.insert(Open { burst, series });
+        let open = self.open.insert(Open { burst, series, longest: Nanos::ZERO, calm: None });
         recent.since(from).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
     }
 
-    /// A packet left that had waited since `from`, while a burst is going on. For each granularity: its flow, and what
-    /// that held as the packet came; `key` and `fresh` are as in [`start`](Self::start).
+    /// A packet left that had waited since `from`, while a burst is going on. Its own waiting counts if it is `examined`; it is part
+    /// of the burst either way, and the burst goes on. For each granularity: its flow, and what that held as the packet came; `key`
+    /// and `fresh` are as in [`start`](Self::start).
     #[expect(clippy::too_many_arguments, reason = "all are facts of the one packet")]
     pub fn departed(
         &mut self,
         departure: &Departure,
+        examined: bool,
         from: Nanos,
         tau: Nanos,
         flows: &[FlowId],
@@ -143,16 +177,19 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         mut fresh: impl FnMut(usize, FlowId),
     ) {
         let waited = departure.dequeued.saturating_sub(from);
-        let Some(Open { burst, series }) = &mut self.open else { return };
+        let Some(Open { burst, series, longest, calm }) = &mut self.open else { return };
+        (*longest, *calm) = ((*longest).max(departure.sojourn()), None);
         burst.end = departure.dequeued;
         burst.drops += self.losses.take_until(burst.end);
         burst.tau = tau;
-        burst.hit += u64::from(waited >= tau);
         burst.packets += 1;
         burst.bytes += departure.packet.size.0;
-        burst.longest_wait = burst.longest_wait.max(waited);
-        if departure.sojourn() > burst.peak_delay {
-            (burst.peak_delay, burst.peak_at) = (departure.sojourn(), departure.enqueued);
+        if examined {
+            burst.hit += u64::from(waited >= tau);
+            burst.longest_wait = burst.longest_wait.max(waited);
+            if departure.sojourn() > burst.peak_delay {
+                (burst.peak_delay, burst.peak_at) = (departure.sojourn(), departure.enqueued);
+            }
         }
         burst.peak_backlog.bytes = burst.peak_backlog.bytes.max(departure.backlog_in.bytes);
         burst.peak_backlog.packets = burst.peak_backlog.packets.max(departure.backlog_in.packets);
@@ -205,7 +242,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         key: impl Fn(usize, FlowId) -> K,
         mut whole: impl FnMut(&Burst<K>, usize, &BurstFlows<K>),
     ) -> Option<Burst<K>> {
-        let Open { mut burst, series } = self.open.take()?;
+        let Open { mut burst, series, .. } = self.open.take()?;
         self.ended = Some(burst.end);
         let few = if burst.longest_wait > least { usize::MAX } else { FEW_CULPRITS };
         for (level, (blame, most)) in self.blame.iter_mut().zip(&self.most_culprits).enumerate() {
@@ -269,11 +306,12 @@ mod tests {
     /// When a burst starts and ends, packets that waited tau, packets, and bytes by flow.
     type Told = (u64, u64, u64, u64, BTreeMap<u32, u64>);
 
-    /// The definition, from all departures at once.
-    fn reference(departures: &[Departure], tau: u64) -> Vec<Told> {
+    /// The definition, from all departures at once: a burst begins with a victim, and goes on whoever waits.
+    fn reference(departures: &[Departure], is_victim: &[bool], tau: u64) -> Vec<Told> {
         let (mut bursts, mut ended) = (Vec::new(), None::<u64>);
         let mut at = 0;
-        while let Some(first) = (at..departures.len()).find(|&n| departures[n].sojourn().0 >= tau) {
+        let is_hit = |n: &usize| is_victim[*n] && departures[*n].sojourn().0 >= tau;
+        while let Some(first) = (at..departures.len()).find(is_hit) {
             let came = departures[first].enqueued.0;
             let start = ended.map_or(came, |ended| came.max(ended + 1));
             let idle = |n: usize| n > first && departures[n].enqueued.0 > departures[n - 1].dequeued.0 + tau;
@@ -282,7 +320,7 @@ mod tests {
             let members: Vec<_> = departures[..after].iter().filter(|d| d.dequeued.0 >= start).collect();
             let mut flows = BTreeMap::new();
             members.iter().for_each(|d| *flows.entry(d.packet.flow.0).or_default() += d.packet.size.0);
-            let hit = departures[first..after].iter().filter(|d| d.sojourn().0 >= tau).count() as u64;
+            let hit = (first..after).filter(is_hit).count() as u64;
             let end = departures[after - 1].dequeued.0;
             bursts.push((start, end, hit, members.len() as u64, flows));
             (ended, at) = (Some(end), after);
@@ -305,7 +343,7 @@ mod tests {
         tracker.passed(past(3, 1), project, key, |_, _| panic!("no burst is going on"));
         tracker.start(Nanos(0), &recent, project, key, |_, _| {});
         let parts = [Contribution::default()];
-        tracker.departed(&departures[1], Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
+        tracker.departed(&departures[1], true, Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
         let mut heard = Vec::new();
         tracker.passed(past(3, 120), project, key, |level, flow| heard.push((level, flow)));
         let burst = tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).unwrap();
@@ -320,7 +358,8 @@ mod tests {
         let (tau, flow, key) = (Nanos(10), FlowId(0), |flow: FlowId| flow.0);
         let waited = dequeued.saturating_sub(from);
         let ends = tracker.ends_with(waited, from, tau);
-        let ended = ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {})).flatten().map(|burst| burst.drops);
+        let ended =
+            ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {})).flatten().map(|burst| burst.drops);
         if waited >= tau || tracker.is_open() {
             if !tracker.is_open() {
                 tracker.start(from, &recent, |_, flow| flow, key, |_, _| {});
@@ -329,7 +368,7 @@ mod tests {
             let none = Backlog::default();
             let departure =
                 Departure { packet, queue: QueueId(0), enqueued: from, dequeued, backlog_in: none, backlog_out: none };
-            tracker.departed(&departure, from, tau, &[flow], &[Contribution::default()], key, |_, _| {});
+            tracker.departed(&departure, true, from, tau, &[flow], &[Contribution::default()], key, |_, _| {});
         }
         ended
     }
@@ -355,37 +394,131 @@ mod tests {
         assert_eq!(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| burst.drops), Some(13));
     }
 
+    /// What the tracker tells of departures, and each flow that became part of a burst. A packet waits for long from `tau` on.
+    fn tracked(departures: &[Departure], is_victim: &[bool], tau: u64, any_order: bool) -> (Vec<Told>, Vec<u32>) {
+        let history = if any_order { History::Departures(1_000) } else { History::Fifo };
+        let (mut recent, mut tracker) = (Recent::new(history), BurstTracker::<u32>::new(&[10], None));
+        let (mut bursts, mut fresh, mut pending) = (Vec::new(), Vec::new(), Vec::new());
+        let key = |flow: FlowId| flow.0;
+        for (departure, is_victim) in departures.iter().zip(is_victim) {
+            let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
+            recent.advance(from);
+            let Departure { packet, enqueued, dequeued, .. } = *departure;
+            let past = Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued };
+            let ends = if any_order {
+                tracker.ends_with_in_any_order(waited, from, tau)
+            } else {
+                tracker.ends_with(waited, from, tau)
+            };
+            if ends {
+                bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
+            }
+            if tracker.is_open() && waited.0 < tau.0.div_ceil(2) {
+                tracker.calmed(enqueued);
+                pending.push(past);
+            } else {
+                for past in pending.drain(..) {
+                    tracker.passed(past, |_, flow| flow, key, |_, flow| fresh.push(flow.0));
+                }
+                if *is_victim && waited >= tau && !tracker.is_open() {
+                    tracker.start(from, &recent, |_, flow| flow, key, |_, flow| fresh.push(flow.0));
+                }
+                let parts = [Contribution::default()];
+                let flows = [packet.flow];
+                tracker.departed(departure, *is_victim, from, tau, &flows, &parts, key, |_, flow| fresh.push(flow.0));
+            }
+            recent.record(past);
+        }
+        bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
+        fresh.sort_unstable();
+        (bursts, fresh)
+    }
+
+    /// The definition where packets may overtake one another. What left between two packets of a burst that waited for long is part
+    /// of it if all of that overtook the second.
+    fn reference_in_any_order(departures: &[Departure], tau: u64) -> Vec<Told> {
+        let (mut bursts, mut ended, mut at) = (Vec::new(), None::<u64>, 0);
+        let wait = |n: usize| departures[n].sojourn().0;
+        while let Some(first) = (at..departures.len()).find(|n| wait(*n) >= tau) {
+            let came = departures[first].enqueued.0;
+            let start = ended.map_or(came, |ended| came.max(ended + 1));
+            let (mut last, mut longest) = (first, wait(first));
+            at = loop {
+                let end = departures[last].dequeued.0;
+                let is_over = |n: usize| wait(n) * 2 < tau && departures[n].dequeued.0 > end + tau + longest;
+                let Some(next) = (last + 1..departures.len()).find(|n| wait(*n) * 2 >= tau || is_over(*n)) else {
+                    break departures.len();
+                };
+                let between = &departures[last + 1..next];
+                let overtook = between.iter().all(|other| other.enqueued > departures[next].enqueued);
+                if wait(next) * 2 < tau || !overtook || departures[next].enqueued.0 > end + tau {
+                    break next;
+                }
+                (last, longest) = (next, longest.max(wait(next)));
+            };
+            let members: Vec<_> = departures[..=last].iter().filter(|d| d.dequeued.0 >= start).collect();
+            let mut flows = BTreeMap::new();
+            members.iter().for_each(|d| *flows.entry(d.packet.flow.0).or_default() += d.packet.size.0);
+            let hit = (first..=last).filter(|n| wait(*n) >= tau).count() as u64;
+            ended = Some(departures[last].dequeued.0);
+            bursts.push((start, departures[last].dequeued.0, hit, members.len() as u64, flows));
+        }
+        bursts
+    }
+
+    /// All packets of several queues on one interface, in the order of departure.
+    fn merged(queues: &[Vec<(u64, u64, u32)>]) -> Vec<Departure> {
+        let mut all: Vec<_> = queues.iter().flat_map(|queue| departures(queue)).collect();
+        all.sort_by_key(|departure| departure.dequeued);
+        all
+    }
+
+    #[test]
+    fn what_passes_a_class_that_is_congested_does_not_cut_its_burst() {
+        // A class sends a packet each 100 ns of those that came at once; others pass it without a wait.
+        let slow: Vec<_> = (0..200).map(|_| (0, 100, 0)).collect();
+        let fast: Vec<_> = (0..900).map(|n| (21, 1, 1 + n % 3)).collect();
+        let all = merged(&[slow, fast]);
+        let everybody = vec![true; all.len()];
+        let (bursts, _) = tracked(&all, &everybody, 100, true);
+        assert!(matches!(bursts.as_slice(), [(0, 19_900, 199, ..)]), "{bursts:?}");
+        assert!(
+            tracked(&all, &everybody, 100, false).0.len() > 150,
+            "as if there were one queue, it is cut by each that passes"
+        );
+    }
+
     proptest! {
         #[test]
         fn bursts_are_those_of_the_definition(
-            arrivals in prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 1..150), tau in 2..200u64
+            arrivals in prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 1..150), tau in 2..200u64,
+            victims in prop_oneof![Just(31), 0..31u32]
         ) {
+            // Flows whose packets are victims: all of them, or some.
+            let is_victim: Vec<_> = arrivals.iter().map(|(.., flow)| victims >> flow & 1 == 1).collect();
             let departures = departures(&arrivals);
-            let mut recent = Recent::new(History::Fifo);
-            let mut tracker = BurstTracker::<u32>::new(&[10], None);
-            let (mut bursts, mut told_fresh) = (Vec::new(), Vec::new());
-            for departure in &departures {
-                let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
-                recent.advance(from);
-                if tracker.ends_with(waited, from, tau) {
-                    bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
-                }
-                if waited >= tau || tracker.is_open() {
-                    if !tracker.is_open() {
-                        tracker.start(from, &recent, |_, flow| flow, |flow| flow.0, |_, flow| told_fresh.push(flow.0));
-                    }
-                    let (flow, part) = (departure.packet.flow, Contribution::default());
-                    tracker.departed(departure, from, tau, &[flow], &[part], |flow| flow.0, |_, flow| told_fresh.push(flow.0));
-                }
-                let Departure { packet, enqueued, dequeued, .. } = *departure;
-                recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
+            let expected = reference(&departures, &is_victim, tau);
+            let flows = |bursts: &[Told]| {
+                let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
+                flows.sort_unstable();
+                flows
+            };
+            // In a FIFO it is the same whether that is known or not.
+            for any_order in [false, true] {
+                let (bursts, fresh) = tracked(&departures, &is_victim, tau, any_order);
+                prop_assert_eq!(fresh, flows(&bursts));
+                prop_assert_eq!(&bursts, &expected);
             }
-            bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
-            told_fresh.sort_unstable();
-            let mut flows: Vec<_> = bursts.iter().flat_map(|(.., flows)| flows.keys().copied()).collect();
-            flows.sort_unstable();
-            prop_assert_eq!(told_fresh, flows);
-            prop_assert_eq!(bursts, reference(&departures, tau));
+        }
+
+        #[test]
+        fn bursts_of_several_queues_are_those_of_the_definition(
+            queues in prop::collection::vec(prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 0..80), 1..4),
+            tau in 2..200u64
+        ) {
+            let all = merged(&queues);
+            let (bursts, _) = tracked(&all, &vec![true; all.len()], tau, true);
+            prop_assert_eq!(bursts, reference_in_any_order(&all, tau));
         }
     }
 }

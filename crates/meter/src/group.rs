@@ -192,9 +192,8 @@ fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
     if single.is_some() {
         heavy.clear();
     }
-    let distinct = |what: fn(&FlowKey) -> (u128, u16)| {
-        lattice.all.distinct(&found.cells, |key| (key.family, what(key)))
-    };
+    let distinct =
+        |what: fn(&FlowKey) -> (u128, u16)| lattice.all.distinct(&found.cells, |key| (key.family, what(key)));
     let mut group = Group {
         pattern: lattice.pattern(found, granularity),
         weight,

@@ -9,6 +9,7 @@
 //! - [`Blame`]: bytes per flow over a burst, in bounded memory; [`Heavy`]: the heaviest of many.
 //! - [`QueueLog`]: the culprits of any packet, drop, flow or stretch of time in the past, exactly.
 //! - [`QueueMonitor`]: the same approximately, in a memory that is fixed, while the stream runs.
+//! - [`Overtaking`]: whether there is more than one queue, by the order of departure.
 //! - [`Ramps`]: whose rate jumped before and in a burst.
 //! - [`Score`]: precision and recall of an estimator against the exact meter.
 //! - [`Truths`]: all departures with the truth about each, to hold many sketches against.
@@ -28,6 +29,7 @@ mod heavy;
 mod losses;
 mod max_delay;
 mod monitor;
+mod order;
 mod ramps;
 mod rank;
 mod recent;
@@ -47,6 +49,7 @@ pub use group::{Explosion, Group, GroupParams, Grouped, Pattern, Sampled, Subnet
 pub use heavy::{Heavy, Share};
 pub use max_delay::MaxDelay;
 pub use monitor::{BusyPeriod, MonitorError, MonitorParams, MonitorStats, QueueMonitor, Ranked, Worst};
+pub use order::Overtaking;
 pub use ramps::{Jump, Ramps};
 pub use rank::nearest_rank;
 pub use recent::{History, Past, Recent};

@@ -89,6 +89,11 @@ impl Recent {
         self.ring.drain(..self.ring.len().div_ceil(2));
     }
 
+    /// How many departures are remembered.
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()

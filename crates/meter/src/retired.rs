@@ -69,7 +69,8 @@ impl<K> Retired<K> {
         self.all.bytes += share.bytes;
         self.all.packets += share.packets;
         let grown = |now: u64, step: u64| now as f64 >= GROWTH * (step * self.steps) as f64;
-        let grown = self.unit.is_some_and(|unit| grown(self.all.bytes, unit.bytes) || grown(self.all.packets, unit.packets));
+        let grown =
+            self.unit.is_some_and(|unit| grown(self.all.bytes, unit.bytes) || grown(self.all.packets, unit.packets));
         if grown || self.kept.len() as f64 >= STEP_ROOM * self.steps as f64 {
             self.thin();
         }
@@ -79,7 +80,8 @@ impl<K> Retired<K> {
     }
 
     fn thin(&mut self) {
-        let unit = Unit { bytes: (self.all.bytes / self.steps).max(1), packets: (self.all.packets / self.steps).max(1) };
+        let unit =
+            Unit { bytes: (self.all.bytes / self.steps).max(1), packets: (self.all.packets / self.steps).max(1) };
         self.kept.retain(|gone| f64::from(gone.rank) < unit.probability(gone.share));
         self.unit = Some(unit);
     }

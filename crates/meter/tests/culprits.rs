@@ -251,6 +251,13 @@ proptest! {
             check_facts(culprits, &reference, arrival(longest));
         }
         check_set(flows, &reference, &victims, &during);
+
+        // Victims that nothing but their numbers tells apart.
+        let is_victim = |packet: PacketId| packet.0 % 4 == u64::from(flow);
+        let victims = reference.victims(|_| true, &during);
+        let victims: Vec<_> = victims.into_iter().filter(|v| is_victim(departures[*v].packet)).collect();
+        let chosen = log.of_victims(|departed| is_victim(departed.packet), during.clone());
+        check_set(chosen, &reference, &victims, &during);
     }
 
     /// A log that forgets says so where it matters: whatever it calls complete is what one that forgets nothing says.

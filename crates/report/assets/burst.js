@@ -187,7 +187,8 @@ function ofKind(name, meaning, ranked, slots) {
 }
 
 /** One kind's flows at one granularity. */
-function partsTable({ granularity, flows, flows_total: total }, name, slots) {
+function partsTable(parts, name, slots) {
+  const { granularity, flows } = parts;
   const packets = flows.some((part) => part.packets !== null);
   const rows = flows.map((part) =>
     el(
@@ -205,7 +206,7 @@ function partsTable({ granularity, flows, flows_total: total }, name, slots) {
     th('Sent', { class: 'figure' }),
     packets ? th('Packets', { class: 'figure' }) : null,
   ];
-  return [table(`${name} culprits by ${granularity}`, head.filter(Boolean), rows), restLine(flows, total)];
+  return [table(`${name} culprits by ${granularity}`, head.filter(Boolean), rows), restLine(parts)];
 }
 
 function classesLine(classes) {
@@ -231,15 +232,14 @@ function whyCommand(report, burst) {
     const by = setup.granularities.join(',');
     if (by !== '5tuple,dst') words.push('--by', quoted(by));
   }
-  // The report does not have the expression: the user fills it in, as a name that cannot be shown.
-  if (report.skipped.some((note) => note.reason === 'left_out_by_where')) words.push('--where', 'EXPRESSION');
+  if (setup.input) words.push('--input', quoted(setup.input, 'EXPRESSION'));
   words.push('--at', timeArgument(burst.peak_at_ns));
   return words.join(' ');
 }
 
 /** A word as a shell takes it; a name that could act on a terminal it is pasted into is left for the user to fill in. */
-function quoted(word) {
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(word)) return 'FILE';
+function quoted(word, hidden = 'FILE') {
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(word)) return hidden;
   if (/^[\w./:@%+,=-]+$/.test(word)) return word.startsWith('-') && word !== '-' ? `./${word}` : word;
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -23,9 +23,11 @@ function shareBar(share, slot) {
 }
 
 /** What is not named in a table, in a line below it. */
-function restLine(flows, total, alpha = 0) {
+function restLine({ flows, flows_total: total, not_shown: hidden }, alpha = 0) {
   const rest = total - flows.length;
   if (rest <= 0) return null;
+  if (hidden)
+    return el('p', { class: 'hint' }, `${plural(hidden.flows, 'flow')} not shown (--show): ${percent(hidden.share)} together`);
   const share = Math.max(0, 1 - flows.reduce((sum, flow) => sum + flow.share, 0));
   const under = alpha > 0 && rest > 1 && flows.every((flow) => flow.share >= alpha) ? `, each under ${percent(alpha)}` : '';
   return el('p', { class: 'hint' }, `and ${plural(rest, 'more flow')}${under}: ${percent(share)} together`);
@@ -68,10 +70,10 @@ function rampSwitch(flows, rows) {
  * whose rate grew, where any did.
  */
 function culpritsTable(culprits, slots, alpha, ramps = false) {
-  const { granularity, flows, flows_total: total } = culprits;
+  const { granularity, flows } = culprits;
   const title = el('h3', {}, granularity, el('small', {}, granularityWords(granularity)));
   if (flows.length === 0)
-    return el('div', { class: 'culprits' }, title, el('p', { class: 'hint' }, 'No packets left.'));
+    return el('div', { class: 'culprits' }, title, restLine(culprits, alpha) ?? el('p', { class: 'hint' }, 'No packets left.'));
   const ramped = ramps && flows.some((culprit) => growth(culprit) !== '');
   const rows = flows.map((culprit) =>
     el(
@@ -102,7 +104,7 @@ function culpritsTable(culprits, slots, alpha, ramps = false) {
       ].filter(Boolean),
       rows,
     ),
-    restLine(flows, total, alpha),
+    restLine(culprits, alpha),
     culprits.share_error > 0
       ? el('p', { class: 'hint' }, `Summed from the heaviest flows that were kept: a share may be off by ${percent(culprits.share_error)}.`)
       : null,

@@ -104,6 +104,15 @@ pub struct Setup {
     pub tau_source: String,
     /// A flow contributes if it is at least this share of the queue.
     pub alpha: f64,
+    /// Only packets of which this expression holds entered the queue (`--input`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Only the waiting of packets of which this expression holds is examined (`--victims`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub victims: Option<String>,
+    /// Only flows of which this expression holds are listed (`--show`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub show: Option<String>,
     /// The sketch.
     pub sketch: SketchSetup,
 }
@@ -166,6 +175,41 @@ pub struct Totals {
     pub flows_in_queue_mean: Option<f64>,
     /// Packets larger than the MTU: segmentation offload merged them before they were captured.
     pub super_packets: u64,
+    /// The packets whose waiting is examined, where an expression chose them. `waited_share`, the delays, and the packets hit of
+    /// bursts are of these; all else is of the whole queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub victims: Option<VictimCount>,
+}
+
+/// Packets whose waiting is examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct VictimCount {
+    /// Those that left the queue (of an interface: that were told).
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that were dropped; none where nobody knows whose packets were.
+    pub dropped: Option<u64>,
+}
+
+/// Flows that are not listed where an expression (`--show`) chooses among them: it leaves them out, or their share is small.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct NotShown {
+    /// How many.
+    pub flows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their share of all bytes.
+    pub share: f64,
+}
+
+impl NotShown {
+    /// What is left of so many flows and bytes beside flows of these bytes.
+    pub fn beside((flows, bytes): (u64, u64), listed: impl ExactSizeIterator<Item = u64>) -> Self {
+        let flows = flows.saturating_sub(listed.len() as u64);
+        let rest = bytes.saturating_sub(listed.sum());
+        Self { flows, bytes: rest, share: if bytes > 0 { rest as f64 / bytes as f64 } else { 0.0 } }
+    }
 }
 
 /// How many flows there were.
@@ -231,6 +275,9 @@ pub struct Culprits {
     /// By how much a share may be wrong; 0 where all flows of each burst are known.
     #[serde(default)]
     pub share_error: f64,
+    /// What is not listed, where an expression chooses among the flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_shown: Option<NotShown>,
 }
 
 /// One flow and its part in the queue.

@@ -110,6 +110,7 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
     if let Some(tap) = &report.tap {
         tap::write(tap, out)?;
     }
+    filters(report, out)?;
     let percentiles: Vec<_> = totals
         .delay_percentiles
         .iter()
@@ -124,11 +125,12 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
         out,
         "depth",
         &format!(
-            "up to {}, up to {} packet{}; {} of packets waited{}",
+            "up to {}, up to {} packet{}; {} of {} waited{}",
             bytes(totals.peak_depth_bytes),
             count(totals.peak_depth_packets),
             plural(totals.peak_depth_packets),
             percent(totals.waited_share),
+            if totals.victims.is_some() { "victims" } else { "packets" },
             totals.flows_in_queue_mean.map_or(String::new(), |flows| format!(
                 "; packets of bursts met {flows:.1} flows by {} in the queue on average",
                 setup.granularities.first().map_or("flow", String::as_str)
@@ -148,10 +150,29 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
     Ok(())
 }
 
+/// Whose waiting is examined, and which flows are listed, where not all are.
+fn filters(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    if let (Some(victims), Some(found)) = (&report.setup.victims, &report.totals.victims) {
+        let dropped = found.dropped.filter(|dropped| *dropped > 0);
+        let dropped = dropped.map_or(String::new(), |dropped| format!(", {} more dropped", count(dropped)));
+        let packets =
+            format!("{} packet{}, {}{dropped}", count(found.packets), plural(found.packets), bytes(found.bytes));
+        let theirs = "delays are theirs, and so are bursts; shares are of the whole queue";
+        field(out, "victims", &format!("{}: {packets}; {theirs}", plain(victims)))?;
+    }
+    match &report.setup.show {
+        Some(show) => {
+            field(out, "show", &format!("{}: other flows are not shown, and count all the same", plain(show)))
+        }
+        None => Ok(()),
+    }
+}
+
 fn bursts(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let tau = duration(report.setup.tau_ns);
     if report.bursts.is_empty() {
-        writeln!(out, "\n{BOLD}No bursts:{BOLD:#} no packet waited {tau} ({}).", report.setup.tau_source)?;
+        let whose = if report.totals.victims.is_some() { "victim" } else { "packet" };
+        writeln!(out, "\n{BOLD}No bursts:{BOLD:#} no {whose} waited {tau} ({}).", report.setup.tau_source)?;
         let dropped: u64 = report.totals.drops.values().sum();
         return if dropped == 0 {
             Ok(())
@@ -340,7 +361,11 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
     if rest == 0 {
         return Ok(());
     }
-    let other = if rest == 1 { "other" } else { "others" };
+    let other = match rest {
+        _ if culprits.not_shown.is_some() => "not shown",
+        1 => "other",
+        _ => "others",
+    };
     // Those above alpha are in JSON and HTML.
     let untold = if untold > 0 { format!(", {untold} of them culprits too") } else { String::new() };
     let share = percent(share.max(0.0));
@@ -351,7 +376,13 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
 fn groups(groups: &[Group], gap: usize, out: &mut impl Write) -> io::Result<()> {
     for (heading, group) in headed(groups) {
         let share = percent(group.share);
-        writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {:gap$}{BOLD}{}{BOLD:#}{}", "", named(group), more_of(group))?;
+        writeln!(
+            out,
+            "{DIM}{heading:>16}{DIM:#}  {share:>9}  {:gap$}{BOLD}{}{BOLD:#}{}",
+            "",
+            named(group),
+            more_of(group)
+        )?;
     }
     Ok(())
 }

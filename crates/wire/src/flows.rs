@@ -192,7 +192,11 @@ enum Level {
 impl Flows {
     /// A door for these granularities, that takes idle flows back before it holds more than `limit` of them.
     pub fn new(granularities: &[Granularity], limit: usize) -> Self {
-        let mask = KeyMask::covering(granularities);
+        Self::masked(KeyMask::covering(granularities), granularities, limit)
+    }
+
+    /// The same for packets whose keys keep more than the granularities need: what `mask` leaves of them.
+    pub fn masked(mask: KeyMask, granularities: &[Granularity], limit: usize) -> Self {
         let level = |granularity: &Granularity| {
             if *granularity != Granularity::Connection && KeyMask::covering(&[*granularity]) == mask {
                 return Level::Finest;
@@ -277,6 +281,12 @@ impl Flows {
             Level::Finest => &self.finest,
             Level::Coarser { flows, .. } => flows,
         }
+    }
+
+    /// The finest flows: their keys have all that the mask leaves.
+    #[inline]
+    pub fn finest(&self) -> &FlowTable<FlowKey> {
+        &self.finest
     }
 
     /// The granularities, in the order of their numbers.

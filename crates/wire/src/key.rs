@@ -180,6 +180,16 @@ pub struct MaskedKey {
 struct Ends([u128; 3]);
 
 impl KeyMask {
+    /// Everything that a key has.
+    pub const WHOLE: Self = Self {
+        src: Ends([u128::MAX; 3]),
+        dst: Ends([u128::MAX; 3]),
+        ports: u16::MAX,
+        protocol: u8::MAX,
+        vlan: u16::MAX,
+        dscp: u8::MAX,
+    };
+
     /// What is needed for every one of `granularities`.
     pub fn covering(granularities: &[Granularity]) -> Self {
         let none = Ends([0; 3]);

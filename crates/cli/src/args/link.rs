@@ -68,8 +68,9 @@ pub struct Link {
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 
-    /// Analyse only packets of which an expression holds, such as `dst_port == 443 and delay > 1ms`; the link carries all
-    #[arg(long = "where", value_name = "EXPRESSION")]
+    /// Take only packets of which an expression holds to be in the queue that is analysed, such as `dst_port == 443`; the link
+    /// carries all
+    #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
     /// Show the queue on the terminal while it carries packets, as queuescope live does; what the command prints is told when it

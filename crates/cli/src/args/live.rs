@@ -24,9 +24,9 @@ pub struct Live {
     #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
     pub time: Option<Nanos>,
 
-    /// Only packets of which an expression holds, such as `delay > 5ms and tcp` (`queuescope query --attributes` lists what it can
-    /// be about, under departures): others are counted
-    #[arg(long = "where", value_name = "EXPRESSION")]
+    /// Take only packets of which an expression holds to be in the queue, such as those of one class where the interface has
+    /// several: `dst_port == 443`. Others are counted (`queuescope query --attributes --departures` lists what it can be about)
+    #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
     /// Tell every packet, and not only those that waited for at least half of --tau: shares are exact then, at the cost of time

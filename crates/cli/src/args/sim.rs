@@ -31,9 +31,9 @@ pub struct Sim {
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 
-    /// Analyse only packets of which an expression holds, such as `dst_port == 443 and delay > 1ms`: what a queue's meter tells
-    /// is about them; the link carries all (`queuescope query --attributes --departures` lists what it can be about)
-    #[arg(long = "where", value_name = "EXPRESSION")]
+    /// Take only packets of which an expression holds to be in the queue that is analysed, such as `class == 1`; the link carries
+    /// all (`queuescope query --attributes --departures` lists what it can be about)
+    #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
     /// Write each packet's way to a Parquet file, a row for each switch that it passed: times, queues, marks, and where and

@@ -23,9 +23,10 @@ pub struct Tap {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub egress: PathBuf,
 
-    /// Only packets of which an expression holds, such as `tcp and length > 1000B`, or in pcap's words `tcp and greater 1000`, of
-    /// all captures: others are as if they had not been captured (`queuescope query --attributes` lists what it can be about)
-    #[arg(long = "where", value_name = "EXPRESSION")]
+    /// Only packets of which an expression holds enter the queue, such as `tcp and length > 1000B`, or in pcap's words `tcp and
+    /// greater 1000`, of all captures: others are as if they had not been captured (`queuescope query --attributes` lists what it
+    /// can be about)
+    #[arg(long = "input", value_name = "EXPRESSION")]
     pub only: Option<String>,
 
     /// What is known of the router and the captures.

@@ -4,7 +4,7 @@ use super::plan::Plan;
 use super::watched::Watched;
 use super::{asked, begun, notes, real_time, shown, stop};
 use crate::args::Link;
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, told};
 use crate::outputs::Outputs;
@@ -32,7 +32,7 @@ const GRACE: Nanos = Nanos(1_000_000_000);
 pub fn run(args: &Link) -> Result<Outcome> {
     let output = &args.output;
     check_outputs(args.trace.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
-    let chosen = Chosen::of(args.only.as_deref())?;
+    let chosen = Chosen::of(Flag::Input, args.only.as_deref())?;
     let plan = Plan::of(args)?;
     let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&plan.scenario, &plan.files)?;
     let (inside, outside) = hosts[0][0];

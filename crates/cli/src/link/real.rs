@@ -5,7 +5,7 @@ use super::watched::Watched;
 use super::{begun, notes, real_time};
 use crate::args::Link;
 use crate::capture::noted;
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::files::check_outputs;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
@@ -44,7 +44,7 @@ const SAID: u64 = 8;
 /// Runs it.
 pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let output = &args.output;
-    let chosen = Chosen::of(args.only.as_deref())?;
+    let chosen = Chosen::of(Flag::Input, args.only.as_deref())?;
     check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
     let file = ScenarioFile::with(path, &args.set)?;
     let scenario = file.scenario()?;

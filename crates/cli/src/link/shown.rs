@@ -1,6 +1,7 @@
 //! What a person sees of a link's queue while it carries packets, drawn by a thread of its own: packets do not wait for a terminal.
 
 use crate::live::view::{Screen, View};
+use crate::show::Show;
 use crate::sim::metered::Metered;
 use crate::stop::Stop;
 use anyhow::{Context, Result, anyhow};
@@ -54,16 +55,16 @@ struct Waited {
 }
 
 impl Shown {
-    /// Draws from now on: a queue of that name.
+    /// Draws from now on: a queue of that name, with its flows at a granularity, those that are listed.
     ///
     /// # Errors
     /// If the terminal cannot be drawn on.
-    pub fn begin(name: &str, granularity: Granularity, stop: &Stop) -> Result<Self> {
+    pub fn begin(name: &str, flows: (Granularity, Option<Show>), stop: &Stop) -> Result<Self> {
         if let Some(obstacle) = Screen::obstacle() {
             return Err(anyhow!("nothing can be shown: {obstacle}; leave --view out"));
         }
         let is_coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-        let view = View::new(name, Nanos::ZERO, granularity, now(), is_coloured);
+        let view = View::new(name, Nanos::ZERO, flows, now(), is_coloured);
         let (teller, news) = sync_channel(NEWS);
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, asked) = (Arc::clone(&is_over), stop.clone());

@@ -5,10 +5,10 @@ use super::whose::Whose;
 use crate::analysis::Analysis;
 use crate::args::Live;
 use crate::capture::{noted, parser_notes};
-use crate::chosen::Chosen;
+use crate::chosen::{Chosen, Flag};
 use crate::outputs::Outputs;
 use crate::records::Departures;
-use crate::source::{Listener, granularities};
+use crate::source::{Listener, mask};
 use anyhow::Result;
 use queuescope_live::{Left, Probe, now, to_epoch};
 use queuescope_pcap::Record;
@@ -70,8 +70,8 @@ impl Feed {
     pub fn new(args: &Live) -> Result<Self> {
         Ok(Self {
             parser: Parser::new(if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer }),
-            mask: KeyMask::covering(&granularities(&args.keys)),
-            chosen: Chosen::of(args.only.as_deref())?,
+            mask: mask(&args.keys, &args.question.focus),
+            chosen: Chosen::of(Flag::Input, args.only.as_deref())?,
             batch: Vec::new(),
             origin: now(),
             to_epoch: to_epoch(),
@@ -138,7 +138,8 @@ impl Feed {
         self.told.packets += u64::from(held.packets);
         self.told.bytes += ByteCount(u64::from(held.bytes));
         self.super_packets += u64::from(held.packets > 1);
-        self.late += u64::from(held.dequeued < self.last);
+        let is_late = held.dequeued < self.last;
+        self.late += u64::from(is_late);
         let dequeued = held.dequeued.max(self.last);
         let flow = analysis.intern(&self.mask.mask(&frame.key), dequeued);
         let departure = |id: u64, size: u32| Departure {
@@ -174,6 +175,9 @@ impl Feed {
         let (each, rest) = (held.bytes / held.packets, held.bytes % held.packets);
         for id in first..self.next_id {
             let size = if id + 1 == self.next_id { each + rest } else { each };
+            if is_late {
+                analysis.moved();
+            }
             analysis.departed(&departure(id, size));
         }
         Ok(())

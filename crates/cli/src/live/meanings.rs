@@ -8,6 +8,8 @@ pub const UNSTAMPED: &str = "packets that left without the time at which they ca
 pub const REQUEUED: &str =
     "packets that the device gave back and that left once more; they count as having left at first";
 pub const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
+pub const UNEXAMINED: &str = "packets that waited for less than half of tau and were only counted: which of them an expression is about is not \
+                              known, so delays are those of packets that were told (--every-packet tells all)";
 pub const BULK: &str = "times that more than 16 packets left at once; those behind the sixteenth were not looked at";
 pub const GONE: &str = "interface is gone; what was seen before is told";
 pub const NOT_IP: &str = "packets that are not IP, of those that had a queue before or behind them; those of the same addresses of Ethernet are a flow";

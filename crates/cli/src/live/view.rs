@@ -14,6 +14,7 @@ mod tests;
 pub use screen::{Screen, give_up};
 
 use super::acts::{Doing, Mode};
+use crate::show::Show;
 use acting::{ActingNow, ActingShot};
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment, SHIFT, slice_of};
@@ -108,13 +109,20 @@ struct Shot {
 }
 
 impl View {
-    /// Of an interface that is watched since `origin`; its queue is congested from `tau` on.
-    pub fn new(interface: &str, tau: Nanos, granularity: Granularity, origin: Nanos, is_coloured: bool) -> Self {
+    /// Of an interface that is watched since `origin`; its queue is congested from `tau` on. Flows are told apart at a granularity,
+    /// and listed if `show` lists them.
+    pub fn new(
+        interface: &str,
+        tau: Nanos,
+        (granularity, show): (Granularity, Option<Show>),
+        origin: Nanos,
+        is_coloured: bool,
+    ) -> Self {
         Self {
             interface: interface.to_owned(),
             tau,
             history: History::new(origin),
-            flows: FlowsNow::new(granularity),
+            flows: FlowsNow::new(granularity, show),
             owners: BTreeMap::new(),
             bursts: VecDeque::new(),
             counters: Counters::default(),
@@ -247,7 +255,7 @@ impl View {
     /// Those flows whose names or owners have what was typed, in the order that was asked for.
     fn chosen<'a>(&self, flows: &'a [FlowRow]) -> Vec<&'a FlowRow> {
         let wanted = self.filter.to_lowercase();
-        let mut rows: Vec<_> = flows.iter().filter(|row| row.has(&wanted)).collect();
+        let mut rows: Vec<_> = flows.iter().filter(|row| row.is_listed && row.has(&wanted)).collect();
         rows.sort_by(|a, b| {
             let order = match self.sort {
                 Sort::Share => b.bytes.cmp(&a.bytes),

@@ -1,13 +1,13 @@
 //! The analysis of what passes links of a simulation.
 
 use super::queued::Queued;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, without_flow};
 use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
 use crate::chosen::Chosen;
 use crate::outcome::both;
 use crate::outputs::Outputs;
 use crate::recording::Recorded;
-use crate::records::Departures;
+use crate::records::{Departures, Unknown};
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
 use anyhow::{Error, Result};
@@ -17,7 +17,7 @@ use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipp
 use queuescope_scenario::Meter;
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation, number};
 use queuescope_wire::{
-    Backlog, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
+    Backlog, Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
 };
 
 /// Departures that are remembered where packets leave in any order.
@@ -148,9 +148,8 @@ impl Metered {
         let is_whole = simulation.is_fifo(link) && chosen.is_none();
         let history = if is_whole { History::Fifo } else { History::Departures(DEPARTURES) };
         let (question, keys) = asked(args, own);
-        let granularities = source::granularities(&keys);
         let scale = Scale::of(Some(rate));
-        let mut params = params((&question, args.sketch, args.output), history, Some(rate), scale)?;
+        let mut params = params((&question, args.sketch, args.output), Unknown::NOTHING, history, Some(rate), scale)?;
         if !simulation.is_fifo(link) {
             // Packets of one queue pass those of another: a burst is when the slowest of them wait.
             params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
@@ -161,10 +160,10 @@ impl Metered {
             rate,
             analyses,
             from: simulation.warmup(),
+            mask: source::mask(&keys, &question.focus),
+            analysis: Analysis::new(source::flows(&keys, &question.focus, FLOWS), params, outputs)?,
             question,
             chosen,
-            mask: KeyMask::covering(&granularities),
-            analysis: Analysis::new(Flows::new(&granularities, FLOWS), params, outputs)?,
             packets: 0,
             bytes: 0,
             span: None,
@@ -223,6 +222,8 @@ impl Metered {
             overhead: "none".to_owned(),
             inner: false,
             split_gso: false,
+            only: self.chosen.as_ref().map(|chosen| chosen.text().to_owned()),
+            knows_drops: true,
             skipped,
         };
         finish(self.analysis, source, &self.question, args.sketch)
@@ -332,10 +333,6 @@ pub(crate) fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (N
 /// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
 pub(super) fn as_told(departure: &Departure) -> Departure {
     without_flow(&Departure { packet: numbered(departure.packet), ..*departure })
-}
-
-fn without_flow(departure: &Departure) -> Departure {
-    Departure { packet: Packet { flow: FlowId(0), ..departure.packet }, ..*departure }
 }
 
 /// The packet by its number in the order of sending.

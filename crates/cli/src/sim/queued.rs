@@ -125,7 +125,7 @@ impl Queued {
     }
 }
 
-const NOT_MEANT: &str = "packets, of all links, of which --where does not hold; not recorded";
+const NOT_MEANT: &str = "packets, of all links, of which --input does not hold; not recorded";
 
 /// Links that are named in a note.
 const NAMED: usize = 12;

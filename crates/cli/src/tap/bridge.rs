@@ -59,7 +59,7 @@ impl<'a> Bridge<'a> {
     /// Nothing was told yet, of links whose clocks are known to within such times.
     pub fn new(
         analysis: &'a mut Analysis<Flows, Outputs>,
-        granularities: &[Granularity],
+        (mask, granularity): (KeyMask, Granularity),
         max_delay: Nanos,
         within: Vec<Nanos>,
         headers: Option<&'a Headers>,
@@ -74,8 +74,8 @@ impl<'a> Bridge<'a> {
         };
         Self {
             analysis,
-            mask: KeyMask::covering(granularities),
-            granularity: granularities[0],
+            mask,
+            granularity,
             max_delay,
             within,
             headers,

@@ -49,6 +49,8 @@ impl Tapped<'_> {
             overhead: "none".to_owned(),
             inner: args.keys.inner,
             split_gso: false,
+            only: args.only.clone(),
+            knows_drops: true,
             skipped,
         }
     }

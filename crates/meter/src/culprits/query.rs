@@ -65,7 +65,12 @@ impl QueueLog {
     /// left in `during` while one of them waited, and who left before that since the queue was last empty, each packet
     /// once. `original` is about the moment at which the one came that waited longest. Nothing, where none waited.
     pub fn of_flows(&self, flows: impl Fn(FlowId) -> bool, during: Range<Nanos>) -> Option<Culprits<FlowId>> {
-        self.of_waits(flows, during, |_, longest| (longest.enqueued, longest.packet.0))
+        self.of_victims(|victim| flows(victim.flow), during)
+    }
+
+    /// The same of all packets that `is_victim` says.
+    pub fn of_victims(&self, is_victim: impl Fn(&Departed) -> bool, during: Range<Nanos>) -> Option<Culprits<FlowId>> {
+        self.of_waits(is_victim, during, |_, longest| (longest.enqueued, longest.packet.0))
     }
 
     /// The culprits of all packets that waited within `during`, as in [`of_flows`](Self::of_flows). `original` is about
@@ -79,7 +84,7 @@ impl QueueLog {
 
     fn of_waits(
         &self,
-        flows: impl Fn(FlowId) -> bool,
+        is_victim: impl Fn(&Departed) -> bool,
         during: Range<Nanos>,
         moment: impl Fn(&Self, &Departed) -> Arrival,
     ) -> Option<Culprits<FlowId>> {
@@ -91,7 +96,7 @@ impl QueueLog {
         // How far the indirect culprits of the victims of `period` reach.
         let mut reach = 0;
         for (index, left) in candidates.clone().zip(self.left.range(candidates)) {
-            let Some(wait) = left.waits(&during).filter(|_| flows(left.flow)) else { continue };
+            let Some(wait) = left.waits(&during).filter(|_| is_victim(&Departed::from(left))) else { continue };
             if !period.span.contains(&index) {
                 indirect.add(period.span.start..reach);
                 period = self.period(index);

@@ -1,6 +1,6 @@
 //! The culprits of any victim or moment of the past, as `queuescope why` tells them.
 
-use super::{Input, Skipped};
+use super::{Input, NotShown, Skipped};
 use serde::{Deserialize, Serialize};
 
 /// Why a packet, a flow, or all packets of a stretch of time waited.
@@ -12,6 +12,9 @@ pub struct Why {
     pub rate_bps: Option<u64>,
     /// What was asked, in words.
     pub question: String,
+    /// Only flows of which this expression holds are listed (`--show`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub show: Option<String>,
     /// The packet that waited longest of those that the question is about; none where it is about a moment.
     pub victim: Option<Victim>,
     /// Packets that the question is about: those that waited.
@@ -94,6 +97,9 @@ pub struct Parts {
     pub flows: Vec<Part>,
     /// How many there are, altogether.
     pub flows_total: u64,
+    /// What is not listed, where an expression chooses among the flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_shown: Option<NotShown>,
 }
 
 /// One flow's part.

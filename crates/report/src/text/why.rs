@@ -17,6 +17,9 @@ pub fn write(why: &Why, out: &mut impl Write) -> io::Result<()> {
     let input = &why.input;
     writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", input.name, input.format)?;
     field(out, "asked", &plain(&why.question))?;
+    if let Some(show) = &why.show {
+        field(out, "show", &format!("{}: other flows are not shown, and count all the same", plain(show)))?;
+    }
     victims(why, out)?;
     queue(why, out)?;
     let (direct, original) = match (&why.victim, why.packets) {
@@ -119,7 +122,11 @@ fn flows(parts: &Parts, most: usize, out: &mut impl Write) -> io::Result<()> {
     let others = parts.flows_total.saturating_sub(shown.len() as u64);
     if others > 0 {
         let rest = 1.0 - shown.iter().map(|part| part.share).sum::<f64>();
-        let plural = if others == 1 { "other" } else { "others" };
+        let plural = match others {
+            _ if parts.not_shown.is_some() => "not shown",
+            1 => "other",
+            _ => "others",
+        };
         writeln!(
             out,
             "{:>16}  {DIM}{:>9}  {:>9}  {:>9}  {} {plural}{DIM:#}",

@@ -110,7 +110,7 @@ fn ranked<'a>(bytes: u64, flows: impl Iterator<Item = &'a Culprit>) -> Ranked {
     Ranked {
         bytes,
         packets: None,
-        by: vec![Parts { granularity: "5tuple".into(), flows, flows_total }],
+        by: vec![Parts { granularity: "5tuple".into(), flows, flows_total, not_shown: None }],
         groups: Vec::new(),
         classes: Vec::new(),
     }

@@ -271,6 +271,9 @@ pub fn report(recipe: &Recipe) -> Report {
             tau_ns: recipe.tau_ns,
             tau_source: "1/8 of the largest delay".into(),
             alpha: 0.05,
+            input: None,
+            victims: None,
+            show: None,
             sketch: SketchSetup {
                 snapshots: 4,
                 rows: 2,
@@ -303,6 +306,7 @@ pub fn report(recipe: &Recipe) -> Report {
             peak_depth_packets: deepest as u64 / 1100,
             flows_in_queue_mean: Some(7.31),
             super_packets: 0,
+            victims: None,
         },
         bursts_left_out: 0,
         culprits: culprits(recipe, &trace, &in_bursts),
@@ -416,7 +420,13 @@ fn culprits(recipe: &Recipe, trace: &Trace, steps: &[usize]) -> Vec<Culprits> {
             .collect();
         flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.flow.cmp(&b.flow)));
         flows.retain(|culprit| culprit.share >= 0.05);
-        Culprits { granularity: granularity.into(), flows, flows_total: groups.len() as u64, share_error: 0.0 }
+        Culprits {
+            granularity: granularity.into(),
+            flows,
+            flows_total: groups.len() as u64,
+            share_error: 0.0,
+            not_shown: None,
+        }
     };
     let source = |flow: usize| {
         let name = &recipe.flows[flow].0;

@@ -164,7 +164,9 @@ impl View {
             heading += " chosen";
         }
         let rows = self.chosen(&shot.flows);
-        let room = usize::from(area.height).saturating_sub(1);
+        let unlisted = shot.flows.iter().filter(|row| !row.is_listed);
+        let (unlisted, bytes) = unlisted.fold((0, 0), |(flows, bytes), row| (flows + 1, bytes + row.bytes));
+        let room = usize::from(area.height).saturating_sub(if unlisted > 0 { 2 } else { 1 });
         // What does not fit is told in the last line.
         let shown = if rows.len() > room { room.saturating_sub(1) } else { rows.len() };
         let mut lines = vec![Line::styled(heading, bold())];
@@ -172,8 +174,18 @@ impl View {
         if rows.len() > shown {
             lines.push(Line::raw(format!("{} more", format::count((rows.len() - shown) as u64))));
         } else if rows.is_empty() {
-            let nothing = if shot.flows.is_empty() { "none" } else { "none whose name has what was typed" };
+            let nothing = match unlisted {
+                _ if shot.flows.is_empty() => "none",
+                0 => "none whose name has what was typed",
+                _ if self.filter.is_empty() => "none that --show lists",
+                _ => "none that --show lists and whose name has what was typed",
+            };
             lines.push(Line::raw(nothing));
+        }
+        if unlisted > 0 {
+            let share = if shot.told == 0 { 0.0 } else { bytes as f64 / shot.told as f64 };
+            let not_shown = format!("{} not shown (--show)", format::count(unlisted));
+            lines.push(Line::raw(format!("{:name$} {:>7}", cut(&not_shown, name), format::percent(share))));
         }
         lines
     }

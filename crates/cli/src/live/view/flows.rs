@@ -1,6 +1,7 @@
 //! The flows that waited in the queue in the last second, and in the one before.
 
 use super::history::{SECOND, slice_of};
+use crate::show::Show;
 use queuescope_report::model::Owner;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,8 @@ const KEPT: u64 = 2 * SECOND + 2;
 /// What was told of flows lately.
 pub struct FlowsNow {
     granularity: Granularity,
+    /// Which flows are listed; all if there is none.
+    show: Option<Show>,
     table: FlowTable<FlowKey>,
     /// By flow id.
     lately: Vec<Lately>,
@@ -37,6 +40,8 @@ pub struct FlowRow {
     pub delay: Nanos,
     /// The probability by which a packet of it is chosen to be acted on, if it is.
     pub chosen: Option<f64>,
+    /// Whether it is listed.
+    pub is_listed: bool,
 }
 
 /// Bytes and the longest delay of the last slices.
@@ -49,9 +54,10 @@ struct Lately {
 }
 
 impl FlowsNow {
-    pub fn new(granularity: Granularity) -> Self {
+    pub fn new(granularity: Granularity, show: Option<Show>) -> Self {
         let table = FlowTable::with_limit(FLOWS);
-        Self { granularity, table, lately: Vec::new(), all: Lately::default(), known: BTreeMap::new() }
+        let show = show.filter(|show| show.applies(granularity));
+        Self { granularity, show, table, lately: Vec::new(), all: Lately::default(), known: BTreeMap::new() }
     }
 
     /// Counts a packet; of which flow it is, until another packet comes.
@@ -110,6 +116,7 @@ impl FlowsNow {
                 before,
                 delay,
                 chosen,
+                is_listed: self.show.as_ref().is_none_or(|show| show.lists(self.granularity, key)),
             })
         });
         (rows.collect(), self.all.seconds(end).0)
@@ -188,7 +195,7 @@ mod tests {
 
     #[test]
     fn more_flows_than_there_is_room_for_count_in_the_whole() {
-        let mut flows = FlowsNow::new(Granularity::FiveTuple);
+        let mut flows = FlowsNow::new(Granularity::FiveTuple, None);
         let at = Nanos(10_000_000_000);
         for number in 0..5000u32 {
             let key = FlowKey { src_port: number as u16, dst_port: 9, ..FlowKey::default() };

@@ -16,7 +16,7 @@ const ORIGIN: Nanos = Nanos(1000 << SHIFT);
 const NOW: Nanos = Nanos((1060 << SHIFT) + 1000);
 
 fn view() -> View {
-    View::new("eth0", Nanos(1_000_000), Granularity::FiveTuple, ORIGIN, true)
+    View::new("eth0", Nanos(1_000_000), (Granularity::FiveTuple, None), ORIGIN, true)
 }
 
 fn flow(port: u16) -> FlowKey {
@@ -101,7 +101,9 @@ fn fill(view: &mut View) {
             culprits: vec![model::Culprits {
                 granularity: "5tuple".to_owned(),
                 flows: vec![culprit.clone()],
-                flows_total: 4, share_error: 0.0,
+                flows_total: 4,
+                share_error: 0.0,
+                not_shown: None,
             }],
             groups: Vec::new(),
             worst: None,

@@ -1,4 +1,4 @@
-//! `--where`: what is left out is as if it had never been there, and keeps its number.
+//! `--input`: what is left out is as if it had never been there, and keeps its number.
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
@@ -47,9 +47,9 @@ fn figures(mut value: Value) -> Value {
 fn skipped(value: &Value) -> u64 {
     match &value["skipped"] {
         Value::Array(notes) => {
-            notes.iter().find(|note| note["reason"] == "left_out_by_where").map_or(0, |note| number(note, "/count"))
+            notes.iter().find(|note| note["reason"] == "left_out_by_input").map_or(0, |note| number(note, "/count"))
         }
-        counts => counts["left_out_by_where"].as_u64().unwrap_or_default(),
+        counts => counts["left_out_by_input"].as_u64().unwrap_or_default(),
     }
 }
 
@@ -72,8 +72,9 @@ fn a_capture_is_analysed_as_if_it_had_been_filtered_before() {
         for words in
             ["--rate 5mbps", "--rate 10mbps --split-gso --limit 30packets --by conn", "--rate 1gbps --speedup 100"]
         {
-            let one = Report::of(&format!("{words} --where"), &[expression.as_ref(), &demo]);
+            let mut one = Report::of(&format!("{words} --input"), &[expression.as_ref(), &demo]);
             let other = Report::of(words, &[&before]);
+            assert_eq!(one.first["setup"].as_object_mut().unwrap().remove("input"), Some(json!(expression)));
             assert_eq!(figures(one.first), figures(other.first), "{expression} {words}");
             assert_eq!(one.bursts, other.bursts, "{expression} {words}");
             assert_eq!(skipped(&one.summary), (all - meant.len()) as u64);
@@ -81,7 +82,7 @@ fn a_capture_is_analysed_as_if_it_had_been_filtered_before() {
         }
     }
     // What holds of every packet changes nothing.
-    let (one, other) = (Report::of("--rate 5mbps --where true", &[&demo]), Report::of("--rate 5mbps", &[&demo]));
+    let (one, other) = (Report::of("--rate 5mbps --input true", &[&demo]), Report::of("--rate 5mbps", &[&demo]));
     assert_eq!((one.summary, one.bursts), (other.summary, other.bursts));
 }
 
@@ -91,14 +92,14 @@ fn what_is_left_out_stands_in_the_annotated_capture() {
     let (all, meant) = (packets(&path), numbers(&path, is_udp));
     assert!(!meant.is_empty() && meant.len() < all.len());
     let out = directory.path().join("out.pcapng");
-    let report = Report::of("--rate 100kbps --limit 10packets --where udp --pcapng", &[&out, &path]);
+    let report = Report::of("--rate 100kbps --limit 10packets --input udp --pcapng", &[&out, &path]);
     assert_eq!(report.total("/packets"), meant.len() as u64);
     let content = |packets: Vec<common::Captured>| -> Vec<_> {
         packets.into_iter().map(|(_, link, time, length, data)| (link, time, length, data)).collect()
     };
     assert_eq!(content(packets(&out)), content(all.clone()));
     let text = String::from_utf8_lossy(&std::fs::read(&out).unwrap()).into_owned();
-    assert_eq!(text.matches("queuescope: left out by --where").count(), all.len() - meant.len());
+    assert_eq!(text.matches("queuescope: left out by --input").count(), all.len() - meant.len());
     assert_eq!(text.matches("queuescope: ").count(), all.len());
 }
 
@@ -114,7 +115,7 @@ fn packets_keep_the_numbers_that_they_have_in_the_file() {
     let expression = "tcp and length > 1000B".as_ref();
     for words in ["--rate 5mbps", "--rate 5mbps --split-gso"] {
         for own in [0, meant.len() / 2, meant.len() - 1] {
-            let one = why(&format!("{words} --packet {} --where", meant[own]), &[expression, &demo]);
+            let one = why(&format!("{words} --packet {} --input", meant[own]), &[expression, &demo]);
             let other = why(&format!("{words} --packet {}", own + 1), &[&before]);
             let (number, own) = (json!(meant[own]), json!(own + 1));
             assert_eq!((&one["victim"]["packet"], &other["victim"]["packet"]), (&number, &own), "{words}");
@@ -134,10 +135,10 @@ fn packets_keep_the_numbers_that_they_have_in_the_file() {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(errors.contains(told), "{words}: {errors}");
     };
-    let words = |number: usize| format!("why --rate 5mbps --where len>1000 --packet {number}");
-    refused(&words(left_out), &format!("packet {left_out} is left out by --where"));
+    let words = |number: usize| format!("why --rate 5mbps --input len>1000 --packet {number}");
+    refused(&words(left_out), &format!("packet {left_out} is left out by --input"));
     refused(&words(18_950), "there is no packet 18950; it has 18949");
-    refused("why --rate 5mbps --at 1s --where false", "--where leaves every packet out");
+    refused("why --rate 5mbps --at 1s --input false", "--input leaves every packet out");
 }
 
 const TABLE: &str = "flow,size,enqueued,dequeued,class\n\
@@ -149,7 +150,7 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table.csv");
     std::fs::write(&path, TABLE).unwrap();
-    let chosen = |expression: &str| Report::of("--departures --tau 1ns --where", &[expression.as_ref(), &path]);
+    let chosen = |expression: &str| Report::of("--departures --tau 1ns --input", &[expression.as_ref(), &path]);
     for (expression, rows) in [
         ("class == 0", 3),
         ("dst_port == 80", 3),
@@ -169,15 +170,15 @@ fn rows_of_a_table_are_chosen_and_keep_their_numbers() {
     std::fs::write(&before, kept.join("\n")).unwrap();
     let (one, other) = (chosen("class = 0"), Report::of("--departures --tau 1ns", &[&before]));
     assert_eq!((figures(one.summary), one.bursts), (figures(other.summary), other.bursts));
-    let answer = why("--departures --packet 4 --where class=0", &[&path]);
+    let answer = why("--departures --packet 4 --input class=0", &[&path]);
     assert_eq!((number(&answer, "/victim/packet"), number(&answer, "/direct/packets")), (4, 2));
-    let output = run("why --departures --packet 2 --where class=0", &[&path]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("row 2 is left out by --where"));
+    let output = run("why --departures --packet 2 --input class=0", &[&path]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("row 2 is left out by --input"));
 }
 
 /// The lines of a simulation: about it all, and about its meter.
 fn sim(expression: Option<&str>, paths: &[&Path]) -> (Value, Report) {
-    let chosen: Vec<&Path> = expression.iter().flat_map(|text| ["--where".as_ref(), Path::new(text)]).collect();
+    let chosen: Vec<&Path> = expression.iter().flat_map(|text| ["--input".as_ref(), Path::new(text)]).collect();
     let paths: Vec<_> = chosen.into_iter().chain(paths.iter().copied()).collect();
     let text = printed(run(&format!("sim {SMALL} --tau 1ms --json"), &paths), 0);
     let (about, rest): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.contains("\"kind\":\"sim\""));
@@ -199,7 +200,7 @@ fn a_meter_sees_what_is_chosen_and_the_link_carries_all() {
         packets += report.total("/packets");
         dropped += drops(&report);
         // A table of all that left has the same to say.
-        let other = Report::of("--departures --tau 1ms --where", &[expression.as_ref(), &table]);
+        let other = Report::of("--departures --tau 1ms --input", &[expression.as_ref(), &table]);
         for pointer in
             ["/totals/departed_packets", "/totals/departed_bytes", "/totals/peak_delay_ns", "/totals/peak_depth_bytes"]
         {
@@ -228,7 +229,7 @@ fn what_means_nothing_costs_no_older_file() {
         format!("tap {DEMO} --egress data/formats/sll113.pcap"),
         format!("sim {SMALL}"),
     ] {
-        let output = run(&format!("{words} --where nonsense --html"), &[&html]);
+        let output = run(&format!("{words} --input nonsense --html"), &[&html]);
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains("nonsense"), "{words}");
         assert_eq!(std::fs::read_to_string(&html).unwrap(), "older", "{words}");

@@ -1,0 +1,39 @@
+//! `--victims` and `--show`: whose waiting is examined, and which flows are listed.
+
+use clap::Args;
+
+/// Whose waiting is examined, and which flows are listed. The queue is worked out from all packets either way.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Question")]
+pub struct Focus {
+    /// Examine only the waiting of packets of which an expression holds, such as `udp and dst_port == 10`: delays, bursts and
+    /// worst packets are those that these packets met. Culprits are any packets in the queue (`queuescope query --attributes
+    /// --departures` lists what an expression can be about)
+    #[arg(long, value_name = "EXPRESSION")]
+    pub victims: Option<String>,
+
+    /// List only flows of which an expression holds, such as `dst net 10.0.0.0/8`. Shares are still of the whole queue, and the
+    /// report says how many flows are not shown, and what share they have
+    #[arg(long, value_name = "EXPRESSION")]
+    pub show: Option<String>,
+
+    /// The old name, which now names the new ones.
+    #[arg(long = "where", value_name = "EXPRESSION", hide = true, num_args = 0..=1, default_missing_value = "", value_parser = gone)]
+    pub gone: Option<std::convert::Infallible>,
+}
+
+impl Focus {
+    /// Whether anything is asked for.
+    pub fn is_given(&self) -> bool {
+        self.victims.is_some() || self.show.is_some()
+    }
+}
+
+/// `--where` had one meaning where there are three.
+fn gone(_expression: &str) -> Result<std::convert::Infallible, String> {
+    Err("there is no --where here any more; say what it is for:\n  \
+         --victims EXPRESSION  whose waiting is examined (culprits are any packets in the queue)\n  \
+         --show EXPRESSION     which flows are listed (shares are of the whole queue)\n  \
+         --input EXPRESSION    which packets enter the queue at all (what --where did)"
+        .to_owned())
+}

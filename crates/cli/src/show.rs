@@ -1,0 +1,140 @@
+//! `--show`: which flows a report lists, by an expression. Shares stay those of the whole queue.
+
+use crate::chosen::expression;
+use anyhow::{Result, bail};
+use queuescope_log::{Filter, NoAggregates, Schema, departure};
+use queuescope_wire::{
+    Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Granularity, Nanos, Packet, PacketId, QueueId,
+};
+
+/// Decides which flows are listed.
+#[derive(Debug, Clone)]
+pub struct Show {
+    filter: Filter,
+    /// What the expression is about.
+    attributes: Vec<&'static str>,
+    /// The expression.
+    text: String,
+}
+
+/// What an expression can ask of a flow.
+const OF_FLOWS: [&str; 11] = [
+    "src_ip",
+    "dst_ip",
+    "src_mac",
+    "dst_mac",
+    "src_port",
+    "dst_port",
+    "vlan",
+    "ethertype",
+    "protocol",
+    "ip_version",
+    "dscp",
+];
+
+impl Show {
+    /// What the expression means, if there is one.
+    ///
+    /// # Errors
+    /// What is wrong with it, in its text; if it is about packets, and not about flows.
+    pub fn of(text: Option<&str>) -> Result<Option<Self>> {
+        let Some(text) = text else { return Ok(None) };
+        let schema: &'static Schema = departure::schema();
+        let expression = expression(schema, text)?;
+        let attributes: Vec<_> =
+            expression.attributes().into_iter().map(|id| schema.attribute(id).name.as_str()).collect();
+        if let Some(name) = attributes.iter().find(|name| !OF_FLOWS.contains(name)) {
+            let known = OF_FLOWS.join(", ");
+            bail!(
+                "--show chooses flows, and `{name}` differs from packet to packet: use {known}; --victims chooses packets"
+            );
+        }
+        Ok(Some(Self { filter: Filter::new(&expression, schema), attributes, text: text.to_owned() }))
+    }
+
+    /// The expression.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it can choose among flows of a granularity: not where that leaves out what the expression is about. Flows are
+    /// listed then as without it.
+    pub fn applies(&self, granularity: Granularity) -> bool {
+        self.attributes.iter().all(|name| knows(granularity, name))
+    }
+
+    /// Whether a flow is listed. Both directions of a connection are one flow: it is if the expression holds of either.
+    pub fn lists(&self, granularity: Granularity, key: &FlowKey) -> bool {
+        let turned = || FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key };
+        self.holds(key) || granularity == Granularity::Connection && self.holds(&turned())
+    }
+
+    fn holds(&self, key: &FlowKey) -> bool {
+        let mut record = [0; departure::SIZE];
+        departure::fill(&mut record, &NO_PACKET, key);
+        self.filter.matches(&record, &NoAggregates)
+    }
+}
+
+/// Whether the keys of a granularity have an attribute.
+fn knows(granularity: Granularity, name: &str) -> bool {
+    match granularity {
+        Granularity::FiveTuple | Granularity::Connection => !["vlan", "dscp"].contains(&name),
+        Granularity::Pair => ["src_ip", "dst_ip", "src_mac", "dst_mac", "ethertype", "ip_version"].contains(&name),
+        Granularity::Source(_) => ["src_ip", "src_mac", "ethertype", "ip_version"].contains(&name),
+        Granularity::Destination(_) => ["dst_ip", "dst_mac", "ethertype", "ip_version"].contains(&name),
+        Granularity::Dscp => ["dscp", "ethertype", "ip_version"].contains(&name),
+        Granularity::Vlan => name == "vlan",
+    }
+}
+
+/// A departure of which nothing is known but its flow.
+const NO_PACKET: Departure = {
+    let none = Backlog { packets: 0, bytes: ByteCount(0) };
+    Departure {
+        packet: Packet { id: PacketId(0), flow: FlowId(0), size: ByteCount(0), class: Class(0), ecn: Ecn::NotEct },
+        queue: QueueId(0),
+        enqueued: Nanos(0),
+        dequeued: Nanos(0),
+        backlog_in: none,
+        backlog_out: none,
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_wire::Family;
+
+    fn show(text: &str) -> Show {
+        Show::of(Some(text)).expect("it means something").expect("there is one")
+    }
+
+    #[test]
+    fn a_granularity_is_filtered_where_it_knows_what_is_asked() {
+        let granularities = ["5tuple", "conn", "src-dst", "src/24", "dst", "dscp", "vlan"];
+        let applies = |text: &str| {
+            let show = show(text);
+            granularities.map(|name| show.applies(name.parse().expect("it is one")))
+        };
+        assert_eq!(applies("udp and dst_port == 10"), [true, true, false, false, false, false, false]);
+        assert_eq!(applies("dst_ip == 10.0.0.1"), [true, true, true, false, true, false, false]);
+        assert_eq!(applies("dscp == 46"), [false, false, false, false, false, true, false]);
+        assert_eq!(applies("vlan == 7"), [false, false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn a_connection_is_listed_by_either_direction() {
+        let key = FlowKey { src_port: 443, dst_port: 50_000, protocol: 6, family: Family::V4, ..FlowKey::default() };
+        let show = show("tcp and dst_port == 443");
+        assert!(show.lists(Granularity::Connection, &key) && !show.lists(Granularity::FiveTuple, &key));
+    }
+
+    #[test]
+    fn what_differs_from_packet_to_packet_is_refused() {
+        for text in ["delay > 1ms", "udp and length > 100B", "class == 1", "ecn == 3", "flow == 1"] {
+            let error = Show::of(Some(text)).expect_err("no flow has that").to_string();
+            assert!(error.contains("--victims chooses packets"), "{error}");
+        }
+    }
+}

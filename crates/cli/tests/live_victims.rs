@@ -1,0 +1,127 @@
+//! `queuescope live --victims` and `--show` under an overload of 20 s: the flow that fills the queue is named, with its share.
+//! As root.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests run the command, and keep a rate")]
+
+#[path = "../../live/tests/common/mod.rs"]
+mod namespaces;
+
+use namespaces::Ends;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Lines};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const LIGHT: &str = "udp and dst_port == 10";
+
+/// The command in the near namespace, once it watches.
+struct Live {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    first: Value,
+}
+
+impl Live {
+    fn start(ends: &Ends, flag: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_queuescope"));
+        command.args(["live", "near0", "--json", flag, LIGHT]).stdout(Stdio::piped());
+        let mut child = ends.near.run(move || command.spawn().expect("it starts"));
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let first = lines.next().expect("it watches").expect("it is text");
+        Self { child, lines, first: serde_json::from_str(&first).expect("it is JSON") }
+    }
+
+    /// The bursts and the summary.
+    fn end(mut self) -> (Vec<Value>, Value) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
+        let told = self.lines.map(|line| serde_json::from_str(&line.expect("text")).expect("JSON"));
+        let mut told: Vec<Value> = told.collect();
+        assert!(self.child.wait().expect("it ends").success());
+        let summary = told.pop().expect("there is a summary");
+        (told, summary)
+    }
+}
+
+/// Sends 24 Mb/s to port 7 and 100 small packets a second to port 10, for 20 s: how many of each.
+fn overload(ends: &Ends) -> (u64, u64) {
+    const WIRE: u64 = 1442;
+    ends.near.run(|| {
+        let socket = || UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+        let (heavy, light) = (socket(), socket());
+        let (since, mut sent, mut small) = (Instant::now(), 0, 0);
+        while since.elapsed() < Duration::from_secs(20) {
+            let at = since.elapsed().as_micros() as u64;
+            let (due, small_due) = (at * 24 / 8 / WIRE, at / 10_000);
+            // Nobody listens there; what is said of it comes later.
+            (sent..due).for_each(|_| drop(heavy.send_to(&[0; 1400], "10.9.0.2:7")));
+            (small..small_due).for_each(|_| drop(light.send_to(&[0; 100], "10.9.0.2:10")));
+            (sent, small) = (due, small_due);
+            // A rate is kept, and nothing waited for.
+            thread::sleep(Duration::from_millis(1));
+        }
+        (sent, small)
+    })
+}
+
+/// Drops that the qdisc counted.
+fn drops(ends: &Ends) -> u64 {
+    let words = ["-s", "-j", "qdisc", "show", "dev", "near0", "root"];
+    let shown = ends.near.run(move || Command::new("tc").args(words).output().expect("tc is there"));
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("it is JSON");
+    shown[0]["drops"].as_u64().expect("it is a number")
+}
+
+/// Names and shares of flows.
+fn flows(culprits: &Value) -> Vec<(&str, f64)> {
+    let flows = culprits["flows"].as_array().expect("there is a list");
+    flows
+        .iter()
+        .map(|flow| (flow["flow"].as_str().expect("a name"), flow["share"].as_f64().expect("a number")))
+        .collect()
+}
+
+#[test]
+fn a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds() {
+    let test = "a_light_flow_is_told_who_fills_the_queue_for_twenty_seconds";
+    // One socket can fill it.
+    let ends = match Ends::new("tbf rate 20mbit burst 20kb latency 30ms") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    let [victims, show] = ["--victims", "--show"].map(|flag| Live::start(&ends, flag));
+    assert_eq!((&victims.first["setup"]["victims"], &show.first["setup"]["show"]), (&LIGHT.into(), &LIGHT.into()));
+    let (heavy, light) = overload(&ends);
+    namespaces::until("the queue empties", || (ends.near.run(namespaces::backlog) == 0).then_some(()));
+    let ((bursts, summary), (listed, of_listed)) = (victims.end(), show.end());
+
+    // Who made the light flow wait is named, with its share of the whole queue: six in a thousand bytes are the light flow's.
+    assert!(!bursts.is_empty(), "{summary}");
+    for culprits in bursts.iter().map(|burst| &burst["culprits"][0]).chain([&summary["culprits"][0]]) {
+        let flows = flows(culprits);
+        assert!(flows[0].0.ends_with(":7 udp") && flows[0].1 > 0.98, "{flows:?}");
+    }
+    // The waiting is that of the light flow: of its packets that left, of which there is no more than were sent.
+    let count = |pointer: &str| summary.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    let hit: u64 = bursts.iter().filter_map(|burst| burst["packets_hit"].as_u64()).sum();
+    assert!(hit > light / 4 && hit <= count("/totals/victims/packets"), "{hit} of {light}: {summary}");
+    assert!(count("/totals/victims/packets") <= light && count("/skipped/not_victims") > heavy / 2, "{summary}");
+    // Drops are those of the whole queue.
+    let all: u64 = summary["totals"]["drops"].as_object().expect("reasons").values().filter_map(Value::as_u64).sum();
+    let of_bursts: u64 = bursts.iter().filter_map(|burst| burst["drops"].as_u64()).sum();
+    let (counted, unseen) = (drops(&ends), count("/skipped/unseen"));
+    assert!((all..=all + unseen).contains(&counted), "{counted}, {all}: {summary}");
+    assert!(all > 1_000 && of_bursts <= all && of_bursts > all / 10 * 9, "{of_bursts} of {all}");
+
+    // A filter on what is listed changes no share.
+    assert!(!listed.is_empty(), "{of_listed}");
+    for burst in &listed {
+        let culprits = &burst["culprits"][0];
+        assert!(flows(culprits).iter().all(|(flow, share)| flow.ends_with(":10 udp") && *share < 0.02), "{culprits}");
+        assert!(culprits["not_shown"]["share"].as_f64() > Some(0.98), "{culprits}");
+        assert!(culprits["not_shown"]["flows"].as_u64() >= Some(1), "{culprits}");
+    }
+}
