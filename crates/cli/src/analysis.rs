@@ -9,8 +9,8 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_log::packet;
 use queuescope_meter::{
-    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump, MaxDelay, Past, Ramps,
-    Recent, Sampled, Score, Tau,
+    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump,
+    MaxDelay, Past, Ramps, Recent, Sampled, Score, Tau,
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
@@ -600,9 +600,9 @@ fn is_among_longest(longest: &mut Vec<Nanos>, delay: Nanos) -> bool {
 }
 
 /// What is known of a burst's flows, if they are not all there were.
-fn sampled<K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &BurstFlows<K>) -> Option<Sampled> {
+fn sampled<'a, K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &'a BurstFlows<K>) -> Option<Sampled<'a>> {
     let total = Amount { bytes: burst.bytes, packets: burst.packets };
-    flows.sampled().map(|(flows, unit)| Sampled { flows, unit, total })
+    flows.sampled().map(|(stand_for, unit)| Sampled { stand_for, unit, total })
 }
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {

@@ -54,12 +54,7 @@ pub struct Blamed<K> {
 impl<K: Eq + Hash + Clone + Ord> Blame<K> {
     /// Nobody is to blame. Of ids that are taken back while a burst lasts, at most `retired` are kept.
     pub fn new(retired: usize) -> Self {
-        Self {
-            burst: 0,
-            tallies: Vec::new(),
-            touched: Vec::new(),
-            retired: Retired::new(retired),
-        }
+        Self { burst: 0, tallies: Vec::new(), touched: Vec::new(), retired: Retired::new(retired) }
     }
 
     /// A burst starts: all sums are zero.

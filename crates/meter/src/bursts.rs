@@ -76,7 +76,9 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
             open: None,
             ended: None,
             losses: Losses::default(),
-            blame: (0..most_culprits.len()).map(|level| Blame::new(if level == 0 { RETIRED } else { COARSER })).collect(),
+            blame: (0..most_culprits.len())
+                .map(|level| Blame::new(if level == 0 { RETIRED } else { COARSER }))
+                .collect(),
             most_culprits: most_culprits.to_vec(),
             picture,
         }
@@ -320,7 +322,8 @@ mod tests {
         let (tau, flow, key) = (Nanos(10), FlowId(0), |flow: FlowId| flow.0);
         let waited = dequeued.saturating_sub(from);
         let ends = tracker.ends_with(waited, from, tau);
-        let ended = ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {})).flatten().map(|burst| burst.drops);
+        let ended =
+            ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {})).flatten().map(|burst| burst.drops);
         if waited >= tau || tracker.is_open() {
             if !tracker.is_open() {
                 tracker.start(from, &recent, |_, flow| flow, key, |_, _| {});

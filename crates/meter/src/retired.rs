@@ -69,7 +69,8 @@ impl<K> Retired<K> {
         self.all.bytes += share.bytes;
         self.all.packets += share.packets;
         let grown = |now: u64, step: u64| now as f64 >= GROWTH * (step * self.steps) as f64;
-        let grown = self.unit.is_some_and(|unit| grown(self.all.bytes, unit.bytes) || grown(self.all.packets, unit.packets));
+        let grown =
+            self.unit.is_some_and(|unit| grown(self.all.bytes, unit.bytes) || grown(self.all.packets, unit.packets));
         if grown || self.kept.len() as f64 >= STEP_ROOM * self.steps as f64 {
             self.thin();
         }
@@ -79,7 +80,8 @@ impl<K> Retired<K> {
     }
 
     fn thin(&mut self) {
-        let unit = Unit { bytes: (self.all.bytes / self.steps).max(1), packets: (self.all.packets / self.steps).max(1) };
+        let unit =
+            Unit { bytes: (self.all.bytes / self.steps).max(1), packets: (self.all.packets / self.steps).max(1) };
         self.kept.retain(|gone| f64::from(gone.rank) < unit.probability(gone.share));
         self.unit = Some(unit);
     }
@@ -91,10 +93,11 @@ impl<K> Retired<K> {
         kept.sort_unstable_by_key(|gone| probability(gone.share) >= 1.0);
         let sampled = kept.partition_point(|gone| probability(gone.share) < 1.0);
         let stand_for = kept[..sampled].iter().map(|gone| (1.0 / probability(gone.share)) as f32).collect();
-        // In the same memory: it is large.
-        let scaled = kept.into_iter().map(|Gone { key, share, .. }| {
+        // In the same memory: it is large. Its rank is uniform below its probability, and rounds without a bias.
+        let scaled = kept.into_iter().map(|Gone { key, share, rank }| {
             let probability = probability(share);
-            let scaled = |amount: u64| (amount as f64 / probability).round() as u64;
+            let up = if probability < 1.0 { f64::from(rank) / probability } else { 0.0 };
+            let scaled = |amount: u64| (amount as f64 / probability + up) as u64;
             (key, Share { bytes: scaled(share.bytes), packets: scaled(share.packets), ..share })
         });
         (scaled.collect(), stand_for)

@@ -5,10 +5,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test may read files and the environment")]
 
-#[path = "group/random.rs"]
-mod random;
 #[path = "group/made.rs"]
 mod made;
+#[path = "group/random.rs"]
+mod random;
 #[path = "group/reference.rs"]
 mod reference;
 
@@ -81,7 +81,8 @@ impl Totals {
 
 #[test]
 fn every_group_of_made_bursts_is_named() {
-    let bursts = std::env::var("QUEUESCOPE_BURSTS").map_or(40, |text| text.parse().expect("QUEUESCOPE_BURSTS is a number"));
+    let bursts =
+        std::env::var("QUEUESCOPE_BURSTS").map_or(40, |text| text.parse().expect("QUEUESCOPE_BURSTS is a number"));
     let mut totals = Totals::default();
     for seed in 0..bursts {
         let made = made::burst(seed);

@@ -3,8 +3,8 @@
 //! After one pass over the flows everything works on cells, of which there are few. A flow that may have to stand alone
 //! is a cell of its own.
 
-use super::fields::{DIMENSIONS, SLOTS, Value, value};
 use super::GroupParams;
+use super::fields::{DIMENSIONS, SLOTS, Value, value};
 use crate::{Amount, Share};
 use hashbrown::{HashMap, HashTable};
 use queuescope_wire::{FlowKey, Granularity};

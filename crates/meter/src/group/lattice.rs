@@ -196,8 +196,7 @@ impl<'a> Lattice<'a> {
             let bits = bits(&self.all.items, picks, common);
             let standing = self.standing(picks, cells);
             let score = standing.amount as f64 * bits;
-            let worth =
-                bits >= LEAST_BITS && standing.flows >= 2 && standing.amount >= self.least.by(self.measure);
+            let worth = bits >= LEAST_BITS && standing.flows >= 2 && standing.amount >= self.least.by(self.measure);
             if worth && best.is_none_or(|(least, _)| score > least) {
                 *best = Some((score, *picks));
             }
@@ -282,7 +281,8 @@ impl<'a> Lattice<'a> {
             return true;
         }
         let end = |key: &FlowKey| if slot < DST { key.dst } else { key.src };
-        let mut inside: Vec<_> = cells.iter().flat_map(|cell| self.all.flows_in(*cell)).map(|(key, _)| end(key)).collect();
+        let mut inside: Vec<_> =
+            cells.iter().flat_map(|cell| self.all.flows_in(*cell)).map(|(key, _)| end(key)).collect();
         inside.sort_unstable();
         inside.dedup();
         let mut member = vec![false; self.all.cells.len()];
@@ -337,7 +337,8 @@ impl<'a> Lattice<'a> {
     }
 
     fn matching(&self, picks: &Picks, cells: &[usize]) -> Vec<usize> {
-        let fits = |cell: &usize| picks.iter().flatten().all(|(slot, item)| self.all.cells[*cell].items[*slot] == *item);
+        let fits =
+            |cell: &usize| picks.iter().flatten().all(|(slot, item)| self.all.cells[*cell].items[*slot] == *item);
         cells.iter().copied().filter(fits).collect()
     }
 

@@ -126,7 +126,11 @@ impl Group {
         }
         // Where both ends are one address each, only the number of flows says that it is a group.
         if [src, dst].iter().all(|end| end.is_some_and(|end| end.is_whole())) {
-            text.push_str(&format!(", {}{}", if least.is_empty() { "" } else { "about " }, counted(self.weight.flows, "flow")));
+            text.push_str(&format!(
+                ", {}{}",
+                if least.is_empty() { "" } else { "about " },
+                counted(self.weight.flows, "flow")
+            ));
         }
         text
     }

@@ -101,7 +101,8 @@ fn fill(view: &mut View) {
             culprits: vec![model::Culprits {
                 granularity: "5tuple".to_owned(),
                 flows: vec![culprit.clone()],
-                flows_total: 4, share_error: 0.0,
+                flows_total: 4,
+                share_error: 0.0,
             }],
             groups: Vec::new(),
             worst: None,
