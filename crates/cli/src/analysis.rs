@@ -670,9 +670,9 @@ fn is_among_longest(longest: &mut Vec<Nanos>, delay: Nanos) -> bool {
 }
 
 /// What is known of a burst's flows, if they are not all there were.
-fn sampled<K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &BurstFlows<K>) -> Option<Sampled> {
+fn sampled<'a, K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &'a BurstFlows<K>) -> Option<Sampled<'a>> {
     let total = Amount { bytes: burst.bytes, packets: burst.packets };
-    flows.sampled().map(|(flows, unit)| Sampled { flows, unit, total })
+    flows.sampled().map(|(stand_for, unit)| Sampled { stand_for, unit, total })
 }
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {

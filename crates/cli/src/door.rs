@@ -33,7 +33,7 @@ pub trait Door {
     /// What flows of the first granularity have in common, where several together explain what no single one does. These
     /// are all there were, or `sampled` says what is known of the others. Names from a table have nothing in common that could
     /// be said.
-    fn groups(&self, flows: &[(Self::Key, Share)], sampled: Option<Sampled>) -> Vec<model::Group>;
+    fn groups(&self, flows: &[(Self::Key, Share)], sampled: Option<Sampled<'_>>) -> Vec<model::Group>;
     /// Whether flows should be taken back before the next new one.
     fn is_full(&self) -> bool;
     /// How many flows are live, at the finest granularity.
@@ -81,7 +81,7 @@ impl Door for Flows {
         self.level(level).ids().collect()
     }
 
-    fn groups(&self, flows: &[(FlowKey, Share)], sampled: Option<Sampled>) -> Vec<model::Group> {
+    fn groups(&self, flows: &[(FlowKey, Share)], sampled: Option<Sampled<'_>>) -> Vec<model::Group> {
         let granularity = Self::granularities(self)[0];
         let grouped = group(flows, sampled, granularity, &GroupParams::default());
         let sum = |total: Amount, (_, share): &(_, Share)| Amount {
@@ -171,7 +171,7 @@ impl Door for FlowTable<Box<str>> {
         self.ids().collect()
     }
 
-    fn groups(&self, _flows: &[(Box<str>, Share)], _sampled: Option<Sampled>) -> Vec<model::Group> {
+    fn groups(&self, _flows: &[(Box<str>, Share)], _sampled: Option<Sampled<'_>>) -> Vec<model::Group> {
         Vec::new()
     }
 

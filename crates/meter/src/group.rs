@@ -170,11 +170,9 @@ pub fn group(
         found.then(bytes).then_with(|| (&x.pattern, x.flow).cmp(&(&y.pattern, y.flow)))
     });
     let overlaps = overlap::overlaps(&lattice, &picks);
-    Grouped {
-        rows: rows.into_iter().map(|(.., group)| group).collect(),
-        overlaps: overlaps.into_iter().map(|members| row(&lattice, &members)).collect(),
-        rest: lattice.rest(),
-    }
+    let mut overlaps: Vec<_> = overlaps.iter().map(|members| row(&lattice, members)).collect();
+    overlaps.sort_by_key(|group| (std::cmp::Reverse((group.weight.bytes, group.weight.packets)), group.pattern));
+    Grouped { rows: rows.into_iter().map(|(.., group)| group).collect(), overlaps, rest: lattice.rest() }
 }
 
 /// The row of what was found.

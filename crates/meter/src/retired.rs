@@ -93,10 +93,11 @@ impl<K> Retired<K> {
         kept.sort_unstable_by_key(|gone| probability(gone.share) >= 1.0);
         let sampled = kept.partition_point(|gone| probability(gone.share) < 1.0);
         let stand_for = kept[..sampled].iter().map(|gone| (1.0 / probability(gone.share)) as f32).collect();
-        // In the same memory: it is large.
-        let scaled = kept.into_iter().map(|Gone { key, share, .. }| {
+        // In the same memory: it is large. Its rank is uniform below its probability, and rounds without a bias.
+        let scaled = kept.into_iter().map(|Gone { key, share, rank }| {
             let probability = probability(share);
-            let scaled = |amount: u64| (amount as f64 / probability).round() as u64;
+            let up = if probability < 1.0 { f64::from(rank) / probability } else { 0.0 };
+            let scaled = |amount: u64| (amount as f64 / probability + up) as u64;
             (key, Share { bytes: scaled(share.bytes), packets: scaled(share.packets), ..share })
         });
         (scaled.collect(), stand_for)

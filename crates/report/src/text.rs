@@ -29,6 +29,8 @@ pub const MOST_BURSTS: usize = 10;
 /// Culprits that the text shows.
 const MOST_CULPRITS: usize = 3;
 const MOST_OVERALL: usize = 5;
+/// Groups that overlap others that the text shows; it shows all that do not.
+const MOST_OVERLAPPING: usize = 4;
 
 /// Writes the report as text.
 ///
@@ -384,20 +386,25 @@ fn groups(groups: &[Group], gap: usize, out: &mut impl Write) -> io::Result<()> 
             more_of(group)
         )?;
     }
-    Ok(())
+    more_groups(groups, out)
 }
 
-/// Groups, and what stands before each.
+/// The groups that the text shows, and what stands before each.
 fn headed(groups: &[Group]) -> impl Iterator<Item = (&'static str, &Group)> {
-    groups.iter().enumerate().map(|(place, group)| {
-        let first = place == 0 || groups[place - 1].overlaps != group.overlaps;
-        let heading = match group.overlaps {
-            _ if !first => "",
-            false => "in common",
-            true => "overlapping",
-        };
-        (heading, group)
-    })
+    let overlapping = groups.iter().filter(|group| group.overlaps).take(MOST_OVERLAPPING).enumerate();
+    let overlapping = overlapping.map(|(place, group)| (if place == 0 { "overlapping" } else { "" }, group));
+    let rows = groups.iter().filter(|group| !group.overlaps).enumerate();
+    rows.map(|(place, group)| (if place == 0 { "in common" } else { "" }, group)).chain(overlapping)
+}
+
+/// How many groups the text does not show.
+fn more_groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
+    match groups.iter().filter(|group| group.overlaps).count().saturating_sub(MOST_OVERLAPPING) {
+        0 => Ok(()),
+        more => {
+            writeln!(out, "{:>16}  {DIM}{:>9}  and {more} more that overlap these: see JSON or HTML{DIM:#}", "", "")
+        }
+    }
 }
 
 /// What flows have in common, and what so many are.

@@ -1,6 +1,6 @@
 //! `queuescope why` as text: the victim, the queue it met, then each kind of culprits.
 
-use super::{BOLD, DIM, HOT, field, headed, more_of, named, notes, plain};
+use super::{BOLD, DIM, HOT, field, headed, more_groups, more_of, named, notes, plain};
 use crate::format::{bytes, count, duration, moment, percent};
 use crate::model::{Group, OnLink, Part, Parts, Ranked, Why};
 use std::io::{self, Write};
@@ -150,5 +150,5 @@ fn groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
             more_of(group)
         )?;
     }
-    Ok(())
+    more_groups(groups, out)
 }
