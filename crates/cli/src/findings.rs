@@ -59,7 +59,7 @@ impl<D: Door> Findings<D> {
         let mut skipped = std::mem::take(&mut source.skipped);
         let truncated = self.counts.history_too_short;
         skipped.extend(
-            (truncated > 0).then(|| model::Skipped {
+            (truncated > 0).then(|| Skipped {
                 reason: "history_too_short".to_owned(),
                 count: truncated,
                 meaning: "packets waited longer than departures are remembered; their flows' parts cover only what is"

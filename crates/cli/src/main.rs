@@ -1,7 +1,6 @@
 //! The command `queuescope`.
 
 use anyhow::Result;
-use clap::Parser;
 use queuescope::args::{Cli, Command};
 use queuescope::outcome::Outcome;
 use queuescope::{analyze, experiment, folder, generate, merge, p4, query, record, sim, tap, watch, why};
@@ -33,7 +32,7 @@ fn run() -> Result<Outcome> {
     // What this process was granted beyond its user's rights is given up before anything is read or opened.
     #[cfg(target_os = "linux")]
     let seer = queuescope_live::capabilities::restrain()?;
-    let cli = Cli::parse();
+    let cli = Cli::read();
     #[cfg(target_os = "linux")]
     let seer = queuescope::granted::keep_for(&cli.command, seer)?;
     match &cli.command {

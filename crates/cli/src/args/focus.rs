@@ -1,6 +1,8 @@
 //! `--victims` and `--show`: whose waiting is examined, and which flows are listed.
 
-use clap::Args;
+use super::Cli;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Args, CommandFactory, Parser};
 
 /// Whose waiting is examined, and which flows are listed. The queue is worked out from all packets either way.
 #[derive(Debug, Clone, Default, Args)]
@@ -16,10 +18,6 @@ pub struct Focus {
     /// report says how many flows are not shown, and what share they have
     #[arg(long, value_name = "EXPRESSION")]
     pub show: Option<String>,
-
-    /// The old name, which now names the new ones.
-    #[arg(long = "where", value_name = "EXPRESSION", hide = true, num_args = 0..=1, default_missing_value = "", value_parser = gone)]
-    pub gone: Option<std::convert::Infallible>,
 }
 
 impl Focus {
@@ -29,11 +27,27 @@ impl Focus {
     }
 }
 
-/// `--where` had one meaning where there are three.
-fn gone(_expression: &str) -> Result<std::convert::Infallible, String> {
-    Err("there is no --where here any more; say what it is for:\n  \
+impl Cli {
+    /// What the command line says. It ends the process where that means nothing, or help was asked for.
+    pub fn read() -> Self {
+        Self::try_parse().unwrap_or_else(|error| if is_about_where(&error) { gone() } else { error }.exit())
+    }
+}
+
+/// Whether a command was given `--where` that has none.
+fn is_about_where(error: &Error) -> bool {
+    let argument = error.get(ContextKind::InvalidArg);
+    error.kind() == ErrorKind::UnknownArgument
+        && matches!(argument, Some(ContextValue::String(name)) if name == "--where")
+}
+
+/// It had one meaning where there are three.
+fn gone() -> Error {
+    Cli::command().error(
+        ErrorKind::UnknownArgument,
+        "--where chooses what `record` and `capture` keep; of a queue, say what it is for:\n  \
          --victims EXPRESSION  whose waiting is examined (culprits are any packets in the queue)\n  \
          --show EXPRESSION     which flows are listed (shares are of the whole queue)\n  \
-         --input EXPRESSION    which packets enter the queue at all (what --where did)"
-        .to_owned())
+         --input EXPRESSION    which packets enter the queue at all (what --where did)",
+    )
 }
