@@ -164,6 +164,8 @@ fn what_another_drops_before_the_stamp_did_not_come() {
 /// A device that has no room gives packets back, and they leave once more.
 #[test]
 fn what_the_device_gives_back_leaves_once() {
+    /// Of a super-packet.
+    const SEGMENTS: usize = 40;
     let test = "what_the_device_gives_back_leaves_once";
     let ends = match Ends::new("pfifo limit 1000") {
         Ok(ends) => ends,
@@ -177,21 +179,26 @@ fn what_the_device_gives_back_leaves_once() {
         ip("ethtool -K near0 tx-tcp-segmentation off tx-tcp6-segmentation off tx-udp-segmentation off")
             .expect("it can");
         let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
-        let threads: Vec<_> = (0..4)
-            .map(|_| {
-                let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
-                socket.connect("10.9.0.2:9").expect("it can be");
-                set_segment(&socket, 1400);
-                std::thread::spawn(move || (0..4000).for_each(|_| drop(socket.send(&[0; 1400 * 40]))))
-            })
-            .collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
+        until("the device gives back", || {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
+                    socket.connect("10.9.0.2:9").expect("it can be");
+                    set_segment(&socket, 1400);
+                    std::thread::spawn(move || (0..4000).for_each(|_| drop(socket.send(&[0; 1400 * SEGMENTS]))))
+                })
+                .collect();
+            threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
+            queue_of("pfifo")["requeues"].as_u64().filter(|requeues| *requeues >= 100)
+        });
         let counted = settled(&mut probe);
         let told = queue_of("pfifo");
         let [bytes, requeues] = ["bytes", "requeues"].map(|key| told[key].as_u64().expect("it is there"));
         println!("{bytes} {requeues} {counted:?}");
-        // What finds the queue empty is not told by the kernel at all, so there may be less.
-        assert!(counted.bytes <= bytes && counted.requeued <= requeues && counted.requeued * 10 >= requeues * 9);
+        // What finds the queue empty is not told by the kernel at all, so there may be less. A super-packet that did so, and was given back
+        // before anything was seen to leave, is seen when it leaves at last.
+        let requeued = counted.requeued + SEGMENTS as u64;
+        assert!(counted.bytes <= bytes && counted.requeued <= requeues && requeued * 10 >= requeues * 9);
     });
 }
 
