@@ -55,6 +55,7 @@ pub mod records;
 mod setup;
 pub mod sim;
 pub mod source;
+mod spool;
 pub mod stop;
 mod sweep;
 pub mod tap;
