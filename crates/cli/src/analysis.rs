@@ -8,6 +8,7 @@ use crate::records::Departures;
 use crate::show::Show;
 use crate::sim::metered;
 use crate::source::Listener;
+use crate::spool::Unwritten;
 use crate::worst::{Worst, WorstMeter};
 use anyhow::Result;
 use hdrhistogram::Histogram;
@@ -173,6 +174,11 @@ impl<D: Door> Analysis<D, Outputs> {
     /// That.
     pub fn check(&mut self) -> Result<()> {
         self.watcher.check()
+    }
+
+    /// What could not be written so far.
+    pub fn unwritten(&mut self) -> Vec<Unwritten> {
+        self.watcher.unwritten()
     }
 
     /// A packet comes with such headers, for outputs that tell them.

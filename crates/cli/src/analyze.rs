@@ -36,8 +36,8 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
         Opened::Capture(opened) => from_capture(args, opened, outputs)?,
         Opened::Table(opened) => from_departures(args, opened, outputs)?,
     };
-    let recorded = Stop::noted(stop.as_ref(), outputs.finish()?);
-    views.write(report, recorded.as_ref())
+    let written = Stop::noted(stop.as_ref(), outputs.finish()?);
+    views.write(report, &written)
 }
 
 fn from_capture(args: &Analyze, opened: OpenedCapture, outputs: Outputs) -> Result<(Report, Outputs)> {

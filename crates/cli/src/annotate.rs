@@ -100,13 +100,18 @@ impl<W: Write> Annotator<W> {
         self.known(packet, format!("queuescope: dropped, {}", reason.name()))
     }
 
-    /// Ends the file.
+    /// What is written to.
+    pub fn get_mut(&mut self) -> &mut W {
+        self.writer.get_mut()
+    }
+
+    /// Ends the file, and gives what was written to back.
     ///
     /// # Errors
     /// Those of the output.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<W> {
         debug_assert!(self.waiting.is_empty(), "every packet left or was dropped");
-        self.writer.finish()?.flush()
+        self.writer.finish()
     }
 
     fn known(&mut self, packet: Packet, comment: String) -> io::Result<()> {

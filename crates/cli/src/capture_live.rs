@@ -3,9 +3,11 @@
 use crate::args::{Capture as CaptureArgs, Way as Direction};
 use crate::capture::noted;
 use crate::headers::{Headers, IntoFolder, Kept, into_folder};
+use crate::live::stopped::Stopped;
 use crate::outcome::{Outcome, print};
 use crate::outputs::cannot_write;
 use crate::source::is_standard_input;
+use crate::spool::{Spool, Unwritten};
 use crate::stop::Stop;
 use crate::sweep::note;
 use anyhow::{Context, Result};
@@ -15,8 +17,9 @@ use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::Nanos;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,31 +34,38 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     let capture = Capture::open(&args.interface, params)?;
     let mut passing = Passing { args, capture, headers, stop, seen: Seen::default(), from: clock()?, is_gone: false };
     if let Some(folder) = &args.log {
-        let put = |folder: &mut IntoFolder<'_>| passing.all(To::Folder(folder)).map(|()| None);
+        let put = |folder: &mut IntoFolder<'_>| {
+            folder.go_on();
+            passing.all(To::Folder(folder)).map(|()| None)
+        };
         let (ended, kept) = into_folder(folder, &args.keeping, &args.derived, put)?;
         let counted = passing.capture.counts();
         let to = folder.display().to_string();
         let notes = passing.notes(counted, Some(&kept));
-        print(false, |_| Ok(()), |out| passing.tell(&to, &notes, out))?;
+        let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
+        print(false, |_| Ok(()), |out| passing.tell(&to, missing, &notes, out))?;
         return Ok(Outcome::of(ended?.or_else(|| kept.recorded.damage())));
     }
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_standard_output = is_standard_input(path);
     let written = passing.write(path, is_standard_output);
     let counted = passing.capture.counts();
-    let notes = passing.notes(counted, None);
+    let unwritten = written.as_ref().ok().and_then(Option::as_ref);
+    let missing = unwritten.map_or(0, |unwritten| unwritten.packets);
+    let mut notes = passing.notes(counted, None);
+    notes.extend(unwritten.into_iter().flat_map(Unwritten::notes));
     if is_standard_output {
         let mut text = Vec::new();
-        passing.tell("standard output", &notes, &mut text)?;
+        passing.tell("standard output", missing, &notes, &mut text)?;
         String::from_utf8_lossy(&text).lines().for_each(note);
     } else {
-        print(false, |_| Ok(()), |out| passing.tell(&path.display().to_string(), &notes, out))?;
+        print(false, |_| Ok(()), |out| passing.tell(&path.display().to_string(), missing, &notes, out))?;
     }
     match written {
         // Whoever read has enough.
         Err(error) if is_broken_pipe(&error) => Ok(Outcome::Whole),
         Err(error) => Err(error.context(cannot_write(path))),
-        Ok(()) => Ok(Outcome::Whole),
+        Ok(unwritten) => Ok(Outcome::of(unwritten.as_ref().map(Unwritten::damage))),
     }
 }
 
@@ -73,7 +83,7 @@ struct Passing<'a> {
 /// Where they go.
 enum To<'a, 'b> {
     Folder(&'a mut IntoFolder<'b>),
-    File(&'a mut PcapngWriter<Box<dyn Write>>),
+    File(&'a mut PcapngWriter<Spool>),
 }
 
 /// What was seen of packets.
@@ -87,21 +97,24 @@ struct Seen {
 }
 
 impl Passing<'_> {
-    /// Writes a file.
-    fn write(&mut self, path: &Path, is_standard_output: bool) -> Result<()> {
-        let out: Box<dyn Write> =
-            if is_standard_output { Box::new(io::stdout().lock()) } else { Box::new(File::create(path)?) };
+    /// Writes a file; what could not be written of it, beyond its beginning.
+    fn write(&mut self, path: &Path, is_standard_output: bool) -> Result<Option<Unwritten>> {
+        let out = match is_standard_output {
+            true => Spool::shared(path, File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+            false => Spool::new(path, File::create(path)?),
+        };
         let application = concat!("queuescope ", env!("CARGO_PKG_VERSION"));
-        let out: Box<dyn Write> = Box::new(BufWriter::with_capacity(1 << 18, out));
         let mut writer = PcapngWriter::new(out, application)?;
         let interface = writer.named_interface(self.capture.dlt(), self.args.snaplen, &self.args.interface)?;
+        // Where not even that can be written, nothing is captured.
+        writer.flush()?;
+        writer.get_mut().go_on();
         self.all(To::File(&mut writer))?;
         let Counts { passed, dropped, .. } = self.capture.counts();
         let counted =
             Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.seen.all };
         writer.statistics(interface, &counted)?;
-        writer.finish()?;
-        Ok(())
+        Ok(writer.finish()?.unwritten().cloned())
     }
 
     /// Until somebody wants an end, there are enough, or the interface is gone.
@@ -109,7 +122,8 @@ impl Passing<'_> {
         let until = self.args.duration.map(|duration| self.from.saturating_add(duration));
         let most = self.args.count.map_or(u64::MAX, Into::into);
         let (headers, seen, link) = (&mut self.headers, &mut self.seen, self.capture.dlt());
-        let mut way = Way { to, headers, seen, link, until, most, is_over: false, failed: None };
+        let stopped = Stopped::default();
+        let mut way = Way { to, headers, seen, link, until, most, is_over: false, failed: None, stopped };
         loop {
             while !way.is_over && self.capture.block(|captured| way.pass(captured))? {}
             if way.is_over {
@@ -157,8 +171,9 @@ impl Passing<'_> {
             .collect()
     }
 
-    fn tell(&self, to: &str, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{} packets of {} captured to {to}", count(self.seen.kept), self.args.interface)?;
+    fn tell(&self, to: &str, missing: u64, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+        let kept = self.seen.kept.saturating_sub(missing);
+        writeln!(out, "{} packets of {} captured to {to}", count(kept), self.args.interface)?;
         notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
     }
 }
@@ -173,6 +188,8 @@ struct Way<'a, 'b> {
     most: u64,
     is_over: bool,
     failed: Option<anyhow::Error>,
+    /// What cannot be written, as far as it was told.
+    stopped: Stopped,
 }
 
 impl Way<'_, '_> {
@@ -209,10 +226,18 @@ impl Way<'_, '_> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        match &mut self.to {
-            To::Folder(folder) => folder.flush(),
-            To::File(writer) => Ok(writer.flush()?),
-        }
+        let unwritten = match &mut self.to {
+            To::Folder(folder) => {
+                folder.flush()?;
+                folder.unwritten()
+            }
+            To::File(writer) => {
+                writer.flush()?;
+                writer.get_mut().unwritten().cloned()
+            }
+        };
+        self.stopped.tell(unwritten.iter().map(Unwritten::news), note);
+        Ok(())
     }
 }
 

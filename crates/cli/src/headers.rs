@@ -6,6 +6,7 @@ use crate::capture::{noted, parser_notes};
 use crate::chosen::{Chosen, Flag};
 use crate::recording::{Recorded, Recording};
 use crate::records::{Frames, Records};
+use crate::spool::Unwritten;
 use anyhow::{Result, bail};
 use queuescope_archive::RecordError;
 use queuescope_log::{LAST_TIME, Sampling};
@@ -65,8 +66,14 @@ impl Headers {
         }
         // The folder leaves it out, and triggers would take its time for now.
         let is_late = time.is_some_and(|time| time.0 > LAST_TIME);
-        if let Some(alarms) = folder.alarms.as_mut().filter(|_| !is_late) {
-            alarms.at(time.unwrap_or_default())?;
+        if let Some(alarms) = folder.alarms.as_mut().filter(|_| !is_late)
+            && let Err(why) = alarms.at(time.unwrap_or_default())
+        {
+            if !folder.recording.goes_on() {
+                return Err(why);
+            }
+            folder.recording.fail(&format!("{why:#}"));
+            folder.alarms = None;
         }
         if self.sampling.as_mut().is_none_or(Sampling::keeps) {
             folder.recording.push(self.frames.fill(frame, time, &parsed))?;
@@ -98,6 +105,16 @@ impl Headers {
 }
 
 impl IntoFolder<'_> {
+    /// From now on, what cannot be kept is counted, and is no error.
+    pub fn go_on(&self) {
+        self.recording.go_on();
+    }
+
+    /// What could not be kept, once something could not be.
+    pub fn unwritten(&self) -> Option<Unwritten> {
+        self.recording.unwritten()
+    }
+
     /// Who puts frames there may have to wait for the next: hands over those before it.
     ///
     /// # Errors
@@ -132,6 +149,13 @@ pub fn into_folder(
     let ended = put(&mut folder);
     // What was put there is kept, whatever went wrong behind it.
     let looked = if ended.is_ok() { folder.alarms.as_mut().map_or(Ok(()), Alarms::finish) } else { Ok(()) };
+    let looked = match looked {
+        Err(why) if recording.goes_on() => {
+            recording.fail(&format!("{why:#}"));
+            Ok(())
+        }
+        looked => looked,
+    };
     let fired = folder.alarms.map_or(0, |alarms| alarms.fired);
     match (ended.and_then(|damage| looked.map(|()| damage)), recording.finish()) {
         (damage, Ok(recorded)) => Ok((damage, Kept { recorded, fired })),

@@ -57,6 +57,7 @@ mod setup;
 pub mod show;
 pub mod sim;
 pub mod source;
+mod spool;
 pub mod stop;
 mod sweep;
 pub mod tap;

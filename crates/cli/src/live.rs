@@ -4,7 +4,7 @@ mod acts;
 mod feed;
 mod meanings;
 pub mod metrics;
-mod stopped;
+pub(crate) mod stopped;
 pub(crate) mod view;
 mod whose;
 
@@ -14,13 +14,14 @@ use crate::capture::noted;
 use crate::chosen::Chosen;
 use crate::files::check_outputs;
 use crate::findings::Findings;
-use crate::outcome::{Outcome, print, told};
+use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::queued::QueuedLog;
 use crate::records::Unknown;
 use crate::setup::FLOWS;
 use crate::show::Show;
 use crate::source::{self, Listener, Source, granularities};
+use crate::spool::Unwritten;
 use crate::stop::Stop;
 use crate::sweep::note;
 use acts::Acts;
@@ -34,7 +35,7 @@ use queuescope_meter::{History, Tau};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_report::{json, text};
 use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 use stopped::Stopped;
 use view::{Screen, View, give_up};
@@ -128,7 +129,7 @@ impl<'a> Watch<'a> {
         let analysed = analysis_params(args, &params)?;
         let mut probe = Probe::attach_unless(&args.interface, params, &|| stop.is_asked())?;
         let log = QueuedLog::open(&args.queued)?;
-        let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
+        let outputs = Outputs::beside(args.pcapng.as_deref(), None, log)?;
         let blank = Analysis::new(door(args), analysed.clone(), Outputs::default())?;
         let analysis = Analysis::new(door(args), analysed, outputs)?;
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
@@ -137,6 +138,8 @@ impl<'a> Watch<'a> {
         let mut seen = Seen {
             args,
             unread: false,
+            untold: None,
+            is_torn: false,
             acts,
             is_json,
             counted: feed.origin,
@@ -235,6 +238,7 @@ impl<'a> Watch<'a> {
             view.counters(self.seen.counters);
             view.owners(self.seen.whose.first());
             view.acting(self.seen.acts.doing(&self.probe, now())?, now());
+            view.unwritten(&self.analysis.unwritten());
         }
         if let Some(metrics) = &self.metrics {
             metrics.look(self.seen.counters, &self.seen.acts, &slices, now());
@@ -248,7 +252,10 @@ impl<'a> Watch<'a> {
         // Not where something is drawn, but when that is over.
         if self.screen.is_none() {
             let metrics = self.metrics.as_ref().and_then(Metrics::stopped);
-            let stopped = self.seen.whose.stopped().into_iter().chain(metrics);
+            let unwritten = self.analysis.unwritten();
+            let unwritten = unwritten.iter().map(Unwritten::news);
+            let untold = self.seen.untold();
+            let stopped = self.seen.whose.stopped().into_iter().chain(metrics).chain(unwritten).chain(untold);
             self.stopped.tell(stopped, |text| anstream::eprintln!("{text}"));
         }
         Ok(())
@@ -298,16 +305,28 @@ impl<'a> Watch<'a> {
         let Self { seen, mut analysis, stop, metrics, .. } = self;
         analysis.left_at_once(seen.feed.rest(seen.left()), !seen.is_filtered());
         let (findings, outputs) = analysis.finish();
-        let recorded = Stop::noted(Some(&stop), outputs.finish()?);
+        let written = Stop::noted(Some(&stop), outputs.finish()?);
         let mut report = seen.report(findings);
         report.skipped.extend(metrics.iter().flat_map(Metrics::notes));
-        match &recorded {
-            Some(recorded) => report.skipped.extend(recorded.notes()),
-            None => report.skipped.extend(stop.note()),
+        report.skipped.extend(written.notes());
+        if written.recorded.is_none() {
+            report.skipped.extend(stop.note());
         }
-        let json = |mut out: &mut dyn Write| json::write_summary(&report, &mut out);
-        print(seen.is_json, json, |mut out| text::write(&report, &mut out))?;
-        Ok(Outcome::of(recorded.and_then(|recorded| recorded.damage())))
+        report.skipped.extend(seen.untold());
+        let json = |mut out: &mut dyn Write| {
+            if seen.is_torn {
+                out.write_all(b"\n")?;
+            }
+            json::write_summary(&report, &mut out)
+        };
+        let untold = print(seen.is_json, json, |mut out| text::write(&report, &mut out)).err();
+        if untold.is_some() {
+            // What could not be printed is not lost for that.
+            let _ = text::write(&report, &mut anstream::stderr().lock());
+        }
+        let untold = untold.map(|why| format!("{why:#}")).or_else(|| seen.untold().map(|note| note.meaning));
+        let damage: Vec<_> = written.damage().into_iter().chain(untold).collect();
+        Ok(Outcome::of((!damage.is_empty()).then(|| damage.join("; "))))
     }
 }
 
@@ -326,6 +345,9 @@ struct Seen<'a> {
     is_json: bool,
     /// Whether nobody reads what is told any more.
     unread: bool,
+    /// How many lines could not be told, and why; and whether a part of the last was.
+    untold: Option<(u64, String)>,
+    is_torn: bool,
     acts: Acts,
     feed: Feed,
     whose: Whose,
@@ -339,14 +361,31 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     /// JSON Lines are told as they come, as long as somebody reads; a person is told at the end.
-    fn tell(&mut self, write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>) -> Result<()> {
+    fn tell(&mut self, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<()> {
         if !self.is_json || self.unread {
             return Ok(());
         }
-        let mut out = BufWriter::new(io::stdout().lock());
-        let written = write(&mut out).and_then(|()| out.flush());
-        self.unread = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-        told(written)
+        // What a disk took of a line before it was full ends there.
+        let mut lines = if self.is_torn { vec![b'\n'] } else { Vec::new() };
+        write(&mut lines)?;
+        let mut out = io::stdout().lock();
+        match out.write_all(&lines).and_then(|()| out.flush()) {
+            Ok(()) => self.is_torn = false,
+            Err(why) if why.kind() == io::ErrorKind::BrokenPipe => self.unread = true,
+            Err(why) => {
+                let count = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count() as u64;
+                let (lost, _) = self.untold.get_or_insert_with(|| (0, why.to_string()));
+                *lost += count;
+                self.is_torn = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lines that could not be told, since standard output could not be written.
+    fn untold(&self) -> Option<Skipped> {
+        let (lines, why) = self.untold.as_ref()?;
+        noted("lines_unwritten", *lines, &format!("lines that could not be written to standard output: {why}"))
     }
 
     /// Whether some packets are not examined: of those that are only counted it is not known which are.

@@ -5,25 +5,32 @@ use crate::annotate::Annotator;
 use crate::outcome::both;
 use crate::queued::{Passing, QueuedLog};
 use crate::recording::Recorded;
+use crate::spool::{Spool, Unwritten};
 use anyhow::{Context, Result};
 use queuescope_log::packet;
 use queuescope_meter::Contribution;
 use queuescope_pcap::Record;
 use queuescope_queue::Dropped;
+use queuescope_report::model::Skipped;
 use queuescope_table::{DepartureRow, DepartureWriter};
 use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowId, Nanos, PacketId};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The per-packet outputs that were asked for. An error is kept, and ends the run at the next packet.
+/// The per-packet outputs that were asked for. An error is kept, and ends the run at the next packet; or, beside what cannot be measured
+/// once more, what could not be written is counted, and the run goes on.
 #[derive(Default)]
 pub struct Outputs {
-    annotator: Option<(PathBuf, Annotator<BufWriter<File>>)>,
+    annotator: Option<(PathBuf, Annotator<Spool>)>,
     table: Option<(PathBuf, DepartureWriter<BufWriter<File>>)>,
     log: Option<Passing>,
+    goes_on: bool,
+    /// Rows that came for the table, and why it cannot be written.
+    rows: u64,
+    table_lost: Option<Unwritten>,
     /// Names of flows, by id.
     names: Vec<Option<Box<str>>>,
     failure: Option<anyhow::Error>,
@@ -36,8 +43,11 @@ impl Outputs {
     /// If a file cannot be created.
     pub fn create(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self> {
         let annotator = pcapng.map(|path| {
-            let annotator = Annotator::new(BufWriter::new(create(path)?)).with_context(|| cannot_write(path))?;
-            anyhow::Ok((path.to_owned(), annotator))
+            let annotator = Annotator::new(Spool::new(path, create(path)?)).and_then(|mut annotator| {
+                annotator.get_mut().flush()?;
+                Ok(annotator)
+            });
+            anyhow::Ok((path.to_owned(), annotator.with_context(|| cannot_write(path))?))
         });
         let table = parquet.map(|path| {
             let writer =
@@ -46,6 +56,28 @@ impl Outputs {
         });
         let log = log.map(Passing::new);
         Ok(Self { annotator: annotator.transpose()?, table: table.transpose()?, log, ..Self::default() })
+    }
+
+    /// The same beside a measurement, which goes on when one of them cannot be written.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create).
+    pub fn beside(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self> {
+        let mut outputs = Self { goes_on: true, ..Self::create(pcapng, parquet, log)? };
+        if let Some((_, annotator)) = &mut outputs.annotator {
+            annotator.get_mut().go_on();
+        }
+        if let Some(log) = &outputs.log {
+            log.go_on();
+        }
+        Ok(outputs)
+    }
+
+    /// What could not be written so far, by outputs.
+    pub fn unwritten(&mut self) -> Vec<Unwritten> {
+        let capture = self.annotator.as_mut().and_then(|(_, annotator)| annotator.get_mut().unwritten().cloned());
+        let log = self.log.as_ref().and_then(Passing::unwritten);
+        capture.into_iter().chain(self.table_lost.clone()).chain(log).collect()
     }
 
     /// A frame was read, which becomes these packets: none if it is left out.
@@ -97,23 +129,31 @@ impl Outputs {
     ///
     /// # Errors
     /// If they could not be written.
-    pub fn finish(mut self) -> Result<Option<Recorded>> {
+    pub fn finish(mut self) -> Result<Written> {
         let log = self.log.take().map(Passing::finish).transpose();
-        Ok(both(self.end_files(), log)?.1)
+        let (unwritten, recorded) = both(self.end_files(), log)?;
+        Ok(Written { recorded, unwritten })
     }
 
-    fn end_files(self) -> Result<()> {
+    fn end_files(mut self) -> Result<Vec<Unwritten>> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
+        let mut unwritten = Vec::new();
         if let Some((path, annotator)) = self.annotator {
-            annotator.finish().with_context(|| cannot_write(&path))?;
+            let spool = annotator.finish().with_context(|| cannot_write(&path))?;
+            unwritten.extend(spool.unwritten().cloned());
         }
-        if let Some((path, table)) = self.table {
-            let mut out = table.finish().with_context(|| cannot_write(&path))?;
-            std::io::Write::flush(&mut out).with_context(|| cannot_write(&path))?;
+        if let Some((path, table)) = self.table.take() {
+            let ended = table.finish().map_err(anyhow::Error::from).and_then(|mut out| Ok(out.flush()?));
+            match ended {
+                Err(why) if self.goes_on => self.table_lost = Some(Unwritten::new("parquet", &path, &why)),
+                ended => ended.with_context(|| cannot_write(&path))?,
+            }
         }
-        Ok(())
+        // Without its end, nobody can read a table.
+        unwritten.extend(self.table_lost.map(|lost| Unwritten { packets: self.rows, ..lost }));
+        Ok(unwritten)
     }
 
     fn try_departed(
@@ -126,6 +166,7 @@ impl Outputs {
         if let (Some((path, annotator)), Some(part)) = (&mut self.annotator, part) {
             annotator.departed(departure, part).with_context(|| cannot_write(path))?;
         }
+        self.rows += 1;
         if let Some((path, table)) = &mut self.table {
             if self.names.len() <= flow.index() {
                 self.names.resize(flow.index() + 1, None);
@@ -144,7 +185,13 @@ impl Outputs {
                 backlog_bytes: departure.backlog_in.bytes.0,
                 own_bytes: part.map(|part| part.own),
             };
-            table.write(&row).with_context(|| cannot_write(path))?;
+            match table.write(&row) {
+                Err(why) if self.goes_on => {
+                    self.table_lost = Some(Unwritten::new("parquet", path, &why));
+                    self.table = None;
+                }
+                written => written.with_context(|| cannot_write(path))?,
+            }
         }
         self.log.as_mut().map_or(Ok(()), |log| log.departed(departure, flow))
     }
@@ -189,6 +236,29 @@ impl Watcher for Outputs {
         if let Some(log) = &mut self.log {
             log.forget(flow);
         }
+    }
+}
+
+/// What was written for each packet, when nothing more comes.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// What was put into the log, if there is one.
+    pub recorded: Option<Recorded>,
+    /// What could not be written to files.
+    pub unwritten: Vec<Unwritten>,
+}
+
+impl Written {
+    /// The same for a report.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> {
+        self.recorded.iter().flat_map(Recorded::notes).chain(self.unwritten.iter().flat_map(Unwritten::notes))
+    }
+
+    /// A part is not all.
+    pub fn damage(&self) -> Option<String> {
+        let recorded = self.recorded.as_ref().and_then(Recorded::damage);
+        let all: Vec<_> = self.unwritten.iter().map(Unwritten::damage).chain(recorded).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 

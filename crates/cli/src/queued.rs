@@ -5,6 +5,7 @@ use crate::capture::noted;
 use crate::lasting::Lasting;
 use crate::recording::{Recorded, Recording};
 use crate::records::Frames;
+use crate::spool::Unwritten;
 use anyhow::Result;
 use queuescope_log::{packet, queued};
 use queuescope_pcap::Record;
@@ -147,6 +148,16 @@ impl Passing {
     /// The id of a flow is taken back.
     pub fn forget(&mut self, flow: FlowId) {
         self.flows.forget(flow, &());
+    }
+
+    /// From now on, what cannot be kept is counted, and is no error.
+    pub fn go_on(&self) {
+        self.log.recording.go_on();
+    }
+
+    /// What could not be kept so far, once something could not be.
+    pub fn unwritten(&self) -> Option<Unwritten> {
+        self.log.recording.unwritten()
     }
 
     /// The next packet may be a while: what is known goes to the folder.

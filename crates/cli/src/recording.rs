@@ -5,9 +5,12 @@ use crate::args::Keeping;
 use crate::capture::noted;
 use crate::files::check_folder;
 use crate::query::attributes;
+use crate::spool::Unwritten;
 use crate::sweep::note;
 use anyhow::{Context, Result};
-use queuescope_archive::{Durability, Finished, Keep, Part, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS};
+use queuescope_archive::{
+    Durability, FinishError, Finished, Keep, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
+};
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -37,6 +40,10 @@ struct Batch {
     refused: Cell<u64>,
     /// Whether it was told that no volumes are made.
     troubled: Cell<bool>,
+    /// Records that came; whether whoever records goes on when one cannot be kept; and why one could not be.
+    came: Cell<u64>,
+    goes_on: Cell<bool>,
+    failed: RefCell<Option<String>>,
 }
 
 /// What a folder has when nothing more comes.
@@ -54,6 +61,8 @@ pub struct Recorded {
     pub late: u64,
     /// Records that were taken away, since they were old or too many.
     pub removed: u64,
+    /// Records that came and are not there, since the folder could not be written; or why something else of it could not be.
+    pub unwritten: Option<Unwritten>,
     /// Packets that were not recorded for other reasons.
     pub others: Vec<Skipped>,
     /// What was there.
@@ -96,7 +105,9 @@ impl Recording {
         let (refused, troubled) = (Cell::new(0), Cell::new(false));
         let (path, recorder) = (path.to_owned(), Arc::new(recorder));
         let is_synced = Durability::from(keeping.durability) == Durability::Synced;
-        Ok(Self { is_synced, recovery, batch: Batch { path, recorder, records, full, refused, troubled } })
+        let (came, goes_on, failed) = (Cell::new(0), Cell::new(false), RefCell::new(None));
+        let batch = Batch { path, recorder, records, full, refused, troubled, came, goes_on, failed };
+        Ok(Self { is_synced, recovery, batch })
     }
 
     /// The folder.
@@ -112,6 +123,27 @@ impl Recording {
     /// What is recorded with.
     pub fn recorder(&self) -> &Recorder {
         &self.batch.recorder
+    }
+
+    /// From now on, what cannot be kept is counted, and is no error: whoever measures cannot do so once more.
+    pub fn go_on(&self) {
+        self.batch.goes_on.set(true);
+    }
+
+    /// Whether that is so.
+    pub fn goes_on(&self) -> bool {
+        self.batch.goes_on.get()
+    }
+
+    /// Something of the folder cannot be written: nothing more is put there.
+    pub fn fail(&self, why: &impl ToString) {
+        self.batch.failed.borrow_mut().get_or_insert_with(|| why.to_string());
+    }
+
+    /// What could not be kept, once something could not be; how much that is, is known at the end.
+    pub fn unwritten(&self) -> Option<Unwritten> {
+        let failed = self.batch.failed.borrow();
+        failed.as_ref().map(|why| Unwritten::new("log", &self.batch.path, why))
     }
 
     /// One more record.
@@ -139,13 +171,38 @@ impl Recording {
         self.flush()?;
         let Self { recovery, batch, .. } = self;
         let (path, refused, recorder) = (batch.path.clone(), batch.refused.get(), Arc::clone(&batch.recorder));
+        let (came, goes_on, mut failed) = (batch.came.get(), batch.goes_on.get(), batch.failed.take());
         drop(batch);
         let recorder = Arc::into_inner(recorder).context("somebody records still")?;
         let late = recorder.late();
-        let Finished { records, lost, removed } = recorder.finish()?;
+        let Finished { records, lost, removed } = match recorder.finish() {
+            Err(why) if goes_on => {
+                failed.get_or_insert_with(|| what_failed(&why));
+                Finished { records: kept(&why), lost: 0, removed: 0 }
+            }
+            finished => finished?,
+        };
         let records = (records + removed).saturating_sub(recovery.records);
+        let packets = came.saturating_sub(refused + lost + records);
+        let unwritten = failed.map(|why| Unwritten { packets, ..Unwritten::new("log", &path, &why) });
         let refused = refused - late;
-        Ok(Recorded { path, records, refused, lost, late, removed, others: Vec::new(), recovery })
+        Ok(Recorded { path, records, refused, lost, late, removed, unwritten, others: Vec::new(), recovery })
+    }
+}
+
+/// What the system says, without how much was kept at that time.
+fn what_failed(why: &FinishError) -> String {
+    match why {
+        FinishError::Record(RecordError { why, .. }) => why.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Records that a folder has that could not be finished.
+fn kept(why: &FinishError) -> u64 {
+    match why {
+        FinishError::Record(RecordError { written, .. }) | FinishError::Archive { written, .. } => *written,
+        FinishError::Missing { there, .. } => *there,
     }
 }
 
@@ -171,7 +228,17 @@ impl Batch {
 
     fn append(&self, records: &mut Vec<u8>) -> Result<()> {
         if !records.is_empty() {
-            self.refused.set(self.refused.get() + self.recorder.append(records)?.refused);
+            self.came.set(self.came.get() + (records.len() * BATCH / self.full) as u64);
+            // Where nothing more can be kept, those that wait for the disk would be in the way.
+            if self.failed.borrow().is_none() {
+                match self.recorder.append(records) {
+                    Ok(appended) => self.refused.set(self.refused.get() + appended.refused),
+                    Err(RecordError { why, .. }) if self.goes_on.get() => {
+                        self.failed.replace(Some(why.to_string()));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
             records.clear();
         }
         self.tell_trouble();
@@ -227,11 +294,14 @@ impl Recorded {
             noted("late", self.late, LATE),
             noted("removed", self.removed, removed),
         ];
-        notes.into_iter().flatten()
+        notes.into_iter().flatten().chain(self.unwritten.iter().flat_map(Unwritten::notes).collect::<Vec<_>>())
     }
 
     /// A part is not all.
     pub fn damage(&self) -> Option<String> {
+        if let Some(unwritten) = &self.unwritten {
+            return Some(unwritten.damage());
+        }
         let (missing, late, path) = (self.refused + self.lost, self.late, self.path.display());
         let why = || format!("the disk did not keep up: {missing} packets are not in {path}");
         let too_late = || format!("{late} packets are not in {path}: their times are in the year 2262 or later");

@@ -11,10 +11,9 @@ use crate::args::Sim;
 use crate::chosen::{Chosen, Flag};
 use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
-use crate::outputs::Outputs;
+use crate::outputs::{Outputs, Written};
 use crate::progress::Progress;
 use crate::queued::QueuedLog;
-use crate::recording::Recorded;
 use crate::records::Departures;
 use crate::stop::Stop;
 use crate::sweep;
@@ -71,9 +70,9 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let log = log.map(|log| Queued::new(log, &built.simulation, chosen.clone()));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
-    let (report, recorded) =
+    let (report, written) =
         simulate(args, &scenario, (built, skipped), chosen.as_ref(), (outputs, log, stop.as_ref()))?;
-    views.write(report, recorded.as_ref())
+    views.write(report, &written)
 }
 
 fn simulate(
@@ -82,7 +81,7 @@ fn simulate(
     (built, skipped): (Built, Vec<Skipped>),
     chosen: Option<&Chosen<Departures>>,
     (outputs, log, stop): (Outputs, Option<Queued>, Option<&Stop>),
-) -> Result<(Report, Option<Recorded>)> {
+) -> Result<(Report, Written)> {
     let Built { mut simulation, groups, meters, .. } = built;
     let name = args.scenario.display().to_string();
     let asked = asked(args, &name);
@@ -99,10 +98,10 @@ fn simulate(
         }
     }
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let (mut report, recorded) = meters.report(asked, &simulation, skipped)?;
+    let (mut report, written) = meters.report(asked, &simulation, skipped)?;
     let about = About::of(scenario, meter, groups).named(&report.input.name);
     report.sim = Some(tell(&simulation, about));
-    Ok((report, Stop::noted(stop, recorded)))
+    Ok((report, Stop::noted(stop, written)))
 }
 
 /// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What

@@ -240,7 +240,9 @@ mod tests {
     fn what_does_not_fit_is_counted_and_the_rest_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let Some(disk) = full::Disk::new(folder.path(), 512) else {
-            println!("skipped: what_does_not_fit_is_counted_and_the_rest_can_be_read: only root can mount a file system");
+            println!(
+                "skipped: what_does_not_fit_is_counted_and_the_rest_can_be_read: only root can mount a file system"
+            );
             return;
         };
         for bytes in [1, 60, 1400, 70_000] {

@@ -2,7 +2,7 @@
 
 use crate::args::Queued;
 use crate::capture::noted;
-use crate::recording::Recorded;
+use crate::outputs::Written;
 use anyhow::Result;
 use queuescope_report::model::Skipped;
 use std::fs::File;
@@ -154,11 +154,12 @@ impl Stop {
         )
     }
 
-    /// What was recorded, with that if there is such an end.
-    pub fn noted(stop: Option<&Self>, recorded: Option<Recorded>) -> Option<Recorded> {
-        let mut recorded = recorded?;
-        recorded.others.extend(stop.and_then(Self::note));
-        Some(recorded)
+    /// What was written, with that if there is such an end.
+    pub fn noted(stop: Option<&Self>, mut written: Written) -> Written {
+        if let Some(recorded) = &mut written.recorded {
+            recorded.others.extend(stop.and_then(Self::note));
+        }
+        written
     }
 
     /// Returns when there is something to read, or a signal came.

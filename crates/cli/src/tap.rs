@@ -83,8 +83,8 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let tapped = Tapped { seen: &seen, told: &told, stats: matcher.stats(), granularity: granularities[0] };
     let (mut report, outputs) = finish(analysis, tapped.source(args), &args.question, &args.sketch);
     report.tap = Some(tapped.tell(args));
-    let recorded = Stop::noted(stop.as_ref(), outputs.finish()?);
-    views.write(report, recorded.as_ref())
+    let written = Stop::noted(stop.as_ref(), outputs.finish()?);
+    views.write(report, &written)
 }
 
 /// All captures of a router.

@@ -2,9 +2,8 @@
 
 use crate::args::Output;
 use crate::outcome::{Outcome, print};
-use crate::outputs::{cannot_write, create};
-use crate::recording::Recorded;
-use anyhow::{Context, Result};
+use crate::outputs::{Written, cannot_write, create};
+use anyhow::Result;
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
 use std::fs::File;
@@ -38,22 +37,25 @@ impl Views {
         Ok(Self { aside: true, ..Self::create(output)? })
     }
 
-    /// Writes the report, with what was `recorded` beside it, and says whether its input was whole.
+    /// Writes the report, with what was `written` beside it, and says whether its input was whole.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(self, mut report: Report, recorded: Option<&Recorded>) -> Result<Outcome> {
-        report.skipped.extend(recorded.into_iter().flat_map(Recorded::notes));
-        if let Some((path, file)) = self.html {
+    pub fn write(self, mut report: Report, written: &Written) -> Result<Outcome> {
+        report.skipped.extend(written.notes());
+        // The other views are there all the same.
+        let page = self.html.as_ref().and_then(|(path, file)| {
             let mut out = BufWriter::new(file);
-            html::write(&report, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(&path))?;
-        }
+            let written = html::write(&report, &mut out).and_then(|()| out.flush());
+            written.err().map(|why| format!("{}: {why}", cannot_write(path)))
+        });
         if self.aside && !self.json {
             // Nobody can be told that standard error cannot be written.
             let _ = text::write(&report, &mut anstream::stderr().lock());
         } else {
             print(self.json, |mut out| json::write(&report, &mut out), |mut out| text::write(&report, &mut out))?;
         }
-        Ok(Outcome::of(report.input.damage.or_else(|| recorded?.damage())))
+        let damage: Vec<_> = [report.input.damage, written.damage(), page].into_iter().flatten().collect();
+        Ok(Outcome::of((!damage.is_empty()).then(|| damage.join("; "))))
     }
 }

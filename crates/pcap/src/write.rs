@@ -15,6 +15,8 @@ pub struct PcapngWriter<W: Write> {
 
 impl<W: Write> PcapngWriter<W> {
     /// Begins a file: a section that names `application` as its writer. Writes are small, so `out` should be buffered.
+    ///
+    /// Each block is one write, so that who implements `Write` for `out` may treat it as a whole.
     pub fn new(out: W, application: &str) -> io::Result<Self> {
         let mut writer = Self { out, snaplens: Vec::new(), block: Vec::new() };
         writer.begin(0x0a0d_0d0a);
@@ -90,6 +92,11 @@ impl<W: Write> PcapngWriter<W> {
         }
         self.option(0, &[]);
         self.end()
+    }
+
+    /// What is written to.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
     }
 
     /// Writes what was put together to whoever reads it, at once.

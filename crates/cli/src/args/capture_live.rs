@@ -25,7 +25,7 @@ use std::path::PathBuf;
 )]
 #[command(
     after_help = "Exit status: 0 if all went well, also if packets found no room in memory (they are counted); 1 if the disk could not \
-                        keep up and packets were left out or lost; 2 if nothing could be captured, or what was cannot be written. SIGINT \
+                        keep up or was full, and packets are not there (they are counted); 2 if nothing could be captured. SIGINT \
                         (Ctrl-C) and SIGTERM end it, and what was captured is written; a second one ends at once.\n\n\
                         Examples: queuescope capture eth0 -o trace.pcapng --for 10s\n          \
                         queuescope capture eth0 --log traffic --where tcp --index src_ip,dst_ip\n          \

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 #[command(mut_arg("log", |arg| arg.help("Put each packet that left the queue or was dropped there into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
 #[command(
     override_usage = "queuescope link [OPTIONS] -- <COMMAND>...\n       queuescope link [OPTIONS] <SCENARIO>",
-    after_help = "Exit status: that of the command, 127 or 126 if it cannot be run; 2 if nothing could be done.\n\n\
+    after_help = "Exit status: that of the command, 127 or 126 if it cannot be run; 1 if that is 0 and something could \
+                        not be written (it is counted); 2 if nothing could be done.\n\n\
                         Examples: queuescope link --rate 50mbit --delay 5ms --aqm pie -- iperf3 -c 100.64.0.1\n          \
                         queuescope link --rate 10mbit --limit 100packets -- queuescope link --delay 20ms -- sh\n          \
                         queuescope link scenarios/codel.toml --set duration=10s"

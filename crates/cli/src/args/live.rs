@@ -12,7 +12,8 @@ use std::path::PathBuf;
 #[command(mut_arg("tau", |arg| arg.default_value("1ms").help("Delay from which on the queue is congested; packets that waited less than half of it are only counted")))]
 #[command(mut_arg("log", |arg| arg.help("Put each packet that is told into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
 #[command(
-    after_help = "Exit status: 0 when it ends, by a signal, --for, or since the interface is gone; 2 if nothing could be done.\n\n\
+    after_help = "Exit status: 0 when it ends, by a signal, --for, or since the interface is gone; 1 if something could not be written, such as to a\n\
+                        full disk (it is counted); 2 if nothing could be done.\n\n\
                         Example: queuescope live eth0 --tau 5ms --for 1m"
 )]
 pub struct Live {

@@ -44,7 +44,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let stop = stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::aside(output)?;
-    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let outputs = Outputs::beside(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = &plan.command;
     let asked = asked(args, name);
     let wanted = args.meter.as_deref();
@@ -83,10 +83,14 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let about = About { name: name.clone(), ..About::of(&plan.scenario, meter, Vec::new()) };
     let simulation = real.into_simulation();
-    let (mut report, recorded) = meters.report(asked, &simulation, skipped)?;
+    let (mut report, written) = meters.report(asked, &simulation, skipped)?;
     report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });
-    views.write(report, Stop::noted(Some(&stop), recorded).as_ref())?;
-    Ok(Outcome::Ended(status.map_or(1, code)))
+    let outcome = views.write(report, &Stop::noted(Some(&stop), written))?;
+    Ok(match status.map_or(1, code) {
+        // What the command says of itself comes first.
+        0 if outcome != Outcome::Whole => outcome,
+        code => Outcome::Ended(code),
+    })
 }
 
 /// How a command is ended that does not end by itself: when it is sent what next.

@@ -8,9 +8,8 @@ use crate::capture::noted;
 use crate::chosen::{Chosen, Flag};
 use crate::files::check_outputs;
 use crate::outcome::Outcome;
-use crate::outputs::Outputs;
+use crate::outputs::{Outputs, Written};
 use crate::queued::QueuedLog;
-use crate::recording::Recorded;
 use crate::records::Departures;
 use crate::sim::file::ScenarioFile;
 use crate::sim::metered::Asked;
@@ -57,13 +56,13 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let stop = super::stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
-    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let outputs = Outputs::beside(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = path.display().to_string();
     let asked = (super::asked(args, &name), args.meter.as_deref());
     let show = |meter: &str| super::shown(args, &format!("{meter}: {name}"), &stop);
     let run = (&scenario, &files, skipped);
-    let (report, recorded) = run_scenario(asked, run, chosen.as_ref(), outputs, (&stop, show))?;
-    views.write(report, Stop::noted(Some(&stop), recorded).as_ref())
+    let (report, written) = run_scenario(asked, run, chosen.as_ref(), outputs, (&stop, show))?;
+    views.write(report, &Stop::noted(Some(&stop), written))
 }
 
 /// Runs a scenario on real hosts: what was found, and what was recorded.
@@ -73,7 +72,7 @@ fn run_scenario(
     chosen: Option<&Chosen<Departures>>,
     outputs: Outputs,
     (stop, show): (&Stop, impl Fn(&str) -> Result<Option<Shown>>),
-) -> Result<(Report, Option<Recorded>)> {
+) -> Result<(Report, Written)> {
     let built = build_without_traffic(scenario, files)?;
     let (simulation, links) = (&built.simulation, &built.meters);
     let meters = metered((asked, wanted), scenario, (simulation, links), chosen, (outputs, None))?;

@@ -3,6 +3,7 @@
 use crate::live::view::{Screen, View};
 use crate::show::Show;
 use crate::sim::metered::Metered;
+use crate::spool::Unwritten;
 use crate::stop::Stop;
 use anyhow::{Context, Result, anyhow};
 use queuescope_live::{Counters, Slice, now};
@@ -44,6 +45,8 @@ struct News {
     bursts: Vec<Burst>,
     counters: Counters,
     tau: Nanos,
+    /// What cannot be written.
+    unwritten: Vec<Unwritten>,
 }
 
 /// A packet that left.
@@ -123,6 +126,7 @@ impl Shown {
     pub fn look(&mut self, meter: &mut Metered, now: Nanos) {
         let ended = meter.ended(self.bursts + 1, now);
         self.bursts += ended.len() as u64;
+        self.news.unwritten = meter.unwritten();
         self.news.bursts.extend(ended);
         self.tell(meter.tau());
     }
@@ -134,6 +138,7 @@ impl Shown {
             slices: self.news.slices.last().copied().into_iter().collect(),
             counters: self.news.counters,
             tau: self.news.tau,
+            unwritten: self.news.unwritten.clone(),
             ..News::default()
         };
         let Some(teller) = &self.teller else { return };
@@ -209,13 +214,14 @@ fn draw(mut view: View, news: &Receiver<News>, stop: &Stop, is_over: &AtomicBool
 }
 
 fn take(view: &mut View, news: News) {
-    let News { packets, slices, bursts, counters, tau } = news;
+    let News { packets, slices, bursts, counters, tau, unwritten } = news;
     view.congested_from(tau);
     for Waited { key, bytes, delay, at } in packets {
         view.departed(&key, 0, bytes, delay, at);
     }
     view.slices(&slices);
     view.counters(counters);
+    view.unwritten(&unwritten);
     bursts.iter().for_each(|burst| view.burst(burst));
 }
 

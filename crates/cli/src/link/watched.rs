@@ -2,9 +2,12 @@
 
 use super::shown::Shown;
 use crate::analysis::Analysis;
+use crate::live::stopped::Stopped;
 use crate::outputs::Outputs;
 use crate::sim::metered::{Known, Meters, departure, numbered};
 use crate::source::Listener;
+use crate::spool::Unwritten;
+use crate::sweep::note;
 use anyhow::{Error, Result};
 use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
@@ -25,6 +28,7 @@ pub struct Watched<F> {
     failure: Option<Error>,
     /// What a person sees meanwhile.
     shown: Option<Shown>,
+    stopped: Stopped,
 }
 
 impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
@@ -33,7 +37,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
         if shown.is_some() {
             meters.first.tell_bursts();
         }
-        Self { meters, has_ended, origin: Nanos::ZERO, failure: None, shown }
+        Self { meters, has_ended, origin: Nanos::ZERO, failure: None, shown, stopped: Stopped::default() }
     }
 
     /// What was measured. The terminal is as before.
@@ -94,6 +98,11 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
 
     fn look(&mut self, now: Nanos) -> Running {
         self.note(Meters::check);
+        // A view shows it.
+        if self.shown.is_none() {
+            let unwritten = self.meters.first.unwritten();
+            self.stopped.tell(unwritten.iter().map(Unwritten::news), note);
+        }
         if let Some(shown) = &mut self.shown {
             shown.look(&mut self.meters.first, now);
         }

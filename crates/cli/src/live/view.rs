@@ -15,6 +15,7 @@ pub use screen::{Screen, give_up};
 
 use super::acts::{Doing, Mode};
 use crate::show::Show;
+use crate::spool::Unwritten;
 use acting::{ActingNow, ActingShot};
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment, SHIFT, slice_of};
@@ -39,6 +40,8 @@ pub struct View {
     bursts: VecDeque<BurstRow>,
     counters: Counters,
     acting: ActingNow,
+    /// What cannot be written, in a line.
+    unwritten: Option<String>,
     /// Acting is to pause, or to go on.
     wants_other: bool,
     origin: Nanos,
@@ -104,6 +107,7 @@ struct Shot {
     told: u64,
     counters: Counters,
     acting: Option<ActingShot>,
+    unwritten: Option<String>,
     /// The last first.
     bursts: Vec<BurstRow>,
 }
@@ -127,6 +131,7 @@ impl View {
             bursts: VecDeque::new(),
             counters: Counters::default(),
             acting: ActingNow::default(),
+            unwritten: None,
             wants_other: false,
             origin,
             is_coloured,
@@ -165,6 +170,12 @@ impl View {
     /// What is done to flows at `now`, if anything is.
     pub fn acting(&mut self, doing: Option<Doing>, now: Nanos) {
         self.acting.told(doing, now);
+    }
+
+    /// What cannot be written, while all else goes on.
+    pub fn unwritten(&mut self, unwritten: &[Unwritten]) {
+        let each: Vec<_> = unwritten.iter().map(|one| format!("{}: {}", one.path.display(), one.why)).collect();
+        self.unwritten = (!each.is_empty()).then(|| each.join("  "));
     }
 
     /// Whether acting is to pause, or to go on; once for each time that it was asked for.
@@ -248,6 +259,7 @@ impl View {
             told,
             counters: self.counters,
             acting,
+            unwritten: self.unwritten.clone(),
             bursts: self.bursts.iter().cloned().collect(),
         }
     }

@@ -5,11 +5,11 @@ use crate::analysis::{Analysis, without_flow};
 use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
 use crate::chosen::Chosen;
 use crate::outcome::both;
-use crate::outputs::Outputs;
-use crate::recording::Recorded;
+use crate::outputs::{Outputs, Written};
 use crate::records::{Departures, Unknown};
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Listener, Source};
+use crate::spool::Unwritten;
 use anyhow::{Error, Result};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
@@ -105,12 +105,7 @@ impl Meters {
     ///
     /// # Errors
     /// If not all could be written.
-    pub fn report(
-        self,
-        asked: Asked<'_>,
-        simulation: &Simulation,
-        skipped: Vec<Skipped>,
-    ) -> Result<(Report, Option<Recorded>)> {
+    pub fn report(self, asked: Asked<'_>, simulation: &Simulation, skipped: Vec<Skipped>) -> Result<(Report, Written)> {
         let Self { first, others, log } = self;
         let (mut report, outputs) = first.report(asked, simulation, skipped);
         let (written, recorded) = both(outputs.finish(), log.map(Queued::finish).transpose())?;
@@ -119,7 +114,7 @@ impl Meters {
             OtherQueue { link, report: other.report(asked, simulation, Vec::new()).0 }
         });
         report.others = found.collect();
-        Ok((report, recorded.or(written)))
+        Ok((report, Written { recorded: recorded.or(written.recorded), unwritten: written.unwritten }))
     }
 
     #[inline]
@@ -199,6 +194,11 @@ impl Metered {
     /// From which delay on the queue is congested.
     pub fn tau(&self) -> Nanos {
         self.analysis.tau()
+    }
+
+    /// What could not be written so far.
+    pub fn unwritten(&mut self) -> Vec<Unwritten> {
+        self.analysis.unwritten()
     }
 
     /// What was found, with what was `skipped` on the way here.

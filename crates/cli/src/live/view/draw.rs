@@ -37,7 +37,8 @@ impl View {
         let chart = 4 + area.height.saturating_sub(24) / 6;
         let is_wide = area.width >= WIDE;
         let bursts = if is_wide { 0 } else { 5 + area.height.saturating_sub(24) / 3 };
-        let rows = [3 + u16::from(shot.acting.is_some()), chart, chart].map(Constraint::Length);
+        let lines = 3 + u16::from(shot.acting.is_some()) + u16::from(shot.unwritten.is_some());
+        let rows = [lines, chart, chart].map(Constraint::Length);
         let rows = rows.into_iter().chain([Constraint::Min(2), Constraint::Length(bursts), Constraint::Length(1)]);
         let [head, delay, depth, flows, bursts, keys] = Layout::vertical(rows).areas(area);
         frame.render_widget(Paragraph::new(self.head(shot, usize::from(area.width))), head);
@@ -120,7 +121,13 @@ impl View {
                 Span::raw(cut(&words, width.saturating_sub(13))),
             ])
         });
-        [title.into(), now.into(), so_far.into()].into_iter().chain(acting).collect()
+        let unwritten = shot.unwritten.as_ref().map(|what| {
+            Line::from(vec![
+                self.wrong(format!("{:<13}", "not written")),
+                Span::raw(cut(what, width.saturating_sub(13))),
+            ])
+        });
+        [title.into(), now.into(), so_far.into()].into_iter().chain(acting).chain(unwritten).collect()
     }
 
     /// A bar for each slice, the last at the right.

@@ -207,6 +207,17 @@ fn acting_is_paused_by_a_key_if_it_changes_packets() {
 }
 
 #[test]
+fn what_cannot_be_written_is_shown() {
+    let mut view = burst();
+    let lost = Unwritten::new("pcapng", "/disk/a.pcapng".as_ref(), &"No space left on device");
+    view.unwritten(&[lost]);
+    let shown = drawn(&mut view, 80, 24);
+    assert!(shown.contains("not written  /disk/a.pcapng: No space left on device"), "{shown}");
+    view.unwritten(&[]);
+    assert!(!drawn(&mut view, 80, 24).contains("not written"));
+}
+
+#[test]
 fn no_size_is_too_small() {
     for (width, height) in [(1, 1), (3, 2), (20, 5), (79, 12), (139, 23), (140, 24)] {
         drawn(&mut burst(), width, height);
