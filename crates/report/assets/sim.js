@@ -288,18 +288,18 @@ function simGroups(sim) {
         cell: (group) => named(group.name, group.transport),
       },
       figure('Flows', (group) => group.flows, count),
-      figure('Goodput', (group) => group.goodput_bps, rate, { about: 'Of all its flows together' }),
+      figure('Goodput', (group) => group.goodput_bps, rate, { about: 'Of all its flows together, over the run' }),
       figure(
         'Least',
-        each((group) => group.least_bps),
+        each((group) => group.least_lifetime_goodput_bps),
         rate,
-        { about: 'The goodput of the flow that got least' },
+        { about: 'Of the flow that got least, over its lifetime' },
       ),
       figure(
         'Most',
-        each((group) => group.most_bps),
+        each((group) => group.most_lifetime_goodput_bps),
         rate,
-        { about: 'The goodput of the flow that got most' },
+        { about: 'Of the flow that got most, over its lifetime' },
       ),
       figure(
         'Jain',
@@ -307,7 +307,7 @@ function simGroups(sim) {
         (index) => index?.toFixed(3) ?? DASH,
         {
           label: 'Jain',
-          about: 'Jain’s index of the flows’ goodput: 1 where all got the same',
+          about: 'Jain’s index of the flows’ goodput over their lifetimes: 1 where all got the same',
         },
       ),
       figure(
@@ -335,7 +335,7 @@ function simGroups(sim) {
     el(
       'p',
       { class: 'hint' },
-      'Goodput is the payload that receivers got in order. Least and most are of a flow’s own time.',
+      'Goodput is the payload that receivers got in order, over the run without its warm-up. Least and most are of single flows over their lifetimes, and may be above it.',
     ),
     rows.element,
   );
@@ -374,7 +374,10 @@ function simFlows(sim, styles, times) {
           });
         },
       },
-      figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Of the time that it was there' }),
+      figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Over the run, without the warm-up' }),
+      figure('lifetime', 'Over lifetime', (flow) => flow.lifetime_goodput_bps, rate, {
+        about: 'Goodput from its start until it finished: flows live at different times, so this does not add up',
+      }),
       figure(
         'delivered',
         'Delivered',

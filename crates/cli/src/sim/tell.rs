@@ -68,7 +68,8 @@ pub fn tell(simulation: &Simulation, about: About) -> Sim {
                 finished_ns: flow.finished.map(|at| at.0),
                 bytes: flow.bytes,
                 delivered_bytes: flow.counted().delivered,
-                goodput_bps: times.goodput(flow),
+                goodput_bps: times.over_run(flow.counted().delivered),
+                lifetime_goodput_bps: times.over_lifetime(flow),
                 retransmissions: flow.counted().retransmissions,
                 timeouts: flow.counted().timeouts,
                 rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
@@ -94,7 +95,7 @@ pub fn totals(simulation: &Simulation) -> SweepTotals {
     let (flows, sources): (Vec<_>, Vec<_>) = (all.iter().collect(), simulation.datagrams().collect());
     let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
     SweepTotals {
-        goodput_bps: times.total(delivered(&flows, &sources)),
+        goodput_bps: times.over_run(delivered(&flows, &sources)),
         jain: summary::jain(times.each(&flows, &sources)),
         completion: completion(&flows, times.warmup),
     }
@@ -167,26 +168,26 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Bits per second that a flow delivered while it was there.
-    fn goodput(self, flow: &FlowRecord) -> f64 {
+    /// Bits per second that a flow delivered over its lifetime.
+    fn over_lifetime(self, flow: &FlowRecord) -> f64 {
         let from = flow.started.max(self.warmup);
         let to = flow.finished.unwrap_or(self.end);
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 { (flow.counted().delivered) as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// Bits per second of what all flows together delivered.
-    fn total(self, bytes: u64) -> f64 {
+    /// Bits per second of so many bytes over the run.
+    fn over_run(self, bytes: u64) -> f64 {
         let seconds = self.end.saturating_sub(self.warmup).as_secs_f64();
         if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// The goodput of each flow that was there.
+    /// The goodput of each flow that was there, over its lifetime; of datagrams, over the run.
     fn each<'a>(self, flows: &[&'a FlowRecord], sources: &[&'a DatagramRecord]) -> impl Iterator<Item = f64> {
         // What came and went before the warm-up was over has no part in it.
         let there = flows.iter().filter(move |flow| flow.finished.is_none_or(|at| at > self.warmup));
-        let flows = there.map(move |flow| self.goodput(flow));
-        flows.chain(sources.iter().map(move |source| self.total(source.payload_delivered())))
+        let flows = there.map(move |flow| self.over_lifetime(flow));
+        flows.chain(sources.iter().map(move |source| self.over_run(source.payload_delivered())))
     }
 }
 
@@ -214,9 +215,9 @@ fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times
         transport: name.transport.clone(),
         flows: (flows.len() + sources.len()) as u64,
         finished: flows.iter().filter(|flow| flow.finished.is_some()).count() as u64,
-        goodput_bps: times.total(delivered(flows, sources)),
-        least_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
-        most_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
+        goodput_bps: times.over_run(delivered(flows, sources)),
+        least_lifetime_goodput_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
+        most_lifetime_goodput_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
         jain: summary::jain(each.iter().copied()).unwrap_or(0.0),
         retransmissions: flows.iter().map(|flow| flow.counted().retransmissions).sum(),
         timeouts: flows.iter().map(|flow| flow.counted().timeouts).sum(),

@@ -73,13 +73,13 @@ pub enum Quantity {
     DropRate,
     /// Packets marked, as a share of what came.
     MarkRate,
-    /// Payload that receivers got in order.
+    /// Payload that receivers got in order, over the run.
     GoodputBps,
-    /// That of the flow that got least.
-    LeastBps,
-    /// That of the flow that got most.
-    MostBps,
-    /// Jain's index of the flows' goodput.
+    /// The least goodput of a flow, over its lifetime.
+    LeastLifetimeGoodputBps,
+    /// The most goodput of a flow, over its lifetime.
+    MostLifetimeGoodputBps,
+    /// Jain's index of the flows' goodput over their lifetimes.
     Jain,
     /// Segments sent again.
     Retransmissions,
@@ -183,7 +183,10 @@ fn of_times(times: &SimTimes) -> impl Iterator<Item = (Quantity, f64)> + use<> {
 fn of_group(group: &SimGroup) -> Vec<(Quantity, f64)> {
     let mut values = vec![(Quantity::GoodputBps, group.goodput_bps)];
     if group.flows > 1 {
-        values.extend([(Quantity::LeastBps, group.least_bps), (Quantity::MostBps, group.most_bps)]);
+        values.extend([
+            (Quantity::LeastLifetimeGoodputBps, group.least_lifetime_goodput_bps),
+            (Quantity::MostLifetimeGoodputBps, group.most_lifetime_goodput_bps),
+        ]);
         values.push((Quantity::Jain, group.jain));
     }
     if group.transport.starts_with("tcp") {

@@ -144,13 +144,14 @@ pub struct SimGroup {
     pub flows: u64,
     /// Flows that had an end and reached it.
     pub finished: u64,
-    /// Payload that the receivers got in order, in bits per second, all flows together.
+    /// Payload that the receivers got in order, all flows together: bits per second over the run, from the end of the
+    /// warm-up.
     pub goodput_bps: f64,
-    /// The flow that got least, and the one that got most: bits per second of its own time.
-    pub least_bps: f64,
-    /// See `least_bps`.
-    pub most_bps: f64,
-    /// Jain's index of the flows' goodput: 1 where all got the same.
+    /// The least of its flows' `lifetime_goodput_bps`. Datagrams count over the run.
+    pub least_lifetime_goodput_bps: f64,
+    /// The most of them. It may be above `goodput_bps`, and above the rate of the link over a short lifetime with a warm-up.
+    pub most_lifetime_goodput_bps: f64,
+    /// Jain's index of the flows' `lifetime_goodput_bps`: 1 where all got the same.
     pub jain: f64,
     /// Segments sent again.
     pub retransmissions: u64,
@@ -179,8 +180,14 @@ pub struct SimFlow {
     pub bytes: Option<u64>,
     /// Bytes that its receiver got in order since the warm-up.
     pub delivered_bytes: u64,
-    /// That in bits per second of the time that it was there.
+    /// That in bits per second over the run, from the end of the warm-up, whenever the flow started or finished. Without a
+    /// warm-up the sum over the flows of a link is at most its rate; with one, bytes that arrived out of order before its end
+    /// and were completed after it come on top.
     pub goodput_bps: f64,
+    /// That in bits per second over the flow's lifetime: from its start or the end of the warm-up, whichever is later, until
+    /// it finished or the run ended. Flows live at different times, so that a sum over flows means nothing: it may exceed the
+    /// rate of the link.
+    pub lifetime_goodput_bps: f64,
     /// Segments sent again since the warm-up.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer since the warm-up.

@@ -109,8 +109,8 @@ impl Quantity {
             Self::DropRate => "dropped",
             Self::MarkRate => "marked",
             Self::GoodputBps => "goodput",
-            Self::LeastBps => "least of a flow",
-            Self::MostBps => "most of a flow",
+            Self::LeastLifetimeGoodputBps => "least of a flow",
+            Self::MostLifetimeGoodputBps => "most of a flow",
             Self::Jain => "Jain's index",
             Self::Retransmissions => "sent again",
             Self::CompletionP50Ns => "completion, median",
@@ -121,7 +121,7 @@ impl Quantity {
     fn shown(self, value: f64) -> String {
         match self {
             Self::Utilisation | Self::DropRate | Self::MarkRate => percent(value),
-            Self::GoodputBps | Self::LeastBps | Self::MostBps => rate(value),
+            Self::GoodputBps | Self::LeastLifetimeGoodputBps | Self::MostLifetimeGoodputBps => rate(value),
             Self::Jain => format!("{value:.3}"),
             Self::Retransmissions => count(value.round() as u64),
             _ => duration(value.round() as u64),

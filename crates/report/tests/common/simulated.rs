@@ -140,6 +140,7 @@ fn flow(number: u64) -> Flow {
         bytes,
         delivered_bytes: 0,
         goodput_bps: 0.0,
+        lifetime_goodput_bps: 0.0,
         retransmissions: 0,
         timeouts: 0,
         rtt_ns: None,
@@ -150,8 +151,10 @@ fn flow(number: u64) -> Flow {
 
 fn finished(flow: SimFlow) -> SimFlow {
     let seconds = (flow.finished_ns.unwrap_or(DURATION_NS).saturating_sub(flow.started_ns.max(WARMUP_NS))) as f64 / 1e9;
-    let goodput_bps = if seconds > 0.0 { flow.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 };
-    SimFlow { goodput_bps, ..flow }
+    let bits = flow.delivered_bytes as f64 * 8.0;
+    let goodput_bps = bits / ((DURATION_NS - WARMUP_NS) as f64 / 1e9);
+    let lifetime_goodput_bps = if seconds > 0.0 { bits / seconds } else { 0.0 };
+    SimFlow { goodput_bps, lifetime_goodput_bps, ..flow }
 }
 
 fn sample(at_ns: u64, link: SimLinkSample, backlog: f64, flows: &mut [Flow]) -> SimSample {
@@ -219,7 +222,7 @@ fn group(name: &str, transport: &str, flows: &[SimFlow]) -> SimGroup {
     let own: Vec<&SimFlow> = flows.iter().filter(|flow| flow.group == name).collect();
     let counted = (DURATION_NS - WARMUP_NS) as f64 / 1e9;
     let there = own.iter().filter(|flow| flow.finished_ns.is_none_or(|at| at > WARMUP_NS));
-    let goodput: Vec<f64> = there.map(|flow| flow.goodput_bps).collect();
+    let goodput: Vec<f64> = there.map(|flow| flow.lifetime_goodput_bps).collect();
     let (all, squares) = (goodput.iter().sum::<f64>(), goodput.iter().map(|bps| bps * bps).sum::<f64>());
     let mut took: Vec<u64> = own
         .iter()
@@ -233,8 +236,8 @@ fn group(name: &str, transport: &str, flows: &[SimFlow]) -> SimGroup {
         flows: own.len() as u64,
         finished: own.iter().filter(|flow| flow.finished_ns.is_some()).count() as u64,
         goodput_bps: own.iter().map(|flow| flow.delivered_bytes).sum::<u64>() as f64 * 8.0 / counted,
-        least_bps: goodput.iter().copied().fold(f64::INFINITY, f64::min),
-        most_bps: goodput.iter().copied().fold(0.0, f64::max),
+        least_lifetime_goodput_bps: goodput.iter().copied().fold(f64::INFINITY, f64::min),
+        most_lifetime_goodput_bps: goodput.iter().copied().fold(0.0, f64::max),
         jain: all * all / (goodput.len() as f64 * squares),
         retransmissions: own.iter().map(|flow| flow.retransmissions).sum(),
         timeouts: 0,
@@ -257,8 +260,8 @@ fn datagrams() -> SimGroup {
         flows: 1,
         finished: 0,
         goodput_bps: 80_000.0,
-        least_bps: 80_000.0,
-        most_bps: 80_000.0,
+        least_lifetime_goodput_bps: 80_000.0,
+        most_lifetime_goodput_bps: 80_000.0,
         jain: 1.0,
         retransmissions: 0,
         timeouts: 0,
