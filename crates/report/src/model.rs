@@ -87,8 +87,11 @@ pub struct Setup {
     pub limit: String,
     /// How much faster than captured the packets were sent, as the user writes it (`1`, `50`, `2.5`).
     pub speedup: String,
-    /// Layer-2 overhead added to every packet, as the user writes it (`none`, `ethernet`, `24`).
+    /// What the link sends with every packet beyond what the queue holds of it, as the user writes it (`none`, `ethernet`, `24`).
     pub overhead: String,
+    /// That in bytes. They take time on the link and no room in the queue: bytes in this report are without them, delays, rates
+    /// and the link's utilisation with them.
+    pub overhead_bytes: u32,
     /// Whether flows inside of tunnels were told apart.
     pub inner: bool,
     /// Whether super-packets of segmentation offload were split.
@@ -130,7 +133,7 @@ pub struct SketchSetup {
 pub struct Totals {
     /// Packets read.
     pub packets: u64,
-    /// Their bytes on the link, with the overhead that was asked for.
+    /// Their bytes, as the queue holds them: without what the link adds (`overhead_bytes` of the setup).
     pub bytes: u64,
     /// Flows seen, for each granularity.
     pub flows: Vec<FlowCount>,

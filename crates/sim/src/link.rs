@@ -45,6 +45,7 @@ pub(crate) struct Link {
     pub queue: Queue,
     pub transmitter: Sending,
     pub delay: Nanos,
+    /// Bytes that it adds to each packet as it sends it; the queue does not hold them.
     pub overhead: u32,
     /// Which share of packets is lost on the way, and what chance says of each; none, if no packet is.
     loss: Option<(f64, Random)>,
@@ -79,7 +80,7 @@ pub(crate) enum Sending {
 /// What was counted at a link since the warm-up.
 #[derive(Debug, Clone)]
 pub struct LinkStats {
-    /// What came to its queue.
+    /// What came to its queue. Bytes are those that the queue holds, here and below: without what the link adds.
     pub offered: Backlog,
     /// What it sent.
     pub sent: Backlog,

@@ -2,7 +2,7 @@
 
 use super::queued::Queued;
 use crate::analysis::Analysis;
-use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
+use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Overhead, Question, Sketch};
 use crate::chosen::Chosen;
 use crate::outcome::both;
 use crate::outputs::Outputs;
@@ -55,6 +55,8 @@ pub struct Metered {
     link: LinkId,
     name: String,
     rate: Rate,
+    /// Bytes that the link adds to each packet.
+    on_link: u32,
     /// Whether anything is analysed.
     analyses: bool,
     /// What happens before does not count.
@@ -159,6 +161,7 @@ impl Metered {
             link,
             name: here.name.clone(),
             rate,
+            on_link: here.overhead,
             analyses,
             from: simulation.warmup(),
             question,
@@ -220,7 +223,8 @@ impl Metered {
             rate: Some(self.rate),
             limit: discipline.to_owned(),
             speedup: "1".to_owned(),
-            overhead: "none".to_owned(),
+            overhead: if self.on_link == 0 { Overhead::None } else { Overhead::Bytes(self.on_link) }.to_string(),
+            on_link: self.on_link,
             inner: false,
             split_gso: false,
             skipped,

@@ -107,17 +107,19 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
     let (discipline, counters) = simulation.discipline(id);
     let share = |n: u64| if stats.offered.packets == 0 { 0.0 } else { n as f64 / stats.offered.packets as f64 };
     let able = params.rate.capacity(simulation.warmup()..simulation.now());
+    let sent = stats.sent.on_link(params.overhead);
     SimLink {
         name: params.name.clone(),
         discipline: discipline.to_owned(),
         rate_bps: rate.bits_per_second(),
         delay_ns: params.delay.0,
+        overhead_bytes: params.overhead,
         offered_packets: stats.offered.packets,
         offered_bytes: stats.offered.bytes.0,
         sent_packets: stats.sent.packets,
         sent_bytes: stats.sent.bytes.0,
         // A packet counts whole as it starts, and the last may not have ended.
-        utilisation: if able.0 > 0 { (stats.sent.bytes.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
+        utilisation: if able.0 > 0 { (sent.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
         drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
         marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
         drop_rate: share(stats.drops.iter().sum()),
@@ -255,6 +257,7 @@ fn samples(samples: &[Sample]) -> Vec<SimSample> {
                 drop_probability: link.drop_probability,
             }
         });
+                sent_packets: since(link.sent.packets, then.map_or(0, |then| then.sent.packets)),
         let flows = sample.flows.iter().map(|flow| {
             let then = before.and_then(|before| before.flows.iter().find(|then| then.number == flow.number));
             SimFlowSample {

@@ -40,6 +40,7 @@ fn joined(chunk: &[SimSample], last: &SimSample, warmup_ns: u64) -> SimSample {
     let link = |(number, state): (usize, &SimLinkSample)| {
         let parts = || chunk.iter().filter(counts).filter_map(|sample| sample.links.get(number));
         SimLinkSample {
+            sent_packets: parts().map(|part| part.sent_packets).sum(),
             sent_bytes: parts().map(|part| part.sent_bytes).sum(),
             drops: parts().map(|part| part.drops).sum(),
             marks: parts().map(|part| part.marks).sum(),
@@ -67,6 +68,7 @@ mod tests {
             backlog_packets: at_ns,
             backlog_bytes: at_ns,
             sent_bytes: 10,
+            sent_packets: 4,
             drops: 1,
             marks: 2,
             drop_probability: None,

@@ -81,7 +81,7 @@ pub struct SimLink {
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// What was sent, as a share of what the rate allows.
+    /// What was sent, with what the link adds to each packet, as a share of what the rate allows.
     pub utilisation: f64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
@@ -96,6 +96,8 @@ pub struct SimLink {
     /// The longest queue that a packet met.
     pub longest_queue_bytes: u64,
     /// Sojourn times in the queue, of packets that were sent.
+    /// Bytes that the link adds to each packet as it sends it. They are in `utilisation` and in delays, and in no number of bytes.
+    pub overhead_bytes: u32,
     pub sojourn: SimTimes,
     /// The same of each group of flows that came, where there are several.
     pub groups: Vec<SimLinkGroup>,
@@ -214,7 +216,9 @@ pub struct SimLinkSample {
     pub backlog_packets: u64,
     /// Their bytes.
     pub backlog_bytes: u64,
-    /// Bytes sent.
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Their bytes, without what the link adds.
     pub sent_bytes: u64,
     /// Packets dropped.
     pub drops: u64,

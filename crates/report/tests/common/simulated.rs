@@ -33,6 +33,7 @@ pub fn simulation() -> Sim {
     let mut since = SimLinkSample {
         backlog_packets: 0,
         backlog_bytes: 0,
+        sent_packets: 0,
         sent_bytes: 0,
         drops: 0,
         marks: 0,
@@ -165,6 +166,7 @@ fn sample(at_ns: u64, link: SimLinkSample, backlog: f64, flows: &mut [Flow]) -> 
         backlog_bytes: 0,
         sent_bytes: 75_000,
         drops: 0,
+        sent_packets: 60,
         marks: 0,
         drop_probability: None,
     };
@@ -193,6 +195,7 @@ fn link(name: &str, rate_bps: u64, (sent_bytes, drops, marks): (u64, u64, u64), 
         offered_packets: offered,
         offered_bytes: offered * 1_250,
         sent_packets,
+        overhead_bytes: 0,
         sent_bytes,
         utilisation: sent_bytes as f64 / able as f64,
         drops: counts(&[("overlimit", drops / 3), ("early", drops - drops / 3)]),
