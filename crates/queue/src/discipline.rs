@@ -108,7 +108,8 @@ pub enum DropReason {
     FlowWeight,
     /// Its aggregate was too active (ABC).
     Activity,
-    /// No queue dropped it: it was lost on a link, or came to a queue that is only seen from outside and was never seen again.
+    /// No queue is known to have dropped it: it came to a queue that is only seen from outside and was never seen again; in
+    /// telemetry, it was lost on a link.
     Lost,
 }
 

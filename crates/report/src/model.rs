@@ -18,8 +18,8 @@ pub use answer::{Alert, Answer, Plan};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
-    NO_METER, RealTime, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample,
-    SimTimes,
+    HeldBack, NO_METER, RealTime, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample,
+    SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use switch::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
@@ -148,7 +148,7 @@ pub struct Totals {
     /// Packets marked (CE) by the queue, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: BTreeMap<String, u64>,
-    /// Mean rate offered, bits per second; none of an input without a duration.
+    /// Mean rate offered to the link, with what it adds to each packet, in bits per second; none of an input without a duration.
     pub offered_bps: Option<f64>,
     /// Share of the time that the link was sending; none where departures came from elsewhere.
     pub utilisation: Option<f64>,

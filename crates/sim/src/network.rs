@@ -247,7 +247,7 @@ impl Network {
         on_its_way.ecn = departure.packet.ecn;
         link.stats.departed(departure, on_its_way.group);
         observer.departed(link.id, departure, on_its_way, headers);
-        if link.loses() {
+        if link.loses(on_its_way.group) {
             observer.lost(link.id, id, on_its_way, headers, self.now);
             let owner = self.packets.remove(id).owner;
             self.gone.push(owner);

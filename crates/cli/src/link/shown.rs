@@ -42,6 +42,8 @@ struct News {
     slices: Vec<Slice>,
     bursts: Vec<Burst>,
     counters: Counters,
+    /// Packets that were lost on the link, behind its queue, since the beginning.
+    lost: u64,
     tau: Nanos,
 }
 
@@ -113,6 +115,11 @@ impl Shown {
         self.news.counters.dropped += 1;
     }
 
+    /// A packet that had left was lost on the link.
+    pub fn lost(&mut self) {
+        self.news.lost += 1;
+    }
+
     /// A packet was marked.
     pub fn marked(&mut self) {
         self.news.counters.marked += 1;
@@ -132,6 +139,7 @@ impl Shown {
         let next = News {
             slices: self.news.slices.last().copied().into_iter().collect(),
             counters: self.news.counters,
+            lost: self.news.lost,
             tau: self.news.tau,
             ..News::default()
         };
@@ -208,13 +216,14 @@ fn draw(mut view: View, news: &Receiver<News>, stop: &Stop, is_over: &AtomicBool
 }
 
 fn take(view: &mut View, news: News) {
-    let News { packets, slices, bursts, counters, tau } = news;
+    let News { packets, slices, bursts, counters, lost, tau } = news;
     view.congested_from(tau);
     for Waited { key, bytes, delay, at } in packets {
         view.departed(&key, 0, bytes, delay, at);
     }
     view.slices(&slices);
     view.counters(counters);
+    view.lost(lost);
     bursts.iter().for_each(|burst| view.burst(burst));
 }
 

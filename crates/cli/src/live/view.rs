@@ -37,6 +37,8 @@ pub struct View {
     owners: BTreeMap<FlowKey, Owner>,
     bursts: VecDeque<BurstRow>,
     counters: Counters,
+    /// Packets that were lost behind the queue.
+    lost: u64,
     acting: ActingNow,
     /// Acting is to pause, or to go on.
     wants_other: bool,
@@ -102,6 +104,7 @@ struct Shot {
     /// Bytes that were told in the last second, of all flows.
     told: u64,
     counters: Counters,
+    lost: u64,
     acting: Option<ActingShot>,
     /// The last first.
     bursts: Vec<BurstRow>,
@@ -118,6 +121,7 @@ impl View {
             owners: BTreeMap::new(),
             bursts: VecDeque::new(),
             counters: Counters::default(),
+            lost: 0,
             acting: ActingNow::default(),
             wants_other: false,
             origin,
@@ -184,6 +188,11 @@ impl View {
         self.counters = counters;
     }
 
+    /// How many packets a link lost that had left its queue, since the beginning.
+    pub fn lost(&mut self, packets: u64) {
+        self.lost = packets;
+    }
+
     /// Who sends flows, of those of which that is known.
     pub fn owners(&mut self, owners: BTreeMap<FlowKey, Owner>) {
         self.owners = owners;
@@ -239,6 +248,7 @@ impl View {
             flows,
             told,
             counters: self.counters,
+            lost: self.lost,
             acting,
             bursts: self.bursts.iter().cloned().collect(),
         }

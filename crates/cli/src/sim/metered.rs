@@ -189,6 +189,11 @@ impl Metered {
         link == self.link && self.analyses && is_chosen()
     }
 
+    /// Whether this is the link whose queue it is about.
+    pub fn is_of(&self, link: LinkId) -> bool {
+        link == self.link && self.analyses
+    }
+
     /// From now on each burst is told as it ends.
     pub fn tell_bursts(&mut self) {
         self.analysis.tell_bursts();
@@ -281,7 +286,7 @@ impl Meters {
     }
 
     /// A packet was dropped there.
-    pub fn lost(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
+    pub fn got_dropped(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
         for meter in self.each() {
             let enqueued = dropped.enqueued.unwrap_or(dropped.at);
             let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
@@ -316,7 +321,7 @@ impl Observer for Meters {
         if let Some(log) = &mut self.log {
             log.dropped(link, dropped, packet, headers);
         }
-        self.lost(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, packet);
+        self.got_dropped(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, packet);
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {

@@ -105,7 +105,7 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
     let (params, stats) = (simulation.topology().link(id), simulation.link(id));
     let rate = params.rate.mean();
     let (discipline, counters) = simulation.discipline(id);
-    let share = |n: u64| if stats.offered.packets == 0 { 0.0 } else { n as f64 / stats.offered.packets as f64 };
+    let share = |n: u64| share(n, stats.offered.packets);
     let able = params.rate.capacity(simulation.warmup()..simulation.now());
     let sent = stats.sent.on_link(params.overhead);
     SimLink {
@@ -120,6 +120,8 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
         sent_bytes: stats.sent.bytes.0,
         // A packet counts whole as it starts, and the last may not have ended.
         utilisation: if able.0 > 0 { (sent.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
+        lost_packets: stats.lost,
+        loss_rate: self::share(stats.lost, stats.sent.packets),
         drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
         marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
         drop_rate: share(stats.drops.iter().sum()),
@@ -138,11 +140,17 @@ fn link_groups(stats: &LinkStats, groups: &[Group]) -> Vec<SimLinkGroup> {
     let there: Vec<_> = groups.iter().zip(stats.groups()).filter(|(_, stats)| came(stats) > 0).collect();
     let of = |(group, stats): &(&Group, &GroupStats)| SimLinkGroup {
         name: group.name.clone(),
-        drop_rate: stats.dropped as f64 / came(stats) as f64,
-        mark_rate: stats.marked as f64 / came(stats) as f64,
+        loss_rate: share(stats.lost, stats.sojourn.count()),
+        drop_rate: share(stats.dropped, came(stats)),
+        mark_rate: share(stats.marked, came(stats)),
         sojourn: told(&stats.sojourn),
     };
     if there.len() > 1 { there.iter().map(of).collect() } else { Vec::new() }
+}
+
+/// So many as a share of all; none of nothing.
+fn share(n: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { n as f64 / of as f64 }
 }
 
 /// The reasons that there were.
@@ -251,13 +259,14 @@ fn samples(samples: &[Sample]) -> Vec<SimSample> {
             SimLinkSample {
                 backlog_packets: link.backlog.packets,
                 backlog_bytes: link.backlog.bytes.0,
+                sent_packets: since(link.sent.packets, then.map_or(0, |then| then.sent.packets)),
                 sent_bytes: since(link.sent.bytes.0, then.map_or(0, |then| then.sent.bytes.0)),
+                lost: since(link.lost, then.map_or(0, |then| then.lost)),
                 drops: since(link.drops, then.map_or(0, |then| then.drops)),
                 marks: since(link.marks, then.map_or(0, |then| then.marks)),
                 drop_probability: link.drop_probability,
             }
         });
-                sent_packets: since(link.sent.packets, then.map_or(0, |then| then.sent.packets)),
         let flows = sample.flows.iter().map(|flow| {
             let then = before.and_then(|before| before.flows.iter().find(|then| then.number == flow.number));
             SimFlowSample {
