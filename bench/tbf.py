@@ -21,6 +21,8 @@ from road import QUEUESCOPE, Road, run
 FLOWS, QUEUE, OMITTED = 8, 0.050, 2
 # What a packet has before its IP header where a TBF counts it.
 ETHERNET = 14
+# The queue of a TBF counts frames, that of a link IP packets.
+IP = 1500 / (1500 + ETHERNET)
 # Student's t for two-sided 95 %, by the number of runs.
 T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 
@@ -60,7 +62,7 @@ def by_link(rate, seconds):
         time.sleep(0.3)
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / "iperf"
-            words = ["link", "--rate", f"{rate:.0f}bit", "--limit", f"{rate / 8 * QUEUE:.0f}B", "--one-way", "--json", "--meter", "none",
+            words = ["link", "--rate", f"{rate:.0f}bit", "--limit", f"{rate / 8 * QUEUE * IP:.0f}B", "--one-way", "--json", "--meter", "none",
                      "--set", f"link.overhead={ETHERNET}B", "--", "iperf3", *iperf("100.64.0.1", seconds), "--logfile", log]
             told = run(*inside, QUEUESCOPE, *words)
             out = log.read_text()

@@ -10,7 +10,7 @@ SLOT_NS = 10_000_000    # flow i starts in the i-th
 # A quantum is a full packet; and the hash of ns-3 puts no two flows into one queue. Flows of UDP are numbered from 2^31 on,
 # those of TCP evenly from 0: by 1024 both begin in the first queue, by a prime they do not meet.
 QUEUES = 1019
-FQ = ['quantum = "1502B"', 'placement = "number"', f"queues = {QUEUES}"]
+FQ = ['quantum = "1500B"', 'placement = "number"', f"queues = {QUEUES}"]
 
 
 def splitmix64(x):

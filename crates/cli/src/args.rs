@@ -372,8 +372,9 @@ pub struct Queue {
     #[arg(long, allow_hyphen_values = true, default_value = "1", value_name = "FACTOR", conflicts_with = "departures")]
     pub speedup: Speedup,
 
-    /// What a packet occupies beyond its captured size: none; ethernet (preamble, frame check sequence, gap, minimum
-    /// size); or a number of bytes
+    /// What the link sends with each packet beyond what the queue holds of it: none; ethernet (frame check sequence, preamble,
+    /// gap: 24 bytes; the queue holds frames with their header and at least 60 bytes); or a number of bytes. It takes time on the
+    /// link, and no room in the queue
     #[arg(
         long,
         allow_hyphen_values = true,
@@ -525,31 +526,39 @@ pub struct Table {
     pub time_unit: TimeUnit,
 }
 
-/// What a packet occupies on the link beyond its captured size.
+/// What the link sends with each packet beyond what the queue holds of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overhead {
-    /// Nothing.
+    /// Nothing. The queue holds frames as they were captured.
     None,
-    /// Preamble (8), frame check sequence (4), gap (12), and at least 60 bytes of frame; 14 bytes of header where the
-    /// capture has none.
+    /// Preamble (8), frame check sequence (4) and gap (12). The queue holds Ethernet frames, with 14 bytes of header where the
+    /// capture has none, and at least 60 bytes.
     Ethernet,
-    /// So many bytes.
+    /// So many bytes. The queue holds frames as they were captured.
     Bytes(u32),
 }
 
 impl Overhead {
-    /// What a frame of `size` bytes, of which `link_header` stand before the network header, occupies.
-    pub fn apply(self, size: u32, link_header: u16, has_ethernet_header: bool) -> u32 {
+    /// The bytes that the link adds to each packet.
+    pub fn on_link(self) -> u32 {
         match self {
-            Self::None => size,
-            Self::Bytes(bytes) => size.saturating_add(bytes),
+            Self::None => 0,
+            Self::Ethernet => 4 + 8 + 12,
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// What the queue holds of a frame of `size` bytes, of which `link_header` stand before the network header.
+    pub fn in_queue(self, size: u32, link_header: u16, has_ethernet_header: bool) -> u32 {
+        match self {
+            Self::None | Self::Bytes(_) => size,
             Self::Ethernet => {
                 let frame = if has_ethernet_header {
                     size
                 } else {
                     size.saturating_sub(u32::from(link_header)).saturating_add(14)
                 };
-                frame.max(60).saturating_add(4 + 8 + 12)
+                frame.max(60)
             }
         }
     }
@@ -632,10 +641,16 @@ mod tests {
 
     #[test]
     fn ethernet_overhead_is_that_of_the_wire() {
-        assert_eq!(Overhead::Ethernet.apply(1514, 14, true), 1538);
-        assert_eq!(Overhead::Ethernet.apply(42, 14, true), 84);
-        assert_eq!(Overhead::Ethernet.apply(1500, 0, false), 1538);
-        assert_eq!(Overhead::Bytes(24).apply(100, 14, true), 124);
+        // What the queue holds, and what the link sends.
+        let both = |overhead: Overhead, size, link_header, has_ethernet_header| {
+            let held = overhead.in_queue(size, link_header, has_ethernet_header);
+            (held, held + overhead.on_link())
+        };
+        assert_eq!(both(Overhead::Ethernet, 1514, 14, true), (1514, 1538));
+        assert_eq!(both(Overhead::Ethernet, 42, 14, true), (60, 84));
+        assert_eq!(both(Overhead::Ethernet, 1500, 0, false), (1514, 1538));
+        assert_eq!(both(Overhead::Bytes(24), 100, 14, true), (100, 124));
+        assert_eq!(both(Overhead::None, 100, 14, true), (100, 100));
         assert!("-1".parse::<Overhead>().is_err() && "70000".parse::<Overhead>().is_err());
     }
 

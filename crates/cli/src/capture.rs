@@ -24,7 +24,7 @@ pub struct Reading {
     pub mask: KeyMask,
     /// Whose flow a tunnelled packet belongs to.
     pub tunnel: Tunnel,
-    /// What a packet occupies beyond its captured size.
+    /// What the link sends with each packet beyond what the queue holds of it.
     pub overhead: Overhead,
     /// How many times faster than captured packets come.
     pub speedup: Speedup,
@@ -39,7 +39,7 @@ pub struct Reading {
 pub struct Read {
     /// Frames that came to the queue.
     pub packets: u64,
-    /// Bytes on the link.
+    /// Their bytes, as the queue holds them.
     pub bytes: u64,
     /// When the first frame was captured.
     pub first: Nanos,
@@ -140,7 +140,7 @@ struct Feed {
 struct Arrival {
     key: MaskedKey,
     now: Nanos,
-    /// Bytes on the link, unless it is split.
+    /// Bytes that the queue holds of it, unless it is split.
     size: u32,
     is_split: bool,
     ecn: Ecn,
@@ -182,7 +182,7 @@ impl Feed {
                 self.split.push_back(Split { segments, link_header, has_ethernet_header });
                 (0, segments.count)
             }
-            None => (self.reading.overhead.apply(frame.size, link_header, has_ethernet_header), 1),
+            None => (self.reading.overhead.in_queue(frame.size, link_header, has_ethernet_header), 1),
         };
         self.next_id += u64::from(count);
         let key = self.reading.mask.mask(&frame.key);
@@ -233,7 +233,7 @@ impl Feed {
                 send(*size);
             } else if let Some(Split { segments, link_header, has_ethernet_header }) = self.split.pop_front() {
                 let overhead = self.reading.overhead;
-                segments.sizes().for_each(|size| send(overhead.apply(size, link_header, has_ethernet_header)));
+                segments.sizes().for_each(|size| send(overhead.in_queue(size, link_header, has_ethernet_header)));
             }
         }
         self.batch.clear();

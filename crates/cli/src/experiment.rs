@@ -24,7 +24,8 @@ use crate::sweep::store::{About, Found, Store};
 use crate::sweep::{note, threads, work};
 use crate::world::{Ran, World};
 use anyhow::{Context, Result, bail};
-use queuescope_report::model::{RealTime, Sim, Skipped};
+use queuescope_report::model::{Sim, Skipped};
+use queuescope_report::text::{LIMITED, limited};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Files, Simulation};
 use results::{Results, Values, numbers};
@@ -218,13 +219,8 @@ impl Cell {
         for Skipped { reason, count, meaning } in &ran.skipped {
             note(&format!("{}: {count} {reason}: {meaning}", self.name()));
         }
-        if let Some(real) = ran.real_time.as_ref().filter(|real| real.is_limited_by_machine) {
-            let RealTime { packets, late_packets, unread_packets, .. } = real;
-            note(&format!(
-                "{}: this machine was the bottleneck at times, not the link: {late_packets} packets of {packets} more \
-                 than 1 ms late, {unread_packets} lost before the link",
-                self.name()
-            ));
+        if let Some(why) = ran.real_time.as_ref().and_then(limited) {
+            note(&format!("{}: {LIMITED}: {why}", self.name()));
         }
         Ok(ran)
     }

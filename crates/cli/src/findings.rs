@@ -14,7 +14,7 @@ use queuescope_report::format::duration;
 use queuescope_report::model;
 use queuescope_report::model::Skipped;
 use queuescope_sketch::ConQuest;
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::{Backlog, ByteCount, Nanos, Rate};
 use std::collections::BTreeMap;
 
 /// What an analysis found.
@@ -108,14 +108,16 @@ impl<D: Door> Findings<D> {
     }
 
     fn totals(&self, source: &Source) -> model::Totals {
-        let &Source { packets, bytes, span, super_packets, rate, .. } = source;
+        let &Source { packets, bytes, span, super_packets, rate, on_link, .. } = source;
         let counts = &self.counts;
         let duration = span.1.saturating_sub(span.0);
         let seconds = duration.as_secs_f64();
+        let came =
+            Backlog { packets: counts.departed.packets + counts.drops.values().sum::<u64>(), bytes: ByteCount(bytes) };
         // The link is there from the first packet until it has sent the last.
         let sending = |rate: Rate| {
             let tail = counts.last.saturating_sub(span.0).max(duration).as_secs_f64();
-            let busy = counts.departed.bytes.0 as f64 * 8.0 / rate.bits_per_second() as f64;
+            let busy = counts.departed.on_link(on_link).0 as f64 * 8.0 / rate.bits_per_second() as f64;
             if busy > 0.0 { (busy / tail.max(busy)).min(1.0) } else { 0.0 }
         };
         model::Totals {
@@ -135,7 +137,7 @@ impl<D: Door> Findings<D> {
             departed_bytes: counts.departed.bytes.0,
             marks: BTreeMap::new(),
             drops: counts.drops.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
-            offered_bps: (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds),
+            offered_bps: (seconds > 0.0).then(|| came.on_link(on_link).0 as f64 * 8.0 / seconds),
             utilisation: rate.map(sending),
             waited_share: counts.waited as f64 / (counts.departed.packets - counts.passed).max(1) as f64,
             delay_percentiles: PERCENTILES
@@ -169,6 +171,7 @@ impl<D: Door> Findings<D> {
             limit: source.limit.clone(),
             speedup: source.speedup.clone(),
             overhead: source.overhead.clone(),
+            overhead_bytes: source.on_link,
             inner: source.inner,
             split_gso: source.split_gso,
             granularities: names.to_vec(),

@@ -18,14 +18,16 @@ use crate::source::granularities;
 use crate::stop::Stop;
 use anyhow::{Context, Result, bail};
 use queuescope_link::command::keep as stand_between;
-use queuescope_link::{End, RealTime, Sleep, Ways};
+use queuescope_link::{End, HeldBack, RealTime, Sleep, Ways};
 use queuescope_queue::PipelineParams;
 use queuescope_report::model::{self, NO_METER, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::Simulation;
-use queuescope_wire::Granularity;
+use queuescope_wire::{ByteCount, Granularity};
 use shown::Shown;
 use std::io::{self, ErrorKind, Write};
+use std::num::NonZero;
+use std::thread;
 
 /// Runs `link`.
 ///
@@ -61,6 +63,8 @@ fn asked<'a>(args: &'a Link, name: &'a str) -> Asked<'a> {
     Asked { name, keys: &args.keys, question: &args.question, sketch: &args.sketch, output: &args.output }
 }
 
+/// Packets are held back at times if they are for more than one of so many parts of the time.
+const HELD_BACK_PARTS: u64 = 10;
 /// More packets than this in a thousand that are late by more than a millisecond are the machine's doing.
 const LATE_PER_MILLE: u64 = 10;
 
@@ -121,6 +125,9 @@ fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Result<model::
     let unread = unread.context("cannot tell what the interfaces of the link lost")?;
     let (timing, sleep) = (real.timing(), real.sleep());
     let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);
+    let seen = real.held_back();
+    let is_held_back = seen.time.0 > seen.of.0 / HELD_BACK_PARTS;
+    let is_late = timing.late() * 1_000 > timing.packets() * LATE_PER_MILLE;
     Ok(model::RealTime {
         packets: timing.packets(),
         error_p50_ns: p50,
@@ -130,6 +137,23 @@ fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Result<model::
         sleep_p50_ns: sleep.p50.0,
         sleep_p99_ns: sleep.p99.0,
         unread_packets: unread,
-        is_limited_by_machine: unread > 0 || timing.late() * 1_000 > timing.packets() * LATE_PER_MILLE,
+        held_back: held_back(&seen, real.simulation()),
+        is_limited_by_machine: unread > 0 || is_late || is_held_back,
+    })
+}
+
+/// What the machine held back, if it did.
+fn held_back(seen: &HeldBack, simulation: &Simulation) -> Option<model::HeldBack> {
+    let seconds = seen.time.as_secs_f64();
+    let per_second = |bytes: ByteCount| bytes.0 as f64 * 8.0 / seconds;
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    Some(model::HeldBack {
+        time_ns: seen.time.0,
+        of_ns: seen.of.0,
+        link: simulation.topology().link(seen.link?).name.clone(),
+        asked_bps: per_second(seen.able),
+        carried_bps: per_second(seen.sent),
+        moving_share: seen.moving.as_secs_f64() / seconds,
+        idle_share: seen.idle.map(|idle| idle.as_secs_f64() / seconds / processors as f64),
     })
 }

@@ -416,6 +416,7 @@ impl Seen<'_> {
             limit: "the interface's".to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),
+            on_link: 0,
             inner: self.args.keys.inner,
             split_gso: true,
             only: self.args.only.clone(),

@@ -65,7 +65,7 @@ pub struct Source {
     pub input: model::Input,
     /// Packets that came to it, or left it.
     pub packets: u64,
-    /// Their bytes on the link.
+    /// Their bytes, as the queue holds them.
     pub bytes: u64,
     /// When the first and the last packet came, on the clock of the replay.
     pub span: (Nanos, Nanos),
@@ -79,6 +79,8 @@ pub struct Source {
     pub speedup: String,
     /// See `limit`.
     pub overhead: String,
+    /// Bytes that the link adds to each packet as it sends it.
+    pub on_link: u32,
     /// Whether flows inside of tunnels are told apart, and super-packets split.
     pub inner: bool,
     /// See `inner`.
@@ -190,7 +192,9 @@ pub fn replay(
 ) -> Result<Source> {
     let OpenedCapture { mut arriving, chosen, rate } = opened;
     let limit = input.queue.limit;
-    let queue = TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(0), seed: 0 });
+    let on_link = input.queue.overhead.on_link();
+    let outlet = Outlet { rate, overhead: on_link, queue: QueueId(0), seed: 0 };
+    let queue = TailDrop::new(TailDropParams { limit }, outlet);
     let reading = Reading {
         mask: mask(keys, focus),
         tunnel: if keys.inner { Tunnel::Inner } else { Tunnel::Outer },
@@ -200,7 +204,7 @@ pub fn replay(
         split: input.queue.split_gso,
     };
     let progress = Progress::new(length(&input.file));
-    let read = capture::replay(&mut arriving, reading, chosen, Replay::new(queue, rate), listener, &progress)?;
+    let read = capture::replay(&mut arriving, reading, chosen, Replay::new(queue, &outlet), listener, &progress)?;
     progress.finish();
     Ok(Source {
         input: model::Input {
@@ -217,6 +221,7 @@ pub fn replay(
         limit: limit_name(limit),
         speedup: input.queue.speedup.to_string(),
         overhead: input.queue.overhead.to_string(),
+        on_link,
         inner: keys.inner,
         split_gso: input.queue.split_gso,
         only: input.only.clone(),
@@ -249,6 +254,7 @@ pub fn table(opened: OpenedTable, input: &Input, listener: &mut impl Listener<Ke
         limit: "as it was".to_owned(),
         speedup: "1".to_owned(),
         overhead: "none".to_owned(),
+        on_link: 0,
         inner: false,
         split_gso: false,
         only: input.only.clone(),

@@ -27,7 +27,7 @@ pub struct Left {
     pub truths: Truths,
     /// Flows.
     pub flows: u64,
-    /// Bytes on the link.
+    /// Bytes that left.
     pub bytes: u64,
     /// Of the link.
     pub rate: Rate,
@@ -41,13 +41,14 @@ pub struct Left {
 /// If it cannot be read to its end.
 pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
     let mut arriving = Arriving::from(source::open_capture(file)?);
-    let queue = TailDrop::new(TailDropParams { limit: Limit::None }, Outlet { rate, queue: QueueId(0), seed: 0 });
+    let outlet = Outlet { rate, overhead: 0, queue: QueueId(0), seed: 0 };
+    let queue = TailDrop::new(TailDropParams { limit: Limit::None }, outlet);
     let mask = KeyMask::covering(&FLOW);
     let (tunnel, overhead) = (Tunnel::Outer, Overhead::None);
     let reading = Reading { mask, tunnel, overhead, speedup, mtu: MTU, split: false };
     let mut recorder = Recorder::new(None);
     let progress = Progress::hidden();
-    let read = capture::replay(&mut arriving, reading, None, Replay::new(queue, rate), &mut recorder, &progress)?;
+    let read = capture::replay(&mut arriving, reading, None, Replay::new(queue, &outlet), &mut recorder, &progress)?;
     let Read { damage, span: (first, last), .. } = read;
     if let Some(damage) = damage {
         return Err(anyhow!(damage).context(format!("{} is damaged", file.display())));

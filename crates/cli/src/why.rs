@@ -335,10 +335,15 @@ impl<D: Door> Recorder<D> {
         let Culprits { victims, standing, direct, indirect, original, complete } = culprits;
         let offset = |time: Nanos| time.saturating_sub(source.span.0).0;
         let name = |flow: FlowId| self.door.name(0, self.door.key(0, self.door.project(0, flow)));
-        let on_link = source.rate.and_then(|rate: Rate| self.log.on_link(standing.at, rate)).map(|on_link| {
-            let departed = on_link.departed;
-            model::OnLink { flow: name(departed.flow), bytes: departed.size.into(), remaining_ns: on_link.remaining.0 }
-        });
+        let on_link =
+            source.rate.and_then(|rate: Rate| self.log.on_link(standing.at, rate, source.on_link)).map(|on_link| {
+                let departed = on_link.departed;
+                model::OnLink {
+                    flow: name(departed.flow),
+                    bytes: departed.size.into(),
+                    remaining_ns: on_link.remaining.0,
+                }
+            });
         let mut skipped = source.skipped;
         skipped.extend(unnamed(self.unnamed));
         skipped.extend((!complete).then(|| model::Skipped {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Report, captures, file, list, number, printed, run, shared};
+use common::{Report, captures, file, list, number, printed, run, run_with_input, shared};
 use serde_json::Value;
 
 fn schema() -> String {
@@ -143,4 +143,36 @@ fn bursts_of_one_packet_are_found_and_drops_are_counted_from_a_bursts_start() {
     let report = Report::of("data/demo.pcap.xz --rate 10mbps --limit 20000bytes --tau 5ms", &[]);
     let drops: Vec<_> = [0, 2, 9, 14, 17].iter().map(|&index| report.bursts[index]["drops"].as_u64()).collect();
     assert_eq!(drops, [6, 14, 18, 88, 500].map(Some));
+}
+
+/// A capture of Ethernet frames of 1514 bytes, of which the first 60 were kept, at these microseconds.
+fn frames(times: &[u32]) -> Vec<u8> {
+    let mut ip = [0; 46];
+    (ip[0], ip[2], ip[3], ip[8], ip[9]) = (0x45, 0x05, 0xdc, 64, 17);
+    (ip[12], ip[15], ip[16], ip[19]) = (10, 1, 10, 2);
+    let frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0], &ip[..]].concat();
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let record = |time: &u32| [words(&[1_700_000_000, *time, 60, 1514]), frame.clone()].concat();
+    let records: Vec<u8> = times.iter().flat_map(record).collect();
+    [words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1]), records].concat()
+}
+
+/// What the link sends beyond what the queue holds takes its time and no room: ten frames fit, and each takes 1538 bytes' time.
+#[test]
+fn what_a_link_adds_takes_time_and_no_room() {
+    for overhead in ["24", "ethernet"] {
+        let words = format!("analyze - --json --rate 8gbps --limit 15140B --overhead {overhead}");
+        let report = Report::parse(&printed(run_with_input(&words, &frames(&[0; 20])), 0));
+        assert_eq!(number(&report.first, "/setup/overhead_bytes"), 24, "{overhead}");
+        let totals = ["departed_packets", "departed_bytes", "bytes", "peak_delay_ns", "peak_depth_bytes"];
+        let totals = totals.map(|name| report.total(&format!("/totals/{name}")));
+        // Nine frames are before the last that fits; a byte takes a nanosecond.
+        assert_eq!(totals, [10, 15_140, 20 * 1514, 9 * 1538, 9 * 1514], "{overhead}");
+        assert_eq!(report.total("/totals/drops/overlimit"), 10, "{overhead}");
+        // A microsecond after the first, the link has 538 bytes of it to send.
+        let words = format!("why - --json --rate 8gbps --overhead {overhead} --packet 2");
+        let why: Value = serde_json::from_str(printed(run_with_input(&words, &frames(&[0, 1])), 0).trim_end()).unwrap();
+        let [waited, left] = ["/victim/waited_ns", "/on_link/remaining_ns"].map(|name| number(&why, name));
+        assert_eq!((waited, left), (538, 538), "{why}");
+    }
 }

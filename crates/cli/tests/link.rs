@@ -101,6 +101,48 @@ fn a_command_sends_through_the_link() {
     assert!(real["packets"].as_u64() > Some(200) && real["error_p50_ns"].as_u64() > Some(0), "{report}");
 }
 
+/// No machine moves so much in user space: it is said what was asked, what was carried, and why the machine is blamed.
+#[test]
+fn a_link_beyond_the_machine_says_so() {
+    let Some(yard) = yard("a_link_beyond_the_machine_says_so") else { return };
+    let server = Server::new(&yard);
+    let output = output(&yard, "--rate 400gbit --json", Some(server.send("300MB")));
+    let (report, said) = report(&output);
+    let (link, real) = (&report["links"][0], &report["real_time"]);
+    assert!(link["utilisation"].as_f64() < Some(0.5), "{report}");
+    assert_eq!(real["is_limited_by_machine"], true, "{real} {said}");
+    let held = &real["held_back"];
+    assert_eq!((&held["link"], held["asked_bps"].as_f64()), (&"bottleneck".into(), Some(4e11)), "{held}");
+    let carried = held["carried_bps"].as_f64().expect("it is a number");
+    assert!(carried > 1e6 && carried < 2e11, "{held}");
+    assert!(held["moving_share"].as_f64() > Some(0.2), "{held}");
+    // What a person reads; the view ends with the same.
+    let server = Server::new(&yard);
+    let output = self::output(&yard, "--rate 400gbit", Some(server.send("300MB")));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("this machine was the bottleneck at times") && said.contains("was to carry 400 Gb/s"),
+        "{said}"
+    );
+}
+
+/// What a link loses by chance is no drop of its queue, in no row.
+#[test]
+fn what_a_link_loses_its_queue_has_not_dropped() {
+    let Some(yard) = yard("what_a_link_loses_its_queue_has_not_dropped") else { return };
+    let server = Server::new(&yard);
+    let output = output(&yard, "--rate 20mbit --loss 5% --json", Some(server.send("500kB")));
+    let (report, _) = report(&output);
+    let links = report["links"].as_array().expect("a list");
+    let lost: u64 = links.iter().map(|link| link["lost_packets"].as_u64().expect("it is a number")).sum();
+    assert!(lost > 0, "{report}");
+    for link in links {
+        assert_eq!((&link["drops"], link["drop_rate"].as_f64()), (&serde_json::json!({}), Some(0.0)), "{link}");
+        let (lost, sent) = (link["lost_packets"].as_f64().unwrap(), link["sent_packets"].as_f64().unwrap());
+        assert!((link["loss_rate"].as_f64().unwrap() - lost / sent).abs() < 1e-9, "{link}");
+    }
+}
+
 #[test]
 fn links_are_run_within_links() {
     let Some(yard) = yard("links_are_run_within_links") else { return };

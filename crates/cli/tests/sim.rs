@@ -66,6 +66,27 @@ fn counts_agree() {
     }
 }
 
+/// Flows of a moment each, one after another: what they have over the run adds up to what the link carries, what they have over
+/// their lifetimes does not.
+#[test]
+fn goodput_over_the_run_adds_up_and_over_lifetimes_does_not() {
+    let scenario = "duration = \"4s\"\n[link]\nrate = \"27mbps\"\ndelay = \"1ms\"\n[[flows]]\nname = \"pages\"\ncount = 10\n\
+                    stagger = \"200ms\"\nbytes = \"200kB\"\n";
+    let told = printed(run_with_input("sim - --json", scenario.as_bytes()), 0);
+    let mut told = told.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
+    let sim = told.find(|line| line["kind"] == "sim").expect("there is a line about the simulation");
+    let sum = |rows: &str, key: &str| list(&sim, rows).iter().map(|row| row[key].as_f64().expect(key)).sum::<f64>();
+    let (over_run, over_lifetimes) = (sum("/flows", "goodput_bps"), sum("/flows", "lifetime_goodput_bps"));
+    assert!((over_run - sum("/groups", "goodput_bps")).abs() < 1.0, "{over_run}");
+    assert!((over_run - 10.0 * 200_000.0 * 8.0 / 4.0).abs() < 1.0 && over_run <= 27e6, "{over_run}");
+    assert!(over_lifetimes > 2.0 * 27e6, "{over_lifetimes}");
+    let (flows, group) = (list(&sim, "/flows"), &list(&sim, "/groups")[0]);
+    let most = flows.iter().map(|flow| flow["lifetime_goodput_bps"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert_eq!(group["most_lifetime_goodput_bps"], most);
+    let text = printed(run_with_input("sim -", scenario.as_bytes()), 0);
+    assert!(text.contains("goodput is over the run, least and most over the lifetime of a flow"), "{text}");
+}
+
 #[test]
 fn a_seed_decides_everything() {
     let of = |words: &str| printed(run(&format!("sim {SMALL} --json {words}"), &[]), 0);

@@ -6,7 +6,7 @@
 //! much later that was is measured ([`Timing`]), and nothing drifts, since the next departure is counted from when the
 //! last was due, not from when it was made.
 //!
-//! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links.
+//! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links. [`HeldBack`] says how long the machine was too slow for it.
 //! - [`Way`] says which packets go where; [`Yard`] has the network namespaces and interfaces of one run.
 //! - [`command`] runs a program behind a link, and leaves nothing of it when either ends.
 #![cfg(target_os = "linux")]
@@ -14,6 +14,7 @@
 pub mod command;
 mod connections;
 mod frames;
+mod held_back;
 pub mod hosts;
 mod real_time;
 mod rewrite;
@@ -21,6 +22,7 @@ mod timing;
 mod yard;
 
 pub use frames::Frame;
+pub use held_back::HeldBack;
 pub use real_time::{Counts, LinkError, RealTime, Running, Watcher, Way, Ways};
 pub use timing::{Sleep, Timing, sleep_exactly};
 pub use yard::{End, Yard};

@@ -2,6 +2,7 @@
 
 use crate::connections::Connections;
 use crate::frames::{Frame, Frames};
+use crate::held_back::{HeldBack, Watch};
 use crate::rewrite::{set_ecn, set_window};
 use crate::timing::{GoesFirst, Sleep, Timing};
 use crate::yard::End;
@@ -30,6 +31,9 @@ pub trait Watcher {
 
     /// A packet was dropped at a link.
     fn dropped(&mut self, _link: LinkId, _dropped: &Dropped, _packet: &OnItsWay, _frame: &Frame) {}
+
+    /// A packet that has left the queue of a link was lost on it.
+    fn lost(&mut self, _link: LinkId, _packet: &OnItsWay, _now: Nanos, _frame: &Frame) {}
 
     /// A packet was marked at a link; `marked` shows it as it is now.
     fn marked(
@@ -119,6 +123,9 @@ pub struct RealTime<'a, W> {
     parser: Parser,
     timing: Timing,
     sleep: Sleep,
+    watch: Watch,
+    /// Packets that came.
+    came: u64,
     /// When it began, by the kernel's clock.
     origin: Nanos,
     counts: Counts,
@@ -148,6 +155,8 @@ impl<'a, W: Ways> RealTime<'a, W> {
             parser: Parser::new(Tunnel::Outer),
             timing: Timing::default(),
             sleep,
+            watch: Watch::new(),
+            came: 0,
             origin: now(),
             counts: Counts::default(),
         }
@@ -175,9 +184,17 @@ impl<'a, W: Ways> RealTime<'a, W> {
         let mut first = GoesFirst::begin(self.now());
         let mut incoming = Incoming::default();
         watcher.begins(self.origin);
+        // When it was last looked at the clock, what had moved then, and how long was waited since.
+        let (mut last, mut moved, mut waited) = (self.now(), 0, Nanos::ZERO);
         loop {
             let read = self.read(&mut incoming, watcher)?;
             let at = self.now();
+            let all = self.came + self.timing.packets();
+            if all > moved {
+                self.watch.moved(at.saturating_sub(last).saturating_sub(waited));
+            }
+            (last, moved, waited) = (at, all, Nanos::ZERO);
+            self.watch.turn(at, &self.simulation);
             first.turn(at);
             self.go_on(at, watcher)?;
             if at >= look {
@@ -195,9 +212,11 @@ impl<'a, W: Ways> RealTime<'a, W> {
             if !read {
                 let early = self.sleep.p50.min(EARLIEST);
                 let due = self.simulation.next_time().unwrap_or(Nanos::MAX).saturating_sub(early);
+                let before = self.now();
                 if self.wait(due.min(look).min(end), waker)? {
                     look = Nanos::ZERO;
                 }
+                waited = self.now().saturating_sub(before);
             }
         }
     }
@@ -241,6 +260,7 @@ impl<'a, W: Ways> RealTime<'a, W> {
 
     /// A packet has come from an end.
     fn come(&mut self, from: usize, bytes: &[u8], at: Nanos, watcher: &mut impl Watcher) -> Result<(), LinkError> {
+        self.came += 1;
         let length = bytes.len() as u32;
         let seen = self.parser.parse(LinkType::RawIp, length, bytes);
         let Some(&Way { entrance, to, l4s }) = self.ways.way(from, &seen.key) else {
@@ -304,6 +324,11 @@ impl<'a, W: Ways> RealTime<'a, W> {
         self.sleep
     }
 
+    /// How long the machine held packets back.
+    pub fn held_back(&self) -> HeldBack {
+        self.watch.held_back()
+    }
+
     /// What was remarkable.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -312,6 +337,11 @@ impl<'a, W: Ways> RealTime<'a, W> {
     /// What the parser could not read.
     pub fn parser(&self) -> &Parser {
         &self.parser
+    }
+
+    /// The network as it is.
+    pub fn simulation(&self) -> &Simulation {
+        &self.simulation
     }
 
     /// The network, when it is over.
@@ -345,8 +375,9 @@ impl<O: Watcher> Observer for Hands<'_, O> {
         }
     }
 
-    fn lost(&mut self, _link: LinkId, _id: PacketId, packet: &OnItsWay, _headers: &Headers, _now: Nanos) {
+    fn lost(&mut self, link: LinkId, _id: PacketId, packet: &OnItsWay, _headers: &Headers, now: Nanos) {
         if let Some(tag) = packet.foreign() {
+            self.watcher.lost(link, packet, now, self.frames.at(tag));
             self.frames.remove(tag);
         }
     }

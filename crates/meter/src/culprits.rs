@@ -212,12 +212,13 @@ impl QueueLog {
         self.lost.iter().find(|lost| lost.packet() == packet).map(Dropped::from)
     }
 
-    /// What a link of `rate` was still sending as a packet came at `at`: who came waited for that, too. Its sizes are
-    /// those on the link.
-    pub fn on_link(&self, at: Nanos, rate: Rate) -> Option<OnLink> {
+    /// What a link of `rate`, which adds `overhead` bytes to each packet, was still sending as a packet came at `at`: who came
+    /// waited for that, too.
+    pub fn on_link(&self, at: Nanos, rate: Rate, overhead: u32) -> Option<OnLink> {
         let last = self.left.get(self.position(at).checked_sub(1)?)?;
         let departed = Departed::from(last);
-        let free = departed.dequeued.saturating_add(rate.time_for(ByteCount(departed.size.into())));
+        let free =
+            departed.dequeued.saturating_add(rate.time_for(ByteCount(u64::from(departed.size) + u64::from(overhead))));
         (free > at).then(|| OnLink { departed, remaining: free - at })
     }
 

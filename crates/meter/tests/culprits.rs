@@ -85,7 +85,7 @@ fn a_strict_priority_shows_in_who_overtook() {
     assert_eq!(culprits.direct.classes, [(Class(0), Amount { bytes: 3000, packets: 3 })]);
     assert_eq!(log.overtakers(&low).unwrap(), culprits.direct);
     assert_eq!(culprits.original.total.bytes, 0, "the queue was empty as it came");
-    let sending = log.on_link(low.enqueued, Rate::from_bits_per_second(8_000_000_000).unwrap()).unwrap();
+    let sending = log.on_link(low.enqueued, Rate::from_bits_per_second(8_000_000_000).unwrap(), 0).unwrap();
     assert_eq!((sending.departed.packet, sending.remaining), (PacketId(0), Nanos(900)));
     let high = log.of_packet(PacketId(3)).unwrap();
     assert_eq!((high.direct.total.packets, high.indirect.total.packets), (0, 1), "high waited for the link alone");

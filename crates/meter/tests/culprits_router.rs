@@ -141,7 +141,7 @@ fn the_same_arrivals_at_a_slower_strict_priority_port() {
             let direct = log.direct(victim).unwrap();
             assert!(direct.classes.iter().all(|(class, _)| *class <= victim.class), "{name}: {victim:?}");
             // Nothing of the wait is left unexplained.
-            let on_link = log.on_link(victim.enqueued, rate).map_or(0, |on_link| on_link.remaining.0);
+            let on_link = log.on_link(victim.enqueued, rate, 0).map_or(0, |on_link| on_link.remaining.0);
             assert_eq!(victim.sojourn().0, on_link + direct.total.bytes * 2 * BYTE_TIME, "{name}: {victim:?}");
         }
         println!("{name}, at 10 Mb/s: {waits:?}");

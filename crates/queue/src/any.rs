@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn each_discipline_is_built_by_its_name() {
         let rate = queuescope_wire::Rate::from_bits_per_second(1_000_000).unwrap();
-        let outlet = Outlet { rate, queue: queuescope_wire::QueueId(0), seed: 0 };
+        let outlet = Outlet { overhead: 0, rate, queue: queuescope_wire::QueueId(0), seed: 0 };
         let all = DisciplineParams::defaults();
         assert_eq!(all.iter().map(DisciplineParams::name).collect::<Vec<_>>(), DisciplineParams::NAMES);
         assert_eq!(DisciplineParams::NAMES.iter().collect::<BTreeSet<_>>().len(), all.len());

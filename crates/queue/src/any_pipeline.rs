@@ -234,7 +234,7 @@ mod tests {
 
     fn ports(count: u16) -> Vec<Outlet> {
         let rate = Rate::from_bits_per_second(1_000_000).unwrap();
-        (0..count).map(|port| Outlet { rate, queue: QueueId(0), seed: u64::from(port) }).collect()
+        (0..count).map(|port| Outlet { overhead: 0, rate, queue: QueueId(0), seed: u64::from(port) }).collect()
     }
 
     #[test]

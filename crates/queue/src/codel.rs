@@ -96,7 +96,7 @@ impl Codel {
     pub fn new(params: CodelParams, outlet: Outlet) -> Self {
         Self {
             queue: outlet.queue,
-            room: Room::new(params.limit, outlet.rate),
+            room: Room::new(params.limit, &outlet),
             law: Law::new(&params),
             control: Control::default(),
             fifo: Fifo::default(),

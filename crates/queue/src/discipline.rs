@@ -37,10 +37,20 @@ pub trait Discipline {
 pub struct Outlet {
     /// The rate of the link; a limit in time is measured by it. Of a link whose rate varies, its mean.
     pub rate: Rate,
+    /// Bytes that the link adds to each packet as it sends it (preamble, gap). They take its time and none of the queue's room.
+    pub overhead: u32,
     /// The number that the queue's departures carry. A discipline of several queues numbers them from here.
     pub queue: QueueId,
     /// Seeds whatever in the discipline is random. Two queues with the same seed, parameters and arrivals do the same.
     pub seed: u64,
+}
+
+impl Outlet {
+    /// How long the link needs to send what waits, with what it adds to each packet.
+    #[inline]
+    pub fn time_for(&self, backlog: Backlog) -> Nanos {
+        self.rate.time_for(backlog.on_link(self.overhead))
+    }
 }
 
 /// Told of what must be counted, whoever decides it.
@@ -98,7 +108,8 @@ pub enum DropReason {
     FlowWeight,
     /// Its aggregate was too active (ABC).
     Activity,
-    /// No queue dropped it: it was lost on a link, or came to a queue that is only seen from outside and was never seen again.
+    /// No queue is known to have dropped it: it came to a queue that is only seen from outside and was never seen again; in
+    /// telemetry, it was lost on a link.
     Lost,
 }
 

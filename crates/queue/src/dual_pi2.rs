@@ -188,7 +188,7 @@ impl DualPi2 {
         Self {
             params,
             outlet,
-            room: Room::new(params.limit, outlet.rate),
+            room: Room::new(params.limit, &outlet),
             classic: Fifo::default(),
             low_latency: Fifo::default(),
             clock: UpdateClock::new(params.update, params.first_update),

@@ -157,7 +157,7 @@ impl FqCodel {
             queue: outlet.queue,
             hash: FlowHash::new(outlet.seed, params.queues),
             placement: params.placement,
-            room: Room::new(limit, outlet.rate),
+            room: Room::new(limit, &outlet),
             memory_limit: params.memory_limit.unwrap_or(ByteCount(u64::MAX)),
             quantum: i64::try_from(params.quantum.0).unwrap_or(i64::MAX / 2).clamp(1, i64::MAX / 2),
             drop_batch: params.drop_batch.get(),
@@ -352,7 +352,7 @@ mod tests {
 
     fn queue(params: FqCodelParams) -> FqCodel {
         let rate = Rate::from_bits_per_second(1_000_000).unwrap();
-        FqCodel::new(params, Outlet { rate, queue: QueueId(0), seed: 1 })
+        FqCodel::new(params, Outlet { overhead: 0, rate, queue: QueueId(0), seed: 1 })
     }
 
     fn packet(id: u64, flow: u32, size: u64) -> Packet {

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_flow_that_sends_much_delays_only_those_in_its_queue() {
         let rate = Rate::from_bits_per_second(1_000_000).unwrap();
-        let outlet = Outlet { rate, queue: QueueId(4), seed: 7 };
+        let outlet = Outlet { overhead: 0, rate, queue: QueueId(4), seed: 7 };
         let mut queues = HashQueues::new(HashQueuesParams::default(), outlet);
         let heavy = FlowId(0);
         let light = (1..).map(FlowId).find(|&flow| queues.queue_of(flow) != queues.queue_of(heavy)).unwrap();

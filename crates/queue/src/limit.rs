@@ -1,10 +1,12 @@
 //! How much a queue may hold, and how a person writes that.
 
-use queuescope_wire::{Backlog, ByteCount, Nanos, Rate, UnitError};
+use crate::Outlet;
+use queuescope_wire::{Backlog, ByteCount, Nanos, UnitError};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much a queue may hold. The packet that the link is sending has left the queue and does not count.
+/// How much a queue may hold. The packet that the link is sending has left the queue and does not count. Bytes are those that the queue
+/// holds; a time is that of the link, with what it adds to each packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Limit {
     /// As much as comes.
@@ -21,13 +23,13 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether a packet of `size` finds room behind `backlog` on a link of `rate`.
-    pub fn admits(self, backlog: Backlog, size: ByteCount, rate: Rate) -> bool {
+    /// Whether a packet of `size` finds room behind `backlog` before a link.
+    pub fn admits(self, backlog: Backlog, size: ByteCount, outlet: &Outlet) -> bool {
         match self {
             Self::None => true,
             Self::Bytes(most) => backlog.bytes.0.saturating_add(size.0) <= most.0,
             Self::Packets(most) => backlog.packets < most,
-            Self::Time(most) => rate.time_for(backlog.bytes) <= most,
+            Self::Time(most) => outlet.time_for(backlog) <= most,
         }
     }
 }
@@ -39,13 +41,16 @@ pub(crate) struct Room {
     packets: u64,
     /// Bytes, with the new packet's.
     bytes: u64,
-    /// Bytes before the new packet.
+    /// Bytes before the new packet, as the link sends them.
     bytes_before: u64,
+    /// What the link adds to each packet.
+    overhead: u32,
 }
 
 impl Room {
-    pub fn new(limit: Limit, rate: Rate) -> Self {
-        let mut room = Self { packets: u64::MAX, bytes: u64::MAX, bytes_before: u64::MAX };
+    pub fn new(limit: Limit, outlet: &Outlet) -> Self {
+        let &Outlet { rate, overhead, .. } = outlet;
+        let mut room = Self { packets: u64::MAX, bytes: u64::MAX, bytes_before: u64::MAX, overhead };
         match limit {
             Limit::None => {}
             Limit::Packets(packets) => room.packets = packets,
@@ -62,7 +67,7 @@ impl Room {
     #[inline]
     pub fn admits(&self, backlog: Backlog, size: ByteCount) -> bool {
         backlog.packets < self.packets
-            && backlog.bytes.0 <= self.bytes_before
+            && backlog.on_link(self.overhead).0 <= self.bytes_before
             && backlog.bytes.0.saturating_add(size.0) <= self.bytes
     }
 
@@ -72,7 +77,7 @@ impl Room {
     pub fn holds(&self, backlog: Backlog) -> bool {
         backlog.packets <= self.packets
             && backlog.bytes.0 <= self.bytes
-            && (backlog.bytes.0 <= self.bytes_before || backlog.packets <= 1)
+            && (backlog.on_link(self.overhead).0 <= self.bytes_before || backlog.packets <= 1)
     }
 }
 
@@ -130,6 +135,12 @@ pub struct LimitError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use queuescope_wire::{QueueId, Rate};
+
+    fn outlet(rate: u64, overhead: u32) -> Outlet {
+        Outlet { rate: Rate::from_bits_per_second(rate).unwrap(), overhead, queue: QueueId(0), seed: 0 }
+    }
 
     #[test]
     fn limits_read_and_show() {
@@ -156,8 +167,9 @@ mod tests {
 
     #[test]
     fn what_a_limit_holds_is_what_it_admitted() {
-        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
-        let holds = |limit, packets, bytes| Room::new(limit, rate).holds(Backlog { packets, bytes: ByteCount(bytes) });
+        let outlet = outlet(1_000_000, 0);
+        let holds =
+            |limit, packets, bytes| Room::new(limit, &outlet).holds(Backlog { packets, bytes: ByteCount(bytes) });
         assert!(holds(Limit::None, u64::MAX, u64::MAX));
         assert!(holds(Limit::Packets(2), 2, 3000) && !holds(Limit::Packets(2), 3, 3));
         assert!(holds(Limit::Bytes(ByteCount(100)), 3, 100) && !holds(Limit::Bytes(ByteCount(100)), 1, 101));
@@ -167,10 +179,41 @@ mod tests {
 
     #[test]
     fn a_time_limit_counts_what_waits_before_the_packet() {
-        let rate = Rate::from_bits_per_second(1_000_000).unwrap();
+        let outlet = outlet(1_000_000, 0);
         let backlog = |bytes| Backlog { packets: 1, bytes: ByteCount(bytes) };
         let limit = Limit::Time(Nanos(1_000_000));
-        assert!(limit.admits(backlog(125), ByteCount(1500), rate));
-        assert!(!limit.admits(backlog(126), ByteCount(40), rate));
+        assert!(limit.admits(backlog(125), ByteCount(1500), &outlet));
+        assert!(!limit.admits(backlog(126), ByteCount(40), &outlet));
+    }
+
+    #[test]
+    fn what_the_link_adds_takes_its_time_and_no_room() {
+        let outlet = outlet(1_000_000, 38);
+        let backlog = |packets| Backlog { packets, bytes: ByteCount(1500 * packets) };
+        let most = |limit: Limit| (0..).find(|packets| !limit.admits(backlog(*packets), ByteCount(1500), &outlet));
+        assert_eq!(most(Limit::Bytes(ByteCount(15_000))), Some(10));
+        // Ten packets take 10 * 1538 bytes of the link's time.
+        let ten = Nanos(10 * 1538 * 8_000);
+        assert_eq!([most(Limit::Time(ten)), most(Limit::Time(Nanos(ten.0 - 1)))], [Some(11), Some(10)]);
+    }
+
+    proptest! {
+        /// The limit in whole numbers says what the plain words say.
+        #[test]
+        fn rooms_are_limits(
+            limit in prop_oneof![
+                Just(Limit::None),
+                (0..40_000u64).prop_map(|bytes| Limit::Bytes(ByteCount(bytes))),
+                (0..30u64).prop_map(Limit::Packets),
+                (0..40_000_000u64).prop_map(|time| Limit::Time(Nanos(time))),
+            ],
+            rate in prop_oneof![Just(7_777_777u64), 1_000_000..1_000_000_000u64],
+            overhead in prop_oneof![Just(0u32), Just(38), 0..1000u32],
+            (packets, bytes, size) in (0..30u64, 0..40_000u64, 0..2000u64),
+        ) {
+            let (outlet, size) = (outlet(rate, overhead), ByteCount(size));
+            let backlog = Backlog { packets, bytes: ByteCount(bytes) };
+            prop_assert_eq!(Room::new(limit, &outlet).admits(backlog, size), limit.admits(backlog, size, &outlet));
+        }
     }
 }

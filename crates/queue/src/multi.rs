@@ -90,8 +90,8 @@ impl MultiQueue {
         let queues = usize::from(params.queues.get());
         Self {
             first: outlet.queue,
-            limit: Room::new(params.limit, outlet.rate),
-            shared_limit: Room::new(params.shared_limit, outlet.rate),
+            limit: Room::new(params.limit, &outlet),
+            shared_limit: Room::new(params.shared_limit, &outlet),
             queues: (0..queues).map(|_| Fifo::default()).collect(),
             backlog: Backlog::default(),
             turns: Turns::new(params.scheduler, queues),
@@ -300,7 +300,7 @@ mod tests {
     fn queues(count: u16, scheduler: Scheduler, limit: Limit, shared_limit: Limit) -> MultiQueue {
         let rate = Rate::from_bits_per_second(1_000_000).unwrap();
         let params = MultiQueueParams { queues: NonZeroU16::new(count).unwrap(), scheduler, limit, shared_limit };
-        MultiQueue::new(params, Outlet { rate, queue: QueueId(10), seed: 0 })
+        MultiQueue::new(params, Outlet { overhead: 0, rate, queue: QueueId(10), seed: 0 })
     }
 
     /// Fills queues with (queue, size), numbers the packets from 0, and tells the order in which they leave.

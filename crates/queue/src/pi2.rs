@@ -112,7 +112,7 @@ impl Pi2 {
         Self {
             params,
             outlet,
-            room: Room::new(params.limit, outlet.rate),
+            room: Room::new(params.limit, &outlet),
             fifo: Fifo::default(),
             clock: UpdateClock::new(params.update, params.first_update),
             random: Random::new(outlet.seed),

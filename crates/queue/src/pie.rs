@@ -32,7 +32,7 @@ use crate::update_clock::UpdateClock;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
 use control::{BurstAllowance, below_half, decayed, next_probability};
 use departure_rate::DepartureRate;
-use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet, Rate};
+use queuescope_wire::{Backlog, Departure, Ecn, Nanos, Packet};
 
 /// A queue under PIE.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Pie {
         Self {
             params,
             outlet,
-            room: Room::new(params.limit, outlet.rate),
+            room: Room::new(params.limit, &outlet),
             fifo: Fifo::default(),
             clock: UpdateClock::new(params.update, params.first_update),
             chance: Chance::new(params.draws, outlet.seed),
@@ -189,7 +189,7 @@ impl Pie {
         match self.params.activation {
             PieActivation::Always => {}
             PieActivation::ThirdOfLimit => {
-                let full = self.params.third_is_full(self.fifo.backlog(), self.outlet.rate);
+                let full = self.params.third_is_full(self.fifo.backlog(), &self.outlet);
                 self.turn_on(full, now);
                 self.turn_off(!full && self.updated && self.knows_delay() && self.calm());
             }
@@ -306,7 +306,7 @@ impl Discipline for Pie {
         match self.params.delay {
             PieDelay::Timestamps { .. } => {}
             PieDelay::DepartureRate { .. } => self.delay = self.rate.delay(backlog.bytes),
-            PieDelay::LinkRate => self.delay = self.outlet.rate.time_for(backlog.bytes),
+            PieDelay::LinkRate => self.delay = self.outlet.time_for(backlog),
         }
         self.probability = if self.burst.holds_probability() {
             decayed(&self.params, 0.0, self.delay, self.old)
@@ -329,12 +329,12 @@ impl PieParams {
     }
 
     /// Whether the queue holds a third of its limit or more.
-    fn third_is_full(&self, backlog: Backlog, rate: Rate) -> bool {
+    fn third_is_full(&self, backlog: Backlog, outlet: &Outlet) -> bool {
         match self.limit {
             Limit::None => true,
             Limit::Bytes(most) => backlog.bytes.0.saturating_mul(3) >= most.0,
             Limit::Packets(most) => backlog.packets.saturating_mul(3) >= most,
-            Limit::Time(most) => rate.time_for(backlog.bytes).0.saturating_mul(3) >= most.0,
+            Limit::Time(most) => outlet.time_for(backlog).0.saturating_mul(3) >= most.0,
         }
     }
 }
@@ -342,7 +342,7 @@ impl PieParams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use queuescope_wire::{ByteCount, Class, FlowId, PacketId, QueueId};
+    use queuescope_wire::{ByteCount, Class, FlowId, PacketId, QueueId, Rate};
 
     #[derive(Default)]
     struct Drops(u64);
@@ -360,7 +360,8 @@ mod tests {
     /// Drops of 400 packets under a certain probability, with what has accumulated set before each.
     fn drops(probability: f64, accumulated: Option<f64>) -> u64 {
         let params = PieParams { limit: Limit::None, mark_below: None, ..PieParams::default() };
-        let outlet = Outlet { rate: Rate::from_bits_per_second(1_000_000).unwrap(), queue: QueueId(0), seed: 3 };
+        let outlet =
+            Outlet { overhead: 0, rate: Rate::from_bits_per_second(1_000_000).unwrap(), queue: QueueId(0), seed: 3 };
         let mut pie = Pie::new(params, outlet);
         let mut drops = Drops::default();
         pie.burst = BurstAllowance::new(&PieParams { burst: PieBurst::None, ..params });

@@ -168,6 +168,8 @@ impl RedParams {
 #[derive(Debug)]
 pub struct Red {
     queue: QueueId,
+    /// Bytes that the link adds to each packet.
+    overhead: u32,
     at_egress: bool,
     room: Room,
     curve: Curve,
@@ -207,8 +209,9 @@ impl Red {
         let step = curve.weight >= 1.0 && curve.min >= curve.max;
         Self {
             queue: outlet.queue,
+            overhead: outlet.overhead,
             at_egress: params.at_egress,
-            room: Room::new(params.limit, outlet.rate),
+            room: Room::new(params.limit, &outlet),
             state: State::new(params.max_probability),
             curve,
             chance: Chance::new(params.draws, outlet.seed),
@@ -306,7 +309,8 @@ impl Discipline for Red {
         }
         let backlog = self.fifo.backlog();
         if backlog.packets == 0 {
-            let sending = (first.packet.size.0 as f64 * self.curve.nanos_per_byte) as u64;
+            let on_link = first.packet.size.0 + u64::from(self.overhead);
+            let sending = (on_link as f64 * self.curve.nanos_per_byte) as u64;
             self.state.idle_since = now.saturating_add(Nanos(sending));
         }
         Some(first.depart(self.queue, now, backlog))

@@ -38,7 +38,7 @@ pub struct TailDropStats {
 impl TailDrop {
     /// An empty queue.
     pub fn new(params: TailDropParams, outlet: Outlet) -> Self {
-        let room = Room::new(params.limit, outlet.rate);
+        let room = Room::new(params.limit, &outlet);
         Self { queue: outlet.queue, room, fifo: Fifo::default(), stats: TailDropStats::default() }
     }
 
@@ -114,10 +114,11 @@ mod tests {
         #[test]
         fn every_packet_leaves_in_order_or_is_counted(
             limit in limit(), steps in prop::collection::vec(prop::option::of(40..1500u64), 0..60),
-            rate in 5_000_000_000..12_000_000_000u64
+            rate in 5_000_000_000..12_000_000_000u64, overhead in prop_oneof![Just(0u32), 0..100u32]
         ) {
             let rate = Rate::from_bits_per_second(rate).unwrap();
-            let mut queue = TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(3), seed: 0 });
+            let outlet = Outlet { rate, overhead, queue: QueueId(3), seed: 0 };
+            let mut queue = TailDrop::new(TailDropParams { limit }, outlet);
             let (mut dropped, mut left, mut model) = (Overflow::default(), Vec::new(), VecDeque::new());
             let mut offered = 0;
             for (now, step) in steps.iter().enumerate() {
@@ -127,7 +128,7 @@ mod tests {
                         let before = queue.backlog();
                         let drops = dropped.0.len();
                         queue.enqueue(packet(offered, *size), now, &mut dropped);
-                        let fits = limit.admits(before, ByteCount(*size), rate);
+                        let fits = limit.admits(before, ByteCount(*size), &outlet);
                         prop_assert_eq!(fits, dropped.0.len() == drops);
                         if fits {
                             model.push_back((offered, *size, now, before));

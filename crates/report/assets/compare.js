@@ -14,10 +14,11 @@ const QUANTITIES = {
   delay_p95_ns: { title: 'Delay, 95 %', ...time },
   delay_p99_ns: { title: 'Delay, 99 %', ...time },
   drop_rate: { title: 'Dropped', ...share, top: 'lost' },
+  loss_rate: { title: 'Lost on the link', ...share, top: 'lost' },
   mark_rate: { title: 'Marked', ...share, top: 'lost' },
   goodput_bps: { title: 'Goodput', ...speed },
-  least_bps: { title: 'Least of a flow', ...speed, top: 'flow' },
-  most_bps: { title: 'Most of a flow', ...speed, top: 'flow' },
+  least_lifetime_goodput_bps: { title: 'Least of a flow, over its lifetime', ...speed, top: 'flow' },
+  most_lifetime_goodput_bps: { title: 'Most of a flow, over its lifetime', ...speed, top: 'flow' },
   jain: { title: 'Jain’s index', show: (value) => value.toFixed(3), apart: (from, to) => signed(to - from, 3), top: 'jain' },
   retransmissions: { title: 'Sent again', show: count, apart: relative, top: 'again' },
   completion_p50_ns: { title: 'Completion, median', ...time, top: 'completion' },
@@ -121,12 +122,19 @@ function runs() {
   return `${duration(compared.duration_ns)}${warmup}; ${seeds}.${over}`;
 }
 
+/** What was asked of a link and what it carried, where the machine had no time left. */
+function carried(held) {
+  if (!held) return '';
+  const time = `${duration(held.time_ns)} of ${duration(held.of_ns)}`;
+  return ` ${held.link} was to carry ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}, in which this machine had no time left.`;
+}
+
 /** How exact the real runs were. */
 function exactness() {
   const items = compared.real_time.map((real) => {
     const late = `half of ${plural(real.packets, 'packet')} late by ${duration(real.error_p50_ns)} at most, 99 % by ${duration(real.error_p99_ns)}, the worst by ${duration(real.error_worst_ns)}`;
     const limited = real.is_limited_by_machine
-      ? el('b', {}, ` This machine was the bottleneck at times: ${plural(real.late_packets, 'packet')} more than 1 ms late, ${count(real.unread_packets)} lost before the link.`)
+      ? el('b', {}, ` This machine was the bottleneck at times: ${plural(real.late_packets, 'packet')} more than 1 ms late, ${count(real.unread_packets)} lost before the link.${carried(real.held_back)}`)
       : null;
     return el('li', {}, `${late}; sleeps here are late by ${duration(real.sleep_p50_ns)}, 99 % by ${duration(real.sleep_p99_ns)}.`, limited);
   });

@@ -52,12 +52,12 @@ class Course {
 
   /** Of a link: how long what waits takes to be sent, what was sent as a share of the rate, drops and marks a second. */
   link(at) {
-    const { rate_bps: bits } = this.sim.links[at];
+    const { rate_bps: bits, overhead_bytes: overhead } = this.sim.links[at];
     const state = this.sim.samples.map((sample) => sample.links[at]);
     const each = (of) => state.map((link, n) => (this.length[n] > 0 ? (of(link) * 1e9) / this.length[n] : null));
     return {
-      delay: state.map((link) => (link.backlog_bytes * 8e9) / bits),
-      busy: each((link) => (link.sent_bytes * 8) / bits),
+      delay: state.map((link) => ((link.backlog_bytes + link.backlog_packets * overhead) * 8e9) / bits),
+      busy: each((link) => ((link.sent_bytes + link.sent_packets * overhead) * 8) / bits),
       drops: each((link) => link.drops),
       marks: each((link) => link.marks),
     };

@@ -11,7 +11,8 @@ const OF_QUEUE = [
   ['delay_mean_ns', 'Delay', time, 'The mean time that packets waited in the queue', 'Mean delay'],
   ['delay_p95_ns', '95 %', time, 'The time that 95 % of packets waited at most', '95 % delay'],
   ['delay_p99_ns', '99 %', time, 'The time that 99 % of packets waited at most', '99 % delay'],
-  ['drop_rate', 'Dropped', share, 'Packets dropped, as a share of what came to the queue', 'Drop rate'],
+  ['drop_rate', 'Dropped', share, 'Packets that the queue dropped, as a share of what came to it', 'Drop rate'],
+  ['loss_rate', 'Lost', share, 'Packets lost on the link by chance, as a share of what it sent', 'Loss rate'],
   ['mark_rate', 'Marked', share, 'Packets marked, as a share of what came to the queue', 'Mark rate'],
   ['jain', 'Jain', plain, 'Jain’s index of the goodput of all flows: 1 where all got the same', 'Jain’s index'],
 ];
@@ -33,6 +34,12 @@ const OF_FLOWS = [
     '99 % completion time',
   ],
 ];
+
+/** What is shown of a queue: few links lose packets, and the others need no column for it. */
+function ofQueue({ rows }) {
+  const isLossy = rows.some(({ figures }) => figures.loss_rate?.mean > 0);
+  return OF_QUEUE.filter(([key]) => isLossy || key !== 'loss_rate');
+}
 
 // An axis is logarithmic if its numbers span more than a decade and a half.
 const FACTORS = 10 ** 1.5;

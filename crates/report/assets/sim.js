@@ -61,9 +61,19 @@ function simHead(report) {
 }
 
 /** That a link was not as fast as it was meant to be. */
-function limited({ packets, late_packets, unread_packets }) {
-  const meaning = ` ${plural(late_packets, 'packet')} of ${count(packets)} more than 1 ms late, ${count(unread_packets)} lost before the link. Other work beside it, or a rate that is too high for it, does that.`;
+function limited({ packets, late_packets, unread_packets, held_back: held }) {
+  const carried = held ? ` ${heldBack(held)}` : '';
+  const meaning = `${carried} ${plural(late_packets, 'packet')} of ${count(packets)} more than 1 ms late, ${count(unread_packets)} lost before the link. Other work beside it, or a rate that is too high for it, does that.`;
   return el('p', { class: 'notice' }, el('b', {}, 'This machine was the bottleneck at times, not the link.'), meaning);
+}
+
+/** What was asked of a link and what it carried, and what the machine did meanwhile. */
+function heldBack({ link, asked_bps, carried_bps, time_ns, of_ns, moving_share, idle_share }) {
+  const idle = idle_share === null ? '' : `, processors were idle for ${percent(idle_share)}`;
+  return (
+    `${link} was to carry ${rate(asked_bps)} and carried ${rate(carried_bps)} in ${duration(time_ns)} of ${duration(of_ns)}, in which ` +
+    `no link was full and this machine had no time left (moving packets took one thread ${percent(moving_share)} of it${idle}).`
+  );
 }
 
 /** How much later than due packets of a link in real time were given on. */
@@ -126,7 +136,7 @@ function simLinks(sim) {
   if (sim.links.length === 0) {
     return section('sim-links', 'Links', el('p', { class: 'hint' }, 'No link’s queue was measured.'));
   }
-  const lost = (title, of, share) => ({
+  const counted = (title, of, share) => ({
     key: title,
     title,
     value: share,
@@ -174,12 +184,22 @@ function simLinks(sim) {
         value: (link) => link.longest_queue_bytes,
         show: (link) => bytes(link.longest_queue_bytes, true),
       },
-      lost(
+      counted(
         'Dropped',
         (link) => link.drops,
         (link) => link.drop_rate,
       ),
-      lost(
+      sim.links.some((link) => link.lost_packets)
+        ? {
+            key: 'lost',
+            title: 'Lost',
+            figure: true,
+            about: 'Packets that were sent and lost on the link by chance, and their share of all that it sent',
+            value: (link) => link.loss_rate,
+            show: (link) => (link.lost_packets ? `${count(link.lost_packets)} (${percent(link.loss_rate)})` : '0'),
+          }
+        : null,
+      counted(
         'Marked',
         (link) => link.marks,
         (link) => link.mark_rate,
@@ -187,14 +207,14 @@ function simLinks(sim) {
     ],
     { kind: 'sim-table' },
   );
-  const counted = sim.links.filter((link) => Object.keys(link.counters).length > 0);
+  const counting = sim.links.filter((link) => Object.keys(link.counters).length > 0);
   return section(
     'sim-links',
     'Links',
     el('p', { class: 'hint' }, 'Delay is the time that packets waited in the queue. A column’s name sorts by it.'),
     rows.element,
     sim.links.some((link) => link.groups.length) ? linkGroups(sim.links) : null,
-    counted.length ? counters(counted) : null,
+    counting.length ? counters(counting) : null,
   );
 }
 
@@ -232,6 +252,9 @@ function linkGroups(links) {
       figure('99 %', (times) => times.p99_ns, { label: '99 % under' }),
       figure('Longest', (times) => times.max_ns),
       share('Dropped', (row) => row.drop_rate),
+      links.some((link) => link.lost_packets)
+        ? { ...share('Lost', (row) => row.loss_rate), about: 'On the link, of its packets that were sent' }
+        : null,
       share('Marked', (row) => row.mark_rate),
     ],
     { kind: 'sim-table' },
@@ -288,18 +311,18 @@ function simGroups(sim) {
         cell: (group) => named(group.name, group.transport),
       },
       figure('Flows', (group) => group.flows, count),
-      figure('Goodput', (group) => group.goodput_bps, rate, { about: 'Of all its flows together' }),
+      figure('Goodput', (group) => group.goodput_bps, rate, { about: 'Of all its flows together, over the run' }),
       figure(
         'Least',
-        each((group) => group.least_bps),
+        each((group) => group.least_lifetime_goodput_bps),
         rate,
-        { about: 'The goodput of the flow that got least' },
+        { about: 'Of the flow that got least, over its lifetime' },
       ),
       figure(
         'Most',
-        each((group) => group.most_bps),
+        each((group) => group.most_lifetime_goodput_bps),
         rate,
-        { about: 'The goodput of the flow that got most' },
+        { about: 'Of the flow that got most, over its lifetime' },
       ),
       figure(
         'Jain',
@@ -307,7 +330,7 @@ function simGroups(sim) {
         (index) => index?.toFixed(3) ?? DASH,
         {
           label: 'Jain',
-          about: 'Jain’s index of the flows’ goodput: 1 where all got the same',
+          about: 'Jain’s index of the flows’ goodput over their lifetimes: 1 where all got the same',
         },
       ),
       figure(
@@ -335,7 +358,7 @@ function simGroups(sim) {
     el(
       'p',
       { class: 'hint' },
-      'Goodput is the payload that receivers got in order. Least and most are of a flow’s own time.',
+      'Goodput is the payload that receivers got in order, over the run without its warm-up. Least and most are of single flows over their lifetimes, and may be above it.',
     ),
     rows.element,
   );
@@ -374,7 +397,10 @@ function simFlows(sim, styles, times) {
           });
         },
       },
-      figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Of the time that it was there' }),
+      figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Over the run, without the warm-up' }),
+      figure('lifetime', 'Over lifetime', (flow) => flow.lifetime_goodput_bps, rate, {
+        about: 'Goodput from its start until it finished: flows live at different times, so this does not add up',
+      }),
       figure(
         'delivered',
         'Delivered',

@@ -73,7 +73,7 @@ const plots = sweepPlots(sweep);
 const parts = [
   el('header', { class: 'headline' }, el('h1', {}, sweep.about ?? sweep.name), el('p', { class: 'lead' }, cells())),
   ...plots.map((plot) => plot.section),
-  section('found', 'Queue and flows', figures('Queue and flows', OF_QUEUE)),
+  section('found', 'Queue and flows', figures('Queue and flows', ofQueue(sweep))),
   flowsEnd ? section('completion', 'Flow completion times', figures('Flow completion times', OF_FLOWS)) : null,
   notes(),
   section(

@@ -6,7 +6,7 @@ function sweepPlots(sweep) {
   for (const row of sweep.rows) row.at = row.values.map((value, at) => places[at].get(value));
   const parameters = sweep.parameters.map(parameterAxis);
   const several = parameters.filter((axis) => new Set(sweep.rows.map((row) => row.at[axis.parameter])).size > 1);
-  const all = [...OF_QUEUE, ...OF_FLOWS].map(figureAxis);
+  const all = [...ofQueue(sweep), ...OF_FLOWS].map(figureAxis);
   const figures = all.filter((axis) => sweep.rows.some((row) => row.figures[axis.key] !== null));
   if (several.length === 0 || figures.length === 0) return [];
   const find = (axes, key) =>

@@ -143,6 +143,16 @@ function held({ peak_delay_ns: delays, mean_bytes: depths }) {
   return delays.map((delay, at) => (last = delay === 0 && depths[at] > 0 ? last : delay));
 }
 
+/**
+ * How fast a queue's bytes leave, in bits per second: the link's rate, less what the link adds to each packet, at their mean size.
+ * Null where the rate is not known.
+ */
+function drainRate({ setup, totals }) {
+  if (setup.rate_bps === null || totals.departed_bytes === 0) return setup.rate_bps;
+  const onLink = totals.departed_bytes + totals.departed_packets * setup.overhead_bytes;
+  return (setup.rate_bps * totals.departed_bytes) / onLink;
+}
+
 /** All series of a report. */
 class Timeline {
   constructor(report, colours) {
@@ -153,7 +163,7 @@ class Timeline {
     this.start = Math.min(0, series?.start_ns ?? 0);
     this.end = Math.max(...ends, 1);
     this.bursts = report.bursts;
-    this.rate = report.setup.rate_bps;
+    this.rate = drainRate(report);
     this.colours = colours;
     this.whole = series ? new Source(series, colours) : Source.outline(report.bursts, this.end);
     this.fine = new Map(); // number of a burst to its own series, made when first needed

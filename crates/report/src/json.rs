@@ -71,7 +71,7 @@ pub enum Line {
 pub struct Summary {
     /// Packets read.
     pub packets: u64,
-    /// Their bytes on the link, with the overhead that was asked for.
+    /// Their bytes, as the queue holds them: without what the link adds (`overhead_bytes` of the setup).
     pub bytes: u64,
     /// Flows seen at the first granularity.
     pub flows: u64,

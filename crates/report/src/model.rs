@@ -20,8 +20,8 @@ pub use answer::{Alert, Answer, Plan};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
-    NO_METER, RealTime, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample,
-    SimTimes,
+    HeldBack, NO_METER, RealTime, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample,
+    SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use switch::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
@@ -89,8 +89,11 @@ pub struct Setup {
     pub limit: String,
     /// How much faster than captured the packets were sent, as the user writes it (`1`, `50`, `2.5`).
     pub speedup: String,
-    /// Layer-2 overhead added to every packet, as the user writes it (`none`, `ethernet`, `24`).
+    /// What the link sends with every packet beyond what the queue holds of it, as the user writes it (`none`, `ethernet`, `24`).
     pub overhead: String,
+    /// That in bytes. They take time on the link and no room in the queue: bytes in this report are without them, delays, rates
+    /// and the link's utilisation with them.
+    pub overhead_bytes: u32,
     /// Whether flows inside of tunnels were told apart.
     pub inner: bool,
     /// Whether super-packets of segmentation offload were split.
@@ -141,7 +144,7 @@ pub struct SketchSetup {
 pub struct Totals {
     /// Packets read.
     pub packets: u64,
-    /// Their bytes on the link, with the overhead that was asked for.
+    /// Their bytes, as the queue holds them: without what the link adds (`overhead_bytes` of the setup).
     pub bytes: u64,
     /// Flows seen, for each granularity.
     pub flows: Vec<FlowCount>,
@@ -156,7 +159,7 @@ pub struct Totals {
     /// Packets marked (CE) by the queue, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: BTreeMap<String, u64>,
-    /// Mean rate offered, bits per second; none of an input without a duration.
+    /// Mean rate offered to the link, with what it adds to each packet, in bits per second; none of an input without a duration.
     pub offered_bps: Option<f64>,
     /// Share of the time that the link was sending; none where departures came from elsewhere.
     pub utilisation: Option<f64>,

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 pub use compare::write as write_comparison;
+pub use sim::{LIMITED, limited};
 pub use sweep::write as write_sweep;
 pub use why::write as write_why;
 

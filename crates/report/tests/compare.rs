@@ -8,7 +8,7 @@ mod browser;
 mod sample;
 
 use browser::{sound, told};
-use queuescope_report::model::{Comparison, Of, Quantity, RealTime, Sim, Skipped};
+use queuescope_report::model::{Comparison, HeldBack, Of, Quantity, RealTime, Sim, Skipped};
 use queuescope_report::{html, text};
 
 /// A simulation, and the same with nine tenths of the goodput and twice the delay; each `run` has a tenth more goodput than the one
@@ -32,6 +32,15 @@ fn pair(run: usize) -> (Sim, Sim) {
         sleep_p50_ns,
         sleep_p99_ns,
         unread_packets,
+        held_back: Some(HeldBack {
+            time_ns: 3_000_000_000,
+            of_ns: 10_000_000_000,
+            link: "bottleneck".to_owned(),
+            asked_bps: 5e9,
+            carried_bps: 1.2e9,
+            moving_share: 0.97,
+            idle_share: Some(0.01),
+        }),
         is_limited_by_machine,
     });
     (simulated, real)

@@ -90,6 +90,33 @@ fn what_is_not_there_has_no_table() {
 }
 
 #[test]
+fn what_a_link_lost_stands_apart_from_what_its_queue_dropped() {
+    let mut report = sample::simulated();
+    let link = &mut report.sim.as_mut().unwrap().links[0];
+    (link.lost_packets, link.loss_rate, link.groups[1].loss_rate) = (1_234, 0.05, 0.07);
+    let lines = lines(&report);
+    let words = |at: usize| lines[at].split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(5), "rate busy delay 95 % 99 % dropped lost marked link");
+    assert_eq!(words(6), "20.0 Mb/s 100.0 % 36.6 ms 54.0 ms 58.2 ms 11.2 % 5.0 % 4.0 % bottleneck red");
+    assert_eq!(words(7), "36.6 ms 54.0 ms 58.2 ms 11.2 % - 4.0 % downloads");
+    assert_eq!(words(8), "33.5 ms 49.5 ms 53.4 ms 11.2 % 7.0 % 4.0 % pages");
+    assert_eq!(
+        [words(10), words(12)],
+        ["dropped: 2,704 early, 1,352 overlimit", "lost: 1,234 on the link, after the queue"]
+    );
+}
+
+#[test]
+fn goodput_over_the_run_is_not_taken_for_that_of_a_lifetime() {
+    let mut report = sample::simulated();
+    let said = "           goodput is over the run, least and most over the lifetime of a flow".to_owned();
+    assert!(!lines(&report).contains(&said));
+    let group = &mut report.sim.as_mut().unwrap().groups[1];
+    group.most_lifetime_goodput_bps = 2.0 * group.goodput_bps;
+    assert!(lines(&report).contains(&said));
+}
+
+#[test]
 fn flows_that_finished_before_the_warm_up_took_no_time_that_counts() {
     let mut report = sample::simulated();
     report.sim.as_mut().unwrap().groups[1].completion = None;

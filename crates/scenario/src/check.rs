@@ -80,7 +80,7 @@ fn limits(scenario: &Scenario, findings: &mut Findings) {
                     .help("write a limit in packets, bytes or time, as \"100packets\"")
             });
         }
-        let largest = scenario.largest_packet().saturating_add(link.overhead.0);
+        let largest = scenario.largest_packet();
         let fits = match link.limit {
             Buffer::Fixed(Limit::Packets(most)) => most > 0,
             Buffer::Fixed(Limit::Bytes(most)) => most.0 >= largest,
@@ -90,7 +90,7 @@ fn limits(scenario: &Scenario, findings: &mut Findings) {
             let place = place_of(findings, &path, "limit");
             findings.tell(|| {
                 Problem::new("the queue has no room for a single packet")
-                    .at(place, format!("packets have up to {largest} bytes on this link"))
+                    .at(place, format!("packets have up to {largest} bytes"))
                     .help(format!("write \"1packets\" or \"{largest}B\" at least"))
             });
         }
@@ -283,16 +283,18 @@ fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
 
 /// What ABC counts as its buffer, the queue must hold: of what that drops, the program does not know.
 fn holds(scenario: &Scenario, (path, link): (&str, &Link), rtt: Nanos, buffer: u64, findings: &mut Findings) {
-    let largest = scenario.largest_packet().saturating_add(link.overhead.0);
+    let largest = scenario.largest_packet();
     let bytes = largest.saturating_mul(buffer);
+    // Before the last of them, all others wait, and the link sends more of each than the queue holds.
+    let on_link = largest.saturating_add(link.overhead.0);
+    let before_the_last = ByteCount(on_link.saturating_mul(buffer.saturating_sub(1)));
     let held = match (scenario.limit_of(link, rtt), &link.capacity) {
         (Limit::None, _) => return,
         (Limit::Packets(packets), _) if packets >= buffer => return,
         (Limit::Packets(packets), _) => format!("{packets} packets"),
         (Limit::Bytes(most), _) if most.0 >= bytes => return,
         (Limit::Bytes(most), _) => format!("{} packets of {largest} bytes", most.0 / largest),
-        // Before the last of them, all others wait.
-        (Limit::Time(most), Capacity::Rate(rate)) if rate.time_for(ByteCount(bytes - largest)) <= most => return,
+        (Limit::Time(most), Capacity::Rate(rate)) if rate.time_for(before_the_last) <= most => return,
         (Limit::Time(_), Capacity::Rate(_)) => format!("fewer than {buffer} packets of {largest} bytes"),
         (Limit::Time(_), Capacity::Trace(_)) => "as many as the trace lets out in that time".to_owned(),
     };

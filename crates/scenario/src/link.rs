@@ -18,7 +18,7 @@ pub struct Link {
     pub discipline: DisciplineParams,
     /// The switch program around its queue, whose limit is not set either.
     pub pipeline: Option<PipelineParams>,
-    /// What each packet occupies on the link beyond its IP packet.
+    /// Bytes that the link sends with each packet beyond its IP packet. The queue holds IP packets, without it.
     pub overhead: ByteCount,
     /// Which share of packets is lost on it by chance, either way.
     pub loss: f64,
@@ -104,7 +104,8 @@ impl Table for Link {
             "overhead",
             &mut self.overhead,
             ByteCount(0)..=ByteCount(1000),
-            "What each packet occupies on the link beyond its IP packet: 38B for Ethernet with preamble and gap.",
+            "What the link sends with each packet beyond its IP packet: 38B for Ethernet with preamble and gap. It takes time \
+             and no room in the queue, whose bytes (limits, quanta, thresholds) are those of IP packets.",
         );
         keys.within(
             "loss",

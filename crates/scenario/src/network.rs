@@ -42,7 +42,7 @@ pub struct NetworkLink {
     pub pipeline: Option<PipelineParams>,
     /// What the queue of the other way does.
     pub reverse_discipline: DisciplineParams,
-    /// What each packet occupies beyond its IP packet.
+    /// Bytes that it sends with each packet beyond its IP packet.
     pub overhead: ByteCount,
     /// Which share of packets is lost on it, either way.
     pub loss: f64,
@@ -96,8 +96,7 @@ impl Scenario {
             (Buffer::Bdp(times), Capacity::Rate(rate)) => {
                 let product = rate.bytes_in(rtt).0 as f64 * times;
                 // Room for one full packet there is in any case.
-                let least = self.largest_packet() + link.overhead.0;
-                Limit::Bytes(ByteCount((product as u64).max(least)))
+                Limit::Bytes(ByteCount((product as u64).max(self.largest_packet())))
             }
             // Refused at the door: a trace has no rate.
             (Buffer::Bdp(_), Capacity::Trace(_)) => Limit::None,

@@ -32,10 +32,13 @@ fn build(text: &str, overrides: &[Override]) -> Result<(), TestCaseError> {
     let network = scenario.network();
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("it is not zero");
     for link in &network.links {
-        let built = link.discipline.build(Outlet { rate, queue: QueueId(0), seed: 1 });
+        let built = link.discipline.build(Outlet { overhead: 0, rate, queue: QueueId(0), seed: 1 });
         prop_assert_eq!(built.name(), link.discipline.name());
         if let Some(pipeline) = &link.pipeline {
-            prop_assert!(pipeline.build(&[Outlet { rate, queue: QueueId(0), seed: 1 }; 2]).is_ok(), "{pipeline:?}");
+            prop_assert!(
+                pipeline.build(&[Outlet { overhead: 0, rate, queue: QueueId(0), seed: 1 }; 2]).is_ok(),
+                "{pipeline:?}"
+            );
         }
     }
     for flows in &scenario.flows {

@@ -45,6 +45,7 @@ pub(crate) struct Link {
     pub queue: Queue,
     pub transmitter: Sending,
     pub delay: Nanos,
+    /// Bytes that it adds to each packet as it sends it; the queue does not hold them.
     pub overhead: u32,
     /// Which share of packets is lost on the way, and what chance says of each; none, if no packet is.
     loss: Option<(f64, Random)>,
@@ -79,11 +80,13 @@ pub(crate) enum Sending {
 /// What was counted at a link since the warm-up.
 #[derive(Debug, Clone)]
 pub struct LinkStats {
-    /// What came to its queue.
+    /// What came to its queue. Bytes are those that the queue holds, here and below: without what the link adds.
     pub offered: Backlog,
-    /// What it sent.
+    /// What it sent, that which was lost on it included.
     pub sent: Backlog,
-    /// What was dropped, by reason.
+    /// Packets that it sent and that were lost on it, by chance. No queue dropped them.
+    pub lost: u64,
+    /// What its queue dropped, by reason.
     pub drops: [u64; DropReason::ALL.len()],
     /// What was marked, by reason.
     pub marks: [u64; MarkReason::ALL.len()],
@@ -100,7 +103,9 @@ pub struct LinkStats {
 pub struct GroupStats {
     /// Sojourn times of packets that were sent.
     pub sojourn: Times,
-    /// Packets that were dropped.
+    /// Packets that were sent and lost on the link.
+    pub lost: u64,
+    /// Packets that the queue dropped.
     pub dropped: u64,
     /// Packets that were marked.
     pub marked: u64,
@@ -125,12 +130,17 @@ impl Link {
         }
     }
 
-    /// Whether a packet that goes onto it is lost.
+    /// Whether a packet of a group that goes onto it is lost.
     #[inline]
-    pub fn loses(&mut self) -> bool {
-        let lost = self.loss.as_mut().is_some_and(|(share, chance)| chance.open() < *share);
-        self.stats.drops[DropReason::Lost as usize] += u64::from(lost);
-        lost
+    pub fn loses(&mut self, group: u32) -> bool {
+        let is_lost = self.loss.as_mut().is_some_and(|(share, chance)| chance.open() < *share);
+        if is_lost {
+            self.stats.lost += 1;
+            if let Some(group) = self.stats.group(group) {
+                group.lost += 1;
+            }
+        }
+        is_lost
     }
 }
 
@@ -215,6 +225,7 @@ impl LinkStats {
         Self {
             offered: Backlog::default(),
             sent: Backlog::default(),
+            lost: 0,
             drops: [0; DropReason::ALL.len()],
             marks: [0; MarkReason::ALL.len()],
             wasted: Nanos::ZERO,

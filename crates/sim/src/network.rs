@@ -157,7 +157,7 @@ impl Network {
     fn offer(&mut self, index: u32, id: PacketId, observer: &mut impl Observer) {
         let link = &mut self.links[index as usize];
         let on_its_way = self.packets.at(id);
-        let size = ByteCount(u64::from(on_its_way.bytes + link.overhead));
+        let size = ByteCount(on_its_way.bytes.into());
         let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
         link.stats.offered.packets += 1;
         link.stats.offered.bytes += size;
@@ -222,7 +222,7 @@ impl Network {
         let (packets, gone) = (&mut self.packets, &mut self.gone);
         let mut sink = LinkSink { link: link.id, stats: &mut link.stats, packets, gone, observer };
         if let Some(departure) = link.queue.dequeue(now, &mut sink) {
-            link.transmitter.send(departure.packet.size);
+            link.transmitter.send(ByteCount(departure.packet.size.0 + u64::from(link.overhead)));
             link.turn = self.events.turn();
             if link.switch.is_some() {
                 self.through_egress(index, departure, observer);
@@ -247,7 +247,7 @@ impl Network {
         on_its_way.ecn = departure.packet.ecn;
         link.stats.departed(departure, on_its_way.group);
         observer.departed(link.id, departure, on_its_way, headers);
-        if link.loses() {
+        if link.loses(on_its_way.group) {
             observer.lost(link.id, id, on_its_way, headers, self.now);
             let owner = self.packets.remove(id).owner;
             self.gone.push(owner);
@@ -375,9 +375,8 @@ impl Network {
         if let Some((next, ..)) = state.recirculated.front() {
             self.events.push(*next, Event::Recirculated(switch));
         }
-        let overhead = self.links[index as usize].overhead;
         let on_its_way = self.packets.at(id);
-        let size = ByteCount(u64::from(on_its_way.bytes + overhead));
+        let size = ByteCount(on_its_way.bytes.into());
         let packet = Packet { id, flow: on_its_way.flow, size, class: on_its_way.class, ecn: on_its_way.ecn };
         self.through_ingress(index, packet, observer);
     }
@@ -459,6 +458,7 @@ impl Network {
 fn outlet(topology: &Topology, link: LinkId, seed: u64) -> Outlet {
     Outlet {
         rate: topology.link(link).rate.mean(),
+        overhead: topology.link(link).overhead,
         queue: QueueId(0),
         seed: crate::seed::derive(seed, u64::from(link.0)),
     }

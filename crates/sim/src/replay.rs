@@ -1,8 +1,8 @@
 //! A stream of packets through one discipline, drained at a rate.
 
 use crate::Transmitter;
-use queuescope_queue::{Discipline, Sink};
-use queuescope_wire::{Departure, Nanos, Packet, Rate};
+use queuescope_queue::{Discipline, Outlet, Sink};
+use queuescope_wire::{ByteCount, Departure, Nanos, Packet};
 
 /// A queue under a [`Discipline`] that a link drains at a rate.
 ///
@@ -12,6 +12,8 @@ use queuescope_wire::{Departure, Nanos, Packet, Rate};
 pub struct Replay<D> {
     discipline: D,
     link: Transmitter,
+    /// Bytes that the link adds to each packet.
+    overhead: u32,
     now: Nanos,
 }
 
@@ -22,9 +24,9 @@ pub trait Output: Sink {
 }
 
 impl<D: Discipline> Replay<D> {
-    /// An empty queue before an idle link.
-    pub fn new(discipline: D, rate: Rate) -> Self {
-        Self { discipline, link: Transmitter::new(rate), now: Nanos::ZERO }
+    /// An empty queue before an idle link. What the link adds to each packet takes its time, and the queue does not hold it.
+    pub fn new(discipline: D, link: &Outlet) -> Self {
+        Self { discipline, link: Transmitter::new(link.rate), overhead: link.overhead, now: Nanos::ZERO }
     }
 
     /// A packet arrives, no earlier than the one before it. Everything that departs before that is told first.
@@ -74,7 +76,7 @@ impl<D: Discipline> Replay<D> {
     fn serve_one(&mut self, output: &mut impl Output) {
         self.fire_until(self.link.free_at());
         if let Some(departure) = self.discipline.dequeue(self.link.free_at(), output) {
-            self.link.send(departure.packet.size);
+            self.link.send(ByteCount(departure.packet.size.0 + u64::from(self.overhead)));
             output.departed(&departure);
         }
     }
@@ -84,8 +86,8 @@ impl<D: Discipline> Replay<D> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use queuescope_queue::{Dropped, Limit, MarkReason, Outlet, TailDrop, TailDropParams};
-    use queuescope_wire::{ByteCount, Class, Ecn, FlowId, PacketId, QueueId};
+    use queuescope_queue::{Dropped, Limit, MarkReason, TailDrop, TailDropParams};
+    use queuescope_wire::{Class, Ecn, FlowId, PacketId, QueueId, Rate};
 
     #[derive(Default)]
     struct Log {
@@ -109,10 +111,12 @@ mod tests {
         }
     }
 
-    fn replay(rate: u64, limit: Limit, arrivals: &[(u64, u64)]) -> Log {
-        let rate = Rate::from_bits_per_second(rate).unwrap();
-        let mut replay =
-            Replay::new(TailDrop::new(TailDropParams { limit }, Outlet { rate, queue: QueueId(0), seed: 0 }), rate);
+    fn outlet(rate: u64, overhead: u32) -> Outlet {
+        Outlet { rate: Rate::from_bits_per_second(rate).unwrap(), overhead, queue: QueueId(0), seed: 0 }
+    }
+
+    fn replay(outlet: Outlet, limit: Limit, arrivals: &[(u64, u64)]) -> Log {
+        let mut replay = Replay::new(TailDrop::new(TailDropParams { limit }, outlet), &outlet);
         let mut log = Log::default();
         for (id, (time, size)) in arrivals.iter().enumerate() {
             let id = PacketId(id as u64);
@@ -126,15 +130,24 @@ mod tests {
     /// The worked example of ConQuest's section 3.2: a packet departs each unit of time.
     #[test]
     fn packets_wait_for_those_before_them() {
-        let log = replay(8_000_000_000, Limit::None, &[(0, 1), (0, 1), (0, 2), (2, 1), (10, 1)]);
+        let log = replay(outlet(8_000_000_000, 0), Limit::None, &[(0, 1), (0, 1), (0, 2), (2, 1), (10, 1)]);
         let times: Vec<_> = log.departures.iter().map(|d| (d.enqueued.0, d.dequeued.0, d.backlog_in.packets)).collect();
         assert_eq!(times, [(0, 0, 0), (0, 1, 1), (0, 2, 2), (2, 4, 1), (10, 10, 0)]);
     }
 
+    /// 15 kB hold ten packets of 1500 bytes, not nine; and each takes the link the time of 1538 bytes.
+    #[test]
+    fn what_the_link_adds_takes_time_and_no_room() {
+        let arrivals: Vec<_> = (0..20).map(|_| (0, 1500)).collect();
+        let log = replay(outlet(8_000_000_000, 38), Limit::Bytes(ByteCount(15_000)), &arrivals);
+        let times: Vec<_> = log.departures.iter().map(|d| d.dequeued.0).collect();
+        assert_eq!(times, (0..10).map(|n| n * 1538).collect::<Vec<_>>());
+        assert_eq!(log.departures[9].backlog_in.bytes, ByteCount(9 * 1500));
+    }
+
     /// Lindley's recursion in exact fractions, with the limit applied to what has not started by the arrival.
-    fn lindley(rate: u64, limit: Limit, arrivals: &[(u64, u64)]) -> (Vec<(u64, u64, u64)>, Vec<u64>) {
-        let rate = u128::from(rate);
-        let link = Rate::from_bits_per_second(rate as u64).unwrap();
+    fn lindley(outlet: Outlet, limit: Limit, arrivals: &[(u64, u64)]) -> (Vec<(u64, u64, u64)>, Vec<u64>) {
+        let rate = u128::from(outlet.rate.bits_per_second());
         let mut free = 0u128; // in units of 1/rate ns
         let (mut left, mut drops) = (Vec::<(u64, u64, u64)>::new(), Vec::new());
         for (id, (time, size)) in arrivals.iter().enumerate() {
@@ -143,10 +156,10 @@ mod tests {
                 packets: waiting.len() as u64,
                 bytes: ByteCount(waiting.iter().map(|(.., size)| size).sum()),
             };
-            if limit.admits(backlog, ByteCount(*size), link) {
+            if limit.admits(backlog, ByteCount(*size), &outlet) {
                 let start = free.max(u128::from(*time) * rate);
                 left.push((id as u64, (start / rate) as u64, *size));
-                free = start + u128::from(*size) * 8_000_000_000;
+                free = start + u128::from(*size + u64::from(outlet.overhead)) * 8_000_000_000;
             } else {
                 drops.push(id as u64);
             }
@@ -158,13 +171,19 @@ mod tests {
         #[test]
         fn replay_is_lindleys_recursion(
             rate in prop_oneof![1_000_000..20_000_000_000u64, Just(7_000_000_000)],
-            packets in prop::option::of(0..10u64),
+            overhead in prop_oneof![Just(0u32), Just(38), 0..3_000u32],
+            limit in prop_oneof![
+                Just(Limit::None),
+                (0..10u64).prop_map(Limit::Packets),
+                (0..20_000u64).prop_map(|bytes| Limit::Bytes(ByteCount(bytes))),
+                (0..20_000u64).prop_map(|time| Limit::Time(Nanos(time))),
+            ],
             gaps in prop::collection::vec((0..4_000u64, 0..3_000u64), 0..80)
         ) {
-            let limit = packets.map_or(Limit::None, Limit::Packets);
+            let outlet = outlet(rate, overhead);
             let arrivals: Vec<_> = gaps.iter().scan(0, |now, (gap, size)| { *now += gap; Some((*now, *size)) }).collect();
-            let log = replay(rate, limit, &arrivals);
-            let (left, drops) = lindley(rate, limit, &arrivals);
+            let log = replay(outlet, limit, &arrivals);
+            let (left, drops) = lindley(outlet, limit, &arrivals);
             prop_assert_eq!(log.departures.iter().map(|d| (d.packet.id.0, d.dequeued.0, d.packet.size.0)).collect::<Vec<_>>(), left);
             prop_assert_eq!(log.drops, drops);
             for departure in &log.departures {

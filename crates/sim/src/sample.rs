@@ -23,7 +23,9 @@ pub struct LinkSample {
     pub backlog: Backlog,
     /// What it has sent.
     pub sent: Backlog,
-    /// What it has dropped.
+    /// Of that, packets that were lost on it.
+    pub lost: u64,
+    /// What its queue has dropped.
     pub drops: u64,
     /// What it has marked.
     pub marks: u64,

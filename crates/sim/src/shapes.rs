@@ -15,7 +15,7 @@ pub struct Wire {
     pub rate: LinkRate,
     /// How long a bit is on its way, one way.
     pub delay: Nanos,
-    /// Bytes that it adds to each packet, from its network header on.
+    /// Bytes that it adds to each packet as it sends it, beyond its IP packet: they take its time and none of its queue.
     pub overhead: u32,
     /// The queue before it.
     pub discipline: DisciplineParams,

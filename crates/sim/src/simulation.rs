@@ -462,6 +462,7 @@ impl Simulation {
             link: link.id,
             backlog: link.queue.backlog(),
             sent: link.stats.sent,
+            lost: link.stats.lost,
             drops: link.stats.drops.iter().sum(),
             marks: link.stats.marks.iter().sum(),
             drop_probability: self.network.drop_probability(link.id),

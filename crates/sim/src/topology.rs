@@ -65,7 +65,7 @@ pub struct LinkParams {
     pub delay: Nanos,
     /// Which share of packets is lost on its way, each by chance, from 0 to 1.
     pub loss: f64,
-    /// Bytes that it adds to each packet, from its network header on.
+    /// Bytes that it adds to each packet as it sends it, beyond its IP packet: they take its time and none of its queue.
     pub overhead: u32,
     /// The queue before it; of no effect where a switch's program manages it, which has its own.
     pub discipline: DisciplineParams,

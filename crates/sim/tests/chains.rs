@@ -157,7 +157,7 @@ fn discipline(aqm: &str) -> &'static str {
         "taildrop" => "[link.discipline.tail-drop]",
         "codel" => "[link.discipline.codel]\nflavour = \"ns3\"\necn = false",
         "fqcodel" => {
-            "[link.discipline.fq-codel]\nflavour = \"ns3\"\necn = false\nquantum = \"1502B\"\nplacement = \"number\"\nqueues = 1019"
+            "[link.discipline.fq-codel]\nflavour = \"ns3\"\necn = false\nquantum = \"1500B\"\nplacement = \"number\"\nqueues = 1019"
         }
         other => panic!("no discipline of the chains: {other}"),
     }

@@ -85,8 +85,8 @@ proptest! {
         let mut simulated = Log::default();
         simulation.run_until(Nanos(u64::MAX / 2), &mut simulated);
 
-        let outlet = Outlet { rate: rate(bits), queue: QueueId(0), seed: 0 };
-        let mut replay = Replay::new(TailDrop::new(TailDropParams { limit }, outlet), rate(bits));
+        let outlet = Outlet { overhead: 0, rate: rate(bits), queue: QueueId(0), seed: 0 };
+        let mut replay = Replay::new(TailDrop::new(TailDropParams { limit }, outlet), &outlet);
         let mut replayed = Log::default();
         for (id, (now, size)) in (0..).zip(&arrivals) {
             let packet = Packet { id: PacketId(id), flow: FlowId(0), size: *size, class: Class(0), ecn: Ecn::NotEct };
@@ -156,8 +156,8 @@ fn a_queue_that_wants_to_be_asked_is_asked_at_the_end_of_a_transmission() {
         assert_eq!(simulation.link(link).sent.packets, 5);
         assert!(simulation.discipline(link).1.contains(&("new_flows", became_active)), "{flavour:?}");
 
-        let outlet = Outlet { rate: rate(8_000_000), queue: QueueId(0), seed: 0 };
-        let mut replay = Replay::new(FqCodel::new(params, outlet), outlet.rate);
+        let outlet = Outlet { overhead: 0, rate: rate(8_000_000), queue: QueueId(0), seed: 0 };
+        let mut replay = Replay::new(FqCodel::new(params, outlet), &outlet);
         let mut log = Log::default();
         for (id, at) in (0..).zip(times) {
             let size = ByteCount(1_000);

@@ -1,6 +1,6 @@
 //! Links that lose packets by chance.
 
-use queuescope_queue::{DropReason, Headers};
+use queuescope_queue::Headers;
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, build};
 use queuescope_wire::{Departure, Nanos, PacketId};
@@ -38,7 +38,11 @@ fn run(loss: &str, seed: u64) -> (Seen, u64) {
     let mut seen = Seen::default();
     simulation.run_until(scenario.duration, &mut seen);
     assert_eq!(simulation.on_their_way(), 0, "what is lost makes room");
-    (seen, simulation.link(LinkId(0)).drops[DropReason::Lost as usize])
+    let stats = simulation.link(LinkId(0));
+    assert_eq!(stats.drops.iter().sum::<u64>(), 0, "no queue dropped what the link lost");
+    assert_eq!(stats.groups().iter().map(|group| (group.lost, group.dropped)).collect::<Vec<_>>(), [(stats.lost, 0)]);
+    assert_eq!(stats.sent.packets, seen.departed, "what was lost was sent");
+    (seen, stats.lost)
 }
 
 #[test]

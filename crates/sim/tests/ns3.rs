@@ -166,7 +166,7 @@ fn discipline(cell: &Cell) -> String {
         "tail-drop" => String::new(),
         "codel" => format!("\nflavour = \"ns3\"\necn = {ecn}{ce}"),
         "fq-codel" => {
-            format!("\nflavour = \"ns3\"\necn = {ecn}{ce}\nquantum = \"1502B\"\nplacement = \"number\"\nqueues = 1019")
+            format!("\nflavour = \"ns3\"\necn = {ecn}{ce}\nquantum = \"1500B\"\nplacement = \"number\"\nqueues = 1019")
         }
         "pie" => format!(
             "\nfirst-update = \"0ns\"\nderandomise = false\nburst = \"ns3\"\n\

@@ -9,7 +9,7 @@ pub struct Packet {
     pub id: PacketId,
     /// The flow it belongs to, at the finest granularity in use.
     pub flow: FlowId,
-    /// What it occupies on the link and in the queue.
+    /// What it occupies in the queue. What a link adds as it sends it (preamble, gap) is a property of the link, and not in it.
     pub size: ByteCount,
     /// The class of service it is queued in; 0 where there is only one.
     pub class: Class,
@@ -49,6 +49,14 @@ pub struct Backlog {
     pub packets: u64,
     /// Their bytes.
     pub bytes: ByteCount,
+}
+
+impl Backlog {
+    /// The bytes that a link sends for them that adds `overhead` bytes to each packet.
+    #[inline]
+    pub fn on_link(self, overhead: u32) -> ByteCount {
+        ByteCount(self.bytes.0.saturating_add(self.packets.saturating_mul(overhead.into())))
+    }
 }
 
 /// A packet's place in the stream it came from, from 0.

@@ -44,6 +44,8 @@ struct News {
     slices: Vec<Slice>,
     bursts: Vec<Burst>,
     counters: Counters,
+    /// Packets that were lost on the link, behind its queue, since the beginning.
+    lost: u64,
     tau: Nanos,
     /// What cannot be written.
     unwritten: Vec<Unwritten>,
@@ -117,6 +119,11 @@ impl Shown {
         self.news.counters.dropped += 1;
     }
 
+    /// A packet that had left was lost on the link.
+    pub fn lost(&mut self) {
+        self.news.lost += 1;
+    }
+
     /// A packet was marked.
     pub fn marked(&mut self) {
         self.news.counters.marked += 1;
@@ -137,6 +144,7 @@ impl Shown {
         let next = News {
             slices: self.news.slices.last().copied().into_iter().collect(),
             counters: self.news.counters,
+            lost: self.news.lost,
             tau: self.news.tau,
             unwritten: self.news.unwritten.clone(),
             ..News::default()
@@ -214,7 +222,7 @@ fn draw(mut view: View, news: &Receiver<News>, stop: &Stop, is_over: &AtomicBool
 }
 
 fn take(view: &mut View, news: News) {
-    let News { packets, slices, bursts, counters, tau, unwritten } = news;
+    let News { packets, slices, bursts, counters, lost, tau, unwritten } = news;
     view.congested_from(tau);
     for Waited { key, bytes, delay, at } in packets {
         view.departed(&key, 0, bytes, delay, at);
@@ -222,6 +230,7 @@ fn take(view: &mut View, news: News) {
     view.slices(&slices);
     view.counters(counters);
     view.unwritten(&unwritten);
+    view.lost(lost);
     bursts.iter().for_each(|burst| view.burst(burst));
 }
 

@@ -80,10 +80,16 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
         let came = dropped.enqueued.unwrap_or(dropped.at);
         let dropped = Dropped { packet: numbered(dropped.packet), ..*dropped };
         let captured = self.captured(frame, came);
-        self.meters.lost(link, &dropped, &captured);
+        self.meters.got_dropped(link, &dropped, &captured);
         let gone = departure(dropped.packet, dropped.queue, (came, dropped.at));
         if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &gone, &captured)) {
             shown.dropped();
+        }
+    }
+
+    fn lost(&mut self, link: LinkId, _packet: &OnItsWay, _now: Nanos, _frame: &Frame) {
+        if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_of(link)) {
+            shown.lost();
         }
     }
 

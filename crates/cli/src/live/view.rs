@@ -39,6 +39,8 @@ pub struct View {
     owners: BTreeMap<FlowKey, Owner>,
     bursts: VecDeque<BurstRow>,
     counters: Counters,
+    /// Packets that were lost behind the queue.
+    lost: u64,
     acting: ActingNow,
     /// What cannot be written, in a line.
     unwritten: Option<String>,
@@ -106,6 +108,7 @@ struct Shot {
     /// Bytes that were told in the last second, of all flows.
     told: u64,
     counters: Counters,
+    lost: u64,
     acting: Option<ActingShot>,
     unwritten: Option<String>,
     /// The last first.
@@ -130,6 +133,7 @@ impl View {
             owners: BTreeMap::new(),
             bursts: VecDeque::new(),
             counters: Counters::default(),
+            lost: 0,
             acting: ActingNow::default(),
             unwritten: None,
             wants_other: false,
@@ -203,6 +207,11 @@ impl View {
         self.counters = counters;
     }
 
+    /// How many packets a link lost that had left its queue, since the beginning.
+    pub fn lost(&mut self, packets: u64) {
+        self.lost = packets;
+    }
+
     /// Who sends flows, of those of which that is known.
     pub fn owners(&mut self, owners: BTreeMap<FlowKey, Owner>) {
         self.owners = owners;
@@ -258,6 +267,7 @@ impl View {
             flows,
             told,
             counters: self.counters,
+            lost: self.lost,
             acting,
             unwritten: self.unwritten.clone(),
             bursts: self.bursts.iter().cloned().collect(),

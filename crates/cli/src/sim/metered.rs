@@ -2,7 +2,7 @@
 
 use super::queued::Queued;
 use crate::analysis::{Analysis, without_flow};
-use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
+use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Overhead, Question, Sketch};
 use crate::chosen::Chosen;
 use crate::outcome::both;
 use crate::outputs::{Outputs, Written};
@@ -55,6 +55,8 @@ pub struct Metered {
     link: LinkId,
     name: String,
     rate: Rate,
+    /// Bytes that the link adds to each packet.
+    on_link: u32,
     /// Whether anything is analysed.
     analyses: bool,
     /// What happens before does not count.
@@ -153,6 +155,7 @@ impl Metered {
             link,
             name: here.name.clone(),
             rate,
+            on_link: here.overhead,
             analyses,
             from: simulation.warmup(),
             mask: source::mask(&keys, &question.focus),
@@ -178,6 +181,11 @@ impl Metered {
             chosen.is_none_or(|chosen| chosen.holds_uncounted(&without_flow(left), &passing.key()))
         };
         link == self.link && self.analyses && is_chosen()
+    }
+
+    /// Whether this is the link whose queue it is about.
+    pub fn is_of(&self, link: LinkId) -> bool {
+        link == self.link && self.analyses
     }
 
     /// From now on each burst is told as it ends.
@@ -219,7 +227,8 @@ impl Metered {
             rate: Some(self.rate),
             limit: discipline.to_owned(),
             speedup: "1".to_owned(),
-            overhead: "none".to_owned(),
+            overhead: if self.on_link == 0 { Overhead::None } else { Overhead::Bytes(self.on_link) }.to_string(),
+            on_link: self.on_link,
             inner: false,
             split_gso: false,
             only: self.chosen.as_ref().map(|chosen| chosen.text().to_owned()),
@@ -278,7 +287,7 @@ impl Meters {
     }
 
     /// A packet was dropped there.
-    pub fn lost(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
+    pub fn got_dropped(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
         for meter in self.each() {
             let enqueued = dropped.enqueued.unwrap_or(dropped.at);
             let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
@@ -313,7 +322,7 @@ impl Observer for Meters {
         if let Some(log) = &mut self.log {
             log.dropped(link, dropped, packet, headers);
         }
-        self.lost(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, packet);
+        self.got_dropped(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, packet);
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {

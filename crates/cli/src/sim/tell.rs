@@ -68,7 +68,8 @@ pub fn tell(simulation: &Simulation, about: About) -> Sim {
                 finished_ns: flow.finished.map(|at| at.0),
                 bytes: flow.bytes,
                 delivered_bytes: flow.counted().delivered,
-                goodput_bps: times.goodput(flow),
+                goodput_bps: times.over_run(flow.counted().delivered),
+                lifetime_goodput_bps: times.over_lifetime(flow),
                 retransmissions: flow.counted().retransmissions,
                 timeouts: flow.counted().timeouts,
                 rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
@@ -94,7 +95,7 @@ pub fn totals(simulation: &Simulation) -> SweepTotals {
     let (flows, sources): (Vec<_>, Vec<_>) = (all.iter().collect(), simulation.datagrams().collect());
     let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
     SweepTotals {
-        goodput_bps: times.total(delivered(&flows, &sources)),
+        goodput_bps: times.over_run(delivered(&flows, &sources)),
         jain: summary::jain(times.each(&flows, &sources)),
         completion: completion(&flows, times.warmup),
     }
@@ -104,19 +105,23 @@ fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
     let (params, stats) = (simulation.topology().link(id), simulation.link(id));
     let rate = params.rate.mean();
     let (discipline, counters) = simulation.discipline(id);
-    let share = |n: u64| if stats.offered.packets == 0 { 0.0 } else { n as f64 / stats.offered.packets as f64 };
+    let share = |n: u64| share(n, stats.offered.packets);
     let able = params.rate.capacity(simulation.warmup()..simulation.now());
+    let sent = stats.sent.on_link(params.overhead);
     SimLink {
         name: params.name.clone(),
         discipline: discipline.to_owned(),
         rate_bps: rate.bits_per_second(),
         delay_ns: params.delay.0,
+        overhead_bytes: params.overhead,
         offered_packets: stats.offered.packets,
         offered_bytes: stats.offered.bytes.0,
         sent_packets: stats.sent.packets,
         sent_bytes: stats.sent.bytes.0,
         // A packet counts whole as it starts, and the last may not have ended.
-        utilisation: if able.0 > 0 { (stats.sent.bytes.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
+        utilisation: if able.0 > 0 { (sent.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
+        lost_packets: stats.lost,
+        loss_rate: self::share(stats.lost, stats.sent.packets),
         drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
         marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
         drop_rate: share(stats.drops.iter().sum()),
@@ -135,11 +140,17 @@ fn link_groups(stats: &LinkStats, groups: &[Group]) -> Vec<SimLinkGroup> {
     let there: Vec<_> = groups.iter().zip(stats.groups()).filter(|(_, stats)| came(stats) > 0).collect();
     let of = |(group, stats): &(&Group, &GroupStats)| SimLinkGroup {
         name: group.name.clone(),
-        drop_rate: stats.dropped as f64 / came(stats) as f64,
-        mark_rate: stats.marked as f64 / came(stats) as f64,
+        loss_rate: share(stats.lost, stats.sojourn.count()),
+        drop_rate: share(stats.dropped, came(stats)),
+        mark_rate: share(stats.marked, came(stats)),
         sojourn: told(&stats.sojourn),
     };
     if there.len() > 1 { there.iter().map(of).collect() } else { Vec::new() }
+}
+
+/// So many as a share of all; none of nothing.
+fn share(n: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { n as f64 / of as f64 }
 }
 
 /// The reasons that there were.
@@ -167,26 +178,26 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Bits per second that a flow delivered while it was there.
-    fn goodput(self, flow: &FlowRecord) -> f64 {
+    /// Bits per second that a flow delivered over its lifetime.
+    fn over_lifetime(self, flow: &FlowRecord) -> f64 {
         let from = flow.started.max(self.warmup);
         let to = flow.finished.unwrap_or(self.end);
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 { (flow.counted().delivered) as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// Bits per second of what all flows together delivered.
-    fn total(self, bytes: u64) -> f64 {
+    /// Bits per second of so many bytes over the run.
+    fn over_run(self, bytes: u64) -> f64 {
         let seconds = self.end.saturating_sub(self.warmup).as_secs_f64();
         if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// The goodput of each flow that was there.
+    /// The goodput of each flow that was there, over its lifetime; of datagrams, over the run.
     fn each<'a>(self, flows: &[&'a FlowRecord], sources: &[&'a DatagramRecord]) -> impl Iterator<Item = f64> {
         // What came and went before the warm-up was over has no part in it.
         let there = flows.iter().filter(move |flow| flow.finished.is_none_or(|at| at > self.warmup));
-        let flows = there.map(move |flow| self.goodput(flow));
-        flows.chain(sources.iter().map(move |source| self.total(source.payload_delivered())))
+        let flows = there.map(move |flow| self.over_lifetime(flow));
+        flows.chain(sources.iter().map(move |source| self.over_run(source.payload_delivered())))
     }
 }
 
@@ -214,9 +225,9 @@ fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times
         transport: name.transport.clone(),
         flows: (flows.len() + sources.len()) as u64,
         finished: flows.iter().filter(|flow| flow.finished.is_some()).count() as u64,
-        goodput_bps: times.total(delivered(flows, sources)),
-        least_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
-        most_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
+        goodput_bps: times.over_run(delivered(flows, sources)),
+        least_lifetime_goodput_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
+        most_lifetime_goodput_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
         jain: summary::jain(each.iter().copied()).unwrap_or(0.0),
         retransmissions: flows.iter().map(|flow| flow.counted().retransmissions).sum(),
         timeouts: flows.iter().map(|flow| flow.counted().timeouts).sum(),
@@ -248,7 +259,9 @@ fn samples(samples: &[Sample]) -> Vec<SimSample> {
             SimLinkSample {
                 backlog_packets: link.backlog.packets,
                 backlog_bytes: link.backlog.bytes.0,
+                sent_packets: since(link.sent.packets, then.map_or(0, |then| then.sent.packets)),
                 sent_bytes: since(link.sent.bytes.0, then.map_or(0, |then| then.sent.bytes.0)),
+                lost: since(link.lost, then.map_or(0, |then| then.lost)),
                 drops: since(link.drops, then.map_or(0, |then| then.drops)),
                 marks: since(link.marks, then.map_or(0, |then| then.marks)),
                 drop_probability: link.drop_probability,

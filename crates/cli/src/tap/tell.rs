@@ -47,6 +47,7 @@ impl Tapped<'_> {
             limit: "unknown".to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),
+            on_link: 0,
             inner: args.keys.inner,
             split_gso: false,
             only: args.only.clone(),

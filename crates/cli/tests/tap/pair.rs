@@ -86,8 +86,8 @@ impl Pair {
         let mut reader = CaptureReader::open(path)?;
         let mut parser = Parser::new(Tunnel::Outer);
         let params = TailDropParams { limit: making.limit };
-        let outlet = Outlet { rate: making.rate, queue: QueueId(0), seed: 0 };
-        let mut replay = Replay::new(TailDrop::new(params, outlet), making.rate);
+        let outlet = Outlet { overhead: 0, rate: making.rate, queue: QueueId(0), seed: 0 };
+        let mut replay = Replay::new(TailDrop::new(params, outlet), &outlet);
         let mut pair =
             Self { ingress: Default::default(), egress: Vec::new(), truth: Vec::new(), link: LinkType::Ethernet };
         let (mut now, mut frames, mut left) = (Nanos::ZERO, Vec::new(), Left::default());

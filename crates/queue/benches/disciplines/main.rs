@@ -71,7 +71,7 @@ fn median(params: &DisciplineParams, arrivals: &[(Nanos, u32)]) -> f64 {
 
 fn run(params: &DisciplineParams, arrivals: &[(Nanos, u32)]) -> f64 {
     let rate = Rate::from_bits_per_second(1_000_000_000).expect("it is not zero");
-    let mut queue = params.build(Outlet { rate, queue: QueueId(0), seed: 1 });
+    let mut queue = params.build(Outlet { overhead: 0, rate, queue: QueueId(0), seed: 1 });
     let (mut free, mut told) = (Nanos::ZERO, Told::default());
     let started = Instant::now();
     for (id, &(now, flow)) in arrivals.iter().enumerate() {

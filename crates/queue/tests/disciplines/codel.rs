@@ -40,7 +40,7 @@ impl Sink for Overlimit {
 }
 
 fn codel(params: CodelParams) -> Codel {
-    Codel::new(params, Outlet { rate: rate(), queue: QueueId(0), seed: 0 })
+    Codel::new(params, Outlet { overhead: 0, rate: rate(), queue: QueueId(0), seed: 0 })
 }
 
 fn packet(id: u64, size: u64, ecn: Ecn) -> Packet {

@@ -20,7 +20,7 @@ impl Sink for Drops {
 }
 
 fn queue(params: FqCodelParams) -> FqCodel {
-    FqCodel::new(params, Outlet { rate: rate(), queue: QueueId(0), seed: 1 })
+    FqCodel::new(params, Outlet { overhead: 0, rate: rate(), queue: QueueId(0), seed: 1 })
 }
 
 fn packet(id: u64, flow: u32, size: u64) -> Packet {

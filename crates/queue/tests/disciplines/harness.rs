@@ -88,7 +88,7 @@ pub fn holds_what_is_promised(contestant: &Contestant, steps: &[Step], paced: bo
 }
 
 fn run(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outcome {
-    let outlet = Outlet { rate: rate(), queue: QueueId(100), seed };
+    let outlet = Outlet { overhead: 0, rate: rate(), queue: QueueId(100), seed };
     let queues = contestant.params.queues();
     let mut driver = Driver {
         discipline: contestant.params.build(outlet),

@@ -35,7 +35,7 @@ fn packet(id: u64, flow: u32, size: u64, ecn: Ecn) -> Packet {
 }
 
 fn red(params: RedParams, seed: u64) -> Red {
-    Red::new(params, Outlet { rate: rate(), queue: QueueId(0), seed })
+    Red::new(params, Outlet { overhead: 0, rate: rate(), queue: QueueId(0), seed })
 }
 
 fn thresholds(min: f64, max: f64) -> Option<RedThresholds> {

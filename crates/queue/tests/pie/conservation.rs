@@ -95,7 +95,7 @@ fn check<D: Discipline>(
 }
 
 fn outlet() -> Outlet {
-    Outlet { rate: Rate::from_bits_per_second(400_000).unwrap(), queue: QueueId(3), seed: 11 }
+    Outlet { overhead: 0, rate: Rate::from_bits_per_second(400_000).unwrap(), queue: QueueId(3), seed: 11 }
 }
 
 proptest! {

@@ -49,7 +49,7 @@ pub fn packet(id: u64, size: u64, ecn: Ecn) -> Packet {
 
 /// A link of this rate behind queue 3.
 pub fn outlet(bits_per_second: u64) -> Outlet {
-    Outlet { rate: Rate::from_bits_per_second(bits_per_second).unwrap(), queue: QueueId(3), seed: 7 }
+    Outlet { overhead: 0, rate: Rate::from_bits_per_second(bits_per_second).unwrap(), queue: QueueId(3), seed: 7 }
 }
 
 /// Calls the timers that are due by `now`.

@@ -356,5 +356,5 @@ fn a_control_plane_that_drops_all_does_not_learn_that_the_queue_is_empty() {
 
 /// Two ports of this rate.
 fn ports(rate: Rate, seed: u64) -> [Outlet; 2] {
-    [0, 1].map(|port| Outlet { rate, queue: QueueId(0), seed: seed + port })
+    [0, 1].map(|port| Outlet { overhead: 0, rate, queue: QueueId(0), seed: seed + port })
 }

@@ -106,6 +106,7 @@ impl Sink for Log {
 pub fn outlets(rates: &[u64], queues: u16) -> Vec<Outlet> {
     let outlet = |(port, rate): (usize, &u64)| Outlet {
         rate: Rate::from_bits_per_second(*rate).unwrap(),
+        overhead: 0,
         queue: QueueId(port as u16 * queues),
         seed: port as u64 + 1,
     };

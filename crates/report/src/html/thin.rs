@@ -40,7 +40,9 @@ fn joined(chunk: &[SimSample], last: &SimSample, warmup_ns: u64) -> SimSample {
     let link = |(number, state): (usize, &SimLinkSample)| {
         let parts = || chunk.iter().filter(counts).filter_map(|sample| sample.links.get(number));
         SimLinkSample {
+            sent_packets: parts().map(|part| part.sent_packets).sum(),
             sent_bytes: parts().map(|part| part.sent_bytes).sum(),
+            lost: parts().map(|part| part.lost).sum(),
             drops: parts().map(|part| part.drops).sum(),
             marks: parts().map(|part| part.marks).sum(),
             ..*state
@@ -66,7 +68,9 @@ mod tests {
         let link = SimLinkSample {
             backlog_packets: at_ns,
             backlog_bytes: at_ns,
+            sent_packets: 4,
             sent_bytes: 10,
+            lost: 3,
             drops: 1,
             marks: 2,
             drop_probability: None,
@@ -87,7 +91,7 @@ mod tests {
         let whole = joined(&chunk, &chunk[2], 0);
         let link = whole.links[0];
         assert_eq!((whole.at_ns, link.backlog_bytes), (30, 30));
-        assert_eq!((link.sent_bytes, link.drops, link.marks), (30, 3, 6));
+        assert_eq!((link.sent_packets, link.sent_bytes, link.lost, link.drops, link.marks), (12, 30, 9, 3, 6));
         let flows: Vec<_> =
             whole.flows.iter().map(|flow| (flow.number, flow.window_bytes, flow.delivered_bytes)).collect();
         assert_eq!(flows, [(0, 30, 15), (1, 30, 15)]);

@@ -69,17 +69,19 @@ pub enum Quantity {
     DelayP95Ns,
     /// The 99th percentile.
     DelayP99Ns,
-    /// Packets dropped, as a share of what came.
+    /// Packets that the queue dropped, as a share of what came.
     DropRate,
+    /// Packets that were lost on the link, as a share of what it sent.
+    LossRate,
     /// Packets marked, as a share of what came.
     MarkRate,
-    /// Payload that receivers got in order.
+    /// Payload that receivers got in order, over the run.
     GoodputBps,
-    /// That of the flow that got least.
-    LeastBps,
-    /// That of the flow that got most.
-    MostBps,
-    /// Jain's index of the flows' goodput.
+    /// The least goodput of a flow, over its lifetime.
+    LeastLifetimeGoodputBps,
+    /// The most goodput of a flow, over its lifetime.
+    MostLifetimeGoodputBps,
+    /// Jain's index of the flows' goodput over their lifetimes.
     Jain,
     /// Segments sent again.
     Retransmissions,
@@ -99,10 +101,10 @@ impl Comparison {
             add(&mut rows, first, simulated, |row| &mut row.simulated);
             add(&mut rows, first, real, |row| &mut row.real);
         }
-        // Where nothing was dropped or marked in either world, there is nothing to compare.
+        // Where nothing was dropped, lost or marked in either world, there is nothing to compare.
         rows.retain(|row| {
             let all = || row.simulated.iter().chain(&row.real);
-            let may_be_left_out = matches!(row.quantity, Quantity::MarkRate | Quantity::DropRate);
+            let may_be_left_out = matches!(row.quantity, Quantity::MarkRate | Quantity::DropRate | Quantity::LossRate);
             !(may_be_left_out && all().all(|value| *value == 0.0))
         });
         let mut skipped: Vec<Skipped> = Vec::new();
@@ -165,7 +167,8 @@ fn lasting(run: &Sim) -> impl Iterator<Item = &SimFlow> {
 fn of_link(link: &SimLink) -> Vec<(Quantity, f64)> {
     let mut values = vec![(Quantity::Utilisation, link.utilisation)];
     values.extend(of_times(&link.sojourn));
-    values.extend([(Quantity::DropRate, link.drop_rate), (Quantity::MarkRate, link.mark_rate)]);
+    let rates = [(Quantity::DropRate, link.drop_rate), (Quantity::LossRate, link.loss_rate)];
+    values.extend(rates.into_iter().chain([(Quantity::MarkRate, link.mark_rate)]));
     values
 }
 
@@ -183,7 +186,10 @@ fn of_times(times: &SimTimes) -> impl Iterator<Item = (Quantity, f64)> + use<> {
 fn of_group(group: &SimGroup) -> Vec<(Quantity, f64)> {
     let mut values = vec![(Quantity::GoodputBps, group.goodput_bps)];
     if group.flows > 1 {
-        values.extend([(Quantity::LeastBps, group.least_bps), (Quantity::MostBps, group.most_bps)]);
+        values.extend([
+            (Quantity::LeastLifetimeGoodputBps, group.least_lifetime_goodput_bps),
+            (Quantity::MostLifetimeGoodputBps, group.most_lifetime_goodput_bps),
+        ]);
         values.push((Quantity::Jain, group.jain));
     }
     if group.transport.starts_with("tcp") {

@@ -55,8 +55,31 @@ pub struct RealTime {
     pub sleep_p99_ns: u64,
     /// Packets that came faster than they were read, and were lost before the link; many of TCP that come together are one.
     pub unread_packets: u64,
-    /// Whether the machine and not the link was the bottleneck at times.
+    /// How long the machine, and not a link or who sends, decided how much was sent; none if it never did.
+    pub held_back: Option<HeldBack>,
+    /// Whether the machine and not the link was the bottleneck at times: more than a hundredth of the packets were late, some were lost
+    /// before the link, or packets were held back for more than a tenth of the time.
     pub is_limited_by_machine: bool,
+}
+
+/// The time in which no link was full and the machine had no time left: the thread that moves packets did nothing else, or no processor
+/// was idle while it moved many.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct HeldBack {
+    /// How long that was.
+    pub time_ns: u64,
+    /// Of how long, in which links sent something.
+    pub of_ns: u64,
+    /// The link that was fullest.
+    pub link: String,
+    /// What it was to carry in that time, in bits per second.
+    pub asked_bps: f64,
+    /// What it carried in it.
+    pub carried_bps: f64,
+    /// The share of that time in which the thread that moves packets did.
+    pub moving_share: f64,
+    /// The share of that time in which processors were idle, of all of them together; none where that is not known.
+    pub idle_share: Option<f64>,
 }
 
 /// What stands for a link where no queue was analysed.
@@ -73,21 +96,27 @@ pub struct SimLink {
     pub rate_bps: u64,
     /// How long a bit is on its way.
     pub delay_ns: u64,
+    /// Bytes that the link adds to each packet as it sends it. They are in `utilisation` and in delays, and in no number of bytes.
+    pub overhead_bytes: u32,
     /// Packets that came to the queue.
     pub offered_packets: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that were sent.
+    /// Packets that were sent, those lost on the link included.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// What was sent, as a share of what the rate allows.
+    /// What was sent, with what the link adds to each packet, as a share of what the rate allows.
     pub utilisation: f64,
-    /// Packets dropped, by reason.
+    /// Packets that were sent and lost on the link by chance (`loss`); no queue dropped them.
+    pub lost_packets: u64,
+    /// Those as a share of what was sent.
+    pub loss_rate: f64,
+    /// Packets that the queue dropped, by reason.
     pub drops: BTreeMap<String, u64>,
     /// Packets marked, by reason.
     pub marks: BTreeMap<String, u64>,
-    /// Drops as a share of what came.
+    /// What the queue dropped, as a share of what came.
     pub drop_rate: f64,
     /// Marks as a share of what came.
     pub mark_rate: f64,
@@ -108,7 +137,9 @@ pub struct SimLink {
 pub struct SimLinkGroup {
     /// The group's name.
     pub name: String,
-    /// Packets dropped, as a share of those that were sent or dropped.
+    /// Packets that were lost on the link, as a share of those that were sent.
+    pub loss_rate: f64,
+    /// Packets that the queue dropped, as a share of those that were sent or dropped.
     pub drop_rate: f64,
     /// Packets marked, as a share of those that were sent or dropped.
     pub mark_rate: f64,
@@ -144,13 +175,14 @@ pub struct SimGroup {
     pub flows: u64,
     /// Flows that had an end and reached it.
     pub finished: u64,
-    /// Payload that the receivers got in order, in bits per second, all flows together.
+    /// Payload that the receivers got in order, all flows together: bits per second over the run, from the end of the
+    /// warm-up.
     pub goodput_bps: f64,
-    /// The flow that got least, and the one that got most: bits per second of its own time.
-    pub least_bps: f64,
-    /// See `least_bps`.
-    pub most_bps: f64,
-    /// Jain's index of the flows' goodput: 1 where all got the same.
+    /// The least of its flows' `lifetime_goodput_bps`. Datagrams count over the run.
+    pub least_lifetime_goodput_bps: f64,
+    /// The most of them. It may be above `goodput_bps`, and above the rate of the link over a short lifetime with a warm-up.
+    pub most_lifetime_goodput_bps: f64,
+    /// Jain's index of the flows' `lifetime_goodput_bps`: 1 where all got the same.
     pub jain: f64,
     /// Segments sent again.
     pub retransmissions: u64,
@@ -179,8 +211,14 @@ pub struct SimFlow {
     pub bytes: Option<u64>,
     /// Bytes that its receiver got in order since the warm-up.
     pub delivered_bytes: u64,
-    /// That in bits per second of the time that it was there.
+    /// That in bits per second over the run, from the end of the warm-up, whenever the flow started or finished. Without a
+    /// warm-up the sum over the flows of a link is at most its rate; with one, bytes that arrived out of order before its end
+    /// and were completed after it come on top.
     pub goodput_bps: f64,
+    /// That in bits per second over the flow's lifetime: from its start or the end of the warm-up, whichever is later, until
+    /// it finished or the run ended. Flows live at different times, so that a sum over flows means nothing: it may exceed the
+    /// rate of the link.
+    pub lifetime_goodput_bps: f64,
     /// Segments sent again since the warm-up.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer since the warm-up.
@@ -207,9 +245,13 @@ pub struct SimLinkSample {
     pub backlog_packets: u64,
     /// Their bytes.
     pub backlog_bytes: u64,
-    /// Bytes sent.
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Their bytes, without what the link adds.
     pub sent_bytes: u64,
-    /// Packets dropped.
+    /// Packets that were sent and lost on the link.
+    pub lost: u64,
+    /// Packets that the queue dropped.
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,

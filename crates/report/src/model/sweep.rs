@@ -105,8 +105,10 @@ pub struct SweepFigures<T> {
     pub delay_p95_ns: Option<T>,
     /// The 99th percentile of the same.
     pub delay_p99_ns: Option<T>,
-    /// Packets dropped at the metered link, as a share of what came.
+    /// Packets that the metered link's queue dropped, as a share of what came.
     pub drop_rate: Option<T>,
+    /// Packets that were lost on the metered link, as a share of what it sent.
+    pub loss_rate: Option<T>,
     /// Packets marked at the metered link, as a share of what came.
     pub mark_rate: Option<T>,
     /// Jain's index over all flows.
@@ -122,7 +124,7 @@ pub struct SweepFigures<T> {
 }
 
 /// How many figures there are.
-pub const SWEEP_FIGURES: usize = 12;
+pub const SWEEP_FIGURES: usize = 13;
 
 impl SweepFigures<f64> {
     /// The figures of a simulation at the link that it is metered at.
@@ -139,6 +141,7 @@ impl SweepFigures<f64> {
             delay_p95_ns: waits.map(time(|times| times.p95_ns)),
             delay_p99_ns: waits.map(time(|times| times.p99_ns)),
             drop_rate: passed.map(|link: &SimLink| link.drop_rate),
+            loss_rate: passed.map(|link| link.loss_rate),
             mark_rate: passed.map(|link| link.mark_rate),
             jain: totals.jain,
             completion_mean_ns: completion.map(|times| times.mean_ns),
@@ -158,6 +161,7 @@ impl<T: Copy> SweepFigures<T> {
         "delay_p95_ns",
         "delay_p99_ns",
         "drop_rate",
+        "loss_rate",
         "mark_rate",
         "jain",
         "completion_mean_ns",
@@ -175,6 +179,7 @@ impl<T: Copy> SweepFigures<T> {
             self.delay_p95_ns,
             self.delay_p99_ns,
             self.drop_rate,
+            self.loss_rate,
             self.mark_rate,
             self.jain,
             self.completion_mean_ns,
@@ -186,8 +191,8 @@ impl<T: Copy> SweepFigures<T> {
 
     /// The reverse of [`to_array`](Self::to_array).
     pub fn from_array(figures: [Option<T>; SWEEP_FIGURES]) -> Self {
-        let [goodput_bps, utilisation, delay_mean_ns, delay_p95_ns, delay_p99_ns, drop_rate, mark_rate, jain, ..] =
-            figures;
+        let [goodput_bps, utilisation, delay_mean_ns, delay_p95_ns, delay_p99_ns, ..] = figures;
+        let [_, _, _, _, _, drop_rate, loss_rate, mark_rate, jain, ..] = figures;
         let [.., completion_mean_ns, completion_p50_ns, completion_p95_ns, completion_p99_ns] = figures;
         Self {
             goodput_bps,
@@ -196,6 +201,7 @@ impl<T: Copy> SweepFigures<T> {
             delay_p95_ns,
             delay_p99_ns,
             drop_rate,
+            loss_rate,
             mark_rate,
             jain,
             completion_mean_ns,

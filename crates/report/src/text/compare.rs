@@ -107,10 +107,11 @@ impl Quantity {
             Self::DelayP95Ns => "95 %",
             Self::DelayP99Ns => "99 %",
             Self::DropRate => "dropped",
+            Self::LossRate => "lost on the link",
             Self::MarkRate => "marked",
             Self::GoodputBps => "goodput",
-            Self::LeastBps => "least of a flow",
-            Self::MostBps => "most of a flow",
+            Self::LeastLifetimeGoodputBps => "least of a flow",
+            Self::MostLifetimeGoodputBps => "most of a flow",
             Self::Jain => "Jain's index",
             Self::Retransmissions => "sent again",
             Self::CompletionP50Ns => "completion, median",
@@ -120,8 +121,8 @@ impl Quantity {
 
     fn shown(self, value: f64) -> String {
         match self {
-            Self::Utilisation | Self::DropRate | Self::MarkRate => percent(value),
-            Self::GoodputBps | Self::LeastBps | Self::MostBps => rate(value),
+            Self::Utilisation | Self::DropRate | Self::LossRate | Self::MarkRate => percent(value),
+            Self::GoodputBps | Self::LeastLifetimeGoodputBps | Self::MostLifetimeGoodputBps => rate(value),
             Self::Jain => format!("{value:.3}"),
             Self::Retransmissions => count(value.round() as u64),
             _ => duration(value.round() as u64),
@@ -131,7 +132,9 @@ impl Quantity {
     /// How much more there is of it in the real world: of shares in points, of others as a part.
     fn difference(self, simulated: f64, real: f64) -> String {
         match self {
-            Self::Utilisation | Self::DropRate | Self::MarkRate => format!("{:+.2} points", 100.0 * (real - simulated)),
+            Self::Utilisation | Self::DropRate | Self::LossRate | Self::MarkRate => {
+                format!("{:+.2} points", 100.0 * (real - simulated))
+            }
             Self::Jain => format!("{:+.3}", real - simulated),
             _ if simulated == real => "0 %".to_owned(),
             _ if simulated == 0.0 => String::new(),

@@ -2,7 +2,7 @@
 
 use super::{BOLD, DIM, NOTE, field, plain, reasons};
 use crate::format::{count, duration, percent, rate};
-use crate::model::{RealTime, Sim, SimGroup, SimLink, SimTimes};
+use crate::model::{HeldBack, RealTime, Sim, SimGroup, SimLink, SimTimes};
 use std::io::{self, Write};
 
 /// Where what explains a row begins: further to the left than names, so that it fits a narrow terminal.
@@ -51,36 +51,65 @@ pub(super) fn timing(real: &RealTime, out: &mut impl Write) -> io::Result<()> {
             "packets late by {p50} (median), {p99} (99 %), {worst} (worst); sleeps here by {sleep}, {slept} (99 %)"
         ),
     )?;
-    if real.is_limited_by_machine {
-        let late = count(real.late_packets);
-        let unread = count(real.unread_packets);
-        field(
-            out,
-            "warning",
-            &format!(
-                "{NOTE}this machine was the bottleneck at times, not the link:{NOTE:#} {late} packets of {} more than 1 ms \
-                 late, {unread} lost before the link",
-                count(real.packets)
-            ),
-        )?;
+    if let Some(why) = limited(real) {
+        field(out, "warning", &format!("{NOTE}{LIMITED}:{NOTE:#} {why}"))?;
     }
     Ok(())
 }
 
+/// What is said where a link was not as fast as it was meant to be.
+pub const LIMITED: &str = "this machine was the bottleneck at times, not the link";
+
+/// Why it is believed that the machine and not the link was the bottleneck at times, if it was.
+pub fn limited(real: &RealTime) -> Option<String> {
+    if !real.is_limited_by_machine {
+        return None;
+    }
+    let [packets, late, unread] = [real.packets, real.late_packets, real.unread_packets].map(count);
+    let carried = real.held_back.as_ref().map(held_back).unwrap_or_default();
+    Some(format!("{carried}{late} packets of {packets} more than 1 ms late, {unread} lost before the link"))
+}
+
+/// What was asked of a link and what it carried, and what the machine did meanwhile.
+fn held_back(held: &HeldBack) -> String {
+    let idle = held.idle_share.map_or(String::new(), |idle| format!(", processors were idle for {}", percent(idle)));
+    format!(
+        "{} was to carry {} and carried {} in {} of {}, in which no link was full and this machine had no time left (moving \
+         packets took one thread {} of it{idle}); ",
+        plain(&held.link),
+        rate(held.asked_bps),
+        rate(held.carried_bps),
+        duration(held.time_ns),
+        duration(held.of_ns),
+        percent(held.moving_share)
+    )
+}
+
 fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
+    // Few links lose packets: the others need no column for it.
+    let is_lossy = links.iter().any(|link| link.lost_packets > 0);
+    let lost = |told: String| if is_lossy { format!("  {told:>8}") } else { String::new() };
     writeln!(
         out,
-        "  {BOLD}{:>10}  {:>7}  {:>9} {:>9} {:>9}  {:>8}  {:>8}  link{BOLD:#}",
-        "rate", "busy", "delay", "95 %", "99 %", "dropped", "marked"
+        "  {BOLD}{:>10}  {:>7}  {:>9} {:>9} {:>9}  {:>8}{}  {:>8}  link{BOLD:#}",
+        "rate",
+        "busy",
+        "delay",
+        "95 %",
+        "99 %",
+        "dropped",
+        lost("lost".to_owned()),
+        "marked"
     )?;
     for link in links {
         writeln!(
             out,
-            "  {:>10}  {:>7}  {}  {:>8}  {:>8}  {} {DIM}{}{DIM:#}",
+            "  {:>10}  {:>7}  {}  {:>8}{}  {:>8}  {} {DIM}{}{DIM:#}",
             rate(link.rate_bps as f64),
             percent(link.utilisation),
             times(&link.sojourn),
             share(link.drop_rate),
+            lost(share(link.loss_rate)),
             share(link.mark_rate),
             plain(&link.name),
             plain(&link.discipline)
@@ -88,11 +117,12 @@ fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
         for group in &link.groups {
             writeln!(
                 out,
-                "  {:>10}  {:>7}  {}  {:>8}  {:>8}    {DIM}{}{DIM:#}",
+                "  {:>10}  {:>7}  {}  {:>8}{}  {:>8}    {DIM}{}{DIM:#}",
                 "",
                 "",
                 times(&group.sojourn),
                 share(group.drop_rate),
+                lost(share(group.loss_rate)),
                 share(group.mark_rate),
                 plain(&group.name)
             )?;
@@ -101,6 +131,10 @@ fn links(links: &[SimLink], out: &mut impl Write) -> io::Result<()> {
             if !packets.is_empty() {
                 writeln!(out, "{:INDENT$}{DIM}{what}: {}{DIM:#}", "", reasons(packets))?;
             }
+        }
+        if link.lost_packets > 0 {
+            let lost = count(link.lost_packets);
+            writeln!(out, "{:INDENT$}{DIM}lost: {lost} on the link, after the queue{DIM:#}", "")?;
         }
         if link.wasted_ns > 0 {
             let wasted = duration(link.wasted_ns);
@@ -124,8 +158,8 @@ fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
             "  {:>7}  {:>10}  {:>10} {:>10}  {:>6}  {:>9}  {:>7}  {} {DIM}{}{DIM:#}",
             count(group.flows),
             rate(group.goodput_bps),
-            each(rate(group.least_bps)),
-            each(rate(group.most_bps)),
+            each(rate(group.least_lifetime_goodput_bps)),
+            each(rate(group.most_lifetime_goodput_bps)),
             each(format!("{:.3}", group.jain)),
             group.rtt_ns.map_or_else(|| "-".to_owned(), |rtt| duration(rtt.round() as u64)),
             count(group.retransmissions),
@@ -133,6 +167,13 @@ fn groups(groups: &[SimGroup], out: &mut impl Write) -> io::Result<()> {
             plain(&group.transport)
         )?;
         finished(group, out)?;
+    }
+    // Rounding apart, which a group of one flow may have.
+    let is_above =
+        |group: &SimGroup| group.flows > 0 && group.most_lifetime_goodput_bps > group.goodput_bps * 1.000_001;
+    if groups.iter().any(is_above) {
+        let what = "goodput is over the run, least and most over the lifetime of a flow";
+        writeln!(out, "{:INDENT$}{DIM}{what}{DIM:#}", "")?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::{BOLD, DIM, NOTE, field, notes, plain};
 use crate::format::{count, duration, percent, rate};
-use crate::model::{Sweep, SweepFigures, SweepMean, SweepRow};
+use crate::model::{SWEEP_FIGURES, Sweep, SweepFigures, SweepMean, SweepRow};
 use std::io::{self, Write};
 
 /// Writes a sweep as text. The values of what is swept stand last on their lines.
@@ -12,7 +12,10 @@ use std::io::{self, Write};
 pub fn write(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
     head(sweep, out)?;
     let widths = widths(sweep);
-    let of_queue: Vec<_> = COLUMNS.iter().filter(|column| !column.completion).collect();
+    // Few links lose packets: the others need no column for it.
+    let is_lossy = sweep.rows.iter().any(|row| row.figures.loss_rate.is_some_and(|rate| rate.mean > 0.0));
+    let is_told = |column: &&Column| !column.completion && (is_lossy || column.heading != LOST);
+    let of_queue: Vec<_> = COLUMNS.iter().filter(is_told).collect();
     let of_flows: Vec<_> = COLUMNS.iter().filter(|column| column.completion).collect();
     table(sweep, &of_queue, &widths, out)?;
     if sweep.rows.iter().any(|row| row.figures.completion_mean_ns.is_some()) {
@@ -79,13 +82,17 @@ struct Column {
     completion: bool,
 }
 
-const COLUMNS: [Column; 12] = [
+/// The column of what was lost on the link.
+const LOST: &str = "lost";
+
+const COLUMNS: [Column; SWEEP_FIGURES] = [
     Column { heading: "goodput", width: 10, gap: 1, of: |it| it.goodput_bps, shown: rate, completion: false },
     Column { heading: "busy", width: 7, gap: 1, of: |it| it.utilisation, shown: percent, completion: false },
     Column { heading: "delay", width: 8, gap: 2, of: |it| it.delay_mean_ns, shown: time, completion: false },
     Column { heading: "95 %", width: 8, gap: 1, of: |it| it.delay_p95_ns, shown: time, completion: false },
     Column { heading: "99 %", width: 8, gap: 1, of: |it| it.delay_p99_ns, shown: time, completion: false },
     Column { heading: "dropped", width: 8, gap: 1, of: |it| it.drop_rate, shown: super::sim::share, completion: false },
+    Column { heading: LOST, width: 8, gap: 1, of: |it| it.loss_rate, shown: super::sim::share, completion: false },
     Column { heading: "marked", width: 8, gap: 1, of: |it| it.mark_rate, shown: super::sim::share, completion: false },
     Column { heading: "Jain", width: 6, gap: 1, of: |it| it.jain, shown: index, completion: false },
     Column { heading: "mean", width: 10, gap: 1, of: |it| it.completion_mean_ns, shown: time, completion: true },

@@ -265,6 +265,7 @@ pub fn report(recipe: &Recipe) -> Report {
             limit: format!("{} kB", (recipe.limit_bytes / 1e3) as u64),
             speedup: "1".into(),
             overhead: "ethernet".into(),
+            overhead_bytes: 24,
             inner: false,
             split_gso: true,
             granularities: vec!["5tuple".into(), "dst".into(), "src-dst".into()],

@@ -33,7 +33,9 @@ pub fn simulation() -> Sim {
     let mut since = SimLinkSample {
         backlog_packets: 0,
         backlog_bytes: 0,
+        sent_packets: 0,
         sent_bytes: 0,
+        lost: 0,
         drops: 0,
         marks: 0,
         drop_probability: None,
@@ -98,6 +100,7 @@ pub fn simulation() -> Sim {
     bottleneck.groups = [("downloads", 16_000, 60), ("pages", 15_000, 55), ("call", 1_000, 9)]
         .map(|(name, packets, longest_ms)| SimLinkGroup {
             name: name.into(),
+            loss_rate: 0.0,
             drop_rate: if name == "call" { 0.0 } else { bottleneck.drop_rate },
             mark_rate: if name == "call" { 0.0 } else { bottleneck.mark_rate },
             sojourn: times(packets, longest_ms * 1_000_000),
@@ -140,6 +143,7 @@ fn flow(number: u64) -> Flow {
         bytes,
         delivered_bytes: 0,
         goodput_bps: 0.0,
+        lifetime_goodput_bps: 0.0,
         retransmissions: 0,
         timeouts: 0,
         rtt_ns: None,
@@ -150,8 +154,10 @@ fn flow(number: u64) -> Flow {
 
 fn finished(flow: SimFlow) -> SimFlow {
     let seconds = (flow.finished_ns.unwrap_or(DURATION_NS).saturating_sub(flow.started_ns.max(WARMUP_NS))) as f64 / 1e9;
-    let goodput_bps = if seconds > 0.0 { flow.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 };
-    SimFlow { goodput_bps, ..flow }
+    let bits = flow.delivered_bytes as f64 * 8.0;
+    let goodput_bps = bits / ((DURATION_NS - WARMUP_NS) as f64 / 1e9);
+    let lifetime_goodput_bps = if seconds > 0.0 { bits / seconds } else { 0.0 };
+    SimFlow { goodput_bps, lifetime_goodput_bps, ..flow }
 }
 
 fn sample(at_ns: u64, link: SimLinkSample, backlog: f64, flows: &mut [Flow]) -> SimSample {
@@ -160,7 +166,9 @@ fn sample(at_ns: u64, link: SimLinkSample, backlog: f64, flows: &mut [Flow]) -> 
     let back = SimLinkSample {
         backlog_packets: 0,
         backlog_bytes: 0,
+        sent_packets: 60,
         sent_bytes: 75_000,
+        lost: 0,
         drops: 0,
         marks: 0,
         drop_probability: None,
@@ -187,11 +195,14 @@ fn link(name: &str, rate_bps: u64, (sent_bytes, drops, marks): (u64, u64, u64), 
         discipline: if drops > 0 { "red" } else { "tail-drop" }.into(),
         rate_bps,
         delay_ns: 20_000_000,
+        overhead_bytes: 0,
         offered_packets: offered,
         offered_bytes: offered * 1_250,
         sent_packets,
         sent_bytes,
         utilisation: sent_bytes as f64 / able as f64,
+        lost_packets: 0,
+        loss_rate: 0.0,
         drops: counts(&[("overlimit", drops / 3), ("early", drops - drops / 3)]),
         marks: counts(&[("early", marks)]),
         drop_rate: drops as f64 / offered as f64,
@@ -219,7 +230,7 @@ fn group(name: &str, transport: &str, flows: &[SimFlow]) -> SimGroup {
     let own: Vec<&SimFlow> = flows.iter().filter(|flow| flow.group == name).collect();
     let counted = (DURATION_NS - WARMUP_NS) as f64 / 1e9;
     let there = own.iter().filter(|flow| flow.finished_ns.is_none_or(|at| at > WARMUP_NS));
-    let goodput: Vec<f64> = there.map(|flow| flow.goodput_bps).collect();
+    let goodput: Vec<f64> = there.map(|flow| flow.lifetime_goodput_bps).collect();
     let (all, squares) = (goodput.iter().sum::<f64>(), goodput.iter().map(|bps| bps * bps).sum::<f64>());
     let mut took: Vec<u64> = own
         .iter()
@@ -233,8 +244,8 @@ fn group(name: &str, transport: &str, flows: &[SimFlow]) -> SimGroup {
         flows: own.len() as u64,
         finished: own.iter().filter(|flow| flow.finished_ns.is_some()).count() as u64,
         goodput_bps: own.iter().map(|flow| flow.delivered_bytes).sum::<u64>() as f64 * 8.0 / counted,
-        least_bps: goodput.iter().copied().fold(f64::INFINITY, f64::min),
-        most_bps: goodput.iter().copied().fold(0.0, f64::max),
+        least_lifetime_goodput_bps: goodput.iter().copied().fold(f64::INFINITY, f64::min),
+        most_lifetime_goodput_bps: goodput.iter().copied().fold(0.0, f64::max),
         jain: all * all / (goodput.len() as f64 * squares),
         retransmissions: own.iter().map(|flow| flow.retransmissions).sum(),
         timeouts: 0,
@@ -257,8 +268,8 @@ fn datagrams() -> SimGroup {
         flows: 1,
         finished: 0,
         goodput_bps: 80_000.0,
-        least_bps: 80_000.0,
-        most_bps: 80_000.0,
+        least_lifetime_goodput_bps: 80_000.0,
+        most_lifetime_goodput_bps: 80_000.0,
         jain: 1.0,
         retransmissions: 0,
         timeouts: 0,

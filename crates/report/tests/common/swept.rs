@@ -24,6 +24,7 @@ pub fn sweep() -> Sweep {
                 delay_mean_ns: mean(delay, delay / 9.0),
                 delay_p95_ns: mean(2.0 * delay, delay / 5.0),
                 delay_p99_ns: mean(2.5 * delay, delay / 4.0),
+                loss_rate: mean(0.0, 0.0),
                 drop_rate: mean(0.0123, 0.000_4),
                 mark_rate: mean(0.0, 0.0),
                 jain: if row == 2 { None } else { mean(0.913, 0.05) },

@@ -9,7 +9,7 @@ use queuescope_wire::{ByteCount, FlowId, Nanos};
 pub struct CapturedPacket {
     /// When it was captured, from whatever origin; or when it is sent.
     pub at: Nanos,
-    /// What it occupies on the link.
+    /// Its bytes, from the network header on.
     pub size: ByteCount,
     /// Its flow.
     pub flow: FlowId,

@@ -91,12 +91,14 @@ impl View {
         ))];
         let counts = [
             (counters.dropped, "dropped", true),
+            (shot.lost, "lost on the link", false),
             (counters.marked, "marked", false),
             (counters.unseen(), "unseen", false),
             (counters.untold, "untold", true),
         ];
-        // What was not told is seldom, and there is little room.
-        for (count, what, is_wrong) in counts.into_iter().filter(|(count, what, _)| *count > 0 || *what != "untold") {
+        // These are seldom, and there is little room.
+        let is_seldom = |what: &str| ["untold", "lost on the link"].contains(&what);
+        for (count, what, is_wrong) in counts.into_iter().filter(|(count, what, _)| *count > 0 || !is_seldom(what)) {
             let text = format!("{} {what}", format::count(count));
             so_far.push(Span::raw("  "));
             so_far.push(if is_wrong && count > 0 { self.wrong(text) } else { Span::raw(text) });

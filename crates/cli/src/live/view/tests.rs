@@ -279,6 +279,15 @@ fn what_is_frozen_stays_and_nothing_is_missed_meanwhile() {
 }
 
 #[test]
+fn what_a_link_lost_is_shown_apart_from_what_was_dropped() {
+    let mut view = burst();
+    let said = |view: &mut View| drawn(view, 80, 24).contains("12 lost on the link");
+    assert!(!said(&mut view));
+    view.lost(12);
+    assert!(said(&mut view), "{}", drawn(&mut view, 80, 24));
+}
+
+#[test]
 fn without_colours_there_are_none() {
     let mut view = burst();
     view.is_coloured = false;
