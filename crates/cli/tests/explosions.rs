@@ -119,7 +119,7 @@ fn a_scan_beside_other_flows_is_named_and_so_are_they() {
 
     let text = printed(run("analyze --rate 5mbps --tau 1ms --limit none", &[&path]), 0);
     for line in [
-        "76.0 %  2000 sources in 10.2.0.0/16 to 2000 destinations in 10.3.0.0/16",
+        "75.9 %  2000 sources in 10.2.0.0/16 to 2000 destinations in 10.3.0.0/16",
         "22.8 %  scan: 10.0.0.9 to 4000 destinations, port 445 (TCP); 66.6 % of the packets",
     ] {
         assert!(text.contains(line), "{line} is not in {text}");

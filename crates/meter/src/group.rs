@@ -125,18 +125,6 @@ pub struct Weight {
     pub packets: u64,
 }
 
-impl Weight {
-    fn of(share: &Share) -> Self {
-        Self { flows: 1, bytes: share.bytes, packets: share.packets }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.flows += other.flows;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.packets = self.packets.saturating_add(other.packets);
-    }
-}
-
 /// Explains a burst whose flows are keys of one granularity, each with its share. These are all flows of the burst, or
 /// they and `sampled` say what is known of it.
 ///
@@ -177,32 +165,35 @@ pub fn group(
 
 /// The row of what was found.
 fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
-    let (mut weight, mut heavy) = (Weight::default(), Vec::new());
-    for (key, share) in lattice.flows_of(found) {
-        weight.add(Weight::of(share));
-        if Amount::of(share).reaches(lattice.heavy) {
-            heavy.push((written(*key, granularity), *share));
-        }
-    }
-    heavy.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
-    weight.flows = found.cells.iter().map(|cell| lattice.all.cells[*cell].stand_for).sum::<f64>().round() as u64;
+    let all = &lattice.all;
     let single = lattice.flows_of(found).next().filter(|_| found.single).map(|(key, _)| written(*key, granularity));
-    if single.is_some() {
-        heavy.clear();
-    }
-    let distinct =
-        |what: fn(&FlowKey) -> (u128, u16)| lattice.all.distinct(&found.cells, |key| (key.family, what(key)));
+    // A heavy flow is a cell of its own.
+    let alone = found.cells.iter().filter(|cell| all.cells[**cell].flows == 1 && single.is_none());
+    let alone = alone.flat_map(|cell| all.flows_in(*cell));
+    let heavy = alone.filter(|(_, share)| Amount::of(share).reaches(lattice.heavy));
+    let mut heavy: Vec<_> = heavy.map(|(key, share)| (written(*key, granularity), *share)).collect();
+    heavy.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
+    let pattern = lattice.pattern(found, granularity);
+    let many = |end: Option<Subnet>, digest: fn(&FlowKey) -> u64| {
+        if end.is_some_and(|end| end.is_whole()) { 1 } else { all.distinct(&found.cells, digest) }
+    };
     let mut group = Group {
-        pattern: lattice.pattern(found, granularity),
-        weight,
+        pattern,
+        weight: lattice.weight(found.cells.iter().copied()),
         error: Amount::default(),
-        sources: distinct(|key| (key.src, 0)),
-        destinations: distinct(|key| (key.dst, 0)),
+        sources: many(pattern.src, |key| FlowKey { src: key.src, family: key.family, ..FlowKey::default() }.digest()),
+        destinations: many(pattern.dst, |key| {
+            FlowKey { dst: key.dst, family: key.family, ..FlowKey::default() }.digest()
+        }),
         heavy,
         flow: single,
         explosion: None,
     };
-    group.explosion = Explosion::of(&group, distinct(|key| (key.dst, key.dst_port)));
+    group.explosion = Explosion::of(&group, || {
+        all.distinct(&found.cells, |key| {
+            FlowKey { dst: key.dst, dst_port: key.dst_port, family: key.family, ..FlowKey::default() }.digest()
+        })
+    });
     group
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Retired<K> {
     all: Amount,
     /// Of what is kept, once that is a sample.
     unit: Option<Unit>,
+    /// What all had left when the sample was made smaller last.
+    thinned: Amount,
 }
 
 /// What one step of a sample amounts to: an id that left as much, in bytes or packets, was kept for certain.
@@ -49,12 +51,19 @@ impl<K> Retired<K> {
     /// Keeps `most` ids.
     pub(crate) fn new(most: usize) -> Self {
         let steps = (most as f64 / STEP_ROOM) as u64;
-        Self { kept: Vec::new(), steps: steps.max(1), count: 0, all: Amount::default(), unit: None }
+        Self {
+            kept: Vec::new(),
+            steps: steps.max(1),
+            count: 0,
+            all: Amount::default(),
+            unit: None,
+            thinned: Amount::default(),
+        }
     }
 
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
-        (self.count, self.all, self.unit) = (0, Amount::default(), None);
+        (self.count, self.all, self.unit, self.thinned) = (0, Amount::default(), None, Amount::default());
     }
 
     /// How many ids were taken back.
@@ -68,10 +77,10 @@ impl<K> Retired<K> {
         self.count += 1;
         self.all.bytes += share.bytes;
         self.all.packets += share.packets;
-        let grown = |now: u64, step: u64| now as f64 >= GROWTH * (step * self.steps) as f64;
-        let grown =
-            self.unit.is_some_and(|unit| grown(self.all.bytes, unit.bytes) || grown(self.all.packets, unit.packets));
-        if grown || self.kept.len() as f64 >= STEP_ROOM * self.steps as f64 {
+        let grown = |now: u64, then: u64| now as f64 >= GROWTH * then as f64;
+        let grown = grown(self.all.bytes, self.thinned.bytes) || grown(self.all.packets, self.thinned.packets);
+        let full = self.kept.len() as f64 >= STEP_ROOM * self.steps as f64;
+        if full || self.unit.is_some() && grown {
             self.thin();
         }
         if self.unit.is_none_or(|unit| f64::from(rank) < unit.probability(share)) {
@@ -80,10 +89,12 @@ impl<K> Retired<K> {
     }
 
     fn thin(&mut self) {
-        let unit =
-            Unit { bytes: (self.all.bytes / self.steps).max(1), packets: (self.all.packets / self.steps).max(1) };
+        let unit = Unit {
+            bytes: self.all.bytes.div_ceil(self.steps).max(1),
+            packets: self.all.packets.div_ceil(self.steps).max(1),
+        };
         self.kept.retain(|gone| f64::from(gone.rank) < unit.probability(gone.share));
-        self.unit = Some(unit);
+        (self.unit, self.thinned) = (Some(unit), self.all);
     }
 
     /// Takes what is kept, each as much as it stands for; first those that stand for others too, with how many.

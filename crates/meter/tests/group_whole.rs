@@ -82,7 +82,7 @@ impl Totals {
 #[test]
 fn every_group_of_made_bursts_is_named() {
     let bursts =
-        std::env::var("QUEUESCOPE_BURSTS").map_or(40, |text| text.parse().expect("QUEUESCOPE_BURSTS is a number"));
+        std::env::var("QUEUESCOPE_BURSTS").map_or(30, |text| text.parse().expect("QUEUESCOPE_BURSTS is a number"));
     let mut totals = Totals::default();
     for seed in 0..bursts {
         let made = made::burst(seed);

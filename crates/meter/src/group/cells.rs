@@ -6,9 +6,8 @@
 use super::GroupParams;
 use super::fields::{DIMENSIONS, SLOTS, Value, value};
 use crate::{Amount, Share};
-use hashbrown::{HashMap, HashTable};
+use hashbrown::HashMap;
 use queuescope_wire::{FlowKey, Granularity};
-use std::hash::BuildHasher;
 use std::ops::Range;
 
 /// All flows of a burst, by cells.
@@ -101,14 +100,24 @@ impl<'a> Cells<'a> {
         self.order[self.cells[cell].place.clone()].iter().map(move |flow| &flows[*flow as usize])
     }
 
-    /// How many different things flows of cells have.
-    pub(super) fn distinct<T: Ord>(&self, cells: &[usize], what: impl Fn(&FlowKey) -> T) -> u64 {
-        let mut all: Vec<_> = cells.iter().flat_map(|cell| self.flows_in(*cell)).map(|(key, _)| what(key)).collect();
+    /// How many different things flows of cells have, by digests of 64 bits.
+    pub(super) fn distinct(&self, cells: &[usize], digest: impl Fn(&FlowKey) -> u64) -> u64 {
+        let mut all: Vec<_> = cells.iter().flat_map(|cell| self.flows_in(*cell)).map(|(key, _)| digest(key)).collect();
         all.sort_unstable();
         all.dedup();
         all.len() as u64
     }
+
+    /// Every n-th flow of cells, so that there are a thousand or two at most.
+    pub(super) fn some_flows(&self, cells: &[usize]) -> impl Iterator<Item = (usize, &'a FlowKey)> {
+        let count: u64 = cells.iter().map(|cell| self.cells[*cell].flows).sum();
+        let flows = cells.iter().flat_map(|cell| self.flows_in(*cell).map(|(key, _)| (*cell, key)));
+        flows.step_by(1 + count as usize / SOME)
+    }
 }
+
+/// See [`Cells::some_flows`].
+const SOME: usize = 1_024;
 
 /// For each combination of frequent values that a dimension has, the items of its slots; 0 is none.
 type Classes = Vec<(Range<usize>, [u16; 4])>;
@@ -116,7 +125,8 @@ type Classes = Vec<(Range<usize>, [u16; 4])>;
 /// Bits of a dimension's class in a flow's code: far more than there are classes, as few values are frequent.
 const CLASS_BITS: u32 = 12;
 
-/// Finds a dimension's frequent values and appends each flow's class to its code.
+/// Finds a dimension's frequent values and appends each flow's class to its code. What is not frequent is not so in more
+/// detail, so that most flows are looked at once.
 fn classify(
     flows: &[(FlowKey, Share)],
     slots: Range<usize>,
@@ -125,39 +135,32 @@ fn classify(
     items: &mut [Vec<Value>; SLOTS],
     codes: &mut [u64],
 ) -> Classes {
-    let finest = slots.end - 1;
-    let fine = Tally::new(flows.len(), |flow| of_flow(finest, flow), |flow| Amount::of(&flows[flow].1));
-    let mut rows = vec![[0u16; 4]; fine.sums.len()];
+    let mut rows = vec![[0u16; 4]; flows.len()];
+    let mut left: Vec<u32> = (0..flows.len() as u32).collect();
     for slot in slots.clone() {
-        let at = slot - slots.start;
-        let set = |items: Vec<u16>, rows: &mut [[u16; 4]]| {
-            rows.iter_mut().zip(items).for_each(|(row, item)| row[at] = item);
-        };
-        if slot == finest {
-            let numbered = fine.frequent(frequent, |flow| of_flow(slot, flow), &mut items[slot]);
-            set(numbered, &mut rows);
-        } else {
-            let of_fine = |value: usize| of_flow(slot, fine.first[value] as usize);
-            let coarse = Tally::new(fine.sums.len(), of_fine, |value| fine.sums[value]);
-            let numbered = coarse.frequent(frequent, of_fine, &mut items[slot]);
-            let item = |value: &u32| numbered.get(*value as usize).copied().unwrap_or(0);
-            set(coarse.of.iter().map(item).collect(), &mut rows);
-        }
+        let values = |flow: u32| of_flow(slot, flow as usize);
+        let found = Frequent::new(flows, &left, frequent, values);
+        left.retain(|flow| match values(*flow) {
+            Some(value) => {
+                let item = found.item(value);
+                rows[*flow as usize][slot - slots.start] = item;
+                item > 0
+            }
+            None => true,
+        });
+        items[slot] = found.values;
     }
     let mut classes: Classes = vec![(slots.clone(), [0; 4])];
     let mut known = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
-    known.insert([0; 4], 0);
-    let class_of: Vec<u64> = rows
-        .into_iter()
-        .map(|row| {
-            *known.entry(row).or_insert_with(|| {
+    for (code, row) in codes.iter_mut().zip(rows) {
+        let mut class = 0;
+        if row != [0; 4] {
+            class = *known.entry(row).or_insert_with(|| {
                 classes.push((slots.clone(), row));
                 classes.len() as u64 - 1
-            })
-        })
-        .collect();
-    for (code, value) in codes.iter_mut().zip(&fine.of) {
-        *code = *code << CLASS_BITS | class_of.get(*value as usize).copied().unwrap_or(0);
+            });
+        }
+        *code = *code << CLASS_BITS | class;
     }
     classes
 }
@@ -174,59 +177,50 @@ fn row(classes: &[Classes], code: u64) -> [u16; SLOTS] {
     row
 }
 
-/// Sums by value, without a copy of the values.
-struct Tally {
-    /// For each that was counted the number of its value; [`u32::MAX`] if it has none.
-    of: Vec<u32>,
-    /// For each value the first that has it, and what all that have it amount to.
-    first: Vec<u32>,
-    sums: Vec<Amount>,
+/// The frequent values of a slot.
+struct Frequent {
+    /// In their order.
+    values: Vec<Value>,
+    /// Values may be in it whose bucket is true.
+    buckets: Vec<bool>,
 }
 
-impl Tally {
-    fn new(count: usize, value: impl Fn(usize) -> Option<Value>, amount: impl Fn(usize) -> Amount) -> Self {
-        let hasher = foldhash::fast::FixedState::with_seed(0);
-        let hash = |(family, address, length): &Value| {
-            hasher.hash_one((*address as u64, (address >> 64) as u64 ^ (*family as u64) << 8 ^ u64::from(*length)))
-        };
-        let mut table = HashTable::<u32>::new();
-        let (mut of, mut first, mut sums) = (Vec::with_capacity(count), Vec::<u32>::new(), Vec::<Amount>::new());
-        for index in 0..count {
-            let Some(own) = value(index) else {
-                of.push(u32::MAX);
-                continue;
-            };
-            let known = table.find(hash(&own), |number| value(first[*number as usize] as usize).as_ref() == Some(&own));
-            let number = known.copied().unwrap_or_else(|| {
-                let number = first.len() as u32;
-                first.push(index as u32);
-                sums.push(Amount::default());
-                let rehash = |number: &u32| value(first[*number as usize] as usize).map_or(0, |value| hash(&value));
-                table.insert_unique(hash(&own), number, rehash);
-                number
-            });
-            of.push(number);
-            let sum = &mut sums[number as usize];
-            *sum = sum.and(amount(index));
+/// Values are first summed by so many hashes of them: one that is frequent is of a bucket that is.
+const BUCKETS: usize = 1 << 11;
+
+impl Frequent {
+    fn new(flows: &[(FlowKey, Share)], left: &[u32], least: Amount, value: impl Fn(u32) -> Option<Value>) -> Self {
+        let amount = |flow: u32| Amount::of(&flows[flow as usize].1);
+        let mut sums = vec![Amount::default(); BUCKETS];
+        for flow in left {
+            if let Some(value) = value(*flow) {
+                let sum = &mut sums[bucket(&value)];
+                *sum = sum.and(amount(*flow));
+            }
         }
-        Self { of, first, sums }
+        let buckets: Vec<_> = sums.iter().map(|sum| sum.reaches(least)).collect();
+        let mut sums = HashMap::<Value, Amount, _>::with_hasher(foldhash::fast::FixedState::with_seed(0));
+        for flow in left {
+            if let Some(value) = value(*flow).filter(|value| buckets[bucket(value)]) {
+                let sum = sums.entry(value).or_default();
+                *sum = sum.and(amount(*flow));
+            }
+        }
+        let mut values: Vec<_> = sums.iter().filter(|(_, sum)| sum.reaches(least)).map(|(value, _)| *value).collect();
+        values.sort_unstable();
+        Self { values, buckets }
     }
 
-    /// Lists the frequent values in their order; for each value its number in the list from 1, or 0.
-    fn frequent(&self, least: Amount, value: impl Fn(usize) -> Option<Value>, items: &mut Vec<Value>) -> Vec<u16> {
-        let frequent = |number: &usize| self.sums[*number].reaches(least);
-        let mut found: Vec<_> = (0..self.sums.len())
-            .filter(frequent)
-            .filter_map(|number| Some((value(self.first[number] as usize)?, number)))
-            .collect();
-        found.sort_unstable();
-        let mut numbered = vec![0; self.sums.len()];
-        for (position, (value, number)) in found.into_iter().enumerate() {
-            items.push(value);
-            numbered[number] = position as u16 + 1;
-        }
-        numbered
+    /// The number of a value from 1, or 0 if it is not frequent.
+    fn item(&self, value: Value) -> u16 {
+        let known = self.buckets[bucket(&value)].then(|| self.values.binary_search(&value).ok()).flatten();
+        known.map_or(0, |place| place as u16 + 1)
     }
+}
+
+fn bucket((_, address, _): &Value) -> usize {
+    let word = (*address as u64).wrapping_add((address >> 64) as u64);
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())) as usize
 }
 
 /// A cell as it is found.

@@ -17,7 +17,7 @@ pub enum Explosion {
 impl Explosion {
     /// What the flows of a group are, if they are many and of one end; `targets` are the different pairs of destination and
     /// port. Of connections nobody knows who started them.
-    pub(super) fn of(group: &Group, targets: u64) -> Option<Self> {
+    pub(super) fn of(group: &Group, targets: impl FnOnce() -> u64) -> Option<Self> {
         let Weight { flows, bytes, packets } = group.weight;
         let single = |end: Option<super::Subnet>| end.is_some_and(|end| end.is_whole());
         if group.pattern.connections || group.flow.is_some() || flows == 0 {
@@ -26,7 +26,7 @@ impl Explosion {
         let few = packets <= MOST_PACKETS * flows;
         let small = bytes <= MOST_BYTES * packets;
         let large = bytes >= LEAST_OF_INCAST * flows;
-        if single(group.pattern.src) && targets >= MANY && few && small {
+        if single(group.pattern.src) && few && small && targets() >= MANY {
             Some(Self::Scan)
         } else if !single(group.pattern.dst) {
             None

@@ -98,11 +98,17 @@ impl<'a> Lattice<'a> {
 
     /// What is in no row.
     pub(super) fn rest(&self) -> Weight {
-        let mut rest = Weight::default();
-        for (_, share) in self.left().flat_map(|cell| self.all.flows_in(cell)) {
-            rest.add(Weight::of(share));
+        self.weight(self.left())
+    }
+
+    /// How much cells are.
+    pub(super) fn weight(&self, cells: impl Iterator<Item = usize>) -> Weight {
+        let (mut flows, mut sum) = (0.0, Amount::default());
+        for cell in cells.map(|cell| &self.all.cells[cell]) {
+            flows += cell.stand_for;
+            sum = sum.and(cell.amount);
         }
-        rest
+        Weight { flows: flows.round() as u64, bytes: sum.bytes, packets: sum.packets }
     }
 
     /// The flows of a row.
@@ -281,18 +287,16 @@ impl<'a> Lattice<'a> {
             return true;
         }
         let end = |key: &FlowKey| if slot < DST { key.dst } else { key.src };
-        let mut inside: Vec<_> =
-            cells.iter().flat_map(|cell| self.all.flows_in(*cell)).map(|(key, _)| end(key)).collect();
+        let mut inside: Vec<_> = self.all.some_flows(cells).map(|(_, key)| end(key)).collect();
         inside.sort_unstable();
         inside.dedup();
         let mut member = vec![false; self.all.cells.len()];
         cells.iter().for_each(|cell| member[*cell] = true);
-        let mut others: Vec<_> = (0..self.all.cells.len())
-            .filter(|cell| !member[*cell])
-            .flat_map(|cell| {
-                let within = self.all.cells[cell].items[slot] == item;
-                self.all.flows_in(cell).map(move |(key, _)| (key.family, end(key), within))
-            })
+        let others: Vec<_> = (0..self.all.cells.len()).filter(|cell| !member[*cell]).collect();
+        let mut others: Vec<_> = self
+            .all
+            .some_flows(&others)
+            .map(|(cell, key)| (key.family, end(key), self.all.cells[cell].items[slot] == item))
             .collect();
         others.sort_unstable();
         others.dedup();
