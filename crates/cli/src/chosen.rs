@@ -87,17 +87,24 @@ impl Chosen<Frames> {
 }
 
 impl Chosen<Departures> {
-    /// Which packets are victims, if an expression says so, where some attributes are not known.
+    /// What the expression of `flag` means, if there is one, where some attributes are not known.
     ///
     /// # Errors
     /// What is wrong with it, in its text; if it is about what is not known.
-    pub fn victims(text: Option<&str>, unknown: Unknown) -> Result<Option<Self>> {
+    pub fn where_unknown(flag: Flag, text: Option<&str>, unknown: Unknown) -> Result<Option<Self>> {
         if let Some(text) = text {
-            let attributes = expression(Departures::schema(), text)?.attributes();
-            Unknown::OF_VICTIMS.check(attributes.iter().copied())?;
-            unknown.check(attributes)?;
+            unknown.check(expression(Departures::schema(), text)?.attributes())?;
         }
-        Self::of(Flag::Victims, text)
+        Self::of(flag, text)
+    }
+
+    /// Which packets are victims, if an expression says so, where some attributes are not known.
+    ///
+    /// # Errors
+    /// As those of [`where_unknown`](Self::where_unknown).
+    pub fn victims(text: Option<&str>, unknown: Unknown) -> Result<Option<Self>> {
+        Self::where_unknown(Flag::Victims, text, Unknown::OF_VICTIMS)?;
+        Self::where_unknown(Flag::Victims, text, unknown)
     }
 
     /// Whether a departure of the flow `key` is meant.

@@ -237,41 +237,44 @@ impl<D: Door> Recorder<D> {
 
     /// All packets of a flow that may be asked about, or those that waited in a stretch of time.
     fn flow(&self, name: &str, at: Option<At>, origin: Nanos) -> Result<Found> {
+        is_stretch(at, "a flow waits")?;
         let (level, flow) = self.find_flow(name)?;
         let name = self.door.name(level, self.door.key(level, flow));
-        let whose = match &self.victims {
-            Some(victims) => format!("{name}, of which '{}' holds,", victims.text()),
-            None => name,
+        let asked = match &self.victims {
+            Some(victims) => [
+                format!("{name}, of which '{}' holds,", victims.text()),
+                format!("of {name} of which '{}' holds", victims.text()),
+            ],
+            None => [name.clone(), format!("of {name}")],
         };
-        self.waits((&whose, "a flow waits"), |other| self.door.project(level, other) == flow, at, origin)
+        self.waits(asked, |other| self.door.project(level, other) == flow, at, origin)
     }
 
     /// All packets that may be asked about, or those that waited in a stretch of time.
     fn chosen(&self, at: Option<At>, origin: Nanos) -> Result<Found> {
+        is_stretch(at, "packets wait")?;
         let text = self.victims.as_ref().map_or("", Chosen::text);
-        self.waits((&format!("packets of which '{text}' holds"), "packets wait"), |_| true, at, origin)
+        let holds = format!("of which '{text}' holds");
+        self.waits([format!("packets {holds}"), holds], |_| true, at, origin)
     }
 
-    /// Packets of some flows, or those of them that waited in a stretch of time.
+    /// Packets of some flows, or those of them that waited in a stretch of time: which those are, and that no packet is one.
     fn waits(
         &self,
-        (whose, they_wait): (&str, &str),
+        [whose, none]: [String; 2],
         flows: impl Fn(FlowId) -> bool,
         at: Option<At>,
         origin: Nanos,
     ) -> Result<Found> {
-        if let Some(moment @ At::Moment(_)) = at {
-            bail!("{they_wait} for a stretch of time, and {moment} is a moment: write --at FROM..TO");
-        }
         let during = at.map_or(Nanos::ZERO..Nanos::MAX, |at| at.range(origin));
         let drops = self.drops(&flows, during.clone());
         let when = at.map_or(String::new(), |at| format!(" {at}"));
         let is_victim = |departed: &Departed| flows(departed.flow) && self.is_victim(departed.packet);
         let Some(culprits) = self.log.of_victims(is_victim, during) else {
             if drops > 0 {
-                bail!("no packet of {whose} waited{when}, but {drops} were dropped: ask about one with --packet");
+                bail!("no packet {none} waited{when}, but {drops} were dropped: ask about one with --packet");
             }
-            bail!("no packet of {whose} waited{when}: nobody was in its way")
+            bail!("no packet {none} waited{when}: nobody was in its way")
         };
         let victim = culprits.victims.longest.as_ref().map(suffered);
         Ok(Found { question: format!("why {whose} waited{when}"), culprits, victim, drops })
@@ -427,6 +430,16 @@ impl<D: Door> Recorder<D> {
             packets: Some(part.packets),
             share: share(part.bytes),
         }
+    }
+}
+
+/// Refuses a moment, in which nothing waits.
+fn is_stretch(at: Option<At>, they_wait: &str) -> Result<()> {
+    match at {
+        Some(moment @ At::Moment(_)) => {
+            bail!("{they_wait} for a stretch of time, and {moment} is a moment: write --at FROM..TO")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::args::Live;
 use crate::capture::{noted, parser_notes};
 use crate::chosen::{Chosen, Flag};
 use crate::outputs::Outputs;
-use crate::records::Departures;
+use crate::records::{Departures, Unknown};
 use crate::source::{Listener, mask};
 use anyhow::Result;
 use queuescope_live::{Left, Probe, now, to_epoch};
@@ -71,7 +71,7 @@ impl Feed {
         Ok(Self {
             parser: Parser::new(if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer }),
             mask: mask(&args.keys, &args.question.focus),
-            chosen: Chosen::of(Flag::Input, args.only.as_deref())?,
+            chosen: Chosen::where_unknown(Flag::Input, args.only.as_deref(), Unknown::OF_OUTSIDE)?,
             batch: Vec::new(),
             origin: now(),
             to_epoch: to_epoch(),
