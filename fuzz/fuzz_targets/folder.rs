@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, State, aggregates, verify,
+    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, State, aggregates, definitions, verify,
 };
 use queuescope_log::{Dnf, Schema};
 use std::fs;
@@ -38,18 +38,25 @@ static FOLDER: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
 fuzz_target!(|data: &[u8]| {
     let (folder, catalogue) = &*FOLDER;
     let Some((which, data)) = data.split_first() else { return };
-    match which % 3 {
+    match which % 6 {
         0 => journal(data),
         1 => {
             fs::write(folder.join(CATALOGUE), data).expect("there is room");
             let _ = (verify(folder), read());
             fs::write(folder.join(CATALOGUE), catalogue).expect("there is room");
         }
-        _ => {
+        2 => {
             let path = folder.join("aggregates.json");
             fs::write(&path, data).expect("there is room");
             let _ = (verify(folder), aggregates(folder, 0));
             fs::remove_file(path).expect("it is there");
+        }
+        which => {
+            let path = folder.join(["definitions.toml", "log.toml", "schema.toml"][usize::from(which - 3)]);
+            let whole = fs::read(&path).expect("it is there");
+            fs::write(&path, data).expect("there is room");
+            let _ = (verify(folder), aggregates(folder, 0), definitions(folder), read());
+            fs::write(&path, whole).expect("there is room");
         }
     }
 });

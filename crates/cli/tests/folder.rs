@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{file, printed, run};
+use common::{at_times, file, printed, run};
+use queuescope_log::LAST_TIME;
 use std::path::Path;
 
 /// Lines about records, without what is told behind them.
@@ -229,4 +230,72 @@ fn what_is_of_captures_is_refused_of_folders() {
     let counted = printed(run("query --in-queue --select count", &[&log, Path::new("delay > 70ms")]), 0);
     let last = |text: &str| text.lines().last().and_then(|line| line.split(" packets").next().map(str::to_owned));
     assert_eq!(last(&explained), last(&counted));
+}
+
+#[test]
+fn times_that_no_folder_has_are_counted() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, capture) = (folder.path().join("log"), folder.path().join("a.pcapng"));
+    let all = [0, 1, 1_700_000_000_000_000_000, LAST_TIME, LAST_TIME + 1, i64::MAX as u64, u64::MAX, 7];
+    std::fs::write(&capture, at_times(&all)).expect("there is room");
+    let recorded = printed(run("record --aggregate n=count --trigger t=n>1000 --log", &[&log, &capture]), 1);
+    assert!(recorded.starts_with("5 packets of "), "{recorded}");
+    assert!(recorded.contains("3 packets left out: their times are in the year 2262 or later"), "{recorded}");
+    let times = |path: &Path| rows(&printed(run("query --csv --select ts", &[path]), 0));
+    let found = times(&log);
+    assert_eq!(found, ["ts", "0", "1", "1700000000000000000", "9214646399999999999", "7"]);
+    // In memory all are found, but no column of times can have them.
+    assert_eq!(times(&capture).len(), 1 + all.len());
+    let table = folder.path().join("a.parquet");
+    let refused = run("query --limit 100 --parquet", &[&table, &capture]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && told.contains("from the year 2262 on"), "{told}");
+    assert!(!table.exists());
+    assert_eq!(printed(run("query --select count --csv --to 60s", &[&log]), 0), "count\n3\n");
+}
+
+#[test]
+fn triggers_that_make_much_work_are_refused_with_how_much() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    let record = |trigger: &str| {
+        let refused = run(&format!("record --aggregate x=sum(length) --trigger {trigger} --log"), &[&log, &demo]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(!log.exists());
+        String::from_utf8_lossy(&refused.stderr).into_owned()
+    };
+    let told = record("t=x>1B@1ns/65536ns");
+    assert!(told.contains("a period is 1us or longer") && told.contains("1,000,000,000 times"), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_named_is_read_up_to_a_size_and_what_stands_for_alerts_is_no_other_file() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, demo) = (folder.path().join("log"), file("data/demo.pcap.xz"));
+    let refused = run("record --definitions /dev/zero --log", &[&log, &demo]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && told.contains("/dev/zero") && told.contains("more than"), "{told}");
+    let record = "record --aggregate n=count --trigger t=n>1 --log";
+    printed(run(record, &[&log, &demo]), 0);
+    let (alerts, other) = (log.join("alerts.jsonl"), folder.path().join("other"));
+    let whole = std::fs::read(&alerts).expect("it is there");
+    std::fs::rename(&alerts, &other).expect("it is there");
+    std::fs::write(&other, "somebody's, without an end of a line").expect("there is room");
+    std::os::unix::fs::symlink(&other, &alerts).expect("there is room");
+    for words in [record, "watch --all"] {
+        let paths = if words == record { vec![&*log, &*demo] } else { vec![&*log] };
+        let refused = run(words, &paths);
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && told.contains("it is a symbolic link"), "{words}: {told}");
+    }
+    assert_eq!(std::fs::read(&other).expect("it is there"), b"somebody's, without an end of a line");
+    std::fs::remove_file(&alerts).expect("it is there");
+    // What is no line that was cut short is not cut off.
+    for (wrong, status) in [(vec![b'x'; 5000], 2), ([&whole[..], b"{\"kind\":"].concat(), 0)] {
+        std::fs::write(&alerts, &wrong).expect("there is room");
+        printed(run(record, &[&log, &demo]), status);
+        let now = std::fs::read(&alerts).expect("it is there");
+        assert!(if status == 2 { now == wrong } else { now.starts_with(&whole) && now.ends_with(b"\n") });
+    }
 }

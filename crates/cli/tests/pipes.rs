@@ -84,6 +84,25 @@ fn packets_are_handed_over_before_others_come() {
 }
 
 #[test]
+fn a_folder_that_goes_while_it_is_recorded_to_is_told_once() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, (header, packets)) = (folder.path().join("log"), capture(6));
+    let (child, mut input) = start("record -", &log);
+    input.write_all(&[&header, &packets[..3].concat()[..]].concat()).expect("it reads");
+    wait_for(&log, 3);
+    std::fs::remove_dir_all(&log).expect("it is there");
+    // It may end before it reads these.
+    _ = input.write_all(&packets[3..].concat());
+    drop(input);
+    let ended = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{told}");
+    assert_eq!(told.matches("removed, moved or replaced").count(), 1, "{told}");
+    assert!(told.contains("0 of ") || told.contains("; 0 records are kept"), "{told}");
+    assert!(ended.stdout.is_empty() && !log.exists(), "{told}");
+}
+
+#[test]
 fn triggers_are_told_while_packets_come() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, (header, packets)) = (folder.path().join("log"), capture(6));
@@ -217,7 +236,7 @@ fn ended(child: &mut Child) -> std::process::ExitStatus {
 fn who_watches_ends_with_the_recorder_or_its_reader() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, (header, packets)) = (folder.path().join("log"), capture(3));
-    let (mut recorder, mut input) = start("record - --aggregate n=count --trigger one=n>=1@1ns", &log);
+    let (mut recorder, mut input) = start("record - --aggregate n=count --trigger one=n>=1@1us", &log);
     input.write_all(&[&header, &packets.concat()[..]].concat()).expect("it reads");
     wait_for(&log, 3);
     let watch = || {

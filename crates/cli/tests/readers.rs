@@ -6,8 +6,8 @@
 
 mod common;
 
-use common::{file, printed, run};
-use queuescope_log::packet;
+use common::{at_times, file, printed, run};
+use queuescope_log::{LAST_TIME, packet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -28,6 +28,23 @@ fn every_reader_finds_what_query_prints() {
     std::fs::write(&path, rows).expect("there is room");
     let told = python.run(folder.path(), "rows", &path);
     assert_eq!(told.matches("19,130 rows of 64 columns are the same").count(), 3, "{told}");
+}
+
+#[test]
+fn every_reader_agrees_on_the_first_and_the_last_times() {
+    let Some(python) = Python::find("every_reader_agrees_on_the_first_and_the_last_times") else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, path) = (folder.path().join("traffic"), folder.path().join("a.pcapng"));
+    let days = (0..10).map(|number| number * 86_400_000_000_000 * 9_000);
+    let times: Vec<_> = [0, 1, LAST_TIME, LAST_TIME - 1].into_iter().chain(days).collect();
+    std::fs::write(&path, at_times(&times)).expect("there is room");
+    printed(run("record --log", &[&log, &path]), 0);
+    let stored = packet::schema().iter().filter(|(_, attribute)| !attribute.view);
+    let names: Vec<_> = stored.map(|(_, attribute)| attribute.name.as_str()).collect();
+    let rows = printed(run(&format!("query --csv --select {}", names.join(",")), &[&log]), 0);
+    std::fs::write(&path, rows).expect("there is room");
+    let told = python.run(folder.path(), "rows", &path);
+    assert_eq!(told.matches("14 rows of 64 columns are the same").count(), 3, "{told}");
 }
 
 #[test]

@@ -156,6 +156,19 @@ proptest! {
 }
 
 #[test]
+fn the_last_of_times_is_found_where_there_is_no_end() {
+    let ends = [0, 1, 2, i64::MAX as u64, u64::MAX - 1, u64::MAX];
+    let log = log(&schema());
+    append(&log, &ends.map(|at| (at, 1, 1, 1)));
+    let snapshot = log.snapshot();
+    for (from, to) in ends.iter().flat_map(|from| ends.iter().map(move |to| (*from, *to))) {
+        let meant = |at: &&u64| **at >= from && (**at < to || to == u64::MAX);
+        let query = snapshot.query().from(from).to(to);
+        assert_eq!(query.matched().count() as usize, ends.iter().filter(meant).count(), "{from} to {to}");
+    }
+}
+
+#[test]
 fn the_cheapest_way_is_taken_and_told() {
     let schema = schema();
     let log = log(&schema);

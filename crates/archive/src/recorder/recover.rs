@@ -111,8 +111,8 @@ fn end(path: &Path, offset: u64, position: Option<u64>) -> Result<(), FolderErro
 /// Removes files of volumes that are in the catalogue no more.
 pub(crate) fn remove_strays(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
     let strays = strays(folder, catalogue)?;
-    let gone = strays.iter().filter(|path| first_of(path).is_some_and(|first| first < catalogue.end()));
-    gone.map(|path| folder.remove(path)).collect()
+    let mut gone = strays.iter().filter(|path| first_of(path).is_some_and(|first| first < catalogue.end()));
+    gone.try_for_each(|path| folder.remove(path))
 }
 
 /// What is wrong if no catalogue lists a volume, and no journal has its records.

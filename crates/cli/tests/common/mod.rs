@@ -54,6 +54,22 @@ pub fn printed(output: Output, status: i32) -> String {
     String::from_utf8(output.stdout).expect("output is UTF-8")
 }
 
+/// A capture of packets at such times, in nanoseconds.
+pub fn at_times(times: &[u64]) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| -> Vec<u8> {
+        let length = (12 + body.len() as u32).to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, body, &length].concat()
+    };
+    let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    // Ethernet, with times in nanoseconds.
+    let interface = [&[1, 0, 0, 0][..], &0u32.to_le_bytes(), &[9, 0, 1, 0, 9, 0, 0, 0], &[0; 4]].concat();
+    let packet = |at: &u64| {
+        let time = [((at >> 32) as u32).to_le_bytes(), (*at as u32).to_le_bytes()].concat();
+        block(6, &[&[0; 4][..], &time, &20u32.to_le_bytes(), &20u32.to_le_bytes(), &[7; 20]].concat())
+    };
+    [block(0x0a0d_0d0a, &section), block(1, &interface), times.iter().flat_map(packet).collect()].concat()
+}
+
 /// A report as JSON lines.
 pub struct Report {
     pub first: Value,

@@ -13,11 +13,9 @@ const MOST_PERIODS: u64 = 1 << 20;
 
 /// Why a period is too short, if it is.
 pub(super) fn too_short(period: u64) -> Option<String> {
-    let is_short = period < SHORTEST_PERIOD;
-    is_short.then(|| {
-        let looks = grouped(1_000_000_000 / period.max(1));
-        format!("a trigger is looked at once in {SHORTEST_PERIOD} ns at the most, and this one would be {looks} times a second")
-    })
+    let looks = || grouped(1_000_000_000 / period.max(1));
+    let why = || format!("a period is 1us or longer: this trigger would be looked at {} times a second", looks());
+    (period < SHORTEST_PERIOD).then(why)
 }
 
 /// Why triggers make too much work together, if they do.
