@@ -67,7 +67,7 @@ impl<'a> Live<'a> {
             line.strip_prefix("metrics of near0: http://127.0.0.1:")?.strip_suffix("/metrics")?.parse().ok()
         };
         let port = said.iter().find_map(port).expect("it says where");
-        let first: Value = lines.recv().expect("a first line");
+        let first: Value = lines.recv().unwrap_or_else(|_| panic!("{:?}", said.iter().collect::<Vec<_>>()));
         assert_eq!(first["kind"], "analysis");
         Self { ends, child, port, lines, said }
     }
@@ -254,7 +254,7 @@ fn no_file_prolongs_what_the_command_line_limits() {
 fn a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue() {
     let Some(ends) = ends("a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue") else { return };
     let traffic = Traffic::new(&ends);
-    for never in ["", "--never 'tcp or udp dst port 7 and dst net 10.9.0.0/24'"] {
+    for never in ["", "--never 'tcp or (udp dst port 7 and dst net 10.9.0.0/24)'"] {
         let live = Live::start(&ends, &format!("--alpha 0.1% --hold 100ms --drop --for-real {never}"), "");
         let (mut sent, mut came) = (0, 0);
         until("others are dropped", || {

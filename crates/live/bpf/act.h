@@ -65,9 +65,9 @@ struct {
 
 /* What a packet's addresses, ports and protocol are, as tests have them: low and high halves. An IPv4 address stands behind ::ffff:0:0,
  * as in records; without IP all is zero. The third pair has the source port, the destination port, the protocol and the IP version,
- * from bit 0, 16, 32 and 40 on. */
+ * from bit 0, 16, 32 and 40 on; the fourth is there so that a mask keeps to them. */
 struct known {
-	u64 of[6];
+	u64 of[8];
 };
 
 /* A test of the list of flows that are never acted on. Those up to one that ends a condition are alternatives; conditions up to one
@@ -189,8 +189,8 @@ INLINE bool is_never(const struct known *known)
 
 		if (place >= list->count)
 			break;
-		low = known->of[test->pair % 3 * 2] & test->mask[0];
-		high = known->of[test->pair % 3 * 2 + 1] & test->mask[1];
+		low = known->of[(test->pair & 3) * 2] & test->mask[0];
+		high = known->of[(test->pair & 3) * 2 + 1] & test->mask[1];
 		holds = is_at_least(low, high, test->low) && is_at_most(low, high, test->high);
 		condition |= holds ^ !!(test->ends & NEGATED);
 		if (test->ends & ENDS_CONDITION) {
