@@ -36,10 +36,8 @@ function headline(report) {
   } else if (bursts.length === 0) {
     title.append(
       totals.peak_delay_ns === 0
-        ? setup.victims
-          ? 'No victim had to wait.'
-          : `The ${queueName(report)} stayed empty: no packet had to wait.`
-        : `The ${queueName(report)} stayed calm: no ${setup.victims ? 'victim' : 'packet'} waited ${duration(setup.tau_ns)} or longer.`,
+        ? `The ${queueName(report)} stayed empty: no packet had to wait.`
+        : `The ${queueName(report)} stayed calm: no packet waited ${duration(setup.tau_ns)} or longer.`,
     );
     if (totals.peak_delay_ns > 0)
       lead.append(
@@ -70,15 +68,8 @@ function notices(report) {
       `The input is damaged: ${report.input.damage.trim().replace(/[.:;,]+$/, '')}`,
       'What could be read was analysed.',
     ]);
-  const { victims, input, show } = report.setup;
-  const found = report.totals.victims;
-  if (victims && found)
-    notes.push([
-      `Victims are ${plural(found.packets, 'packet')} of which ${victims} holds`,
-      'Delays and packets hit are theirs, and bursts are those that they met. Shares and depths are of the whole queue.',
-    ]);
-  if (input) notes.push([`Only packets of which ${input} holds entered the queue`, 'The others are as if they were not there.']);
-  if (show) notes.push([`Only flows of which ${show} holds are listed`, 'Shares are of the whole queue, and what is not shown is counted.']);
+  for (const flag of ['input', 'victims', 'show'])
+    if (report.setup[flag]) notes.push([`--${flag} ${report.setup[flag]}`, 'Shares are of the whole queue.']);
   const { super_packets: merged, packets } = report.totals;
   if (merged > 0)
     notes.push([
@@ -152,7 +143,7 @@ function keyNumbers(report) {
         ['99 % under', percentile(99)],
         ['Longest', totals.peak_delay_ns],
       ].map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, duration(value)))),
-      el('dd', { class: 'note' }, `${percent(totals.waited_share)} of ${totals.victims ? 'victims' : 'packets'} waited at all`),
+      el('dd', { class: 'note' }, `${percent(totals.waited_share)} of packets waited at all`),
     ),
   ];
   return el('dl', { class: 'tiles' }, tiles);

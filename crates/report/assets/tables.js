@@ -26,11 +26,9 @@ function shareBar(share, slot) {
 function restLine({ flows, flows_total: total, not_shown: hidden }, alpha = 0) {
   const rest = total - flows.length;
   if (rest <= 0) return null;
-  if (hidden)
-    return el('p', { class: 'hint' }, `${plural(hidden.flows, 'flow')} not shown (--show): ${percent(hidden.share)} together`);
   const share = Math.max(0, 1 - flows.reduce((sum, flow) => sum + flow.share, 0));
-  const under = alpha > 0 && rest > 1 && flows.every((flow) => flow.share >= alpha) ? `, each under ${percent(alpha)}` : '';
-  return el('p', { class: 'hint' }, `and ${plural(rest, 'more flow')}${under}: ${percent(share)} together`);
+  const under = !hidden && alpha > 0 && rest > 1 && flows.every((flow) => flow.share >= alpha) ? `, each under ${percent(alpha)}` : '';
+  return el('p', { class: 'hint' }, `and ${plural(rest, hidden ? 'hidden flow' : 'more flow')}${under}: ${percent(share)} together`);
 }
 
 /** How a flow's rate grew, in a word or two; empty where it did not, or where that is not known. */
