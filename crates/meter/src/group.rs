@@ -189,11 +189,20 @@ fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
         flow: single,
         explosion: None,
     };
-    group.explosion = Explosion::of(&group, || {
+    let targets = || {
         all.distinct(&found.cells, |key| {
             FlowKey { dst: key.dst, dst_port: key.dst_port, family: key.family, ..FlowKey::default() }.digest()
         })
-    });
+    };
+    let asking = || {
+        let (mut asking, mut flows) = (0.0, 0.0);
+        for (key, _) in lattice.flows_of(found) {
+            asking += f64::from(u8::from(key.dst_port <= key.src_port));
+            flows += 1.0;
+        }
+        asking / flows
+    };
+    group.explosion = Explosion::of(&group, targets, asking);
     group
 }
 

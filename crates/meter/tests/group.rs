@@ -7,7 +7,7 @@ mod random;
 
 use incast::Incast;
 use proptest::prelude::*;
-use queuescope_meter::{Group, GroupParams, Grouped, Pattern, Share, Subnet, Weight, group};
+use queuescope_meter::{Explosion, Group, GroupParams, Grouped, Pattern, Share, Subnet, Weight, group};
 use queuescope_wire::{Family, FlowKey, Granularity, Prefixes};
 use random::Random;
 use std::collections::BTreeSet;
@@ -144,6 +144,26 @@ fn a_heavy_flow_is_not_its_group() {
     let grouped = explain(&flows);
     assert_eq!(grouped.rows.len(), 1);
     assert_eq!(grouped.rows[0].heavy.iter().map(|(_, share)| share.bytes).collect::<Vec<_>>(), [9_002, 9_001, 9_000]);
+}
+
+/// The names of explosions: one packet of each flow, of such a size, or as many bytes in full packets.
+#[test]
+fn explosions_are_what_they_are_called() {
+    let named = |flows: &[(FlowKey, Share)]| explain(flows).rows.first().and_then(|row| row.explosion);
+    let many = |text: &dyn Fn(u32) -> String, bytes| -> Vec<_> { (0..300).map(|n| flow(&text(n), 6, bytes)).collect() };
+    let client = |n: u32| format!("{}.{}.3.4:{}", 11 + n % 200, n / 2, 33_000 + n * 7);
+    let addresses = |n| format!("10.0.0.9:40000>{}.{}.3.4:445", 11 + n % 200, n / 2);
+    let ports = |n| format!("10.0.0.9:50000>10.9.0.1:{}", n + 1);
+    let answers = |n| format!("10.0.0.9:443>{}", client(n));
+    let requests = |n| format!("{}>10.0.0.9:443", client(n));
+    assert_eq!(named(&many(&addresses, 60)), Some(Explosion::Scan));
+    assert_eq!(named(&many(&ports, 60)), Some(Explosion::Scan));
+    assert_eq!(named(&many(&answers, 60)), None, "a server that answers scans nobody");
+    assert_eq!(named(&many(&addresses, 60_000)), None, "large transfers are no scan");
+    assert_eq!(named(&many(&requests, 100)), Some(Explosion::Flood));
+    assert_eq!(named(&many(&requests, 60_000)), Some(Explosion::Incast));
+    assert_eq!(named(&many(&requests, 100)[..10]), None, "ten are not many");
+    assert_eq!(named(&many(&requests, 60_000)[..10]), Some(Explosion::Incast));
 }
 
 /// Bursts with few values, so that everything that can be shared is.

@@ -252,6 +252,10 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
             granularity = "";
         }
         more(culprits, shown_of(culprits, MOST_CULPRITS), &" ".repeat(18), if ramps { 12 } else { 0 }, out)?;
+        if culprits.share_error > 0.0 {
+            let error = percent(culprits.share_error);
+            writeln!(out, "{:>16}  {DIM}{:>9}  not all flows were kept: shares of flows are ±{error}{DIM:#}", "", "")?;
+        }
         if first {
             groups(&burst.groups, if ramps { 12 } else { 0 }, out)?;
         }

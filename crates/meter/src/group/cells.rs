@@ -139,16 +139,15 @@ fn classify(
     let mut left: Vec<u32> = (0..flows.len() as u32).collect();
     for slot in slots.clone() {
         let values = |flow: u32| of_flow(slot, flow as usize);
-        let found = Frequent::new(flows, &left, frequent, values);
-        left.retain(|flow| match values(*flow) {
-            Some(value) => {
-                let item = found.item(value);
-                rows[*flow as usize][slot - slots.start] = item;
-                item > 0
-            }
-            None => true,
+        let frequent = Frequent::new(flows, &left, frequent, values);
+        let mut at = 0;
+        left.retain(|flow| {
+            let item = frequent.item(frequent.buckets_of[at], || values(*flow));
+            at += 1;
+            rows[*flow as usize][slot - slots.start] = item.unwrap_or(0);
+            item != Some(0)
         });
-        items[slot] = found.values;
+        items[slot] = frequent.values;
     }
     let mut classes: Classes = vec![(slots.clone(), [0; 4])];
     let mut known = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
@@ -183,44 +182,63 @@ struct Frequent {
     values: Vec<Value>,
     /// Values may be in it whose bucket is true.
     buckets: Vec<bool>,
+    /// Of each flow that was looked at; [`NONE`] without a value.
+    buckets_of: Vec<u16>,
 }
 
 /// Values are first summed by so many hashes of them: one that is frequent is of a bucket that is.
 const BUCKETS: usize = 1 << 11;
+/// The bucket of no value.
+const NONE: u16 = u16::MAX;
 
 impl Frequent {
     fn new(flows: &[(FlowKey, Share)], left: &[u32], least: Amount, value: impl Fn(u32) -> Option<Value>) -> Self {
         let amount = |flow: u32| Amount::of(&flows[flow as usize].1);
         let mut sums = vec![Amount::default(); BUCKETS];
+        let mut buckets_of = Vec::with_capacity(left.len());
         for flow in left {
-            if let Some(value) = value(*flow) {
-                let sum = &mut sums[bucket(&value)];
+            let bucket = value(*flow).map_or(NONE, |value| bucket(&value));
+            if let Some(sum) = sums.get_mut(usize::from(bucket)) {
                 *sum = sum.and(amount(*flow));
             }
+            buckets_of.push(bucket);
         }
         let buckets: Vec<_> = sums.iter().map(|sum| sum.reaches(least)).collect();
-        let mut sums = HashMap::<Value, Amount, _>::with_hasher(foldhash::fast::FixedState::with_seed(0));
-        for flow in left {
-            if let Some(value) = value(*flow).filter(|value| buckets[bucket(value)]) {
-                let sum = sums.entry(value).or_default();
-                *sum = sum.and(amount(*flow));
+        let mut places = HashMap::<Value, usize, _>::with_hasher(foldhash::fast::FixedState::with_seed(0));
+        let mut sums = Vec::<(Value, Amount)>::new();
+        // Often it is the same value again.
+        let mut last = 0;
+        for (flow, bucket) in left.iter().zip(&buckets_of) {
+            if buckets.get(usize::from(*bucket)) != Some(&true) {
+                continue;
             }
+            let Some(value) = value(*flow) else { continue };
+            if sums.get(last).is_none_or(|(known, _)| *known != value) {
+                last = *places.entry(value).or_insert(sums.len());
+                if last == sums.len() {
+                    sums.push((value, Amount::default()));
+                }
+            }
+            sums[last].1 = sums[last].1.and(amount(*flow));
         }
-        let mut values: Vec<_> = sums.iter().filter(|(_, sum)| sum.reaches(least)).map(|(value, _)| *value).collect();
+        let frequent = sums.iter().filter(|(_, sum)| sum.reaches(least));
+        let mut values: Vec<_> = frequent.map(|(value, _)| *value).collect();
         values.sort_unstable();
-        Self { values, buckets }
+        Self { values, buckets, buckets_of }
     }
 
-    /// The number of a value from 1, or 0 if it is not frequent.
-    fn item(&self, value: Value) -> u16 {
-        let known = self.buckets[bucket(&value)].then(|| self.values.binary_search(&value).ok()).flatten();
-        known.map_or(0, |place| place as u16 + 1)
+    /// The number from 1 of a value that is of a bucket, or 0 if it is not frequent; none if it is no value.
+    fn item(&self, bucket: u16, value: impl FnOnce() -> Option<Value>) -> Option<u16> {
+        match self.buckets.get(usize::from(bucket))? {
+            true => Some(self.values.binary_search(&value()?).map_or(0, |place| place as u16 + 1)),
+            false => Some(0),
+        }
     }
 }
 
-fn bucket((_, address, _): &Value) -> usize {
+fn bucket((_, address, _): &Value) -> u16 {
     let word = (*address as u64).wrapping_add((address >> 64) as u64);
-    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())) as usize
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())) as u16
 }
 
 /// A cell as it is found.

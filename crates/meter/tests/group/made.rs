@@ -56,8 +56,8 @@ fn traffic(random: &mut Random, flows: u64, packets: &mut Vec<Packet>) {
     let v6 = random.below(4) == 0;
     for number in 0..flows {
         let (far, near) = (random.host(), random.port());
-        let ours = (one & !0xffff) | random.below(1 << 16) as u128;
-        let theirs = (other & !0xff) | random.below(1 << 8) as u128;
+        let ours = (one & !0xffff) | u128::from(random.below(1 << 16));
+        let theirs = (other & !0xff) | u128::from(random.below(1 << 8));
         let mut flow = match kind {
             // A scan of addresses, and of ports.
             0 => key(one, far, near, port, 6),
@@ -70,7 +70,13 @@ fn traffic(random: &mut Random, flows: u64, packets: &mut Vec<Packet>) {
             5 => key(ours, far, near, port, 17),
             6 => key(far, theirs, port, near, 6),
             // A few hosts with each other.
-            7 => key((one & !0xf) | random.below(8) as u128, (other & !0xf) | random.below(8) as u128, near, port, 6),
+            7 => key(
+                (one & !0xf) | u128::from(random.below(8)),
+                (other & !0xf) | u128::from(random.below(8)),
+                near,
+                port,
+                6,
+            ),
             _ => key(far, random.host(), near, random.port(), if number % 3 == 0 { 17 } else { 6 }),
         };
         if v6 {

@@ -2,7 +2,7 @@
 
 use queuescope_meter::{Group, Grouped};
 use queuescope_wire::{Family, FlowKey};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes and packets.
 pub type Sum = [u64; 2];
@@ -36,15 +36,15 @@ impl Truth {
     /// Holds what was found against all flows.
     pub fn judge(&self, grouped: &Grouped) -> Verdict {
         let mut verdict = Verdict::default();
-        let heavy: HashSet<FlowKey> =
+        let heavy: BTreeSet<FlowKey> =
             self.flows.iter().filter(|(_, sum)| self.is_enough(**sum)).map(|(key, _)| *key).collect();
         let named = |row: &Group| row.heavy.iter().map(|(key, _)| *key).chain(row.flow).collect::<Vec<_>>();
-        let named: HashSet<FlowKey> = grouped.rows.iter().flat_map(named).collect();
+        let named: BTreeSet<FlowKey> = grouped.rows.iter().flat_map(named).collect();
         verdict.unnamed.extend(heavy.iter().filter(|key| !named.contains(key)).map(|key| format!("flow {key:?}")));
 
         let groups: Vec<&Group> = grouped.rows.iter().chain(&grouped.overlaps).collect();
-        let mut properties = HashMap::<Property, Sum>::new();
-        let mut unnamed = HashMap::<Property, Sum>::new();
+        let mut properties = BTreeMap::<Property, Sum>::new();
+        let mut unnamed = BTreeMap::<Property, Sum>::new();
         for (key, sum) in &self.flows {
             let fitting: Vec<&&Group> = groups.iter().filter(|group| group.pattern.fits(key)).collect();
             for property in properties_of(key) {
