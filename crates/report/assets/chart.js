@@ -14,7 +14,7 @@ class Chart {
 
   constructor(report, timeline, onpick) {
     Object.assign(this, { report, timeline, onpick });
-    this.rate = drainRate(report);
+    this.rate = timeline.rate;
     this.range = [timeline.start, timeline.end];
     this.host = el('div', {
       class: 'plot',
@@ -113,7 +113,7 @@ class Chart {
     this.#source = source;
     const layers = source.layers(this.#hidden);
     const [ink, soft] = [cssVariable('--ink'), cssVariable('--ink-soft')];
-    // At a known rate the two axes are one: a delay is the depth in front of the packet, divided by the rate at which its bytes leave.
+    // At a known rate both axes are one: a delay is the depth before the packet by the rate.
     const tied = this.rate !== null;
     const delay = Float64Array.from(source.edges, (_, at) => source.delay[Math.min(at, source.delay.length - 1)] ?? 0);
     const line = tied ? delay.map((ns) => (ns * this.rate) / 8e9) : delay;

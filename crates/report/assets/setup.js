@@ -43,13 +43,7 @@ function capturePairs(setup, pair) {
   const fast = setup.speedup === '1' ? 'packets sent as fast as captured' : 'times faster than captured';
   return [
     pair('Speed-up', setup.speedup, fast),
-    pair(
-      'Overhead',
-      setup.overhead,
-      setup.overhead_bytes
-        ? `${plural(setup.overhead_bytes, 'byte')} more of each packet on the link than in the queue; the chart’s axis of delays has them at the packets’ mean size`
-        : 'the link sends what the queue holds',
-    ),
+    pair('Overhead', setup.overhead, 'of each packet on the link, not in the queue'),
   ];
 }
 

@@ -68,12 +68,11 @@ function limited({ packets, late_packets, unread_packets, held_back: held }) {
 }
 
 /** What was asked of a link and what it carried, and what the machine did meanwhile. */
-function heldBack({ link, asked_bps, carried_bps, time_ns, of_ns, moving_share, idle_share }) {
-  const idle = idle_share === null ? '' : `, processors were idle for ${percent(idle_share)}`;
-  return (
-    `${link} was to carry ${rate(asked_bps)} and carried ${rate(carried_bps)} in ${duration(time_ns)} of ${duration(of_ns)}, in which ` +
-    `no link was full and this machine had no time left (moving packets took one thread ${percent(moving_share)} of it${idle}).`
-  );
+function heldBack(held) {
+  const idle = held.idle_share === null ? '' : `, processors were idle for ${percent(held.idle_share)}`;
+  const time = `${duration(held.time_ns)} of ${duration(held.of_ns)}`;
+  const asked = `${held.link} was to carry ${rate(held.asked_bps)} and carried ${rate(held.carried_bps)} in ${time}`;
+  return `${asked}, in which no link was full and this machine had no time left (moving packets took one thread ${percent(held.moving_share)} of it${idle}).`;
 }
 
 /** How much later than due packets of a link in real time were given on. */
@@ -194,7 +193,7 @@ function simLinks(sim) {
             key: 'lost',
             title: 'Lost',
             figure: true,
-            about: 'Packets that were sent and lost on the link by chance, and their share of all that it sent',
+            about: 'Packets lost on the link by chance, and their share of what it sent',
             value: (link) => link.loss_rate,
             show: (link) => (link.lost_packets ? `${count(link.lost_packets)} (${percent(link.loss_rate)})` : '0'),
           }
@@ -399,7 +398,7 @@ function simFlows(sim, styles, times) {
       },
       figure('goodput', 'Goodput', (flow) => flow.goodput_bps, rate, { about: 'Over the run, without the warm-up' }),
       figure('lifetime', 'Over lifetime', (flow) => flow.lifetime_goodput_bps, rate, {
-        about: 'Goodput from its start until it finished: flows live at different times, so this does not add up',
+        about: 'From its start until it finished: flows live at different times, so this does not add up',
       }),
       figure(
         'delivered',

@@ -81,8 +81,8 @@ class Source {
   }
 
   /**
-   * In steps much longer than the delays a short burst would vanish in the mean. Then each step is as high as its queue
-   * was deepest (the longest delay at the link's rate), and its flows keep their shares.
+   * In steps much longer than the delays a mean hides bursts. Then each step is as high as its queue was deepest, and
+   * its flows keep their shares.
    */
   lifted(rate) {
     if (rate === null || this.bucket < 2 * this.delay.reduce((a, b) => Math.max(a, b ?? 0), 0)) return this;
@@ -143,16 +143,6 @@ function held({ peak_delay_ns: delays, mean_bytes: depths }) {
   return delays.map((delay, at) => (last = delay === 0 && depths[at] > 0 ? last : delay));
 }
 
-/**
- * How fast a queue's bytes leave, in bits per second: the link's rate, less what the link adds to each packet, at their mean size.
- * Null where the rate is not known.
- */
-function drainRate({ setup, totals }) {
-  if (setup.rate_bps === null || totals.departed_bytes === 0) return setup.rate_bps;
-  const onLink = totals.departed_bytes + totals.departed_packets * setup.overhead_bytes;
-  return (setup.rate_bps * totals.departed_bytes) / onLink;
-}
-
 /** All series of a report. */
 class Timeline {
   constructor(report, colours) {
@@ -163,7 +153,10 @@ class Timeline {
     this.start = Math.min(0, series?.start_ns ?? 0);
     this.end = Math.max(...ends, 1);
     this.bursts = report.bursts;
-    this.rate = drainRate(report);
+    const { setup, totals: all } = report;
+    // Without what the link adds.
+    const onLink = 1 + (setup.overhead_bytes * all.departed_packets) / (all.departed_bytes || 1);
+    this.rate = setup.rate_bps && setup.rate_bps / onLink;
     this.colours = colours;
     this.whole = series ? new Source(series, colours) : Source.outline(report.bursts, this.end);
     this.fine = new Map(); // number of a burst to its own series, made when first needed

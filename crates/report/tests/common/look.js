@@ -58,7 +58,7 @@
   told.sorted = [];
   for (const _ of 'ab') {
     resent.querySelector('button').click();
-    told.sorted.push([resent.getAttribute('aria-sort'), ...rows('sim-flows').map((row) => row[3])]);
+    told.sorted.push([resent.getAttribute('aria-sort'), ...rows('sim-flows').map((row) => row[4])]);
   }
   told.light = [colours(), hardest()];
   told.panels = [panels()];
