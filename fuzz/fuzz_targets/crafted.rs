@@ -155,9 +155,8 @@ impl Catalogue {
         let volumes: String = self.volumes.iter().take(4).map(Volume::line).collect();
         let rest = volumes + self.lines.as_deref().unwrap_or_default();
         let (before, records) = (self.before.number(), self.records.number());
-        let head = |crc32: u32| {
-            format!("{{\"removed\":{{\"before\":{before},\"records\":{records}}},\"crc32\":{crc32}}}\n")
-        };
+        let head =
+            |crc32: u32| format!("{{\"removed\":{{\"before\":{before},\"records\":{records}}},\"crc32\":{crc32}}}\n");
         let sum = crc32fast::hash((head(0) + &rest).as_bytes());
         (head(sum) + &rest).into_bytes()
     }
@@ -185,15 +184,16 @@ impl Journal {
         let (first, lost) = (self.first.number(), self.lost.number());
         let schema = crc32fast::hash(SCHEMA.as_bytes());
         let numbers = [8u32.to_le_bytes(), schema.to_le_bytes()].concat();
-        let mut file = sealed(&[&b"QSJOURN2"[..], &first.to_le_bytes(), &lost.to_le_bytes(), &numbers].concat());
+        let mut file = sealed(&[&b"QSJOURN2"[..], &first.to_le_bytes(), &lost.to_le_bytes(), &numbers[..]].concat());
         file.extend([0; 4]);
         let mut next = first;
         let closing = self.closed.then(Vec::new);
         for times in self.frames.iter().take(8).filter(|times| !times.is_empty()).chain(&closing) {
             let records: Vec<u8> = times.iter().flat_map(|time| time.number().to_be_bytes()).collect();
             let count = (times.len() as u32).to_le_bytes();
-            let sums = [&next.to_le_bytes()[..], &40u64.to_le_bytes(), &crc32fast::hash(&records).to_le_bytes()].concat();
-            file.extend(sealed(&[&b"QSFR"[..], &count, &sums].concat()));
+            let sums =
+                [&next.to_le_bytes()[..], &40u64.to_le_bytes(), &crc32fast::hash(&records).to_le_bytes()].concat();
+            file.extend(sealed(&[&b"QSFR"[..], &count, &sums[..]].concat()));
             file.extend(records);
             next = next.wrapping_add(times.len() as u64);
         }

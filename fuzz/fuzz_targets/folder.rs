@@ -5,7 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, State, aggregates, definitions, verify,
+    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, State, aggregates, definitions,
+    verify,
 };
 use queuescope_log::{Dnf, Schema};
 use std::fs;

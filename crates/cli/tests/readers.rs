@@ -36,7 +36,8 @@ fn every_reader_agrees_on_the_first_and_the_last_times() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, path) = (folder.path().join("traffic"), folder.path().join("a.pcapng"));
     let days = (0..10).map(|number| number * 86_400_000_000_000 * 9_000);
-    let times: Vec<_> = [0, 1, LAST_TIME, LAST_TIME - 1].into_iter().chain(days).collect();
+    // Several of each: pyarrow 26 does not read texts that are written as endings, as those of few records are.
+    let times: Vec<_> = [0, 1, LAST_TIME, LAST_TIME - 1].into_iter().chain(days).collect::<Vec<_>>().repeat(8);
     std::fs::write(&path, at_times(&times)).expect("there is room");
     printed(run("record --log", &[&log, &path]), 0);
     let stored = packet::schema().iter().filter(|(_, attribute)| !attribute.view);
@@ -44,7 +45,7 @@ fn every_reader_agrees_on_the_first_and_the_last_times() {
     let rows = printed(run(&format!("query --csv --select {}", names.join(",")), &[&log]), 0);
     std::fs::write(&path, rows).expect("there is room");
     let told = python.run(folder.path(), "rows", &path);
-    assert_eq!(told.matches("14 rows of 64 columns are the same").count(), 3, "{told}");
+    assert_eq!(told.matches("112 rows of 64 columns are the same").count(), 3, "{told}");
 }
 
 #[test]
