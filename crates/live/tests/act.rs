@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::Ends;
+use common::{Ends, until};
 use queuescope_live::{Acted, Acting, Action, Counters, Probe, ProbeParams};
 use queuescope_queue::{Curve, Response, Step, Steps};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
@@ -31,13 +31,14 @@ fn ends(test: &str, qdisc: &str) -> Option<Ends> {
 }
 
 /// Does something in rounds: all that left, and what was counted. Every other round begins when the queue has been empty for
-/// 4 ms, and those between when forty packets are in it.
+/// 4 ms, and those between when forty packets are in it. A machine that falters may let those leave first: there are more rounds until
+/// `enough` was done.
 fn rounds(
     ends: &Ends,
     params: ProbeParams,
     acting: &Acting,
-    rounds: usize,
-    packets: usize,
+    (rounds, packets): (usize, usize),
+    enough: fn(&Acted) -> bool,
 ) -> (Vec<Told>, Counters, Acted) {
     let acting = acting.clone();
     ends.near.run(move || {
@@ -45,26 +46,32 @@ fn rounds(
         probe.act(&acting).expect("it can");
         let mut told = Vec::new();
         let sockets = sockets();
-        let mut counted = Counters::default();
-        for round in 0..rounds {
+        let (mut counted, mut left_out, mut round) = (Counters::default(), 0, 0);
+        let acted = until("enough is done", || {
             burst(&sockets, packets);
-            let standing = if round % 2 == 0 && round + 1 < rounds { 40 } else { 0 };
+            let standing = if round % 2 == 0 { 40 } else { 0 };
             // A run for a packet that leaves may be left out: then there is nothing more for a while.
             let mut since = Instant::now();
-            while since.elapsed().as_millis() < if counted.unseen() == 0 { 4 } else { 200 } {
+            while since.elapsed().as_millis() < if counted.unseen() == left_out { 4 } else { 200 } {
                 told.extend(tell(&mut probe));
                 let now = probe.counters().expect("it is there");
                 if now.seen != counted.seen {
                     since = Instant::now();
                 }
                 counted = now;
-                if standing > 0 && standing >= counted.unseen() {
+                if standing > 0 && left_out + standing >= counted.unseen() {
                     break;
                 }
                 std::thread::yield_now();
             }
-        }
-        (told, counted, probe.acted().expect("it is there"))
+            round += 1;
+            if standing > 0 {
+                return None;
+            }
+            left_out = counted.unseen();
+            Some(probe.acted().expect("it is there")).filter(|acted| round >= rounds && enough(acted))
+        });
+        (told, counted, acted)
     })
 }
 
@@ -123,7 +130,7 @@ fn the_kernel_chooses_as_a_plain_model_does() {
     let params = ProbeParams { all: true, alpha: 0.1, ..ProbeParams::default() };
     let hold = Nanos(1_000_000);
     let acting = Acting { threshold: 15_000.0, hold, dry: false, ..Acting::default() };
-    let (told, counted, acted) = rounds(&ends, params, &acting, 8, 150);
+    let (told, counted, acted) = rounds(&ends, params, &acting, (8, 150), |acted| acted.marked > 40);
     // What the interface itself sent as the probe came has no time.
     let others = told.iter().filter(|told| !told.is_ours).count() as u64;
     assert!(told.len() > 600 && counted.unstamped <= others && others < 10, "{others} of {} {counted:?}", told.len());
@@ -149,8 +156,8 @@ fn the_kernel_chooses_as_a_plain_model_does() {
         marked += u64::from(told.ecn == 3);
     }
     assert!(certain * 2 > told.len() && marked > 20 && marked < told.len() as u64, "{certain} {marked}");
-    // A run for a packet that leaves may be left out, but not for one that comes.
-    assert!(acted.marked >= marked && acted.marked * 9 <= marked * 10, "{marked} {acted:?}");
+    // A run for a packet that leaves may be left out, which is counted, but not for one that comes.
+    assert!(acted.marked >= marked && acted.marked <= marked + counted.unseen(), "{marked} {acted:?} {counted:?}");
     assert!(acted.expired > 0 && acted.met == acted.marked + acted.unmarkable, "{acted:?}");
 }
 
@@ -169,7 +176,7 @@ fn the_kernel_chooses_as_often_as_asked_and_changes_nothing_when_dry() {
     for (response, dry, which) in table {
         let action = Action::Respond(response);
         let acting = Acting { action, curve: quarter.clone(), dry, ..Acting::default() };
-        let (told, counted, acted) = rounds(&ends, params, &acting, 10, 250);
+        let (told, counted, acted) = rounds(&ends, params, &acting, (10, 250), |acted| acted.met > 1000);
         let counts = [acted.marked, acted.dropped, acted.would_mark, acted.would_drop];
         let chosen: u64 = counts.iter().sum();
         assert_eq!(counts, which.map(|which| which * chosen), "{response:?} {dry}");
@@ -178,7 +185,7 @@ fn the_kernel_chooses_as_often_as_asked_and_changes_nothing_when_dry() {
         let (mean, sigma) = (acted.met as f64 / 4.0, (acted.met as f64 * 3.0 / 16.0).sqrt());
         assert!(((chosen + acted.unmarkable) as f64 - mean).abs() < 6.0 * sigma, "{acted:?}");
         let marks = told.iter().filter(|told| told.ecn == 3).count() as u64;
-        assert!(marks <= acted.marked && marks * 10 >= acted.marked * 9, "{marks} {acted:?}");
+        assert!(marks <= acted.marked && acted.marked <= marks + counted.unseen(), "{marks} {acted:?} {counted:?}");
         assert!(counted.stamped >= acted.spared + acted.marked, "{counted:?}");
     }
 }
