@@ -150,6 +150,14 @@ impl<'a> Live<'a> {
     }
 }
 
+/// A test that fails leaves nothing behind that acts.
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Flows from the near end to the far one: of one, to port 7, are nine tenths of all bytes.
 struct Traffic {
     flows: Vec<UdpSocket>,
