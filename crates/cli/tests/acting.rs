@@ -150,6 +150,14 @@ impl<'a> Live<'a> {
     }
 }
 
+/// A test that fails leaves nothing behind that acts.
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Flows from the near end to the far one: of one, to port 7, are nine tenths of all bytes.
 struct Traffic {
     flows: Vec<UdpSocket>,
@@ -203,16 +211,16 @@ fn acting_stops_when_the_policy_file_is_not_clear_and_goes_on_when_it_is() {
         fs::remove_file(path).expect("it is there");
         assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo is there").success());
     };
-    let mut changes: [(&str, Box<dyn FnMut()>); 7] = [
-        ("file_missing", Box::new(|| fs::remove_file(&policy).expect("it is there"))),
-        ("file_empty", Box::new(|| write(""))),
-        ("file_empty", Box::new(|| write("# --drop --for-real\n"))),
-        ("off", Box::new(|| write("off\n--drop --for-real"))),
-        ("file_refused", Box::new(|| write("--dropp --for-real"))),
-        ("file_refused", Box::new(|| write("--drop --for-real --never 'delay > 1ms'"))),
-        ("file_refused", Box::new(|| pipe(&policy))),
+    let changes: [(&str, &dyn Fn()); 7] = [
+        ("file_missing", &|| fs::remove_file(&policy).expect("it is there")),
+        ("file_empty", &|| write("")),
+        ("file_empty", &|| write("# --drop --for-real\n")),
+        ("off", &|| write("off\n--drop --for-real")),
+        ("file_refused", &|| write("--dropp --for-real")),
+        ("file_refused", &|| write("--drop --for-real --never 'delay > 1ms'")),
+        ("file_refused", &|| pipe(&policy)),
     ];
-    for (reason, change) in &mut changes {
+    for (reason, change) in changes {
         change();
         live.has_stopped(&traffic, reason);
         write(clear);

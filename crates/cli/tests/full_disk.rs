@@ -105,6 +105,14 @@ impl Running {
     }
 }
 
+/// A test that fails leaves nothing behind that writes to its disk.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// 150 packets that come at once.
 fn burst(ends: &Ends) {
     ends.near.run(|| {

@@ -410,7 +410,7 @@ fn any_condition() -> impl Strategy<Value = Condition> {
         .prop_map(|(field, is_mask, ranges, mask, value, equal)| {
             let base = match field {
                 Field::Source | Field::Destination if value % 2 == 0 => 0xffff_0a09_0000,
-                Field::Source | Field::Destination => u128::MAX / 0xff * 0xfd & !0xff,
+                Field::Source | Field::Destination => (u128::MAX / 0xff * 0xfd) & !0xff,
                 _ => 0,
             };
             match is_mask {
