@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use proptest::prelude::*;
 use queuescope_log::arrow::{Batches, Column, columns};
-use queuescope_log::{AttributeId, Kind, Number, Schema};
+use queuescope_log::{AttributeId, Kind, LAST_TIME, Number, Schema};
 
 /// A value of a column, and the number or text that it should be.
 fn same(column: &ArrayRef, row: usize, id: AttributeId, schema: &Schema, record: &[u8]) -> bool {
@@ -64,21 +64,29 @@ proptest! {
         let all: Vec<_> = schema.iter().map(|(id, _)| id).collect();
         let mut batches = Batches::new(schema, &all, rows);
         prop_assert_eq!(batches.schema(), columns(schema, &all));
-        let made: Result<Vec<_>, _> = records.iter().map(|record| batches.push(record)).collect();
-        let made = made.expect("its columns are those of the schema");
+        let time = schema.reader(schema.time().expect("records have a time"));
+        let (mut kept, mut made) = (Vec::new(), Vec::new());
+        for record in &records {
+            let pushed = batches.push(record);
+            prop_assert_eq!(pushed.is_err(), time.key(record) > u128::from(LAST_TIME), "what is refused is too late");
+            if let Ok(batch) = pushed {
+                kept.push(record);
+                made.extend(batch);
+            }
+        }
         let last = batches.rest().expect("its columns are those of the schema");
         let mut next = 0;
-        for batch in made.into_iter().flatten().chain(last) {
+        for batch in made.into_iter().chain(last) {
             prop_assert!(batch.num_rows() <= rows.max(1));
             for row in 0..batch.num_rows() {
                 for (id, column) in all.iter().zip(batch.columns()) {
                     let name = &schema.attribute(*id).name;
-                    prop_assert!(same(column, row, *id, schema, &records[next]), "{} of {}", name, next);
+                    prop_assert!(same(column, row, *id, schema, kept[next]), "{} of {}", name, next);
                 }
                 next += 1;
             }
         }
-        prop_assert_eq!(next, records.len());
+        prop_assert_eq!(next, kept.len());
     }
 
     #[test]

@@ -108,9 +108,15 @@ fn page<'a>(
     writeln!(out, "}})();\n</script>\n</body>\n</html>")
 }
 
-/// `text` without its indentation, which is a tenth of the page.
+/// Writes a script or a style sheet without its indentation and comments, which are a fifth of a page.
 fn lines(text: &str, out: &mut impl Write) -> io::Result<()> {
-    text.lines().map(str::trim_start).filter(|line| !line.is_empty()).try_for_each(|line| writeln!(out, "{line}"))
+    let mut in_comment = false;
+    let mut code = text.lines().map(str::trim).filter(|line| {
+        let is_comment = in_comment || line.starts_with("/*");
+        in_comment = is_comment && !line.ends_with("*/");
+        !is_comment && !line.starts_with("//") && !line.is_empty()
+    });
+    code.try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// `text` with what HTML would take for markup written as entities.
@@ -148,6 +154,25 @@ mod tests {
         for line in all_scripts().flat_map(str::lines) {
             assert!(line.matches('`').count() % 2 == 0 || line.trim_start().starts_with(['*', '/']), "{line}");
         }
+    }
+
+    #[test]
+    fn comments_that_begin_a_line_end_one_and_are_left_out() {
+        for text in all_scripts().chain(STYLES).chain([SIM_STYLE, sweep::STYLE, compare::STYLE]) {
+            // What follows a comment on its last line would be left out with it.
+            for comment in
+                text.split("\n").map(str::trim).filter(|line| line.starts_with("/*") || line.starts_with('*'))
+            {
+                assert!(!comment.contains("*/") || comment.ends_with("*/"), "{comment}");
+            }
+            let mut written = Vec::new();
+            lines(text, &mut written).expect("it is memory");
+            let written = String::from_utf8(written).expect("it is text");
+            assert!(!written.lines().any(|line| line.starts_with("//") || line.starts_with("/*")), "{written}");
+        }
+        let mut written = Vec::new();
+        lines("/** A\n * b.\n */\nf(); // c\n  // d\n  /* e */\n  g('//h');\n", &mut written).expect("it is memory");
+        assert_eq!(String::from_utf8_lossy(&written), "f(); // c\ng('//h');\n");
     }
 
     #[test]
