@@ -18,6 +18,9 @@ pub fn terms(expressions: &[String]) -> Result<Terms> {
 }
 
 fn of(text: &str) -> Result<Terms> {
+    if text.trim().is_empty() {
+        bail!("it is empty, which means every flow: write which flows are never acted on, such as `tcp port 22`");
+    }
     let schema = departure::schema();
     let expression = expression(schema, text)?;
     let of_term = |term: &queuescope_log::Term| term.predicates().map(|one| condition(schema, one)).collect();
@@ -65,6 +68,8 @@ mod tests {
             ("dst_port == 22 and length > 100", "`length`"),
             ("vlan 7", "`vlan`"),
             ("nonsense == 1", "nonsense"),
+            ("", "it is empty"),
+            (" ", "it is empty"),
         ] {
             let error = format!("{:#}", terms(&[text.to_owned()]).expect_err(text));
             assert!(error.contains(why) && error.starts_with("cannot use --never"), "{error}");
