@@ -61,7 +61,7 @@ impl<R: Records> Chosen<R> {
     pub fn note(&self) -> Option<Skipped> {
         let (reason, flag, fate) = match self.flag {
             Flag::Where => ("left_out_by_where", "where", "left out"),
-            Flag::Input => ("left_out_by_input", "input", "they did not enter the queue"),
+            Flag::Input => ("left_out_by_input", "input", "as if they were not in the input"),
             Flag::Victims => ("not_victims", "victims", "part of the queue, and their own waiting is not examined"),
         };
         let meaning = format!("packets of which --{flag} '{}' does not hold; {fate}", quoted(&self.text));
@@ -140,7 +140,7 @@ pub fn unnamed(rows: u64) -> Option<Skipped> {
     noted(
         "unnamed_flows",
         rows,
-        "rows whose flow is not named as queuescope does; its addresses, ports and protocol are not known, and 0",
+        "rows whose flow is not named as queuescope names flows: to the expression its addresses, ports and protocol are 0",
     )
 }
 

@@ -135,6 +135,7 @@ impl<D: Door> Findings<D> {
             duration_ns: duration.0,
             departed_packets: counts.departed.packets,
             departed_bytes: counts.departed.bytes.0,
+            drops_of_all: false,
             marks: BTreeMap::new(),
             drops: counts.drops.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
             offered_bps: (seconds > 0.0).then(|| came.on_link(on_link).0 as f64 * 8.0 / seconds),
@@ -363,6 +364,7 @@ impl<D: Door> Namer<'_, D> {
             not_shown: self.not_shown(level, (blamed.flows, total), flows.iter().map(|culprit| culprit.bytes)),
             flows,
             flows_total: blamed.flows,
+            culprits_total: heavy as u64,
             share_error: share(blamed.error),
         }
     }

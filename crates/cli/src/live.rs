@@ -428,6 +428,7 @@ impl Seen<'_> {
         self.whose.report(&mut report);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
+        totals.drops_of_all = self.args.only.is_some();
         totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));
         if marked > 0 {
             totals.marks.insert("qdisc".to_owned(), marked);

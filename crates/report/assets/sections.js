@@ -83,7 +83,9 @@ function notices(report) {
 function dropsNote(report) {
   const reasons = Object.entries(report.totals.drops).filter(([, times]) => times > 0);
   if (reasons.length === 0) return 'no packet was dropped';
-  const share = `${percent(dropped(report) / report.totals.packets)} of packets`;
+  const share = report.totals.drops_of_all
+    ? 'of all packets, also those that --input leaves out'
+    : `${percent(dropped(report) / report.totals.packets)} of packets`;
   return `${share}; ${reasons.map(([why, times]) => (reasons.length === 1 ? why : `${why}: ${count(times)}`)).join(', ')}`;
 }
 

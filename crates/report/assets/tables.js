@@ -23,11 +23,11 @@ function shareBar(share, slot) {
 }
 
 /** What is not named in a table, in a line below it. */
-function restLine({ flows, flows_total: total, not_shown: hidden }, alpha = 0) {
+function restLine({ flows, flows_total: total, culprits_total: heavy, not_shown: hidden }, alpha = 0) {
   const rest = total - flows.length;
   if (rest <= 0) return null;
   const share = Math.max(0, 1 - flows.reduce((sum, flow) => sum + flow.share, 0));
-  const under = !hidden && alpha > 0 && rest > 1 && flows.every((flow) => flow.share >= alpha) ? `, each under ${percent(alpha)}` : '';
+  const under = !hidden && alpha > 0 && rest > 1 && flows.length === heavy ? `, each under ${percent(alpha)}` : '';
   return el('p', { class: 'hint' }, `and ${plural(rest, hidden ? 'hidden flow' : 'more flow')}${under}: ${percent(share)} together`);
 }
 

@@ -156,6 +156,10 @@ pub struct Totals {
     pub departed_bytes: u64,
     /// Packets dropped, by reason.
     pub drops: BTreeMap<String, u64>,
+    /// Whether `drops`, and those of bursts, are of all packets that came to the queue, although `setup.input` leaves some out: an
+    /// interface counts drops and does not say whose they were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drops_of_all: bool,
     /// Packets marked (CE) by the queue, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: BTreeMap<String, u64>,
@@ -275,6 +279,10 @@ pub struct Culprits {
     pub flows: Vec<Culprit>,
     /// How many flows left packets, altogether (over all bursts: exact up to 131 072, then good to half a percent).
     pub flows_total: u64,
+    /// How many have at least alpha. At least so many, where there are more flows than are remembered by name (256 of a
+    /// burst at the first granularity, 40 at others).
+    #[serde(default)]
+    pub culprits_total: u64,
     /// By how much a share may be wrong; 0 where all flows of each burst are known.
     #[serde(default)]
     pub share_error: f64,

@@ -123,7 +123,10 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
             },
         )
         .collect();
-    field(out, "delay", &percentiles.join("   "))?;
+    // Of no packet there is no delay.
+    if totals.victims.is_none_or(|victims| victims.packets > 0) {
+        field(out, "delay", &percentiles.join("   "))?;
+    }
     field(
         out,
         "depth",
@@ -142,8 +145,12 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
     )?;
     let dropped: u64 = totals.drops.values().sum();
     if dropped > 0 {
-        let share = percent(dropped as f64 / (dropped + totals.departed_packets) as f64);
-        field(out, "drops", &format!("{HOT}{}{HOT:#} ({share} of packets)", reasons(&totals.drops)))?;
+        let of = if totals.drops_of_all {
+            "of all packets of the queue, also those that --input leaves out".to_owned()
+        } else {
+            format!("{} of packets", percent(dropped as f64 / (dropped + totals.departed_packets) as f64))
+        };
+        field(out, "drops", &format!("{HOT}{}{HOT:#} ({of})", reasons(&totals.drops)))?;
     }
     let marked: u64 = totals.marks.values().sum();
     if marked > 0 {
@@ -156,11 +163,19 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
 /// Whose waiting is examined, and which flows are listed, where not all are.
 fn filters(report: &Report, out: &mut impl Write) -> io::Result<()> {
     if let (Some(victims), Some(found)) = (&report.setup.victims, &report.totals.victims) {
-        let dropped = found.dropped.filter(|dropped| *dropped > 0);
-        let dropped = dropped.map_or(String::new(), |dropped| format!(", {} more dropped", count(dropped)));
+        let dropped = match found.dropped {
+            None if !report.totals.drops.is_empty() => {
+                ", and how many of the drops were theirs is not known".to_owned()
+            }
+            None | Some(0) => String::new(),
+            Some(dropped) => format!(", {} more dropped", count(dropped)),
+        };
         let packets =
             format!("{} packet{}, {}{dropped}", count(found.packets), plural(found.packets), bytes(found.bytes));
-        let theirs = "delays are theirs, and so are bursts; shares are of the whole queue";
+        let theirs = match found.packets {
+            0 => "the expression holds of no packet",
+            _ => "delays are theirs, and so are bursts; shares are of the whole queue",
+        };
         field(out, "victims", &format!("{}: {packets}; {theirs}", plain(victims)))?;
     }
     match &report.setup.show {
@@ -361,8 +376,8 @@ fn shown_of(culprits: &Culprits, most: usize) -> usize {
 }
 
 fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut impl Write) -> io::Result<()> {
-    let untold = culprits.flows.len().saturating_sub(shown);
     let shown = culprits.flows.iter().take(shown);
+    let untold = culprits.culprits_total.saturating_sub(shown.len() as u64);
     let rest = culprits.flows_total.saturating_sub(shown.len() as u64);
     let share = 1.0 - shown.map(|culprit| culprit.share).sum::<f64>();
     if rest == 0 {
@@ -373,8 +388,8 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
         1 => "other",
         _ => "others",
     };
-    // Those above alpha are in JSON and HTML.
-    let untold = if untold > 0 { format!(", {untold} of them culprits too") } else { String::new() };
+    // The heaviest of them are in JSON and HTML.
+    let untold = if untold > 0 { format!(", {} of them culprits too", count(untold)) } else { String::new() };
     let share = percent(share.max(0.0));
     writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{untold}{DIM:#}", "", count(rest))
 }

@@ -1,6 +1,6 @@
 //! What `live` does to flows that contribute.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{ArgGroup, Args, Parser, ValueHint};
 use queuescope_live::{Acting, Action, Weigh};
 use queuescope_queue::{Curve, Response, Step, Steps};
@@ -102,7 +102,12 @@ impl Written {
     /// As on the command line; and if a quote has no end.
     pub fn read(text: &str) -> Result<Self> {
         let words = shlex::split(text).context("a quote in it has no end")?;
-        Ok(Self::try_parse_from(words)?)
+        Self::try_parse_from(words).map_err(|error| {
+            // How the command is used says nothing about a file.
+            let text = error.render().to_string();
+            let what = text.split("\n\nUsage:").next().and_then(|text| text.split("\n\nFor more").next());
+            anyhow!("{}", what.unwrap_or(&text).trim_start_matches("error: ").trim())
+        })
     }
 }
 

@@ -227,7 +227,7 @@ impl Acts {
         let is_other = self.asked.as_ref().is_none_or(|(before, _)| *before != acting);
         if let Some(before) = self.rest.take() {
             self.counts.resumed += 1;
-            self.tell(&acting, "resumed", &format!("acting goes on; it had stopped since {before}"));
+            self.tell(&acting, "resumed", &format!("acting goes on; it had stopped because {before}"));
         } else if is_other && self.asked.is_some() {
             self.tell(&acting, "changed", "the policy file says something else");
         }
@@ -246,7 +246,11 @@ impl Acts {
             for_real: false,
             policy: None,
             reason: why.name().to_owned(),
-            meaning: format!("acting has stopped: {why}"),
+            meaning: if self.asked.is_some() || self.rest.is_some() {
+                format!("acting has stopped: {why}")
+            } else {
+                format!("acting has not begun: {why}")
+            },
         });
         self.rest = Some(why);
     }

@@ -297,6 +297,7 @@ pub fn report(recipe: &Recipe) -> Report {
             departed_packets: packets,
             departed_bytes: bytes,
             drops: BTreeMap::from([("queue full".into(), dropped)]),
+            drops_of_all: false,
             marks: BTreeMap::new(),
             offered_bps: Some((sent + dropped as f64 * 1100.0) * 8e9 / duration_ns as f64),
             utilisation: Some(sent * 8e9 / duration_ns as f64 / recipe.rate_bps as f64),
@@ -421,10 +422,12 @@ fn culprits(recipe: &Recipe, trace: &Trace, steps: &[usize]) -> Vec<Culprits> {
             .collect();
         flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.flow.cmp(&b.flow)));
         flows.retain(|culprit| culprit.share >= 0.05);
+        let culprits_total = flows.len() as u64;
         Culprits {
             granularity: granularity.into(),
             flows,
             flows_total: groups.len() as u64,
+            culprits_total,
             share_error: 0.0,
             not_shown: None,
         }

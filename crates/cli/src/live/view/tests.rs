@@ -102,6 +102,7 @@ fn fill(view: &mut View) {
                 granularity: "5tuple".to_owned(),
                 flows: vec![culprit.clone()],
                 flows_total: 4,
+                culprits_total: 1,
                 share_error: 0.0,
                 not_shown: None,
             }],
