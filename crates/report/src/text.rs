@@ -389,7 +389,11 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
         _ => "others",
     };
     // The heaviest of them are in JSON and HTML.
-    let untold = if untold > 0 { format!(", {} of them culprits too", count(untold)) } else { String::new() };
+    let untold = match untold {
+        0 => String::new(),
+        all if all == rest && rest > 1 => ", all of them culprits too".to_owned(),
+        some => format!(", {} of them culprits too", count(some)),
+    };
     let share = percent(share.max(0.0));
     writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{untold}{DIM:#}", "", count(rest))
 }
