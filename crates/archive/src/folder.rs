@@ -199,14 +199,16 @@ impl Folder {
         Ok(found.into_iter().partition(|path| position(path).is_none_or(|first| first >= from)))
     }
 
-    /// A position that no record has that was there before this was asked: where the last journal would end if it had nothing
-    /// but records.
+    /// A position that no record has that was there before this was called: where the last journal would end if it had nothing
+    /// but records. It is behind the first position of a journal that has any bytes, so that one without a whole record is read, too.
     pub fn may_end(&self) -> Result<u64, FolderError> {
         // First the journals: those that go meanwhile are in the catalogue then.
         let last = self.journals(0)?.pop();
         let in_journal = last.and_then(|path| {
-            let bytes = fs::metadata(&path).ok()?.len();
-            Some(position(&path)?.saturating_add(bytes / self.schema.record_size() as u64))
+            let data = fs::symlink_metadata(&path).ok()?;
+            // What is no journal, by its kind or its name, is damage for whoever reads it.
+            let Some(first) = position(&path).filter(|_| data.is_file()) else { return Some(u64::MAX) };
+            Some(first.saturating_add(data.len().div_ceil(self.schema.record_size() as u64)))
         });
         Ok(Catalogue::read(&self.path)?.end().max(in_journal.unwrap_or(0)))
     }
