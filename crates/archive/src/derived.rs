@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) const DEFINITIONS: &str = "definitions.toml";
-const AGGREGATES: &str = "aggregates.json";
+pub(crate) const AGGREGATES: &str = "aggregates.json";
 
 /// What aggregates are of the records before a position.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! What is in a folder, and who may write to it.
 //!
 //! `log.toml` says that it is a log and of which format; it is written last when a folder is made. `schema.toml` is the
-//! schema, as it was read. `lock` is locked by who records. `*.journal` are the records.
+//! schema, as it was read. `lock` is locked by who records. `*.journal` are the records. `alerts.jsonl` is written by the command.
 
 use crate::catalogue::{self, Catalogue};
 use crate::derived;
@@ -21,7 +21,9 @@ use std::time::Duration;
 
 const MANIFEST: &str = "log.toml";
 const SCHEMA: &str = "schema.toml";
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
+/// The alerts of triggers, a line each: who records writes them.
+pub const ALERTS: &str = "alerts.jsonl";
 /// How names of files end that are being written.
 pub(crate) const NEW: &str = "new";
 /// How names of files of records end.
@@ -175,6 +177,18 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(FolderError::io("open", &name, error)),
         }
+    }
+
+    /// What stands in the place of the files that have no records and no checksum, and is no regular file.
+    pub fn others(&self) -> Result<Vec<Damage>, FolderError> {
+        let mut found = Vec::new();
+        for path in [LOCK, ALERTS].map(|name| self.path.join(name)) {
+            match regular::check(&path).map_err(|error| FolderError::unread(&path, error)) {
+                Err(FolderError::Damaged(damage)) => found.push(damage),
+                checked => checked?,
+            }
+        }
+        Ok(found)
     }
 
     /// The journals whose records begin at a position or behind it, in the order of their records. Those before were
