@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) const DEFINITIONS: &str = "definitions.toml";
-const AGGREGATES: &str = "aggregates.json";
+pub(crate) const AGGREGATES: &str = "aggregates.json";
 
 /// What aggregates are of the records before a position.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -54,6 +54,11 @@ pub fn definitions(path: &Path) -> Result<Definitions, FolderError> {
 
 /// The same of a folder that is open. What cannot be read, or is not as it was written, is never replaced by others.
 pub(crate) fn read(folder: &Folder) -> Result<Definitions, FolderError> {
+    Ok(read_sealed(folder)?.0)
+}
+
+/// The definitions, and their checksum as it was written; `None`: somebody changed them by hand.
+fn read_sealed(folder: &Folder) -> Result<(Definitions, Option<u32>), FolderError> {
     let name = folder.path.join(DEFINITIONS);
     let bytes = match regular::read(&name, regular::TEXT) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(FolderError::NoDefinitions(name)),
@@ -61,8 +66,33 @@ pub(crate) fn read(folder: &Folder) -> Result<Definitions, FolderError> {
     };
     let damaged = |why: String| FolderError::from(Damage::of(&name, why));
     let text = String::from_utf8(bytes).map_err(|_| damaged("it is no text".to_owned()))?;
-    whole(&text).map_err(damaged)?;
-    Definitions::parse(&name.display().to_string(), &text, &folder.schema).map_err(FolderError::Schema)
+    let seal = whole(&text).map_err(damaged)?;
+    let parsed = Definitions::parse(&name.display().to_string(), &text, &folder.schema);
+    Ok((parsed.map_err(FolderError::Schema)?, seal))
+}
+
+/// Whether definitions may be replaced by others: they are as they were written, and in the folder that they were written to. What
+/// was kept of aggregates says so; where that is missing or damaged, aggregates are worked out again.
+pub(crate) fn check(folder: &Folder) -> Result<(), FolderError> {
+    let (_, seal) = read_sealed(folder)?;
+    let kept = match kept(folder) {
+        Err(FolderError::Damaged(_)) => None,
+        kept => kept?,
+    };
+    if agree(seal, kept.as_ref()) { Ok(()) } else { Err(foreign(folder).into()) }
+}
+
+/// Whether aggregates were kept of definitions with this checksum. Those that were changed by hand have none, and count.
+fn agree(seal: Option<u32>, kept: Option<&Kept>) -> bool {
+    kept.zip(seal).is_none_or(|(kept, seal)| kept.definitions == seal)
+}
+
+fn foreign(folder: &Folder) -> Damage {
+    let why = format!(
+        "aggregates were kept of other definitions than these, so it may be a file of another folder; to use these from now on, \
+         write '{SEAL}{BY_HAND}' in its first line"
+    );
+    Damage::of(&folder.path.join(DEFINITIONS), why)
 }
 
 /// What a new folder has: no definitions.
@@ -94,21 +124,21 @@ fn sealed(text: &str) -> String {
     format!("{SEAL}{}\n{text}", crc32fast::hash(text.as_bytes()))
 }
 
-/// Whether a text of definitions is as it was written, or what is wrong with it. One without a first line of its own may have been
-/// emptied or cut short.
-fn whole(text: &str) -> Result<(), String> {
-    let Some((crc32, rest)) = text.strip_prefix(SEAL).and_then(|text| text.split_once('\n')) else {
-        let what = if text.is_empty() { "it is empty" } else { "its first line is not its checksum" };
-        return Err(format!(
-            "{what}, and it was written with one; who changed it by hand writes '{SEAL}{BY_HAND}' there"
-        ));
+/// The checksum in the first line of a text of definitions that is as it was written, `None` if somebody changed it by hand; or what is
+/// wrong with it. One without such a line may have been emptied or cut short.
+fn whole(text: &str) -> Result<Option<u32>, String> {
+    let by_hand = format!("to change it by hand, write '{SEAL}{BY_HAND}' there");
+    let Some((written, rest)) = text.strip_prefix(SEAL).and_then(|text| text.split_once('\n')) else {
+        let what =
+            if text.is_empty() { "it is empty; it was written with a checksum in" } else { "it has no checksum in" };
+        return Err(format!("{what} its first line; {by_hand}"));
     };
-    if crc32 == BY_HAND || crc32 == crc32fast::hash(rest.as_bytes()).to_string() {
-        return Ok(());
+    let crc32 = crc32fast::hash(rest.as_bytes());
+    match written {
+        BY_HAND => Ok(None),
+        written if written == crc32.to_string() => Ok(Some(crc32)),
+        _ => Err(format!("it does not have the checksum in its first line; {by_hand}")),
     }
-    Err(format!(
-        "it does not have the checksum in its first line; who changed it by hand writes '{SEAL}{BY_HAND}' there"
-    ))
 }
 
 /// The values of a folder's aggregates.
@@ -150,7 +180,7 @@ pub(crate) fn define(
     position: u64,
 ) -> Result<(Defined, Option<Damage>), FolderError> {
     // Those that are there are not overwritten unless they are understood.
-    read(folder)?;
+    check(folder)?;
     let (known, damage) = match known(folder, definitions) {
         Err(FolderError::Damaged(damage)) => (None, Some(damage)),
         known => (known?, None),
@@ -160,8 +190,9 @@ pub(crate) fn define(
         None => work_out(folder, definitions)?,
     };
     let defined = apply(folder, definitions, log, &states)?;
-    // What was kept is of other definitions, and soon of other records.
+    // What was kept is of other definitions, and soon of other records. It must not come back beside these after a loss of power.
     folder.remove(&folder.path.join(AGGREGATES))?;
+    folder.sync()?;
     write(folder, definitions)?;
     Ok((defined, damage))
 }
@@ -169,20 +200,20 @@ pub(crate) fn define(
 /// What is wrong with what is kept.
 pub(crate) fn verify(folder: &Folder) -> Result<Option<Damage>, FolderError> {
     let path = folder.path.join(DEFINITIONS);
-    let agree = || -> Result<bool, FolderError> {
-        let mut definitions = checksum(&read(folder)?);
+    let looked = || -> Result<bool, FolderError> {
+        let (_, mut seal) = read_sealed(folder)?;
         loop {
             let kept = kept(folder)?;
             // Who begins to record may have changed both meanwhile.
-            let now = checksum(&read(folder)?);
-            if now == definitions {
-                return Ok(kept.is_none_or(|kept| kept.definitions == now));
+            let (_, now) = read_sealed(folder)?;
+            if now == seal {
+                return Ok(agree(now, kept.as_ref()));
             }
-            definitions = now;
+            seal = now;
         }
     };
-    match agree() {
-        Ok(false) => Ok(Some(Damage::of(&path, "aggregates were kept of other definitions than these"))),
+    match looked() {
+        Ok(false) => Ok(Some(foreign(folder))),
         Ok(true) => Ok(None),
         Err(FolderError::Damaged(damage)) => Ok(Some(damage)),
         Err(FolderError::Schema(error)) => Ok(Some(Damage::of(&path, error.to_string()))),

@@ -1,9 +1,12 @@
 //! What goes wrong with a folder.
 
+use crate::derived::AGGREGATES;
+use crate::folder::{ALERTS, LOCK};
 use crate::regular;
 use parquet::errors::ParquetError;
 use queuescope_log::{MemoryError, TextError};
 use queuescope_wire::ByteCount;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -110,7 +113,7 @@ impl fmt::Display for Damage {
                  after is not taken for a log's end, since more was written behind it",
                 path.display()
             ),
-            None => write!(f, "{}; put a copy in its place, or leave it out of what is asked", self.fact()),
+            None => write!(f, "{}; {}", self.fact(), self.advice()),
         }
     }
 }
@@ -118,6 +121,18 @@ impl fmt::Display for Damage {
 impl Damage {
     pub(crate) fn of(path: &Path, why: impl Into<String>) -> Self {
         Self { path: path.to_owned(), why: why.into(), at: None }
+    }
+
+    /// What to do: records of volumes and journals can be left out, and nothing else.
+    fn advice(&self) -> &'static str {
+        match self.path.file_name().and_then(OsStr::to_str).unwrap_or_default() {
+            LOCK | ALERTS => "take it away: a new one is made",
+            AGGREGATES => "put a copy in its place, or record again: aggregates are worked out of the records then",
+            name if name.starts_with(|c: char| c.is_ascii_digit()) => {
+                "put a copy in its place, or leave its records out of the query"
+            }
+            _ => "put a copy in its place",
+        }
     }
 
     /// What is wrong, without what to do.

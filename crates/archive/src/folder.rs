@@ -1,7 +1,7 @@
 //! What is in a folder, and who may write to it.
 //!
 //! `log.toml` says that it is a log and of which format; it is written last when a folder is made. `schema.toml` is the
-//! schema, as it was read. `lock` is locked by who records. `*.journal` are the records.
+//! schema, as it was read. `lock` is locked by who records. `*.journal` are the records. `alerts.jsonl` is written by the command.
 
 use crate::catalogue::{self, Catalogue};
 use crate::derived;
@@ -21,7 +21,9 @@ use std::time::Duration;
 
 const MANIFEST: &str = "log.toml";
 const SCHEMA: &str = "schema.toml";
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
+/// The alerts of triggers, a line each: who records writes them.
+pub const ALERTS: &str = "alerts.jsonl";
 /// How names of files end that are being written.
 pub(crate) const NEW: &str = "new";
 /// How names of files of records end.
@@ -177,6 +179,18 @@ impl Folder {
         }
     }
 
+    /// What stands in the place of the files that have no records and no checksum, and is no regular file.
+    pub fn others(&self) -> Result<Vec<Damage>, FolderError> {
+        let mut found = Vec::new();
+        for path in [LOCK, ALERTS].map(|name| self.path.join(name)) {
+            match regular::check(&path).map_err(|error| FolderError::unread(&path, error)) {
+                Err(FolderError::Damaged(damage)) => found.push(damage),
+                checked => checked?,
+            }
+        }
+        Ok(found)
+    }
+
     /// The journals whose records begin at a position or behind it, in the order of their records. Those before were
     /// made volumes of.
     pub fn journals(&self, from: u64) -> Result<Vec<PathBuf>, FolderError> {
@@ -199,14 +213,16 @@ impl Folder {
         Ok(found.into_iter().partition(|path| position(path).is_none_or(|first| first >= from)))
     }
 
-    /// A position that no record has that was there before this was asked: where the last journal would end if it had nothing
-    /// but records.
+    /// A position that no record has that was there before this was called: where the last journal would end if it had nothing
+    /// but records. It is behind the first position of a journal that has any bytes, so that one without a whole record is read, too.
     pub fn may_end(&self) -> Result<u64, FolderError> {
         // First the journals: those that go meanwhile are in the catalogue then.
         let last = self.journals(0)?.pop();
         let in_journal = last.and_then(|path| {
-            let bytes = fs::metadata(&path).ok()?.len();
-            Some(position(&path)?.saturating_add(bytes / self.schema.record_size() as u64))
+            let data = fs::symlink_metadata(&path).ok()?;
+            // What is no journal, by its kind or its name, is damage for whoever reads it.
+            let Some(first) = position(&path).filter(|_| data.is_file()) else { return Some(u64::MAX) };
+            Some(first.saturating_add(data.len().div_ceil(self.schema.record_size() as u64)))
         });
         Ok(Catalogue::read(&self.path)?.end().max(in_journal.unwrap_or(0)))
     }

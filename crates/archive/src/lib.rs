@@ -34,6 +34,7 @@ mod volume;
 pub use compact::{Compacted, Files, compact};
 pub use derived::{Aggregates, aggregates, definitions};
 pub use error::{Damage, FolderError};
+pub use folder::ALERTS;
 pub use history::{Ask, History, Sources};
 pub use keep::{Keep, Taken, keep};
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};

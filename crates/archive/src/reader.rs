@@ -118,9 +118,8 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     if let Some(stray) = strays.iter().find(is_new).filter(|_| !files.iter_mut().any(FileReport::is_damaged_journal)) {
         files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
     }
-    if let Some(damage) = derived::verify(&folder)? {
-        files.push(FileReport::of(damage, next));
-    }
+    let others = derived::verify(&folder)?.into_iter().chain(folder.others()?);
+    files.extend(others.map(|damage| FileReport::of(damage, next)));
     Ok(Verified { files, times, removed: catalogue.removed.records, end: next, schema: folder.schema })
 }
 

@@ -51,15 +51,22 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// Those of the system, and one that says what it is if it is something else.
 pub fn open_with(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     // Before it is opened, since that alone may do something to a device. It may be another file by the time that it is opened.
-    match fs::symlink_metadata(path) {
-        // It may be made.
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        there => is_regular(there?.file_type())?,
-    }
+    check(path)?;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = how.custom_flags(flags.bits().cast_signed()).open(path)?;
     is_regular(file.metadata()?.file_type())?;
     Ok(file)
+}
+
+/// Whether a file is a regular one, or not there: it may be made.
+///
+/// # Errors
+/// Those of the system, and [`Unusable`].
+pub(crate) fn check(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        there => is_regular(there?.file_type()),
+    }
 }
 
 /// Makes a file that is written from its beginning. What was left in its place goes, and is not written to.

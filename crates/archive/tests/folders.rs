@@ -210,6 +210,38 @@ fn a_torn_end_is_cut_off_wherever_it_is_torn() {
     }
 }
 
+#[test]
+fn a_journal_without_a_whole_record_is_read_and_verified_alike() {
+    let folder = tempfile::tempdir().expect("there is room");
+    record(folder.path(), 0..0, options(Durability::Relaxed, 280));
+    // The fuzz target `folder` found the first: shorter than a record.
+    for bytes in [&b"["[..], b"QSJ", b"QSJOURN2", &[0; 40]] {
+        fs::write(folder.path().join("00000000000000000000.journal"), bytes).expect("there is room");
+        let (found, sources) = read(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        let verified = verify(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        let torn = sources.torn.expect("nothing of it is whole");
+        assert_eq!((found.len(), torn.offset, torn.bytes), (0, 0, bytes.len() as u64));
+        assert_eq!(verified.files.last().map(|file| &file.state), Some(&State::Torn(torn)));
+    }
+}
+
+#[test]
+fn a_file_with_another_name_among_journals_does_not_hide_them() {
+    let folder = tempfile::tempdir().expect("there is room");
+    record(folder.path(), 0..300, options(Durability::Relaxed, 280));
+    let stray = folder.path().join("other.journal");
+    fs::write(&stray, "x").expect("there is room");
+    let (found, sources) = read(folder.path()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((found, sources.torn.map(|torn| torn.path)), (records(0..300), Some(stray.clone())));
+    fs::remove_file(&stray).expect("it is there");
+    for link in [stray, folder.path().join("00000000000000000300.journal")] {
+        std::os::unix::fs::symlink("nowhere", &link).expect("there is room");
+        let error = read(folder.path()).map(|(found, _)| found.len()).expect_err("it is no journal");
+        assert!(matches!(&error, FolderError::Damaged(damage) if damage.path == link), "{error}");
+        fs::remove_file(&link).expect("it is there");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
 

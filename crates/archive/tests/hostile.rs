@@ -158,6 +158,26 @@ fn nothing_waits_for_what_stands_where_a_file_belongs() {
 }
 
 #[test]
+fn the_lock_and_alerts_are_verified_to_be_files() {
+    let folder_of_tests = tempfile::tempdir().expect("there is room");
+    let (path, elsewhere) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("elsewhere"));
+    folder(&path);
+    fs::write(path.join("alerts.jsonl"), "").expect("there is room");
+    for file in ["lock", "alerts.jsonl"].map(|name| path.join(name)) {
+        for instead in [Instead::Zeros, Instead::Pipe, Instead::Folder, Instead::LinkToItself] {
+            instead.put(&file, &elsewhere);
+            let told = all(&path)[0].1.clone().unwrap_or_default();
+            let wanted = format!("{} is damaged: {}", file.display(), instead.told());
+            assert!(told.starts_with(&wanted) && told.ends_with("take it away: a new one is made"), "{told}");
+            instead.take(&file, &elsewhere);
+        }
+        // They need not be there.
+        fs::remove_file(&file).expect("it is there");
+        assert_eq!(all(&path)[0], ("verify", None));
+    }
+}
+
+#[test]
 fn nothing_is_written_to_what_a_link_leads_to() {
     let folder_of_tests = tempfile::tempdir().expect("there is room");
     let (path, other) = (folder_of_tests.path().join("log"), folder_of_tests.path().join("other"));

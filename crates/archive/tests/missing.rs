@@ -173,6 +173,43 @@ fn definitions_that_were_emptied_or_cut_short_are_refused_and_left_as_they_are()
 }
 
 #[test]
+fn definitions_of_another_folder_are_refused_and_nothing_changes() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (path, other) = (folder.path().join("log"), folder.path().join("other"));
+    three(&path);
+    open(&other).expect("it is new").finish().expect("there is room");
+    let (file, kept) = (path.join("definitions.toml"), path.join("aggregates.json"));
+    let (own, aggregates_of_own) = (fs::read(&file).expect("it is there"), fs::read(&kept).expect("it is there"));
+    fs::copy(other.join("definitions.toml"), &file).expect("there is room");
+    let foreign = fs::read(&file).expect("it is there");
+    let all = files(&path);
+    let damaged = |path: &Path| {
+        let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+        verified.files.iter().any(|found| found.path == file && matches!(found.state, State::Damaged(_)))
+    };
+    for _ in 0..2 {
+        let error = open(&path).map(drop).expect_err("they are of another folder").to_string();
+        assert!(error.contains("definitions.toml is damaged: aggregates were kept of other definitions"), "{error}");
+        assert!(error.contains("# crc32 none") && damaged(&path), "{error}");
+        assert_eq!(files(&path), all);
+        assert_eq!(fs::read(&file).expect("it is there"), foreign);
+        assert_eq!(fs::read(&kept).expect("it is there"), aggregates_of_own);
+    }
+    // Whose they are, they are used by.
+    fs::write(&file, &own).expect("there is room");
+    assert!(!damaged(&path));
+    assert_eq!(record(&path, 300).finish().expect("it is whole").records, 400);
+    // So are those that somebody changed by hand.
+    fs::write(&file, "# crc32 none\n").expect("there is room");
+    assert!(!damaged(&path));
+    drop(open(&path).unwrap_or_else(|error| panic!("{error}")));
+    // Without anything that was kept, nobody knows of others.
+    fs::write(&file, foreign).expect("there is room");
+    fs::remove_file(&kept).expect("it is there");
+    drop(open(&path).unwrap_or_else(|error| panic!("{error}")));
+}
+
+#[test]
 fn volumes_that_an_older_catalogue_does_not_list_stay() {
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path();

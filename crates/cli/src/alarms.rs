@@ -5,7 +5,7 @@ use crate::chosen::told;
 use crate::files::read_text;
 use crate::recording::Recording;
 use anyhow::{Context, Result, anyhow, bail};
-use queuescope_archive::{definitions, open_with};
+use queuescope_archive::{ALERTS, definitions, open_with};
 use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
 use queuescope_report::json::Line;
 use queuescope_report::model;
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a file of definitions, at most; how many of them are read is for those who read them.
 const LONGEST_DEFINITIONS: u64 = 1 << 20;
-/// What the alerts of a folder are called.
-pub const ALERTS: &str = "alerts.jsonl";
 
 /// What is to be worked out of a folder's records: what it was before, and what the arguments say.
 ///

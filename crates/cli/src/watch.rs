@@ -1,11 +1,10 @@
 //! `queuescope watch`: triggers as they fire.
 
-use crate::alarms::ALERTS;
 use crate::args::Watch;
 use crate::files::check_log;
 use crate::outcome::{Outcome, told};
 use anyhow::{Context, Result};
-use queuescope_archive::{is_recorded, open_with, schema};
+use queuescope_archive::{ALERTS, is_recorded, open_with, schema};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;

@@ -32,6 +32,8 @@ fn errors_say_what_to_do() {
         FolderError::Gone(path.clone()),
         FolderError::NotWhole { path: path.clone(), damage: damage(None) },
         FolderError::Damaged(damage(None)),
+        FolderError::Damaged(Damage { path: path.join("00000000000000000000.parquet"), ..damage(None) }),
+        FolderError::Damaged(Damage { path: path.join("lock"), ..damage(None) }),
         FolderError::Damaged(damage(Some((64, 7)))),
         FolderError::Memory(memory),
     ];

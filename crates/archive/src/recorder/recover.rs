@@ -33,7 +33,7 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     catalogue.check(&folder.path)?;
-    derived::read(folder)?;
+    derived::check(folder)?;
     // Who was stopped may have left a catalogue that the disk does not know of yet: what it does not list goes after that.
     folder.sync()?;
     let strays = strays(folder, &catalogue)?;

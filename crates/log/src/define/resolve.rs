@@ -163,10 +163,25 @@ fn read_trigger(
             .at(at, "too short")
             .help("the shortest period is 1us; many triggers do with 1ms"));
     }
+    if let (Some(window), Some(words)) = (window, &part.window)
+        && (window == 0 || !window.is_multiple_of(period))
+    {
+        let nearest = window.saturating_add(period / 2) / period * period;
+        let why = format!("a window is one period or more, and whole ones; a period is {}", written(period));
+        let problem = Problem::new(why).at(words.place(), "not possible");
+        return Err(problem.help(format!("the nearest window is {}", written(nearest.max(period)))));
+    }
     Ok(condition.map(|Condition { aggregate, relation, threshold }| {
         let name = part.name.text.clone();
         TriggerDefinition { name, aggregate, relation, threshold, period, window }
     }))
+}
+
+/// A time as it is written in definitions, exactly.
+fn written(nanos: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let whole = units.into_iter().find(|(unit, _)| nanos.is_multiple_of(*unit));
+    whole.map_or_else(String::new, |(unit, name)| format!("{}{name}", nanos / unit))
 }
 
 /// Something that is added to a log, by its place among its kind.
