@@ -410,7 +410,7 @@ mod tests {
             self.added = waited.number;
         }
 
-        fn add(&mut self, waited: Waited) {
+        fn add(&mut self, waited: &Waited) {
             let fresh = &mut self.fresh;
             for past in self.recent.numbered(self.added..waited.number) {
                 self.tracker.passed(past, |_, flow| flow, |flow| flow.0, |_, flow| fresh.push(flow.0));
@@ -419,7 +419,7 @@ mod tests {
             let Waited { departure, examined, from, tau, parts, .. } = waited;
             let flows = [departure.packet.flow];
             let fresh = |_, flow: FlowId| fresh.push(flow.0);
-            self.tracker.departed(&departure, examined, from, tau, &flows, &parts, |flow| flow.0, fresh);
+            self.tracker.departed(departure, *examined, *from, *tau, &flows, parts, |flow| flow.0, fresh);
         }
     }
 
@@ -450,7 +450,7 @@ mod tests {
                     all.start(&waited);
                 }
                 if all.tracker.is_open() {
-                    all.add(waited);
+                    all.add(&waited);
                 }
             }
             let Departure { packet, enqueued, dequeued, .. } = departure;

@@ -198,7 +198,8 @@ mod tests {
         (0..10).for_each(|n| recent.record(past(n)));
         recent.advance(Nanos(8));
         assert_eq!(times(&recent), [6, 7, 8, 9]);
-        let numbered = |recent: &Recent, numbers| recent.numbered(numbers).map(|past| past.dequeued.0).collect::<Vec<_>>();
+        let numbered =
+            |recent: &Recent, numbers| recent.numbered(numbers).map(|past| past.dequeued.0).collect::<Vec<_>>();
         assert_eq!((recent.first(), recent.recorded()), (6, 10));
         assert_eq!(numbered(&recent, 7..9), [7, 8]);
         assert_eq!(numbered(&recent, 3..20), [6, 7, 8, 9]);

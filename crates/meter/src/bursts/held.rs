@@ -47,7 +47,7 @@ pub trait Follower<K> {
     /// A burst starts with this packet, which is then added.
     fn start(&mut self, waited: &Waited);
     /// Adds all that left since the last packet that was added, and this packet, to the burst.
-    fn add(&mut self, waited: Waited);
+    fn add(&mut self, waited: &Waited);
 
     /// A packet left.
     fn left(&mut self, held: Held)
@@ -55,23 +55,22 @@ pub trait Follower<K> {
         K: Eq + Hash + Clone + Ord,
     {
         if self.tracker().is_over_with(&held) {
-            self.cut();
-            return self.left(held);
+            return self.judge_anew(vec![held]);
         }
         match held {
             Held::Waited(waited) if !self.tracker().is_open() => {
                 if waited.examined && waited.departure.dequeued.saturating_sub(waited.from) >= waited.tau {
                     self.start(&waited);
-                    self.add(waited);
+                    self.add(&waited);
                 }
             }
-            Held::Waited(waited) if self.tracker().is_part(&waited) => {
+            Held::Waited(waited) if self.tracker().goes_on(waited.from, waited.tau) => {
                 for held in self.tracker().take_held() {
                     if let Held::Waited(waited) = held {
-                        self.add(waited);
+                        self.add(&waited);
                     }
                 }
-                self.add(waited);
+                self.add(&waited);
             }
             held => self.tracker().hold(held),
         }
@@ -82,9 +81,26 @@ pub trait Follower<K> {
     where
         K: Eq + Hash + Clone + Ord,
     {
-        let held = self.tracker().take_held();
+        let mut held = self.tracker().take_held();
         self.close();
-        held.into_iter().for_each(|held| self.left(held));
+        held.reverse();
+        self.judge_anew(held);
+    }
+
+    /// Judges what left, last first, once more.
+    fn judge_anew(&mut self, mut rest: Vec<Held>)
+    where
+        K: Eq + Hash + Clone + Ord,
+    {
+        while let Some(next) = rest.pop() {
+            if self.tracker().is_over_with(&next) {
+                rest.push(next);
+                rest.extend(self.tracker().take_held().into_iter().rev());
+                self.close();
+            } else {
+                self.left(next);
+            }
+        }
     }
 }
 
@@ -92,23 +108,27 @@ pub trait Follower<K> {
 const MOST_HELD: usize = 1 << 15;
 
 impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
-    /// Whether the burst goes on until a packet left, with all that left before it. A packet that waited for less than half of tau
-    /// ends a burst, unless it overtook one that waited for longer: then that packet came before it.
-    fn is_part(&self, waited: &Waited) -> bool {
-        let is_part = |open: &super::Open<K>| {
-            let is_first = open.calm.is_none_or(|calm| waited.from < calm);
-            is_first && waited.from.saturating_sub(open.burst.end) <= waited.tau
+    /// Whether the burst goes on, with all that is held, until a packet left that waited for half of tau or more since `from`. One that
+    /// waited for less ends a burst, unless it overtook one that waited for longer: then that came before it.
+    fn goes_on(&self, from: Nanos, tau: Nanos) -> bool {
+        let goes_on = |open: &super::Open<K>| {
+            open.calm.is_none_or(|calm| from < calm) && from.saturating_sub(open.burst.end) <= tau
         };
-        self.open.as_ref().is_some_and(is_part)
+        self.open.as_ref().is_some_and(goes_on)
+    }
+
+    /// Whether a burst goes on until a packet left that waited since `from`, and nothing is held that has to be added before it.
+    pub fn goes_on_at_once(&self, waited: Nanos, from: Nanos, tau: Nanos) -> bool {
+        waited.0 >= tau.0.div_ceil(2) && self.goes_on(from, tau) && !self.holds_waited()
     }
 
     /// Whether a burst is over as a packet leaves that is no part of it.
     fn is_over_with(&self, held: &Held) -> bool {
-        let (left, tau, is_part) = match held {
+        let (left, tau, goes_on) = match held {
             Held::Calm { left, tau, .. } => (*left, *tau, false),
-            Held::Waited(waited) => (waited.departure.dequeued, waited.tau, self.is_part(waited)),
+            Held::Waited(waited) => (waited.departure.dequeued, waited.tau, self.goes_on(waited.from, waited.tau)),
         };
-        !is_part && (self.is_over(left, tau) || self.is_open() && self.held.len() >= MOST_HELD)
+        !goes_on && (self.is_over(left, tau) || self.is_open() && self.held.len() >= MOST_HELD)
     }
 
     fn hold(&mut self, held: Held) {
