@@ -14,8 +14,8 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use queuescope_log::packet;
 use queuescope_meter::{
-    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, History, Jump,
-    MaxDelay, Overtaking, Past, Ramps, Recent, Sampled, Score, Tau,
+    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Follower, Held,
+    History, Jump, MaxDelay, Overtaking, Past, Ramps, Recent, Sampled, Score, Tau, Waited,
 };
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
@@ -111,8 +111,8 @@ pub struct Analysis<D: Door, W> {
     flows: Vec<FlowId>,
     parts: Vec<Contribution>,
     last_enqueued: Nanos,
-    /// Packets that passed since the last that was asked about.
-    passed: usize,
+    /// What left before the packet with this number is part of a burst or never will be, but for what a burst holds.
+    joined: u64,
     victims: Option<Chosen<Departures>>,
     /// Whether packets overtake one another, where they might; and which of them was overtaken by most, and by how much.
     order: Option<Overtaking>,
@@ -305,7 +305,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             flows: vec![FlowId(0); count],
             parts: vec![Contribution::default(); count],
             last_enqueued: Nanos::ZERO,
-            passed: 0,
+            joined: 0,
             victims: params.victims.clone(),
             // Who asks about the longest recent delay asks about all queues together.
             order: (params.history != History::Fifo && params.across_classes.is_none())
@@ -331,6 +331,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             (_, None) => Nanos::ZERO,
         };
         self.take_back(before);
+        if has_most(self).is_some() {
+            self.decide();
+        }
         let Some(most) = has_most(self) else { return };
         let had = self.door.live();
         loop {
@@ -361,7 +364,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     /// The stream has ended: what was found.
     pub fn finish(mut self) -> (Findings<D>, W) {
-        self.close_burst();
+        while self.bursts.is_open() {
+            self.cut();
+        }
         self.thin_out();
         self.kept.sort_unstable_by_key(|told| told.burst.start);
         // Most packets wait for nothing, and were only counted.
@@ -401,8 +406,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     /// No packet that left before `now` comes any more: a burst ends that no later packet can be part of.
     pub fn nothing_before(&mut self, now: Nanos) {
-        if self.bursts.is_over(now, self.params.tau.value()) {
-            self.close_burst();
+        while self.bursts.is_over(now, self.params.tau.value()) {
+            self.cut();
         }
     }
 
@@ -429,11 +434,11 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let (packet, now) = (departure.packet, departure.dequeued);
         // Those that are still in the queue came no one knows when.
         self.recent.advance(Nanos::ZERO);
+        self.decide_forgotten();
         self.counts.departed.packets += 1;
         self.counts.departed.bytes += packet.size;
         self.counts.passed += 1;
         self.counts.last = self.counts.last.max(now);
-        self.passed += 1;
         self.project(packet.flow);
         self.sketch.record(self.door.digest(0, self.flows[0]), packet.size.0 as u32, now);
         self.remember(departure);
@@ -444,21 +449,30 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.watcher.departed(departure, self.flows[0], None, || door.name(0, door.key(0, self.flows[0])));
     }
 
-    /// What passed since the last packet that was asked about is part of the burst that is going on, if that does.
+    /// What left since the last packet that was added, and before the one with this number, is part of the burst that is going on.
     #[cold]
-    fn join_passed(&mut self) {
-        let (door, levels, passed) = (&self.door, &mut self.levels, std::mem::take(&mut self.passed));
-        if self.bursts.is_open() {
-            self.counts.unjoined += passed.saturating_sub(self.recent.len()) as u64;
-            for past in self.recent.last(passed) {
-                let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-                self.bursts.passed(
-                    past,
-                    |level, flow| door.project(level, flow),
-                    |flow| door.key(0, flow).clone(),
-                    fresh,
-                );
-            }
+    fn join_passed(&mut self, number: u64) {
+        let (door, levels, joined) = (&self.door, &mut self.levels, std::mem::replace(&mut self.joined, number));
+        self.counts.unjoined += self.recent.first().min(number).saturating_sub(joined);
+        for past in self.recent.numbered(joined..number) {
+            let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
+            self.bursts.passed(past, |level, flow| door.project(level, flow), |flow| door.key(0, flow).clone(), fresh);
+        }
+    }
+
+    /// No later packet shows any more what those are part of that are held.
+    #[cold]
+    fn decide(&mut self) {
+        while self.bursts.holds_waited() {
+            self.cut();
+        }
+    }
+
+    /// The same, if what is held is about to be forgotten.
+    #[inline]
+    fn decide_forgotten(&mut self) {
+        if self.order.is_some() && self.bursts.is_open() && self.recent.first() >= self.joined {
+            self.decide();
         }
     }
 
@@ -605,6 +619,29 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.sketch.record(digest, size, now);
     }
 
+    /// A packet left while a burst is going on, or one starts with it.
+    fn follow(&mut self, departure: &Departure, examined: bool, from: Nanos, tau: Nanos) {
+        let (number, came, left) = (self.recent.recorded(), departure.enqueued, departure.dequeued);
+        if self.order.is_some() && left.saturating_sub(from).0 < tau.0.div_ceil(2) {
+            self.left(Held::Calm { came, left, tau });
+        } else {
+            let is_fifo = self.order.is_none();
+            let parts = if is_fifo { std::mem::take(&mut self.parts) } else { self.parts.clone() };
+            let waited = Waited { departure: *departure, examined, from, tau, number, parts };
+            if !is_fifo {
+                self.left(Held::Waited(waited));
+            } else {
+                if !self.bursts.is_open() {
+                    self.start(&waited);
+                }
+                self.add(&waited);
+                self.parts = waited.parts;
+            }
+        }
+        // What was held is of other flows.
+        self.project(departure.packet.flow);
+    }
+
     fn close_burst(&mut self) {
         let door = &self.door;
         let least = if self.params.tells { Nanos::ZERO } else { self.least_kept };
@@ -702,25 +739,55 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
     }
 }
 
+impl<D: Door, W: Watcher> Follower<D::Key> for Analysis<D, W> {
+    fn tracker(&mut self) -> &mut BurstTracker<D::Key> {
+        &mut self.bursts
+    }
+
+    fn close(&mut self) {
+        self.close_burst();
+    }
+
+    fn start(&mut self, waited: &Waited) {
+        let (door, levels) = (&self.door, &mut self.levels);
+        let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
+        let (project, key) = (|level, flow| door.project(level, flow), |flow| door.key(0, flow).clone());
+        self.bursts.start(waited.from, (&self.recent, waited.number), project, key, fresh);
+        self.joined = waited.number;
+    }
+
+    fn add(&mut self, waited: &Waited) {
+        if self.joined < waited.number {
+            self.join_passed(waited.number);
+        }
+        self.joined = waited.number + 1;
+        self.project(waited.departure.packet.flow);
+        let Waited { departure, examined, from, tau, parts, .. } = waited;
+        let (door, levels) = (&self.door, &mut self.levels);
+        let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
+        let key = |flow| door.key(0, flow).clone();
+        self.bursts.departed(departure, *examined, *from, *tau, &self.flows, parts, key, fresh);
+    }
+}
+
 impl<D: Door, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
         let is_victim = self.is_victim(departure);
         let (waited, tau) = self.waited(departure);
         let from = departure.dequeued.saturating_sub(waited);
         self.watch_order(departure);
-        let ends = match self.order {
-            None => self.bursts.ends_with(waited, from, tau),
-            Some(_) => self.bursts.ends_with_in_any_order(waited, from, tau),
-        };
-        if ends {
+        if self.order.is_none() && self.bursts.ends_with(waited, from, tau) {
             self.close_burst();
         }
-        // It may have overtaken others that still wait: whether it is part of the burst is known later.
-        let is_pending = self.order.is_some() && self.bursts.is_open() && waited.0 < tau.0.div_ceil(2);
-        if self.passed > 0 && !is_pending {
-            self.join_passed();
+        let goes_on = match self.order {
+            None => self.bursts.is_open(),
+            Some(_) => self.bursts.goes_on_at_once(waited, from, tau),
+        };
+        if goes_on && self.joined < self.recent.recorded() {
+            self.join_passed(self.recent.recorded());
         }
         self.recent.advance(from);
+        self.decide_forgotten();
         let filled;
         let departure = if self.params.history == History::Fifo {
             departure
@@ -746,20 +813,10 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             }
         }
         self.sketch(departure, from, hit);
-        let (door, size) = (&self.door, departure.packet.size.0 as u32);
-        if is_pending {
-            self.bursts.calmed(departure.enqueued);
-        } else if congested {
-            let levels = &mut self.levels;
-            let key = |flow| door.key(0, flow).clone();
-            let project = |level, flow| door.project(level, flow);
-            let mut fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-            if !self.bursts.is_open() {
-                self.bursts.start(from, &self.recent, project, key, &mut fresh);
-            }
-            self.bursts.departed(departure, is_victim, from, tau, &self.flows, &self.parts, key, fresh);
+        if congested {
+            self.follow(departure, is_victim, from, tau);
         }
-        let door = &self.door;
+        let (door, size) = (&self.door, departure.packet.size.0 as u32);
         if let Some(worst) = &mut self.worst {
             worst.departed(departure, self.flows[0]);
         }
@@ -768,7 +825,6 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
             series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
         self.remember(departure);
-        self.passed += usize::from(is_pending);
         let (door, part) = (&self.door, Some(self.parts[0]));
         self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));
     }

@@ -94,7 +94,8 @@ impl<D: Door> Findings<D> {
         let (by, whose) = (duration(by.0), self.door.name(0, key));
         let meaning = format!(
             "packets left after others that had come later (by up to {by}, of {whose}): there is more than one queue, such as classes. A \
-             burst goes on while packets of any of them wait, and shares are of all queues together; to look at one alone, choose \
+             burst goes on while packets of any of them wait, and shares are of all queues together. Depths and flows' parts are what left \
+             while a packet waited, so they count packets that overtook it, and not those before it that were still there as it left; to look at one alone, choose \
              its packets by --input, such as 'class == 1' or 'dst_port == 443'"
         );
         noted("overtaken", self.overtaken, &meaning)

@@ -4,6 +4,10 @@
 //! again, or come after the queue was idle for longer than tau: with one threshold, a delay that hovers about it would be many bursts. Its culprits are the flows whose
 //! packets left in between.
 
+mod held;
+
+pub use held::{Follower, Held, Waited};
+
 use crate::losses::Losses;
 use crate::{Blame, Blamed, BurstFlows, Contribution, DepthSeries, Past, Picture, Recent};
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos};
@@ -23,6 +27,8 @@ pub struct BurstTracker<K> {
     most_culprits: Vec<usize>,
     /// Buckets of a burst's picture, and flows drawn in it; none where no picture is wanted.
     picture: Option<(usize, usize)>,
+    /// Where packets may overtake one another: what left since the last packet of the burst that is going on, in that order.
+    held: Vec<Held>,
 }
 
 /// A stretch of congestion.
@@ -62,7 +68,7 @@ struct Open<K> {
     series: Option<DepthSeries<K>>,
     /// The longest that any packet in it waited.
     longest: Nanos,
-    /// When the first of those came that left since the last one that waited for long, and waited for less than half of tau.
+    /// When the first of those came that left since its last packet, and waited for less than half of tau.
     calm: Option<Nanos>,
 }
 
@@ -85,6 +91,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
                 .collect(),
             most_culprits: most_culprits.to_vec(),
             picture,
+            held: Vec::new(),
         }
     }
 
@@ -95,17 +102,6 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         self.open.as_ref().is_some_and(|open| waited.0 < tau.0.div_ceil(2) || idle(open))
     }
 
-    /// The same where packets may overtake one another. One that waited for less than half of tau may have overtaken others, which
-    /// still wait: it ends nothing, and is told to [`calmed`](Self::calmed). The next that waited for longer is the first after the
-    /// burst if one of these came no later, and so did not overtake it. Where packets leave in order, bursts are the same.
-    pub fn ends_with_in_any_order(&self, waited: Nanos, from: Nanos, tau: Nanos) -> bool {
-        let Some(open) = &self.open else { return false };
-        if waited.0 < tau.0.div_ceil(2) {
-            return self.is_over(from.saturating_add(waited), tau);
-        }
-        from.saturating_sub(open.burst.end) > tau || open.calm.is_some_and(|calm| calm <= from)
-    }
-
     /// Whether a burst has ended of which no packet left until `now` and after its end: one that is still in the queue would have
     /// waited for longer than any of it did.
     pub fn is_over(&self, now: Nanos, tau: Nanos) -> bool {
@@ -113,26 +109,18 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         self.open.as_ref().is_some_and(quiet)
     }
 
-    /// A packet left that came at `came` and waited for less than half of tau, while a burst is going on. Whether it is part of that
-    /// is known later.
-    pub fn calmed(&mut self, came: Nanos) {
-        if let Some(open) = &mut self.open {
-            open.calm = Some(open.calm.map_or(came, |calm| calm.min(came)));
-        }
-    }
-
     /// Whether a burst is going on.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// A packet left that had waited at least tau since `from`, and no burst is going on: one starts. `recent` has what
-    /// left before the packet; `project` tells a flow's id at a granularity, and `key` the key of one at the first. `fresh`
+    /// Packet `number` of `recent` left after it had waited at least tau since `from`, and no burst is going on: one starts, with
+    /// what left before the packet. `project` tells a flow's id at a granularity, and `key` the key of one at the first. `fresh`
     /// hears of each granularity's flows as they become part of the burst.
     pub fn start(
         &mut self,
         from: Nanos,
-        recent: &Recent,
+        (recent, number): (&Recent, u64),
         project: impl Fn(usize, FlowId) -> FlowId,
         key: impl Fn(FlowId) -> K,
         mut fresh: impl FnMut(usize, FlowId),
@@ -158,7 +146,7 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
         let series = self.picture.map(|(buckets, _)| DepthSeries::new(from, buckets));
         self.blame.iter_mut().for_each(Blame::open);
         let open = self.open.insert(Open { burst, series, longest: Nanos::ZERO, calm: None });
-        recent.since(from).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
+        recent.since_until(from, number).for_each(|past| open.add(past, &mut self.blame, &project, &key, &mut fresh));
     }
 
     /// A packet left that had waited since `from`, while a burst is going on. Its own waiting counts if it is `examined`; it is part
@@ -344,7 +332,7 @@ mod tests {
         let past =
             |flow, dequeued| Past { flow: FlowId(flow), size: 7, enqueued: Nanos(dequeued), dequeued: Nanos(dequeued) };
         tracker.passed(past(3, 1), project, key, |_, _| panic!("no burst is going on"));
-        tracker.start(Nanos(0), &recent, project, key, |_, _| {});
+        tracker.start(Nanos(0), (&recent, 0), project, key, |_, _| {});
         let parts = [Contribution::default()];
         tracker.departed(&departures[1], true, Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
         let mut heard = Vec::new();
@@ -365,7 +353,7 @@ mod tests {
             ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {})).flatten().map(|burst| burst.drops);
         if waited >= tau || tracker.is_open() {
             if !tracker.is_open() {
-                tracker.start(from, &recent, |_, flow| flow, key, |_, _| {});
+                tracker.start(from, (&recent, 0), |_, flow| flow, key, |_, _| {});
             }
             let packet = Packet { id: PacketId(0), flow, size: ByteCount(1), class: Class(0), ecn: Ecn::NotEct };
             let none = Backlog::default();
@@ -397,6 +385,44 @@ mod tests {
         assert_eq!(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| burst.drops), Some(13));
     }
 
+    /// Follows departures as an analysis does.
+    struct Follows {
+        tracker: BurstTracker<u32>,
+        recent: Recent,
+        added: u64,
+        bursts: Vec<Told>,
+        fresh: Vec<u32>,
+    }
+
+    impl Follower<u32> for Follows {
+        fn tracker(&mut self) -> &mut BurstTracker<u32> {
+            &mut self.tracker
+        }
+
+        fn close(&mut self) {
+            let burst = self.tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {});
+            self.bursts.extend(burst.map(|burst| told(&burst)));
+        }
+
+        fn start(&mut self, waited: &Waited) {
+            let (before, fresh) = ((&self.recent, waited.number), &mut self.fresh);
+            self.tracker.start(waited.from, before, |_, flow| flow, |flow| flow.0, |_, flow| fresh.push(flow.0));
+            self.added = waited.number;
+        }
+
+        fn add(&mut self, waited: &Waited) {
+            let fresh = &mut self.fresh;
+            for past in self.recent.numbered(self.added..waited.number) {
+                self.tracker.passed(past, |_, flow| flow, |flow| flow.0, |_, flow| fresh.push(flow.0));
+            }
+            self.added = waited.number + 1;
+            let Waited { departure, examined, from, tau, parts, .. } = waited;
+            let flows = [departure.packet.flow];
+            let fresh = |_, flow: FlowId| fresh.push(flow.0);
+            self.tracker.departed(departure, *examined, *from, *tau, &flows, parts, |flow| flow.0, fresh);
+        }
+    }
+
     /// What the tracker tells of departures, and each flow that became part of a burst. A packet waits for long from `tau` on.
     pub(super) fn tracked(
         departures: &[Departure],
@@ -405,41 +431,36 @@ mod tests {
         any_order: bool,
     ) -> (Vec<Told>, Vec<u32>) {
         let history = if any_order { History::Departures(1_000) } else { History::Fifo };
-        let (mut recent, mut tracker) = (Recent::new(history), BurstTracker::<u32>::new(&[10], None));
-        let (mut bursts, mut fresh, mut pending) = (Vec::new(), Vec::new(), Vec::new());
-        let key = |flow: FlowId| flow.0;
-        for (departure, is_victim) in departures.iter().zip(is_victim) {
-            let (from, waited, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
-            recent.advance(from);
-            let Departure { packet, enqueued, dequeued, .. } = *departure;
-            let past = Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued };
-            let ends = if any_order {
-                tracker.ends_with_in_any_order(waited, from, tau)
+        let (recent, tracker) = (Recent::new(history), BurstTracker::<u32>::new(&[10], None));
+        let mut all = Follows { tracker, recent, added: 0, bursts: Vec::new(), fresh: Vec::new() };
+        for (departure, examined) in departures.iter().zip(is_victim) {
+            let (from, wait, tau) = (departure.enqueued, departure.sojourn(), Nanos(tau));
+            let (departure, parts) = (*departure, vec![Contribution::default()]);
+            let waited = Waited { departure, examined: *examined, from, tau, number: all.recent.recorded(), parts };
+            all.recent.advance(from);
+            if any_order {
+                let is_calm = wait.0 < tau.0.div_ceil(2);
+                let calm = Held::Calm { came: from, left: departure.dequeued, tau };
+                all.left(if is_calm { calm } else { Held::Waited(waited) });
             } else {
-                tracker.ends_with(waited, from, tau)
-            };
-            if ends {
-                bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
-            }
-            if tracker.is_open() && waited.0 < tau.0.div_ceil(2) {
-                tracker.calmed(enqueued);
-                pending.push(past);
-            } else {
-                for past in pending.drain(..) {
-                    tracker.passed(past, |_, flow| flow, key, |_, flow| fresh.push(flow.0));
+                if all.tracker.ends_with(wait, from, tau) {
+                    all.close();
                 }
-                if *is_victim && waited >= tau && !tracker.is_open() {
-                    tracker.start(from, &recent, |_, flow| flow, key, |_, flow| fresh.push(flow.0));
+                if *examined && wait >= tau && !all.tracker.is_open() {
+                    all.start(&waited);
                 }
-                let parts = [Contribution::default()];
-                let flows = [packet.flow];
-                tracker.departed(departure, *is_victim, from, tau, &flows, &parts, key, |_, flow| fresh.push(flow.0));
+                if all.tracker.is_open() {
+                    all.add(&waited);
+                }
             }
-            recent.record(past);
+            let Departure { packet, enqueued, dequeued, .. } = departure;
+            all.recent.record(Past { flow: packet.flow, size: packet.size.0 as u32, enqueued, dequeued });
         }
-        bursts.extend(tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {}).map(|burst| told(&burst)));
-        fresh.sort_unstable();
-        (bursts, fresh)
+        while all.tracker.is_open() {
+            all.cut();
+        }
+        all.fresh.sort_unstable();
+        (all.bursts, all.fresh)
     }
 
     proptest! {

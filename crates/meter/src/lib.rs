@@ -41,7 +41,7 @@ mod tau;
 mod truths;
 
 pub use blame::{Blame, Blamed, BurstFlows};
-pub use bursts::{Burst, BurstTracker};
+pub use bursts::{Burst, BurstTracker, Follower, Held, Waited};
 pub use culprits::{Amount, Culprits, Departed, Dropped, LogError, OnLink, QueueLog, Ranking, Standing, Victims};
 pub use distinct::DistinctFlows;
 pub use exact::{Contribution, ExactMeter};

@@ -2,6 +2,7 @@
 
 use queuescope_wire::{Backlog, ByteCount, FlowId, Nanos};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The departures that a question can still be about, with nothing known of their flows: cheap enough to keep for every
 /// packet. [`crate::ExactMeter`]s are made from it when a question comes.
@@ -9,8 +10,9 @@ use std::collections::VecDeque;
 pub struct Recent {
     history: History,
     ring: VecDeque<Kept>,
-    /// Bytes of everything that ever left.
+    /// Bytes of everything that ever left, and its packets.
     total: u64,
+    recorded: u64,
     forgotten: bool,
 }
 
@@ -54,7 +56,7 @@ struct Kept {
 impl Recent {
     /// Nothing has left yet.
     pub fn new(history: History) -> Self {
-        Self { history, ring: VecDeque::new(), total: 0, forgotten: false }
+        Self { history, ring: VecDeque::new(), total: 0, recorded: 0, forgotten: false }
     }
 
     /// Forgets what no later question can be about, now that a packet leaves whose question starts at `from`. In a FIFO
@@ -104,16 +106,35 @@ impl Recent {
     pub fn record(&mut self, past: Past) {
         self.ring.push_back(Kept { past, before: self.total });
         self.total += u64::from(past.size);
+        self.recorded += 1;
+    }
+
+    /// How many packets were recorded so far: the number of the next, from 0.
+    #[inline]
+    pub fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// The number of the oldest departure that is remembered.
+    pub fn first(&self) -> u64 {
+        self.recorded - self.ring.len() as u64
+    }
+
+    /// What left since `from`, and before the packet with that number, oldest first.
+    pub fn since_until(&self, from: Nanos, number: u64) -> impl Iterator<Item = Past> {
+        let end = self.place(number);
+        self.ring.range(self.position(from).min(end)..end).map(|kept| kept.past)
+    }
+
+    /// The packets with these numbers, as far as they are remembered, oldest first.
+    pub fn numbered(&self, numbers: Range<u64>) -> impl Iterator<Item = Past> {
+        let end = self.place(numbers.end);
+        self.ring.range(self.place(numbers.start).min(end)..end).map(|kept| kept.past)
     }
 
     /// What left since `from`, oldest first.
     pub fn since(&self, from: Nanos) -> impl Iterator<Item = Past> {
         self.ring.range(self.position(from)..).map(|kept| kept.past)
-    }
-
-    /// The last departures, so many if as many are remembered, oldest first.
-    pub fn last(&self, count: usize) -> impl Iterator<Item = Past> {
-        self.ring.range(self.ring.len().saturating_sub(count)..).map(|kept| kept.past)
     }
 
     /// All that left since `from`: in a FIFO, what the packet that came then met in the queue.
@@ -134,6 +155,11 @@ impl Recent {
     #[inline]
     pub fn oldest(&self) -> Option<Past> {
         self.ring.front().map(|kept| kept.past)
+    }
+
+    /// Where in the ring the packet with a number stands, or would stand.
+    fn place(&self, number: u64) -> usize {
+        (number.saturating_sub(self.first()) as usize).min(self.ring.len())
     }
 
     /// Where in the ring the departures since `from` start.
@@ -172,8 +198,12 @@ mod tests {
         (0..10).for_each(|n| recent.record(past(n)));
         recent.advance(Nanos(8));
         assert_eq!(times(&recent), [6, 7, 8, 9]);
-        assert_eq!(recent.last(2).map(|past| past.dequeued.0).collect::<Vec<_>>(), [8, 9]);
-        assert_eq!(recent.last(7).count(), 4);
+        let numbered =
+            |recent: &Recent, numbers| recent.numbered(numbers).map(|past| past.dequeued.0).collect::<Vec<_>>();
+        assert_eq!((recent.first(), recent.recorded()), (6, 10));
+        assert_eq!(numbered(&recent, 7..9), [7, 8]);
+        assert_eq!(numbered(&recent, 3..20), [6, 7, 8, 9]);
+        assert_eq!(recent.since_until(Nanos(7), 9).map(|past| past.dequeued.0).collect::<Vec<_>>(), [7, 8]);
         (10..13).for_each(|n| recent.record(past(n)));
         recent.advance(Nanos(8));
         assert_eq!(times(&recent), [7, 8, 9, 10, 11, 12], "nothing waits for longer");

@@ -5,32 +5,36 @@ use proptest::prelude::*;
 use queuescope_wire::Departure;
 use std::collections::BTreeMap;
 
-/// The definition where packets may overtake one another. What left between two packets of a burst that waited for long is part
-/// of it if all of that overtook the second.
-fn reference_in_any_order(departures: &[Departure], tau: u64) -> Vec<Told> {
+/// The definition where packets may overtake one another. A burst goes on until the last packet that waited for half of tau or
+/// more and overtook nothing of what left since: that is, that came before all of it that waited for less. It is over as a packet
+/// still in the queue would have waited for longer than any of it did.
+fn reference_in_any_order(departures: &[Departure], is_victim: &[bool], tau: u64) -> Vec<Told> {
     let (mut bursts, mut ended, mut at) = (Vec::new(), None::<u64>, 0);
     let wait = |n: usize| departures[n].sojourn().0;
-    while let Some(first) = (at..departures.len()).find(|n| wait(*n) >= tau) {
+    let is_hit = |n: &usize| is_victim[*n] && wait(*n) >= tau;
+    while let Some(first) = (at..departures.len()).find(is_hit) {
         let came = departures[first].enqueued.0;
         let start = ended.map_or(came, |ended| came.max(ended + 1));
         let (mut last, mut longest) = (first, wait(first));
-        at = loop {
+        loop {
             let end = departures[last].dequeued.0;
-            let is_over = |n: usize| wait(n) * 2 < tau && departures[n].dequeued.0 > end + tau + longest;
-            let Some(next) = (last + 1..departures.len()).find(|n| wait(*n) * 2 >= tau || is_over(*n)) else {
-                break departures.len();
+            let is_part = |n: usize| {
+                let between = &departures[last + 1..n];
+                let mut calm = between.iter().filter(|other| other.sojourn().0 * 2 < tau);
+                let came = departures[n].enqueued;
+                wait(n) * 2 >= tau && came.0 <= end + tau && calm.all(|calm| came < calm.enqueued)
             };
-            let between = &departures[last + 1..next];
-            let overtook = between.iter().all(|other| other.enqueued > departures[next].enqueued);
-            if wait(next) * 2 < tau || !overtook || departures[next].enqueued.0 > end + tau {
-                break next;
-            }
-            (last, longest) = (next, longest.max(wait(next)));
-        };
+            let is_over = |n: usize| departures[n].dequeued.0 > end + tau + longest;
+            let next = (last + 1..departures.len()).find(|n| is_part(*n) || is_over(*n));
+            let Some(next) = next.filter(|next| is_part(*next)) else { break };
+            longest = (last + 1..=next).map(wait).filter(|wait| wait * 2 >= tau).fold(longest, u64::max);
+            last = next;
+        }
+        at = last + 1;
         let members: Vec<_> = departures[..=last].iter().filter(|d| d.dequeued.0 >= start).collect();
         let mut flows = BTreeMap::new();
         members.iter().for_each(|d| *flows.entry(d.packet.flow.0).or_default() += d.packet.size.0);
-        let hit = (first..=last).filter(|n| wait(*n) >= tau).count() as u64;
+        let hit = (first..=last).filter(is_hit).count() as u64;
         ended = Some(departures[last].dequeued.0);
         bursts.push((start, departures[last].dequeued.0, hit, members.len() as u64, flows));
     }
@@ -59,14 +63,28 @@ fn what_passes_a_class_that_is_congested_does_not_cut_its_burst() {
     );
 }
 
+#[test]
+fn a_short_congestion_of_another_class_does_not_cut_a_burst() {
+    // A class waits throughout. Of another, a packet waits for less than half of tau, and the next, which came later, for more.
+    let slow: Vec<_> = (0..20).map(|_| (0, 100, 0)).collect();
+    let fast = [(450, 60, 1), (10, 1, 1)];
+    let all = merged(&[slow, fast.to_vec()]);
+    for victims in [[true, true], [true, false]] {
+        let is_victim: Vec<_> = all.iter().map(|departure| victims[departure.packet.flow.0 as usize]).collect();
+        let (bursts, _) = tracked(&all, &is_victim, 100, true);
+        assert!(matches!(bursts.as_slice(), [(0, 1_900, 19, 22, _)]), "{bursts:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn bursts_of_several_queues_are_those_of_the_definition(
         queues in prop::collection::vec(prop::collection::vec((0..60u64, 1..90u64, 0..5u32), 0..80), 1..4),
-        tau in 2..200u64
+        tau in 2..200u64, victims in prop_oneof![Just(31), 0..31u32]
     ) {
         let all = merged(&queues);
-        let (bursts, _) = tracked(&all, &vec![true; all.len()], tau, true);
-        prop_assert_eq!(bursts, reference_in_any_order(&all, tau));
+        let is_victim: Vec<_> = all.iter().map(|departure| victims >> departure.packet.flow.0 & 1 == 1).collect();
+        let (bursts, _) = tracked(&all, &is_victim, tau, true);
+        prop_assert_eq!(bursts, reference_in_any_order(&all, &is_victim, tau));
     }
 }
