@@ -67,7 +67,7 @@ fn what_passes_a_class_that_is_congested_does_not_cut_its_burst() {
 fn a_short_congestion_of_another_class_does_not_cut_a_burst() {
     // A class waits throughout. Of another, a packet waits for less than half of tau, and the next, which came later, for more.
     let slow: Vec<_> = (0..20).map(|_| (0, 100, 0)).collect();
-    let fast = [(450, 60, 1), (10, 1, 1)];
+    let fast = [(410, 60, 1), (10, 1, 1)];
     let all = merged(&[slow, fast.to_vec()]);
     for victims in [[true, true], [true, false]] {
         let is_victim: Vec<_> = all.iter().map(|departure| victims[departure.packet.flow.0 as usize]).collect();
