@@ -112,7 +112,7 @@ fuzz_target!(|crafted: Crafted| {
     let put = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("there is room");
     crafted.catalogue.iter().for_each(|catalogue| put("catalogue.jsonl", &catalogue.bytes()));
     crafted.manifest.iter().for_each(|text| put("log.toml", text.as_bytes()));
-    for text in &crafted.definitions {
+    if let Some(text) = &crafted.definitions {
         put("definitions.toml", format!("# crc32 {}\n{text}", crc32fast::hash(text.as_bytes())).as_bytes());
     }
     for journal in crafted.journals.iter().take(3) {

@@ -78,7 +78,7 @@ fn background(length: u16) -> Vec<Sent> {
         src: [10, 2, (n / 250) as u8, (n % 250) as u8],
         dst: [10, 3, (n % 8) as u8, (n / 8) as u8],
         ports: (1_024 + n * 7, 2_048 + n * 13 % 50_000),
-        tcp: n % 2 == 0,
+        tcp: n.is_multiple_of(2),
         length,
     };
     (0..2_000).map(flow).collect()

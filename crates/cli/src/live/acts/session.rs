@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use queuescope_live::Never;
     use queuescope_wire::{Family, FlowKey};
-    use std::io::Read;
+    use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
     #[test]
@@ -145,12 +145,9 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .expect("sh is there");
-        let mut said = Vec::new();
-        let out = child.stdout.as_mut().expect("it is piped");
-        for byte in out.bytes().map(|byte| byte.expect("it can be read")).take_while(|byte| *byte != b'\n') {
-            said.push(byte);
-        }
-        let below = String::from_utf8(said).unwrap().parse().expect("a number");
+        let mut said = String::new();
+        BufReader::new(child.stdout.as_mut().expect("it is piped")).read_line(&mut said).expect("it can be read");
+        let below = said.trim_end().parse().expect("a number");
         let found = Session::above(below);
         drop(child.stdin.take());
         child.wait().expect("it ends");
