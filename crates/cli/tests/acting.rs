@@ -260,22 +260,21 @@ fn no_file_prolongs_what_the_command_line_limits() {
 
 #[test]
 fn a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue() {
-    let Some(ends) = ends("a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue") else { return };
-    let traffic = Traffic::new(&ends);
     for never in ["", "--never 'tcp or (udp dst port 7 and dst net 10.9.0.0/24)'"] {
+        // Each time a queue of its own: what still waits in one does not come out of the other.
+        let Some(ends) = ends("a_flow_that_is_exempt_is_never_touched_while_it_fills_the_queue") else { return };
+        let traffic = Traffic::new(&ends);
         let live = Live::start(&ends, &format!("--alpha 0.1% --hold 100ms --drop --for-real {never}"), "");
         let (mut sent, mut came) = (0, 0);
-        until("others are dropped", || {
+        until("enough is dropped", || {
             traffic.send();
             sent += 150;
             came += traffic.came();
-            (live.dropped() > 200.0).then_some(())
+            // Others send a tenth as many packets: if more are dropped, some are of the first flow.
+            let least = if never.is_empty() { sent as f64 / 10.0 } else { 0.0 };
+            (live.dropped() > least.max(200.0)).then_some(())
         });
         if never.is_empty() {
-            // Which shows that it would be dropped.
-            until("the queue empties", || (live.metric("packets_unseen", "") < 50.0).then_some(()));
-            came += traffic.came();
-            assert!(came < sent, "{came} of {sent}");
             assert_eq!(live.end()["exempt"], Value::Null);
         } else {
             until("all have come", || {
