@@ -199,7 +199,7 @@ fn records_that_were_taken_away_are_not_told_to_be_kept() {
     while recorder.append(&records(0..300)).is_ok() {}
     let Err(FinishError::Record(error)) = recorder.finish() else { panic!("nothing can be written") };
     let there = found(folder.path()).len() / SIZE;
-    assert!(error.written as usize == there && there <= 2 * 750, "{} told, {there} there", error.written);
+    assert!(error.written as usize == there && there <= 2 * 750, "{} reported, {there} there", error.written);
 }
 
 mod gaps;

@@ -191,7 +191,7 @@ pub struct Totals {
 /// Packets whose waiting is examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VictimCount {
-    /// Those that left the queue (of an interface: that were told).
+    /// Those that left the queue (of an interface: those that the kernel reported).
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,

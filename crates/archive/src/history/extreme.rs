@@ -17,7 +17,7 @@ fn extreme() -> impl Strategy<Value = u64> {
     (prop::sample::select(&ENDS[..]), -2..3i64).prop_map(|(end, more)| end.saturating_add_signed(more))
 }
 
-/// The times of records in their order, as they are told.
+/// The times of records in their order, as a query returns them.
 fn times(path: &Path, within: (u64, u64)) -> Vec<u64> {
     let (told, _) = ask(path, "true", within, usize::MAX, &|| ());
     told.iter().map(|(_, record)| u64::from_be_bytes(*record.first_chunk().expect("it has a time"))).collect()
