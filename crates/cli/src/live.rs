@@ -27,7 +27,7 @@ use crate::sweep::note;
 use acts::Acts;
 use anyhow::{Result, bail};
 use feed::Feed;
-use meanings::{BULK, GONE, NOT_IP, REQUEUED, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
+use meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
@@ -453,6 +453,7 @@ impl Seen<'_> {
         let notes = [
             noted("unseen", counters.unseen(), UNSEEN),
             noted("requeued", counters.requeued, REQUEUED),
+            noted("requeued_unseen", counters.requeued_unseen, REQUEUED_UNSEEN),
             noted("unstamped", counters.unstamped, UNSTAMPED),
             noted("untold", counters.untold, UNTOLD),
             noted("bulk", counters.bulk, BULK),

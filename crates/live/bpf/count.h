@@ -47,8 +47,8 @@ struct counters {
 	/* Without a stamp of ours; not IP, of those that were asked whose they are; more at once than are looked at; that did not fit
 	 * in the ring buffer. */
 	u64 unstamped, other, bulk, untold;
-	/* That were not asked whose they are; that the device gave back, and that left once more. */
-	u64 alone, requeued;
+	/* That were not asked whose they are; that the device gave back, and that left once more: seen, and not. */
+	u64 alone, requeued, requeued_unseen;
 	/* On the wire, that came without a mark and left with one. */
 	u64 marked;
 	/* On the wire, that were dropped by the qdisc, by reason. */

@@ -52,8 +52,8 @@ struct gnet_stats_queue {
 	u32 backlog, requeues;
 } CORE;
 
-/* TCQ_F_CPUSTATS, TCQ_F_NOLOCK. */
-enum { COUNTED_APART = 0x20, WITHOUT_LOCK = 0x100 };
+/* TCQ_F_ONETXQUEUE, TCQ_F_CPUSTATS, TCQ_F_NOLOCK. */
+enum { OF_ONE_TRANSMIT_QUEUE = 0x10, COUNTED_APART = 0x20, WITHOUT_LOCK = 0x100 };
 
 struct sk_buff_head {
 	u32 qlen;

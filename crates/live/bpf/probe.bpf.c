@@ -184,9 +184,10 @@ struct {
 	TYPE(value, struct returned);
 } returned SEC(".maps");
 
-/* Whether a packet left before, and the device gave it back: those leave first. Where a run was left out, what still stands there says
- * how many there can be. Of qdiscs that have no lock, each processor counts for itself, so that nothing is known of it. */
-INLINE bool is_back(struct Qdisc *qdisc, u32 number)
+/* Whether a packet left before, and the device gave it back: those leave first. Where the kernel left out runs, what still stands there
+ * says how many there can be: the others left unseen. Of qdiscs that have no lock, each processor counts for itself, so that nothing is known
+ * of it. */
+INLINE bool is_back(struct Qdisc *qdisc, u32 number, struct counters *count)
 {
 	struct returned *known = map_lookup(&returned, &number);
 	u32 requeues = qdisc->qstats.requeues, most = qdisc->gso_skb.qlen + 1;
@@ -200,19 +201,27 @@ INLINE bool is_back(struct Qdisc *qdisc, u32 number)
 	}
 	known->again += requeues - known->requeues;
 	known->requeues = requeues;
-	if (known->again > most)
+	if (known->again > most) {
+		count->requeued_unseen += known->again - most;
 		known->again = most;
+	}
 	if (!known->again)
 		return 0;
 	known->again--;
 	return 1;
 }
 
+/* Which queue a packet left. A qdisc may serve all transmit queues of a device: then its packets stand in one queue. */
+INLINE u32 queue_of(struct Qdisc *qdisc, struct sk_buff *skb)
+{
+	return qdisc->flags & OF_ONE_TRANSMIT_QUEUE ? skb->queue_mapping % QUEUES : 0;
+}
+
 INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked, struct counters *count, bool framed, u64 now)
 {
 	const u32 *block = (const u32 *)skb->cb;
 	u32 bytes = block[BLOCK_BYTES];
-	u32 zero = 0, number = skb->queue_mapping % QUEUES, head = skb->len - skb->data_len;
+	u32 zero = 0, number = queue_of(qdisc, skb), head = skb->len - skb->data_len;
 	u64 waited, enqueued;
 	u64 digest = block[BLOCK_DIGEST] | (u64)block[BLOCK_DIGEST + 1] << 32;
 	bool is_ours = has_waited(block, asked, now, &waited);
@@ -221,7 +230,7 @@ INLINE void left(struct Qdisc *qdisc, struct sk_buff *skb, struct config *asked,
 	u32 segments = segments_of(skb);
 	u8 header[2];
 
-	if (!place || is_back(qdisc, number)) {
+	if (!place || is_back(qdisc, number, count)) {
 		count->requeued++;
 		return;
 	}

@@ -8,10 +8,11 @@ use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
 use common::{Ends, backlog, ip, until};
-use queuescope_live::{Acting, Action, Counters, Probe, ProbeParams, Weigh};
+use queuescope_live::{Acting, Action, Counters, Left, Probe, ProbeParams, Weigh};
 use queuescope_queue::Response;
 use queuescope_wire::Nanos;
 use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
+use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::process::Command;
@@ -179,7 +180,7 @@ fn what_the_device_gives_back_leaves_once() {
         ip("ethtool -K near0 tx-tcp-segmentation off tx-tcp6-segmentation off tx-udp-segmentation off")
             .expect("it can");
         let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
-        until("the device gives back", || {
+        until("the device gives back, and all of that is known", || {
             let threads: Vec<_> = (0..4)
                 .map(|_| {
                     let socket = UdpSocket::bind("10.9.0.1:0").expect("there is a port");
@@ -189,16 +190,51 @@ fn what_the_device_gives_back_leaves_once() {
                 })
                 .collect();
             threads.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
-            queue_of("pfifo")["requeues"].as_u64().filter(|requeues| *requeues >= 100)
+            let counted = settled(&mut probe);
+            let shown = queue_of("pfifo");
+            let [bytes, requeues] = ["bytes", "requeues"].map(|key| shown[key].as_u64().expect("it is there"));
+            println!("{bytes} bytes, {requeues} requeues, {counted:?}");
+            // A super-packet that finds the queue empty is not reported by the kernel, so there may be fewer bytes.
+            assert!(counted.bytes <= bytes);
+            let again = counted.requeued + counted.requeued_unseen;
+            assert!(again <= requeues);
+            // A super-packet that was given back before the first departure that was seen is not known. Of what left unseen it is known
+            // once something else is seen to leave.
+            (requeues >= 100 && again + SEGMENTS as u64 >= requeues).then_some(())
         });
-        let counted = settled(&mut probe);
-        let told = queue_of("pfifo");
-        let [bytes, requeues] = ["bytes", "requeues"].map(|key| told[key].as_u64().expect("it is there"));
-        println!("{bytes} {requeues} {counted:?}");
-        // What finds the queue empty is not told by the kernel at all, so there may be less. A super-packet that did so, and was given back
-        // before anything was seen to leave, is seen when it leaves at last.
-        let requeued = counted.requeued + SEGMENTS as u64;
-        assert!(counted.bytes <= bytes && counted.requeued <= requeues && requeued * 10 >= requeues * 9);
+    });
+}
+
+#[test]
+fn a_qdisc_of_several_transmit_queues_is_one_queue() {
+    let test = "a_qdisc_of_several_transmit_queues_is_one_queue";
+    let ends = match Ends::new("tbf rate 20mbit burst 20kb limit 400kb") {
+        Ok(ends) => ends,
+        Err(why) => return println!("skipped: {test}: {why}"),
+    };
+    let several = ends.far.run(|| ip("ethtool -L far0 rx 2 tx 2"));
+    if let Err(why) = several.and_then(|()| ends.near.run(|| ip("ethtool -L near0 rx 2 tx 2"))) {
+        return println!("skipped: {test}: {why}");
+    }
+    ends.near.run(|| {
+        let mut probe = Probe::attach("near0", ProbeParams::default()).unwrap_or_else(|error| panic!("{error}"));
+        // Each flow has a transmit queue of its own choice.
+        let sockets: Vec<_> = (0..32).map(|_| UdpSocket::bind("10.9.0.1:0").expect("there is a port")).collect();
+        for socket in sockets.iter().cycle().take(160) {
+            _ = socket.send_to(&[0; 1400], "10.9.0.2:9");
+        }
+        let (mut queues, mut most) = (BTreeSet::new(), 0);
+        let counted = common::settled(&mut probe, |probe| {
+            let left = |left: Left<'_>| {
+                queues.insert(left.queue);
+                most = most.max(left.all);
+            };
+            probe.left(left).expect("it is there");
+        });
+        assert!(counted.congested > 100, "{counted:?}");
+        assert_eq!(queues, BTreeSet::from([0]));
+        // All that left while a packet waited is of this queue: more than half of what came was there at once.
+        assert!(most > 100 * 1400, "{most}");
     });
 }
 

@@ -72,6 +72,8 @@ pub struct Counters {
     pub alone: u64,
     /// That the device gave back and that left once more; they count as having left at first.
     pub requeued: u64,
+    /// The same, but the kernel ran nothing when they left once more.
+    pub requeued_unseen: u64,
     /// How long all packets on the wire waited, in sum.
     pub delay: Nanos,
     /// Packets on the wire by how long they waited: less than [`Counters::bound`] of their place, and not less than that of the one before.
@@ -129,7 +131,7 @@ impl<'a> Left<'a> {
 }
 
 impl Counters {
-    pub(super) const WORDS: usize = 16 + Self::REASONS.len() + Self::DELAYS;
+    pub(super) const WORDS: usize = 17 + Self::REASONS.len() + Self::DELAYS;
     /// Why a qdisc or a classifier drops, as the kernel tells (`enum skb_drop_reason`), as far as it does: `qdisc` is any reason.
     pub const REASONS: [&str; 9] = [
         "qdisc",
@@ -160,7 +162,7 @@ impl Counters {
     pub(super) fn of(processors: &[[u64; Self::WORDS]]) -> Self {
         let words: [u64; Self::WORDS] = from_fn(|word| processors.iter().map(|words| words[word]).sum());
         let [stamped, stamped_bytes, came, seen, packets, bytes, congested, contributing, rest @ ..] = words;
-        let [unstamped, other, bulk, untold, alone, requeued, marked, rest @ ..] = rest;
+        let [unstamped, other, bulk, untold, alone, requeued, requeued_unseen, marked, rest @ ..] = rest;
         let [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier, delay, delays @ ..] = rest;
         let drops = [qdisc, limit, congestion, flood, band, horizon, flow, step, classifier];
         Self {
@@ -181,6 +183,7 @@ impl Counters {
             marked,
             alone,
             requeued,
+            requeued_unseen,
             delay: Nanos(delay),
             delays,
         }
