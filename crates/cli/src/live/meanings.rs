@@ -7,7 +7,8 @@ pub const UNSTAMPED: &str = "packets that left without the time at which they ca
                          counted as not having waited";
 pub const REQUEUED: &str =
     "packets that the device gave back and that left once more; they count as having left at first";
-pub const REQUEUED_UNSEEN: &str = "packets that the device gave back and that left once more while the kernel ran no program";
+pub const REQUEUED_UNSEEN: &str =
+    "packets that the device gave back and that left once more while the kernel ran no program";
 pub const UNTOLD: &str = "packets that were to be told, and found no room: this program did not keep up";
 pub const UNEXAMINED: &str = "packets that waited for less than half of tau and were only counted: which of them an expression is about is not \
                               known, so delays are those of packets that were told (--every-packet tells all)";
