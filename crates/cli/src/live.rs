@@ -428,6 +428,8 @@ impl Seen<'_> {
         self.whose.report(&mut report);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
+        // Of these it is only known how many there were.
+        totals.miss_flows_of(self.feed.rest(self.left()).packets + dropped + self.counters.unseen());
         totals.drops_of_all = self.args.only.is_some();
         totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));
         if marked > 0 {
