@@ -129,7 +129,7 @@ impl<'a> Watch<'a> {
         let analysed = analysis_params(args, &params)?;
         let mut probe = Probe::attach_unless(&args.interface, params, &|| stop.is_asked())?;
         let log = QueuedLog::open(&args.queued)?;
-        let outputs = Outputs::beside(args.pcapng.as_deref(), None, log)?;
+        let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
         let blank = Analysis::new(door(args), analysed.clone(), Outputs::default())?;
         let analysis = Analysis::new(door(args), analysed, outputs)?;
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;

@@ -44,7 +44,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let stop = stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::aside(output)?;
-    let outputs = Outputs::beside(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = &plan.command;
     let asked = asked(args, name);
     let wanted = args.meter.as_deref();

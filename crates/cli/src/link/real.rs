@@ -56,7 +56,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let stop = super::stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
-    let outputs = Outputs::beside(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = path.display().to_string();
     let asked = (super::asked(args, &name), args.meter.as_deref());
     let show = |meter: &str| super::shown(args, &format!("{meter}: {name}"), &stop);
