@@ -191,6 +191,30 @@ fn a_disk_that_has_room_again_gets_what_comes_then() {
 }
 
 #[test]
+fn a_folder_that_is_moved_has_what_was_recorded() {
+    let Some(ends) = ends("a_folder_that_is_moved_has_what_was_recorded") else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, moved) = (folder.path().join("log"), folder.path().join("moved"));
+    let words = format!("live near0 --json --every-packet --log {}", log.display());
+    let running = Running::start(&ends, &words, Stdio::piped());
+    until("packets are recorded", || {
+        burst(&ends);
+        (log.join("log.toml").exists() && recorded(&log) > 0).then_some(())
+    });
+    std::fs::rename(&log, &moved).expect("it is there");
+    until("it is noticed", || {
+        burst(&ends);
+        running.errors.try_iter().any(|line| line.contains("was moved to ")).then_some(())
+    });
+    let (lines, said) = running.end();
+    let (_, summary) = summary(&lines);
+    let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
+    assert!(skipped("recorded") > 0 && skipped("log_unwritten") > 0, "{summary}");
+    assert_eq!(recorded(&moved), skipped("recorded"), "{summary}");
+    assert!(!log.exists() && said.contains(&moved.display().to_string()), "{said}");
+}
+
+#[test]
 fn what_cannot_be_printed_ends_nothing() {
     let Some(ends) = ends("what_cannot_be_printed_ends_nothing") else { return };
     let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
