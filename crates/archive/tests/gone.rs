@@ -257,7 +257,7 @@ fn alerts_that_were_written_are_missed() {
             Some(text) => fs::write(&alerts, text).expect("there is room"),
             None => fs::remove_file(&alerts).expect("it is there"),
         }
-        assert_eq!(damaged(), [alerts.clone()], "{wrong:?}");
+        assert_eq!(damaged(), std::slice::from_ref(&alerts), "{wrong:?}");
         let (again, found) =
             Recorder::open(&path, &schema(), options(Durability::Relaxed)).expect("it is said, and goes on");
         assert_eq!(found.alerts.map(|damage| damage.path), Some(alerts.clone()), "{wrong:?}");
