@@ -68,8 +68,13 @@ pub enum FolderError {
     )]
     NoDefinitions(PathBuf),
     /// Its path leads to another folder, or to none.
-    #[error("{} {GONE}", .0.display())]
-    Gone(PathBuf),
+    #[error("{} {}", path.display(), gone(now.as_deref()))]
+    Gone {
+        /// Its path, as it was opened.
+        path: PathBuf,
+        /// Where it was moved to, if it is still there and that is known.
+        now: Option<PathBuf>,
+    },
     /// A volume is not as the catalogue says, so that nothing is put behind it.
     #[error(
         "{} is left as it is, since {}; put a copy in its place, or take its records and those before them away with \
@@ -150,7 +155,7 @@ impl FolderError {
     pub(crate) fn into_why(self) -> io::Error {
         match self {
             Self::Io { why, .. } => why,
-            Self::Gone(_) => io::Error::other(format!("it {GONE}")),
+            Self::Gone { now, .. } => io::Error::other(format!("it {}", gone(now.as_deref()))),
             other => io::Error::other(other),
         }
     }
@@ -215,8 +220,13 @@ fn up(bytes: u64) -> u64 {
     bytes.div_ceil(unit) * unit
 }
 
-/// What happened to a folder that is another now, or none.
-const GONE: &str = "was removed, moved or replaced while it was recorded to";
+/// What happened to a folder whose path leads to another now, or to none.
+fn gone(now: Option<&Path>) -> String {
+    match now {
+        Some(now) => format!("was moved to {} while it was recorded to", now.display()),
+        None => "was removed, moved or replaced while it was recorded to".to_owned(),
+    }
+}
 /// What is wrong with a file that is not there.
 pub(crate) const MISSING: &str = "it is not there";
 

@@ -1,7 +1,7 @@
 //! What is in a folder, and who may write to it.
 //!
 //! `log.toml` says that it is a log and of which format; it is written last when a folder is made. `schema.toml` is the
-//! schema, as it was read. `lock` is locked by who records. `*.journal` are the records. `alerts.jsonl` is written by the command.
+//! schema, as it was read. `lock` is locked by who records, and has how far that is. `*.journal` are the records. `alerts.jsonl` is written by the command.
 
 use crate::catalogue::{self, Catalogue};
 use crate::derived;
@@ -13,6 +13,7 @@ use queuescope_log::Schema;
 use serde::Deserialize;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,7 +60,14 @@ pub(crate) struct Folder {
 /// The right to record to a folder, as long as it is held.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Lock {
+    /// The file that is locked, once more: it stays locked until all are closed.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
 }
 
 impl Folder {
@@ -137,17 +145,22 @@ impl Folder {
 
     /// Whether its path leads to it still: nothing is written to another that took its place.
     pub fn still_there(&self) -> Result<(), FolderError> {
-        let place = |data: Metadata| (data.dev(), data.ino());
-        let opened =
-            self.itself.metadata().map(place).map_err(|error| FolderError::io("look at", &self.path, error))?;
-        match fs::metadata(&self.path).map(place) {
-            Ok(now) if now == opened => Ok(()),
-            Ok(_) => Err(FolderError::Gone(self.path.clone())),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Err(FolderError::Gone(self.path.clone()))
+        let opened = self.itself.metadata().map_err(|error| FolderError::io("look at", &self.path, error))?;
+        match fs::metadata(&self.path) {
+            Ok(now) if is_same(&opened, &now) => Ok(()),
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(FolderError::io("look at", &self.path, error))
             }
-            Err(error) => Err(FolderError::io("look at", &self.path, error)),
+            _ => Err(FolderError::Gone { path: self.path.clone(), now: self.moved_to() }),
         }
+    }
+
+    /// Where the folder itself is, if its path does not lead to it and the kernel knows a path that does.
+    pub fn moved_to(&self) -> Option<PathBuf> {
+        let opened = self.itself.metadata().ok()?;
+        let leads_to_it = |path: &Path| fs::metadata(path).is_ok_and(|found| is_same(&opened, &found));
+        let now = fs::read_link(format!("/proc/self/fd/{}", self.itself.as_raw_fd())).ok()?;
+        (!leads_to_it(&self.path) && leads_to_it(&now)).then_some(now)
     }
 
     /// The right to record, unless somebody has it.
@@ -159,7 +172,7 @@ impl Folder {
         // Who looks whether somebody records holds it for a moment.
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
-                Ok(()) => return Ok(Lock { _file: file }),
+                Ok(()) => return Ok(Lock { file }),
                 Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
                 Err(TryLockError::Error(error)) => return Err(FolderError::io("lock", &name, error)),
             }
@@ -292,6 +305,10 @@ impl Folder {
     pub fn sync(&self) -> Result<(), FolderError> {
         self.store.sync_folder(&self.path).map_err(|error| FolderError::io("sync", &self.path, error))
     }
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Makes a folder and those that it is in, where they are not there; those above know of them then, also after a loss of power.

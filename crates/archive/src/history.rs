@@ -9,6 +9,7 @@ mod asking;
 use crate::catalogue::{Catalogue, Entry, Removed};
 use crate::error::FolderError;
 use crate::folder::Folder;
+use crate::mark::Written;
 use crate::reader::Part;
 use crate::volume::Columns;
 use asking::Asking;
@@ -66,6 +67,9 @@ pub struct Sources {
     pub lost: u64,
     /// Records that are not there any more, since they were old or too many.
     pub removed: u64,
+    /// Records behind the last that were written, and are not there: a journal was emptied or cut short, or a loss of power took what
+    /// was not synced.
+    pub missing: u64,
     /// What is not whole at its end.
     pub torn: Option<Part>,
 }
@@ -120,11 +124,14 @@ impl History {
     /// # Errors
     /// If something cannot be read, or is not as it was written; what was told before is right.
     pub fn each(&self, ask: Ask<'_>, tell: &mut Tell<'_>) -> Result<Sources, FolderError> {
+        // Before anything else: more is written meanwhile.
+        let written = Written::of(&self.folder.path);
         let until = self.folder.may_end()?;
         let mut asking = Asking::new(self, ask).until(until);
         self.go_through(&mut asking, &mut |position, record| {
             if position < until { tell(position, record) } else { ControlFlow::Break(()) }
         })?;
+        asking.sources.missing = written.missing(asking.at);
         Ok(asking.sources)
     }
 

@@ -24,6 +24,7 @@ mod full;
 mod history;
 mod journal;
 mod keep;
+mod mark;
 mod reader;
 mod recorder;
 mod regular;

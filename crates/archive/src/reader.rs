@@ -5,6 +5,7 @@ use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{End, POSITIONS, Scan, longest};
+use crate::mark::Written;
 use crate::recorder;
 use crate::regular::{self, Unusable};
 use queuescope_log::Schema;
@@ -38,6 +39,9 @@ pub struct Verified {
     pub removed: u64,
     /// The position behind the last record.
     pub end: u64,
+    /// Records behind it that were written, and are not there: a journal was emptied or cut short, or a loss of power took what was not
+    /// synced.
+    pub missing: u64,
 }
 
 /// A volume, or a journal.
@@ -94,6 +98,8 @@ pub fn is_recorded(path: &Path) -> Result<bool, FolderError> {
 /// If it is no log, or nobody knows what is in it. What is damaged, missing or cannot be read is told of the file.
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
+    // Before anything else: more is written meanwhile.
+    let written = Written::of(path);
     // Before the catalogue is read: volumes that are made meanwhile are in it then, or their records in journals.
     let strays = recorder::strays(&folder, &Catalogue::default())?;
     let mut catalogue = Catalogue::read(path)?;
@@ -118,9 +124,11 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     if let Some(stray) = strays.iter().find(is_new).filter(|_| !files.iter_mut().any(FileReport::is_damaged_journal)) {
         files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
     }
-    let others = derived::verify(&folder)?.into_iter().chain(folder.others()?);
+    let others = derived::verify(&folder)?.into_iter().chain(folder.others()?).chain(written.alerts_damage(path)?);
     files.extend(others.map(|damage| FileReport::of(damage, next)));
-    Ok(Verified { files, times, removed: catalogue.removed.records, end: next, schema: folder.schema })
+    // What is damaged is not missing besides.
+    let missing = if files.iter_mut().any(FileReport::is_damaged_journal) { 0 } else { written.missing(next) };
+    Ok(Verified { files, times, removed: catalogue.removed.records, end: next, missing, schema: folder.schema })
 }
 
 /// A look at every byte.

@@ -13,6 +13,7 @@ use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
 use crate::journal::{Disk, Journal, Medium};
 use crate::keep::Keep;
+use crate::mark::{Mark, Written};
 use crate::reader::Part;
 use crate::store::Store;
 use crate::volume::GROUP;
@@ -81,6 +82,11 @@ pub struct Recovery {
     pub records: u64,
     /// What was not whole at the end, and was cut off.
     pub cut: Option<Part>,
+    /// Records that were written and are not there any more: a journal was emptied or cut short, or a loss of power took what was not
+    /// synced.
+    pub missing: u64,
+    /// What is wrong with the alerts: they are fewer than were written.
+    pub alerts: Option<Damage>,
 }
 
 /// What was recorded.
@@ -126,7 +132,7 @@ pub enum FinishError {
     /// Records were written, and are not there any more: somebody removed, moved or changed the folder, or files in it.
     #[error("{there} of {written} records are in {}: {why}", path.display())]
     Missing {
-        /// The folder.
+        /// The folder, where it is now.
         path: PathBuf,
         /// Records that are there.
         there: u64,
@@ -198,17 +204,20 @@ impl Recorder {
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
         let folder = folder.on(store);
+        let written = Written::of(path);
         let recovered = recover(&folder)?;
+        let (missing, alerts) = (written.missing(recovered.tail.next), written.alerts_damage(path)?);
+        let mark = Mark::new(&lock, &folder, recovered.tail.next)?;
         let log = unbounded(schema)?;
         let time = schema.time().map(|time| schema.reader(time));
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
         let journal = Journal::new(medium, path, of, most, recovered.tail.clone());
-        let shared = Arc::new(Shared::new(log, folder, (&room, options.full, options.durability), &recovered));
+        let shared = Arc::new(Shared::new(log, folder, (&room, options.full, options.durability), (&recovered, mark)));
         let archive = options.archive.then_some((options.indexes, options.keep, pauses));
         let threads = Threads::start(&shared, journal, archive)?;
         Ok((
             Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, _lock: lock },
-            Recovery { records: recovered.records, cut: recovered.cut },
+            Recovery { records: recovered.records, cut: recovered.cut, missing, alerts },
         ))
     }
 
@@ -246,6 +255,16 @@ impl Recorder {
     /// are kept in journals. What is still so when recording ends, [`finish`](Self::finish) tells.
     pub fn troubled(&self) -> Option<Arc<FolderError>> {
         self.shared.troubled()
+    }
+
+    /// Where the folder is now, if somebody moved it and that is known: nothing is recorded to it any more.
+    pub fn moved_to(&self) -> Option<PathBuf> {
+        self.shared.folder.moved_to()
+    }
+
+    /// Notes that so many bytes of alerts are there, so that they are missed if they are fewer later.
+    pub fn alerted(&self, bytes: u64) {
+        self.shared.mark.alerts(bytes);
     }
 
     /// The folder's position of a position of the log.

@@ -125,7 +125,7 @@ fn write(path: &Path, parts: &[Vec<Vec<u8>>], options: &RecorderOptions) {
     for part in parts {
         let (recorder, recovery) =
             Recorder::open(path, &schema(), options.clone()).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(recovery, Recovery { records: all, cut: None });
+        assert_eq!(recovery, Recovery { records: all, ..Recovery::default() });
         for batch in part.chunks(7) {
             assert_eq!(recorder.append(&batch.concat()).expect("there is room").refused, 0);
         }
@@ -345,7 +345,7 @@ fn who_was_stopped_between_volume_and_catalogue_left_nothing_behind() {
 fn write_more(path: &Path, there: u64) {
     let (recorder, recovery) =
         Recorder::open(path, &schema(), options(300, &[])).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(recovery, Recovery { records: there, cut: None });
+    assert_eq!(recovery, Recovery { records: there, ..Recovery::default() });
     assert_eq!(recorder.append(&plain(10).concat()).expect("there is room").positions, there..there + 10);
     assert_eq!(recorder.finish().expect("there is room").records, there + 10);
 }

@@ -5,10 +5,13 @@
 mod common;
 
 use common::{files, read};
-use queuescope_archive::{Durability, FinishError, Full, Keep, Recorder, RecorderOptions};
-use queuescope_log::Schema;
+use queuescope_archive::{
+    ALERTS, Ask, Durability, FinishError, Full, History, Keep, Recorder, RecorderOptions, State, verify,
+};
+use queuescope_log::{Dnf, Schema};
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 const SIZE: usize = 4;
@@ -19,7 +22,11 @@ fn schema() -> Schema {
 }
 
 fn open(path: &Path, durability: Durability) -> Recorder {
-    let options = RecorderOptions {
+    Recorder::open(path, &schema(), options(durability)).unwrap_or_else(|error| panic!("{error}")).0
+}
+
+fn options(durability: Durability) -> RecorderOptions {
+    RecorderOptions {
         memory: 1 << 22,
         full: Full::Wait,
         durability,
@@ -27,8 +34,7 @@ fn open(path: &Path, durability: Durability) -> Recorder {
         archive: true,
         indexes: Vec::new(),
         keep: Keep::default(),
-    };
-    Recorder::open(path, &schema(), options).unwrap_or_else(|error| panic!("{error}")).0
+    }
 }
 
 fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
@@ -93,6 +99,34 @@ fn a_folder_that_was_removed_has_nothing() {
 }
 
 #[test]
+fn a_folder_that_was_moved_has_all_that_was_written_and_it_is_said_where() {
+    for goes_on in [false, true] {
+        let folder = tempfile::tempdir().expect("there is room");
+        let (path, moved) = (folder.path().join("log"), folder.path().join("moved"));
+        let recorder = recording(&path);
+        assert_eq!(recorder.moved_to(), None);
+        fs::rename(&path, &moved).expect("there is room");
+        if goes_on {
+            // Perhaps it is noticed now already.
+            _ = recorder.append(&records(1000..2000)).and_then(|_| recorder.flush());
+        }
+        assert_eq!(recorder.moved_to().as_deref(), Some(&*moved.canonicalize().expect("it is there")));
+        let (there, told) = ended(recorder);
+        assert_eq!(there, 1000, "{told}");
+        assert!(
+            told.contains(&format!("was moved to {}", moved.canonicalize().expect("it is there").display())),
+            "{told}"
+        );
+        assert!(!path.exists(), "nothing is written where it was");
+        assert_eq!(read(&moved).expect("it is whole").0, records(0..1000));
+        // It can be recorded to where it is.
+        let again = open(&moved, Durability::Relaxed);
+        append(&again, 1000..1001);
+        assert_eq!(again.finish().expect("it is whole").records, 1001);
+    }
+}
+
+#[test]
 fn another_folder_in_its_place_is_left_as_it_is() {
     let folder = tempfile::tempdir().expect("there is room");
     let (path, moved) = (folder.path().join("log"), folder.path().join("moved"));
@@ -104,7 +138,7 @@ fn another_folder_in_its_place_is_left_as_it_is() {
     let before = contents(&path);
     _ = recorder.append(&records(1000..2000)).and_then(|_| recorder.flush());
     let (there, told) = ended(recorder);
-    assert!(there == 0 && told.contains("removed, moved or replaced"), "{told}");
+    assert!(there == 1000 && told.contains("was moved to "), "{told}");
     assert_eq!(contents(&path), before);
     // What was recorded before is where it was moved to.
     assert_eq!(read(&moved).expect("it is whole").0, records(0..1000));
@@ -133,4 +167,103 @@ fn a_volume_that_was_emptied_is_missed() {
     let (there, told) = ended(recorder);
     assert!(there == 900 && told.starts_with("900 of 1000 records are in "), "{told}");
     assert!(told.contains("00000000000000000000.parquet"), "{told}");
+}
+
+/// What is there of a folder whose recorder is killed at this moment.
+fn killed(path: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("there is room");
+    for entry in fs::read_dir(path).expect("it is there").map(|entry| entry.expect("it is")) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            killed(&from, &to);
+        } else {
+            fs::copy(&from, &to).expect("there is room");
+        }
+    }
+}
+
+/// How many records are said to be missing by who looks at every byte, and by who asks.
+fn missing(path: &Path) -> [u64; 2] {
+    let everything = Dnf::all();
+    let ask = Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[] };
+    let asked = History::open(path).and_then(|history| history.each(ask, &mut |_, _| ControlFlow::Continue(())));
+    let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+    assert!(!verified.files.iter().any(|file| matches!(file.state, State::Damaged(_))), "{verified:?}");
+    [verified.missing, asked.unwrap_or_else(|error| panic!("{error}")).missing]
+}
+
+#[test]
+fn records_that_were_written_last_are_missed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("log");
+    let recorder = recording(&path);
+    let whole = fs::read(journal(&path)).expect("it is there").len();
+    for length in [0, 20, 40, whole / 2, whole - 1, whole] {
+        let copy = folder.path().join(length.to_string());
+        killed(&path, &copy);
+        fs::OpenOptions::new()
+            .write(true)
+            .open(journal(&copy))
+            .and_then(|file| file.set_len(length as u64))
+            .expect("it is there");
+        let there = read(&copy).expect("what is there is whole").0.len() / SIZE;
+        let lacks = 1000 - there as u64;
+        assert_eq!(lacks == 0, length == whole, "{length}: {there}");
+        assert_eq!(missing(&copy), [lacks; 2], "{length}");
+        let (again, found) =
+            Recorder::open(&copy, &schema(), options(Durability::Relaxed)).expect("it is said, and goes on");
+        assert_eq!((found.missing, found.records), (lacks, there as u64), "{length}");
+        append(&again, 0..10);
+        assert_eq!(again.finish().expect("it is whole").records, there as u64 + 10);
+        assert_eq!(missing(&copy), [0; 2], "{length}: it was said");
+    }
+    let copy = folder.path().join("gone");
+    killed(&path, &copy);
+    fs::remove_file(journal(&copy)).expect("it is there");
+    assert_eq!(missing(&copy), [900; 2]);
+    // Folders of earlier versions have no note.
+    let copy = folder.path().join("older");
+    killed(&path, &copy);
+    fs::write(journal(&copy), "").expect("there is room");
+    for lock in ["", "no note"] {
+        fs::write(copy.join("lock"), lock).expect("there is room");
+        assert_eq!(missing(&copy), [0; 2]);
+    }
+    recorder.finish().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(missing(&path), [0; 2]);
+}
+
+#[test]
+fn alerts_that_were_written_are_missed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("log");
+    let recorder = recording(&path);
+    let alerts = path.join(ALERTS);
+    fs::write(&alerts, "an alert\n").expect("there is room");
+    recorder.alerted(9);
+    recorder.finish().unwrap_or_else(|error| panic!("{error}"));
+    let damaged = || {
+        let verified = verify(&path).unwrap_or_else(|error| panic!("{error}"));
+        verified
+            .files
+            .into_iter()
+            .filter(|file| matches!(file.state, State::Damaged(_)))
+            .map(|file| file.path)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(damaged(), [""; 0].map(PathBuf::from));
+    for wrong in [Some(""), Some("an"), None] {
+        match wrong {
+            Some(text) => fs::write(&alerts, text).expect("there is room"),
+            None => fs::remove_file(&alerts).expect("it is there"),
+        }
+        assert_eq!(damaged(), std::slice::from_ref(&alerts), "{wrong:?}");
+        let (again, found) =
+            Recorder::open(&path, &schema(), options(Durability::Relaxed)).expect("it is said, and goes on");
+        assert_eq!(found.alerts.map(|damage| damage.path), Some(alerts.clone()), "{wrong:?}");
+        assert_eq!(damaged(), [""; 0].map(PathBuf::from), "{wrong:?}: it was said");
+        fs::write(&alerts, "an alert\n").expect("there is room");
+        again.alerted(9);
+        again.finish().unwrap_or_else(|error| panic!("{error}"));
+    }
 }

@@ -62,13 +62,13 @@ fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
     to.add_singles(&singles).map_err(|error| told(&error))
 }
 
-/// Cuts off an alert that is not whole, where there is one, before anybody adds others.
+/// Cuts off an alert that is not whole, where there is one, before anybody adds others: how many bytes of alerts there are then.
 ///
 /// # Errors
 /// If it cannot be.
-pub fn cut_off(folder: &Path) -> Result<()> {
+pub fn cut_off(folder: &Path) -> Result<u64> {
     let path = folder.join(ALERTS);
-    let cut = if path.exists() { whole_lines(&path).map(drop) } else { Ok(()) };
+    let cut = if path.exists() { whole_lines(&path).and_then(|file| Ok(file.metadata()?.len())) } else { Ok(0) };
     cut.with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -164,6 +164,9 @@ impl<'a> Alarms<'a> {
         }
         let is_synced = self.recording.is_synced() && !lines.is_empty();
         let written = self.out.write_all(&text).and_then(|()| if is_synced { self.out.sync_data() } else { Ok(()) });
-        written.with_context(|| format!("cannot write {}", self.path.display()))
+        let length = written.and_then(|()| Ok(self.out.metadata()?.len()));
+        let length = length.with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.recording.recorder().alerted(length);
+        Ok(())
     }
 }

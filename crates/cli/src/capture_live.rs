@@ -40,7 +40,7 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
         };
         let (ended, kept) = into_folder(folder, &args.keeping, &args.derived, put)?;
         let counted = passing.capture.counts();
-        let to = folder.display().to_string();
+        let to = kept.recorded.path.display().to_string();
         let notes = passing.notes(counted, Some(&kept));
         let missing = kept.recorded.unwritten.as_ref().map_or(0, |unwritten| unwritten.packets);
         print(false, |_| Ok(()), |out| passing.tell(&to, missing, &notes, out))?;

@@ -130,7 +130,7 @@ impl<D: Door> Findings<D> {
                 .zip(self.door.granularities())
                 .map(|(level, granularity)| {
                     let (flows, exact) = level.distinct.count();
-                    model::FlowCount { granularity, flows, exact }
+                    model::FlowCount { granularity, flows, exact, unknown_packets: 0 }
                 })
                 .collect(),
             duration_ns: duration.0,

@@ -4,7 +4,7 @@ use crate::args::{Export, Folder, FolderArgs, KeepArgs};
 use crate::files::check_log;
 use crate::outcome::{Outcome, print};
 use crate::query::export;
-use crate::recording::cut_off;
+use crate::recording::{cut_off, missing};
 use crate::sweep::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
@@ -44,7 +44,7 @@ pub fn run(what: &Folder) -> Result<Outcome> {
 fn info(args: &FolderArgs) -> Result<Outcome> {
     let verified = verify(&args.folder)?;
     let records = verified.files.iter().map(|file| file.records).sum();
-    let damage = damage(&verified);
+    let damage = damage(&verified, &args.folder);
     // Where something is damaged, that is told.
     let known = if damage.is_none() { Some(aggregates(&args.folder, verified.end)?) } else { None };
     let known = known.map(|known| Ok::<_, anyhow::Error>((known, definitions(&args.folder)?))).transpose()?;
@@ -60,6 +60,7 @@ fn info(args: &FolderArgs) -> Result<Outcome> {
                 verified.schema.name()
             )?;
             contents(&verified, out)?;
+            lacks(&verified, &args.folder, out)?;
             known.iter().try_for_each(|(known, definitions)| worked_out(known, definitions, out))
         },
     )?;
@@ -193,12 +194,17 @@ fn checked(args: &FolderArgs) -> Result<Outcome> {
         verified => verified?,
     };
     print(false, |_| Ok(()), |out| files(&verified, &args.folder, out))?;
-    Ok(Outcome::of(damage(&verified)))
+    Ok(Outcome::of(damage(&verified, &args.folder)))
 }
 
 /// The path of a file within its folder.
 fn within(file: &FileReport, folder: &Path) -> String {
     file.path.strip_prefix(folder).unwrap_or(&file.path).display().to_string()
+}
+
+/// Records that were written and are in no file.
+fn lacks(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<()> {
+    if verified.missing > 0 { writeln!(out, "{}", missing(folder, verified.missing)) } else { Ok(()) }
 }
 
 fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<()> {
@@ -227,16 +233,18 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
         };
         writeln!(out, "{name:<width$}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
     }
-    Ok(())
+    lacks(verified, folder, out)
 }
 
 /// What is not as it was written: the first of it. The end of the last journal may be torn, as of who was killed: nothing that
 /// was whole is missing then.
-fn damage(verified: &Verified) -> Option<String> {
-    let mut damaged = verified.files.iter().filter_map(|file| match &file.state {
+fn damage(verified: &Verified, folder: &Path) -> Option<String> {
+    let damaged = verified.files.iter().filter_map(|file| match &file.state {
         State::Damaged(damage) => Some(damage.to_string()),
         _ => None,
     });
+    let lacks = (verified.missing > 0).then(|| missing(folder, verified.missing));
+    let mut damaged = damaged.chain(lacks);
     let first = damaged.next()?;
     let others = damaged.count() as u64;
     Some(if others > 0 { format!("{first} ({} more)", count(others)) } else { first })

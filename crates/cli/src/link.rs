@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use queuescope_link::command::keep as stand_between;
 use queuescope_link::{End, HeldBack, RealTime, Sleep, Ways};
 use queuescope_queue::PipelineParams;
-use queuescope_report::model::{self, NO_METER, Skipped};
+use queuescope_report::model::{self, NO_METER, Report, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::Simulation;
 use queuescope_wire::{ByteCount, Granularity};
@@ -117,6 +117,15 @@ fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
     let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
     let uncut = noted("uncut", counts.uncut, "super-packets that could not be cut, and went through as one packet");
     none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
+}
+
+/// A report with how exact the link was: packets that were lost before it are of flows that nobody knows.
+fn report_on(mut report: Report, sim: model::Sim) -> Report {
+    let unread = sim.real_time.as_ref().map_or(0, |real| real.unread_packets);
+    let others = report.others.iter_mut().map(|other| &mut other.report.totals);
+    others.chain([&mut report.totals]).for_each(|totals| totals.miss_flows_of(unread));
+    report.sim = Some(sim);
+    report
 }
 
 /// How exact a link was; packets may have been lost before it, since they were not read in time.

@@ -129,7 +129,7 @@ impl<'a> Watch<'a> {
         let analysed = analysis_params(args, &params)?;
         let mut probe = Probe::attach_unless(&args.interface, params, &|| stop.is_asked())?;
         let log = QueuedLog::open(&args.queued)?;
-        let outputs = Outputs::beside(args.pcapng.as_deref(), None, log)?;
+        let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
         let blank = Analysis::new(door(args), analysed.clone(), Outputs::default())?;
         let analysis = Analysis::new(door(args), analysed, outputs)?;
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
@@ -428,6 +428,8 @@ impl Seen<'_> {
         self.whose.report(&mut report);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
+        // Of these it is only known how many there were.
+        totals.miss_flows_of(self.feed.rest(self.left()).packets + dropped + self.counters.unseen());
         totals.drops_of_all = self.args.only.is_some();
         totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));
         if marked > 0 {

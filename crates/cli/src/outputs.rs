@@ -20,14 +20,13 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The per-packet outputs that were asked for. An error is kept, and ends the run at the next packet; or, beside what cannot be measured
-/// once more, what could not be written is counted, and the run goes on.
+/// The per-packet outputs that were asked for. What cannot be written is counted, and the run goes on: a full disk costs no report. An
+/// error of another kind is kept, and ends the run at the next packet.
 #[derive(Default)]
 pub struct Outputs {
     annotator: Option<(PathBuf, Annotator<Spool>)>,
     table: Option<(PathBuf, DepartureWriter<BufWriter<File>>)>,
     log: Option<Passing>,
-    goes_on: bool,
     /// Rows that came for the table, and why it cannot be written.
     rows: u64,
     table_lost: Option<Unwritten>,
@@ -45,6 +44,7 @@ impl Outputs {
         let annotator = pcapng.map(|path| {
             let annotator = Annotator::new(Spool::new(path, create(path)?)).and_then(|mut annotator| {
                 annotator.get_mut().flush()?;
+                annotator.get_mut().go_on();
                 Ok(annotator)
             });
             anyhow::Ok((path.to_owned(), annotator.with_context(|| cannot_write(path))?))
@@ -56,21 +56,6 @@ impl Outputs {
         });
         let log = log.map(Passing::new);
         Ok(Self { annotator: annotator.transpose()?, table: table.transpose()?, log, ..Self::default() })
-    }
-
-    /// The same beside a measurement, which goes on when one of them cannot be written.
-    ///
-    /// # Errors
-    /// As of [`create`](Self::create).
-    pub fn beside(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self> {
-        let mut outputs = Self { goes_on: true, ..Self::create(pcapng, parquet, log)? };
-        if let Some((_, annotator)) = &mut outputs.annotator {
-            annotator.get_mut().go_on();
-        }
-        if let Some(log) = &outputs.log {
-            log.go_on();
-        }
-        Ok(outputs)
     }
 
     /// What could not be written so far, by outputs.
@@ -146,10 +131,7 @@ impl Outputs {
         }
         if let Some((path, table)) = self.table.take() {
             let ended = table.finish().map_err(anyhow::Error::from).and_then(|mut out| Ok(out.flush()?));
-            match ended {
-                Err(why) if self.goes_on => self.table_lost = Some(Unwritten::new("parquet", &path, &why)),
-                ended => ended.with_context(|| cannot_write(&path))?,
-            }
+            self.table_lost = ended.err().map(|why| Unwritten::new("parquet", &path, &why));
         }
         // Without its end, nobody can read a table.
         unwritten.extend(self.table_lost.map(|lost| Unwritten { packets: self.rows, ..lost }));
@@ -185,12 +167,9 @@ impl Outputs {
                 backlog_bytes: departure.backlog_in.bytes.0,
                 own_bytes: part.map(|part| part.own),
             };
-            match table.write(&row) {
-                Err(why) if self.goes_on => {
-                    self.table_lost = Some(Unwritten::new("parquet", path, &why));
-                    self.table = None;
-                }
-                written => written.with_context(|| cannot_write(path))?,
+            if let Err(why) = table.write(&row) {
+                self.table_lost = Some(Unwritten::new("parquet", path, &why));
+                self.table = None;
             }
         }
         self.log.as_mut().map_or(Ok(()), |log| log.departed(departure, flow))

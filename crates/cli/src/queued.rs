@@ -23,13 +23,15 @@ pub struct QueuedLog {
 }
 
 impl QueuedLog {
-    /// Opens the folder that was asked for, so that what cannot be recorded to fails before the work is done.
+    /// Opens the folder that was asked for, so that what cannot be recorded to fails before the work is done. What cannot be kept later is
+    /// counted, and is no error.
     ///
     /// # Errors
     /// If it cannot be recorded to.
     pub fn open(args: &Queued) -> Result<Option<Self>> {
         let open = |path| Recording::open(path, queued::schema(), &args.keeping, None);
         let recording = args.log.as_deref().map(open).transpose()?;
+        recording.iter().for_each(Recording::go_on);
         Ok(recording.map(|recording| Self { recording, record: Box::new([0; queued::SIZE]) }))
     }
 
@@ -148,11 +150,6 @@ impl Passing {
     /// The id of a flow is taken back.
     pub fn forget(&mut self, flow: FlowId) {
         self.flows.forget(flow, &());
-    }
-
-    /// From now on, what cannot be kept is counted, and is no error.
-    pub fn go_on(&self) {
-        self.log.recording.go_on();
     }
 
     /// What could not be kept so far, once something could not be.

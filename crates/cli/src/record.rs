@@ -75,7 +75,7 @@ fn tell(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Wri
         "{} packets of {} recorded to {}{before}",
         count(recorded.records),
         args.file.display(),
-        args.log.display()
+        recorded.path.display()
     )?;
     notes.iter().try_for_each(|note| writeln!(out, "{} {}", count(note.count), note.meaning))
 }

@@ -92,7 +92,16 @@ impl Recording {
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
         // At once: it is told nowhere again, whatever becomes of this recording.
         recovery.cut.iter().for_each(|cut| note(&cut_off(cut)));
-        alarms::cut_off(path)?;
+        if recovery.missing > 0 {
+            note(&format!(
+                "{}; the next record gets the number after the last that is there",
+                missing(path, recovery.missing)
+            ));
+        }
+        if let Some(damage) = &recovery.alerts {
+            note(&format!("{} is damaged: {}; alerts are added to what is there", damage.path.display(), damage.why));
+        }
+        recorder.alerted(alarms::cut_off(path)?);
         if let Some(definitions) = definitions {
             recorder.define(definitions)?;
             if let Some(damage) = recorder.worked_out_again() {
@@ -174,7 +183,7 @@ impl Recording {
         let (came, goes_on, mut failed) = (batch.came.get(), batch.goes_on.get(), batch.failed.take());
         drop(batch);
         let recorder = Arc::into_inner(recorder).context("somebody records still")?;
-        let late = recorder.late();
+        let (late, moved) = (recorder.late(), recorder.moved_to());
         let Finished { records, lost, removed } = match recorder.finish() {
             Err(why) if goes_on => {
                 failed.get_or_insert_with(|| what_failed(&why));
@@ -185,7 +194,7 @@ impl Recording {
         let records = (records + removed).saturating_sub(recovery.records);
         let packets = came.saturating_sub(refused + lost + records);
         let unwritten = failed.map(|why| Unwritten { packets, ..Unwritten::new("log", &path, &why) });
-        let refused = refused - late;
+        let (refused, path) = (refused - late, moved.unwrap_or(path));
         Ok(Recorded { path, records, refused, lost, late, removed, unwritten, others: Vec::new(), recovery })
     }
 }
@@ -204,6 +213,16 @@ fn kept(why: &FinishError) -> u64 {
         FinishError::Record(RecordError { written, .. }) | FinishError::Archive { written, .. } => *written,
         FinishError::Missing { there, .. } => *there,
     }
+}
+
+/// That records which were written to a folder are not there any more.
+pub fn missing(folder: &Path, records: u64) -> String {
+    format!(
+        "{} records that were written to {} last are not there any more: a journal was emptied, cut short or taken away, or a loss of power took \
+         what was not synced",
+        count(records),
+        folder.display()
+    )
 }
 
 /// What was not whole at the end of a folder, and is not there any more.

@@ -87,18 +87,22 @@ fn simulate(
     let asked = asked(args, &name);
     let wanted = args.meter.as_deref();
     let mut meters = metered((asked, wanted), scenario, (&simulation, &meters), chosen, (outputs, log))?;
-    match &args.telemetry {
-        None => step_through((scenario.duration, stop), &mut simulation, &mut meters, Meters::check)?,
+    let lost = match &args.telemetry {
+        None => {
+            step_through((scenario.duration, stop), &mut simulation, &mut meters, Meters::check)?;
+            None
+        }
         Some(path) => {
             let mut table = Table::create(path, simulation.topology())?;
             let mut both =
                 Telemetry::new(simulation.topology(), &mut meters, |journey: &Journey<'_>| table.add(journey));
             step_through((scenario.duration, stop), &mut simulation, &mut both, |both| both.inner.check())?;
-            table.finish()?;
+            table.finish()
         }
-    }
+    };
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let (mut report, written) = meters.report(asked, &simulation, skipped)?;
+    let (mut report, mut written) = meters.report(asked, &simulation, skipped)?;
+    written.unwritten.extend(lost);
     let about = About::of(scenario, meter, groups).named(&report.input.name);
     report.sim = Some(tell(&simulation, about));
     Ok((report, Stop::noted(stop, written)))

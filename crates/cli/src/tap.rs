@@ -82,6 +82,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     captures.work.finish();
     let tapped = Tapped { seen: &seen, told: &told, stats: matcher.stats(), granularity: granularities[0] };
     let (mut report, outputs) = finish(analysis, tapped.source(args), &args.question, &args.sketch);
+    report.totals.miss_flows_of(tapped.stats.ingress_evicted);
     report.tap = Some(tapped.tell(args));
     let written = Stop::noted(stop.as_ref(), outputs.finish()?);
     views.write(report, &written)

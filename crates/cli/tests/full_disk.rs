@@ -191,6 +191,30 @@ fn a_disk_that_has_room_again_gets_what_comes_then() {
 }
 
 #[test]
+fn a_folder_that_is_moved_has_what_was_recorded() {
+    let Some(ends) = ends("a_folder_that_is_moved_has_what_was_recorded") else { return };
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, moved) = (folder.path().join("log"), folder.path().join("moved"));
+    let words = format!("live near0 --json --every-packet --log {}", log.display());
+    let running = Running::start(&ends, &words, Stdio::piped());
+    until("packets are recorded", || {
+        burst(&ends);
+        (log.join("log.toml").exists() && recorded(&log) > 0).then_some(())
+    });
+    std::fs::rename(&log, &moved).expect("it is there");
+    until("it is noticed", || {
+        burst(&ends);
+        running.errors.try_iter().any(|line| line.contains("was moved to ")).then_some(())
+    });
+    let (lines, said) = running.end();
+    let (_, summary) = summary(&lines);
+    let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
+    assert!(skipped("recorded") > 0 && skipped("log_unwritten") > 0, "{summary}");
+    assert_eq!(recorded(&moved), skipped("recorded"), "{summary}");
+    assert!(!log.exists() && said.contains(&moved.display().to_string()), "{said}");
+}
+
+#[test]
 fn what_cannot_be_printed_ends_nothing() {
     let Some(ends) = ends("what_cannot_be_printed_ends_nothing") else { return };
     let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
@@ -275,4 +299,50 @@ fn link_goes_on_and_counts_what_is_not_written() {
     assert!(said.contains("cannot write /dev/full: No space left"), "{said}");
     one.grow();
     assert_eq!(recorded(&log), of_log.0);
+}
+
+/// What a command about files says where it cannot write all: the summary of its first queue.
+fn on_files(words: &str) -> Value {
+    let output = run(words, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    let lines = String::from_utf8_lossy(&output.stdout);
+    let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    lines.find(|line| line["kind"] == "summary").expect("there is one")
+}
+
+#[test]
+fn analyze_goes_on_and_counts_what_is_not_written() {
+    let test = "analyze_goes_on_and_counts_what_is_not_written";
+    let (Some(one), Some(other)) = (Disk::new(test, 128), Disk::new(test, 128)) else { return };
+    let (log, capture) = (one.path("log"), other.path("out.pcapng"));
+    let words = "analyze data/demo.pcap.xz --rate 20mbps --json";
+    let summary = on_files(&format!("{words} --log {} --pcapng {}", log.display(), capture.display()));
+    let skipped = |name: &str| summary["skipped"][name].as_u64().unwrap_or(0);
+    let whole = printed(run(words, &[]), 0);
+    let whole: Value = serde_json::from_str(whole.lines().last().expect("there are lines")).expect("it is JSON");
+    assert_eq!((&summary["bursts"], &summary["totals"]), (&whole["bursts"], &whole["totals"]));
+    let total = summary["packets"].as_u64().expect("it is a number");
+    let of_log = (skipped("recorded"), skipped("log_unwritten") + skipped("not_recorded"));
+    let of_capture = (packets(&capture).len() as u64, skipped("pcapng_unwritten"));
+    assert!(of_capture.0 > 0 && of_capture.1 > 0 && of_log.1 > 0, "{summary}");
+    assert_eq!((of_log.0 + of_log.1, of_capture.0 + of_capture.1), (total, total), "{summary}");
+    one.grow();
+    assert_eq!(recorded(&log), of_log.0);
+}
+
+#[test]
+fn tables_that_cannot_be_written_cost_no_report() {
+    for words in [
+        "analyze data/demo.pcap.xz --rate 20mbps --json --parquet /dev/full",
+        "sim scenarios/abc.toml --json --parquet /dev/full --telemetry /dev/full",
+    ] {
+        let summary = on_files(words);
+        let lost = &summary["skipped"]["parquet_unwritten"];
+        assert!(lost.as_u64() > Some(0), "{words}: {summary}");
+        if words.starts_with("sim") {
+            assert!(summary["skipped"]["telemetry_unwritten"].as_u64() > Some(0), "{summary}");
+        }
+    }
 }

@@ -103,6 +103,28 @@ fn a_folder_that_goes_while_it_is_recorded_to_is_told_once() {
 }
 
 #[test]
+fn it_is_said_where_a_folder_is_that_was_moved_while_it_was_recorded_to() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, moved, (header, packets)) = (folder.path().join("log"), folder.path().join("moved"), capture(6));
+    let (child, mut input) = start("record -", &log);
+    input.write_all(&[&header, &packets[..3].concat()[..]].concat()).expect("it reads");
+    wait_for(&log, 3);
+    std::fs::rename(&log, &moved).expect("it is there");
+    // It may end before it reads these.
+    _ = input.write_all(&packets[3..].concat());
+    drop(input);
+    let ended = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{told}");
+    let place = moved.canonicalize().expect("it is there");
+    assert_eq!(told.matches(&format!("was moved to {}", place.display())).count(), 1, "{told}");
+    assert!(told.contains("3 of ") || told.contains("; 3 records are kept"), "{told}");
+    assert!(ended.stdout.is_empty() && !log.exists(), "{told}");
+    let asked = printed(run("query --select count --csv", &[&moved]), 0);
+    assert_eq!(asked.lines().nth(1), Some("3"), "{asked}");
+}
+
+#[test]
 fn triggers_are_told_while_packets_come() {
     let folder = tempfile::tempdir().expect("there is room");
     let (log, (header, packets)) = (folder.path().join("log"), capture(6));
@@ -124,6 +146,48 @@ fn triggers_are_told_while_packets_come() {
     assert_eq!(next(), None);
     assert!(watching.wait().expect("it ends").success());
     printed(child.wait_with_output().expect("it ends"), 0);
+}
+
+#[test]
+fn what_is_emptied_after_a_kill_is_missed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (log, (header, packets)) = (folder.path().join("log"), capture(6));
+    let (mut child, mut input) = start("record - --aggregate n=count --trigger three=n>=3@1us", &log);
+    input.write_all(&[&header, &packets.concat()[..]].concat()).expect("it reads");
+    wait_for(&log, 6);
+    let alerts = log.join("alerts.jsonl");
+    child.kill().and_then(|()| child.wait()).expect("it runs");
+    drop(input);
+    let bytes = std::fs::metadata(&alerts).expect("it is there").len();
+    assert!(bytes > 0, "the trigger fired");
+    printed(run("log verify", &[&log]), 0);
+    for emptied in [&log.join("00000000000000000000.journal"), &alerts] {
+        std::fs::write(emptied, "").expect("it is there");
+    }
+    let lacks = "6 records that were written to ";
+    for words in ["log verify", "log info"] {
+        let ended = run(words, &[&log]);
+        let (told, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(ended.status.code(), Some(1), "{words}: {said}");
+        assert!(
+            said.contains("alerts.jsonl is damaged: it has 0 bytes, and had ") && said.contains("1 more"),
+            "{words}: {said}"
+        );
+        assert!(told.contains(lacks), "{words}: {told}");
+    }
+    let ended = run("query --select count --csv", &[&log]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("6 packets that were written last are not there any more"), "{said}");
+    // It is said once more, and goes on.
+    let (child, mut input) = start("record -", &log);
+    input.write_all(&[&header, &packets[..2].concat()[..]].concat()).expect("it reads");
+    drop(input);
+    let ended = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && said.contains(lacks) && said.contains("alerts.jsonl is damaged"), "{said}");
+    printed(run("log verify", &[&log]), 0);
+    wait_for(&log, 2);
 }
 
 #[test]

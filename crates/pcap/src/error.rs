@@ -100,6 +100,14 @@ pub enum Damage {
         /// How much of it there is, bytes.
         found: u64,
     },
+    /// Zeros where a packet should begin, as a crash or a copy that was cut short leaves them.
+    #[error("{bytes} bytes are zeros{}", if *is_end { ", to its end" } else { ", and what stands behind them is not read" })]
+    Zeros {
+        /// How many.
+        bytes: u64,
+        /// Whether nothing is behind them.
+        is_end: bool,
+    },
     /// A length that nothing would write.
     #[error("{what} claims {claimed} bytes, and {limit} is the most that is believed")]
     TooLong {
@@ -186,7 +194,9 @@ pub enum Damage {
 impl Damage {
     fn advice(&self) -> &'static str {
         match self {
-            Self::Cut { .. } => "It was cut while it was written or copied: copy it again if there is a whole one.",
+            Self::Cut { .. } | Self::Zeros { is_end: true, .. } => {
+                "It was cut while it was written or copied: copy it again if there is a whole one."
+            }
             Self::Version { .. } => "Convert it with a program that reads it, to pcapng.",
             Self::Io(_) => "Copy it again if there is a whole one.",
             _ => "Copy it again if there is a good one, or cut it there.",

@@ -18,6 +18,10 @@ const KUZNETZOV_HEADER: usize = 24;
 const CAPTURED: u32 = 256 << 10;
 const CAPTURED_ALLOWED: u32 = 64 << 20;
 
+/// Bytes of zeros that are no packets. Records of nothing but zeros are packets without bytes, as far as the format goes; no
+/// capture has so many in a row.
+const ZEROS: usize = 4096;
+
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 const KUZNETZOV: u32 = 0xa1b2_cd34;
@@ -69,9 +73,16 @@ impl Legacy {
         if !buffer.need(self.record_header).map_err(Damage::Io)? {
             return self.ends(buffer);
         }
-        let Some(header) = buffer.available().first_chunk::<RECORD_HEADER>() else {
+        let Some(header) = buffer.available().first_chunk::<RECORD_HEADER>().copied() else {
             return self.ends(buffer);
         };
+        let header = &header;
+        if *header == [0; RECORD_HEADER]
+            && buffer.need(ZEROS).map_err(Damage::Io)?
+            && starts_with_zeros(buffer.available())
+        {
+            return Err(skip_zeros(buffer)?);
+        }
         let seconds = word(header, 0, self.big_endian);
         let ticks = word(header, 4, self.big_endian);
         let captured = word(header, 8, self.big_endian);
@@ -94,8 +105,12 @@ impl Legacy {
     /// Whether `bytes` have a whole record.
     #[inline]
     pub(crate) fn has_next(&self, bytes: &[u8]) -> bool {
-        let captured = bytes.first_chunk::<RECORD_HEADER>().map(|header| word(header, 8, self.big_endian) as usize);
-        captured.is_some_and(|captured| bytes.len() >= self.record_header.saturating_add(captured))
+        bytes.first_chunk::<RECORD_HEADER>().is_some_and(|header| {
+            let captured = word(header, 8, self.big_endian) as usize;
+            // Behind nothing but zeros is looked further.
+            let least = if *header == [0; RECORD_HEADER] { ZEROS } else { 0 };
+            bytes.len() >= self.record_header.saturating_add(captured).max(least)
+        })
     }
 
     /// The end of the file where a record's header would stand.
@@ -104,6 +119,31 @@ impl Legacy {
         match buffer.available().len() as u64 {
             0 => Ok(None),
             found => Err(Damage::Cut { what: "a packet header", needed: self.record_header as u64, found }),
+        }
+    }
+}
+
+fn starts_with_zeros(bytes: &[u8]) -> bool {
+    bytes.get(..ZEROS).is_some_and(is_zeros)
+}
+
+/// Without an early end, so that it is done by many bytes at once.
+fn is_zeros(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0, |all, byte| all | byte) == 0
+}
+
+/// Consumes zeros, and counts them.
+#[cold]
+fn skip_zeros(buffer: &mut Buffer) -> Result<Damage, Damage> {
+    let from = buffer.offset();
+    loop {
+        let found = buffer.available();
+        let whole: usize = found.chunks(ZEROS).take_while(|chunk| is_zeros(chunk)).map(<[u8]>::len).sum();
+        let zeros = whole + found[whole..].iter().take_while(|byte| **byte == 0).count();
+        let is_end = zeros == found.len();
+        buffer.take(zeros, 0, 0);
+        if !is_end || !buffer.need(1).map_err(Damage::Io)? {
+            return Ok(Damage::Zeros { bytes: buffer.offset() - from, is_end });
         }
     }
 }

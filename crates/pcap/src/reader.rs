@@ -152,7 +152,8 @@ impl CaptureReader {
 
     #[cold]
     fn damaged(&self, damage: Damage) -> ReadError {
-        let (offset, record) = (self.buffer.offset(), self.stats.packets + 1);
+        let consumed = if let Damage::Zeros { bytes, .. } = damage { bytes } else { 0 };
+        let (offset, record) = (self.buffer.offset() - consumed, self.stats.packets + 1);
         ReadError { name: self.name.clone(), format: self.format, offset, record, damage }
     }
 }

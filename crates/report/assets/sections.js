@@ -104,7 +104,7 @@ function keyNumbers(report) {
       note ? el('dd', { class: 'note' }, note) : null,
     );
   const [flows, ...coarser] = totals.flows;
-  const about = (flow) => `${flow.exact ? '' : '≈'}${count(flow.flows)}`;
+  const about = (flow) => `${flow.exact ? '' : flow.unknown_packets ? '≥ ' : '≈'}${count(flow.flows)}`;
   const inBursts = sum(bursts.map((burst) => burst.length_ns));
   // The queue may empty only after the last packet came.
   const whole = Math.max(totals.duration_ns, 1, ...bursts.slice(-1).map((burst) => burst.start_ns + burst.length_ns));

@@ -188,6 +188,16 @@ pub struct Totals {
     pub victims: Option<VictimCount>,
 }
 
+impl Totals {
+    /// Packets had flows that are not known: there are at least as many flows as are counted.
+    pub fn miss_flows_of(&mut self, packets: u64) {
+        for count in &mut self.flows {
+            count.unknown_packets += packets;
+            count.exact &= packets == 0;
+        }
+    }
+}
+
 /// Packets whose waiting is examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VictimCount {
@@ -224,10 +234,28 @@ impl NotShown {
 pub struct FlowCount {
     /// The granularity.
     pub granularity: String,
-    /// How many.
+    /// How many. At least so many, where there are packets of unknown flows.
     pub flows: u64,
-    /// Whether that is exact, or an estimate good to half a percent.
+    /// Whether that is exact: otherwise it is an estimate good to half a percent, or packets of unknown flows are not in it.
     pub exact: bool,
+    /// Packets that the queue had, or may have had, and whose flows are not known: they were only counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_packets: u64,
+}
+
+impl FlowCount {
+    /// What stands before the number in text.
+    pub fn bound(&self) -> &'static str {
+        match (self.exact, self.unknown_packets) {
+            (true, _) => "",
+            (false, 0) => "about ",
+            (false, _) => "at least ",
+        }
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A stretch in which packets waited at least tau.

@@ -69,8 +69,8 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
         .flows
         .iter()
         .map(|flows| {
-            let about = if flows.exact { "" } else { "about " };
-            format!("{about}{} {}", count(flows.flows), plural_granularity(&flows.granularity, flows.flows))
+            let bound = flows.bound();
+            format!("{bound}{} {}", count(flows.flows), plural_granularity(&flows.granularity, flows.flows))
         })
         .collect();
     field(

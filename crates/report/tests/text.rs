@@ -147,3 +147,26 @@ fn names_come_last_and_turn_no_line() {
         assert!(line[at..].contains(mark) && !line.contains(['\r', '\u{202e}']));
     }
 }
+
+#[test]
+fn packets_of_unknown_flows_make_a_count_a_lower_bound() {
+    let flows = |report: &Report| {
+        let mut written = Vec::new();
+        text::write(report, &mut written).unwrap();
+        let written = String::from_utf8(written).unwrap();
+        let input = written.lines().find(|line| line.contains("packets, ")).expect("it says what was read");
+        input.rsplit("; ").next().expect("there are flows").to_owned()
+    };
+    let mut report = sample::calm();
+    let exact: Vec<_> = report.totals.flows.iter().map(|count| count.exact).collect();
+    let before = flows(&report);
+    report.totals.miss_flows_of(0);
+    assert_eq!(report.totals.flows.iter().map(|count| count.exact).collect::<Vec<_>>(), exact);
+    assert_eq!(flows(&report), before, "none is missing");
+    report.totals.miss_flows_of(2);
+    report.totals.miss_flows_of(1);
+    let all = &report.totals.flows;
+    assert!(all.iter().all(|count| !count.exact && count.unknown_packets == 3), "{all:?}");
+    assert_eq!(flows(&report).matches("at least ").count(), all.len(), "{}", flows(&report));
+    assert!(!flows(&report).contains("about "), "{}", flows(&report));
+}

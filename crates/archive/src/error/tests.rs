@@ -29,7 +29,8 @@ fn errors_say_what_to_do() {
         FolderError::TooLittle { bytes: 1_048_576, least: 5_592_408 },
         FolderError::Acknowledged,
         FolderError::NoDefinitions(path.join("definitions.toml")),
-        FolderError::Gone(path.clone()),
+        FolderError::Gone { path: path.clone(), now: None },
+        FolderError::Gone { path: path.clone(), now: Some("moved".into()) },
         FolderError::NotWhole { path: path.clone(), damage: damage(None) },
         FolderError::Damaged(damage(None)),
         FolderError::Damaged(Damage { path: path.join("00000000000000000000.parquet"), ..damage(None) }),
@@ -42,8 +43,13 @@ fn errors_say_what_to_do() {
         FolderError::Schema(schema).to_string().lines().next().unwrap_or_default().to_owned(),
         FinishError::from(record).to_string(),
         FinishError::Archive { written: 7, why: Arc::new(io("write")) }.to_string(),
-        FinishError::Missing { path: path.clone(), there: 3, written: 7, why: Arc::new(FolderError::Gone(path)) }
-            .to_string(),
+        FinishError::Missing {
+            path: path.clone(),
+            there: 3,
+            written: 7,
+            why: Arc::new(FolderError::Gone { path, now: None }),
+        }
+        .to_string(),
     ]);
     let wanted = include_str!("tests.txt");
     let told: String = told.map(|line| line + "\n").collect();

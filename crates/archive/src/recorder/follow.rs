@@ -8,6 +8,7 @@ use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
 use crate::keep::Keep;
+use crate::mark::Mark;
 use crate::there;
 use queuescope_log::{AttributeId, Log};
 use std::collections::VecDeque;
@@ -41,6 +42,8 @@ pub(super) struct Shared {
     /// Records that were in the folder before, and that had been taken away.
     before: u64,
     removed_before: u64,
+    /// How far is written.
+    pub mark: Mark,
     state: Mutex<Following>,
     /// There is something to write, or to stop for.
     wanted: Condvar,
@@ -129,7 +132,7 @@ impl Shared {
         log: Log,
         folder: Folder,
         (room, full, durability): (&Room, Full, Durability),
-        recovered: &Recovered,
+        (recovered, mark): (&Recovered, Mark),
     ) -> Self {
         let state = Following { journals: recovered.journals.iter().cloned().collect(), ..Following::default() };
         Self {
@@ -145,6 +148,7 @@ impl Shared {
             from: recovered.tail.next,
             before: recovered.records,
             removed_before: recovered.removed,
+            mark,
             state: Mutex::new(state),
             wanted: Condvar::new(),
             kept: Condvar::new(),
@@ -234,18 +238,21 @@ impl Shared {
             },
             missing => {
                 let lacks = || FolderError::Damaged(Damage::of(&self.folder.path, "some of its files were taken away"));
-                let (path, why) = (self.folder.path.clone(), Arc::new(missing.err().unwrap_or_else(lacks)));
+                let path = self.folder.moved_to().unwrap_or_else(|| self.folder.path.clone());
+                let why = Arc::new(missing.err().unwrap_or_else(lacks));
                 Err(FinishError::Missing { path, there: self.counted(0), written, why })
             }
         }
     }
 
-    /// Records that the folder has by what is in it; if that cannot be read, what is known of it.
+    /// Records that the folder has by what is in it, wherever it is; if that cannot be read, what is known of it.
     fn counted(&self, known: u64) -> u64 {
-        match there::count(&self.folder) {
-            Err(FolderError::Gone(_)) => 0,
-            counted => counted.unwrap_or(known),
-        }
+        let counted = match there::count(&self.folder) {
+            Err(FolderError::Gone { now: None, .. }) => return 0,
+            Err(FolderError::Gone { now: Some(now), .. }) => Folder::open(&now).and_then(|moved| there::count(&moved)),
+            counted => counted,
+        };
+        counted.unwrap_or(known)
     }
 
     /// Records that were written to the folder, and not taken away.
@@ -318,6 +325,9 @@ impl Shared {
             state.lost += next - kept;
             kept = next + count;
             state.kept = kept;
+            if count > 0 {
+                self.mark.records(self.from + kept);
+            }
             drop(state);
             self.kept.notify_all();
             if end.saturating_sub(self.left.load(Ordering::Acquire)) > self.room / 2 {

@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::watched::Watched;
-use super::{asked, begun, notes, real_time, shown, stop};
+use super::{asked, begun, notes, real_time, report_on, shown, stop};
 use crate::args::Link;
 use crate::chosen::{Chosen, Flag};
 use crate::files::check_outputs;
@@ -44,7 +44,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let stop = stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::aside(output)?;
-    let outputs = Outputs::beside(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = &plan.command;
     let asked = asked(args, name);
     let wanted = args.meter.as_deref();
@@ -83,8 +83,8 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let about = About { name: name.clone(), ..About::of(&plan.scenario, meter, Vec::new()) };
     let simulation = real.into_simulation();
-    let (mut report, written) = meters.report(asked, &simulation, skipped)?;
-    report.sim = Some(model::Sim { real_time: Some(told), ..tell(&simulation, about) });
+    let (report, written) = meters.report(asked, &simulation, skipped)?;
+    let report = report_on(report, model::Sim { real_time: Some(told), ..tell(&simulation, about) });
     let outcome = views.write(report, &Stop::noted(Some(&stop), written))?;
     Ok(match status.map_or(1, code) {
         // What the command says of itself comes first.

@@ -2,7 +2,7 @@
 
 use super::shown::Shown;
 use super::watched::Watched;
-use super::{begun, notes, real_time};
+use super::{begun, notes, real_time, report_on};
 use crate::args::Link;
 use crate::capture::noted;
 use crate::chosen::{Chosen, Flag};
@@ -56,7 +56,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let stop = super::stop(args)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
-    let outputs = Outputs::beside(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = path.display().to_string();
     let asked = (super::asked(args, &name), args.meter.as_deref());
     let show = |meter: &str| super::shown(args, &format!("{meter}: {name}"), &stop);
@@ -81,10 +81,9 @@ fn run_scenario(
     let mut watched = Watched::new(meters, shown, |_, is_over| Ok(stop.is_asked() || is_over));
     let Ran { simulation, about, real_time, skipped: left_out } = carry(scenario, files, built, (&mut watched, stop))?;
     skipped.extend(left_out);
-    let (mut report, recorded) = watched.finish()?.report(asked, &simulation, skipped)?;
+    let (report, recorded) = watched.finish()?.report(asked, &simulation, skipped)?;
     let about = About { meter, ..about }.named(&report.input.name);
-    report.sim = Some(model::Sim { real_time, ..tell(&simulation, about) });
-    Ok((report, recorded))
+    Ok((report_on(report, model::Sim { real_time, ..tell(&simulation, about) }), recorded))
 }
 
 /// Runs a scenario on real hosts, without an analysis of its queues.

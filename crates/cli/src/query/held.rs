@@ -112,6 +112,9 @@ fn in_folder(history: &History, question: Question<'_>, tell: &mut Tell<'_>) -> 
     }
 }
 
+const MISSING: &str = "packets that were written last are not there any more: a journal was emptied, cut short or taken away, or a loss of power took \
+                       what was not synced";
+
 fn seen(sources: Result<Sources, FolderError>) -> Seen {
     let sources = match sources {
         Ok(sources) => sources,
@@ -122,13 +125,14 @@ fn seen(sources: Result<Sources, FolderError>) -> Seen {
     let notes = [
         noted("lost", sources.lost, "packets are not there: the disk could not keep up when they came"),
         noted("removed", sources.removed, "packets before these were taken away, since they were old or too many"),
+        noted("missing", sources.missing, MISSING),
         noted("torn", torn, unfinished),
         noted("torn_packets", behind, "packets among these bytes are whole, behind others that are not; left out, too"),
     ];
     Seen {
         records: Some(sources.records),
         skipped: notes.into_iter().flatten().collect(),
-        damage: None,
+        damage: (sources.missing > 0).then(|| format!("{} {MISSING}", count(sources.missing))),
         steps: steps(&sources),
     }
 }

@@ -1,6 +1,7 @@
 //! The telemetry of each packet, as a table.
 
 use crate::outputs::{cannot_write, create};
+use crate::spool::Unwritten;
 use anyhow::{Context, Result};
 use queuescope_sim::{Hop, Journey, NodeId, Topology};
 use queuescope_table::{HopRow, HopWriter, PacketRow};
@@ -9,13 +10,15 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Where the telemetry goes. An error is kept, and ends the run at its next step.
+/// Where the telemetry goes. Once something cannot be written, the packets that came are counted: nobody can read a table without its end.
 pub struct Table {
     path: PathBuf,
-    writer: HopWriter<BufWriter<File>>,
+    writer: Option<HopWriter<BufWriter<File>>>,
     nodes: Vec<String>,
     links: Vec<String>,
-    failure: Option<anyhow::Error>,
+    /// Packets that came, and why they are not in the table.
+    packets: u64,
+    lost: Option<Unwritten>,
 }
 
 impl Table {
@@ -27,15 +30,14 @@ impl Table {
         let writer = HopWriter::new(BufWriter::new(create(path)?)).with_context(|| cannot_write(path))?;
         let nodes = (0..topology.len() as u32).map(|node| topology.node_name(NodeId(node)).to_owned()).collect();
         let links = topology.links().map(|link| topology.link(link).name.clone()).collect();
-        Ok(Self { path: path.to_owned(), writer, nodes, links, failure: None })
+        Ok(Self { path: path.to_owned(), writer: Some(writer), nodes, links, packets: 0, lost: None })
     }
 
     /// The way of a packet has come to an end.
     pub fn add(&mut self, journey: &Journey<'_>) {
-        if self.failure.is_some() {
-            return;
-        }
+        self.packets += 1;
         let Self { nodes, links, writer, .. } = self;
+        let Some(writer) = writer else { return };
         let row = |hop: &Hop| HopRow {
             switch: &nodes[hop.node.0 as usize],
             link: &links[hop.link.index()],
@@ -53,24 +55,24 @@ impl Table {
             dropped: journey.dropped.map(|(link, reason)| (links[link.index()].as_str(), reason.name())),
         };
         let written = writer.write(&packet, journey.hops.iter().map(row));
-        self.failure = written.with_context(|| cannot_write(&self.path)).err();
+        if let Err(why) = written {
+            self.lose(&why);
+        }
     }
 
-    /// What went wrong since the last call.
-    ///
-    /// # Errors
-    /// That.
-    pub fn check(&mut self) -> Result<()> {
-        self.failure.take().map_or(Ok(()), Err)
+    fn lose(&mut self, why: &impl ToString) {
+        self.lost = Some(Unwritten::new("telemetry", &self.path, why));
+        self.writer = None;
     }
 
-    /// Ends the file.
-    ///
-    /// # Errors
-    /// If it could not be written.
-    pub fn finish(mut self) -> Result<()> {
-        self.check()?;
-        let mut out = self.writer.finish().with_context(|| cannot_write(&self.path))?;
-        out.flush().with_context(|| cannot_write(&self.path))
+    /// Ends the file: what could not be written, if anything could not.
+    pub fn finish(mut self) -> Option<Unwritten> {
+        if let Some(writer) = self.writer.take() {
+            let ended = writer.finish().map_err(anyhow::Error::from).and_then(|mut out| Ok(out.flush()?));
+            if let Err(why) = ended {
+                self.lose(&why);
+            }
+        }
+        self.lost.map(|lost| Unwritten { packets: self.packets, ..lost })
     }
 }

@@ -289,9 +289,9 @@ pub fn report(recipe: &Recipe) -> Report {
             packets: packets + dropped,
             bytes: bytes + dropped * 1100,
             flows: vec![
-                FlowCount { granularity: "5tuple".into(), flows: 1_318, exact: true },
-                FlowCount { granularity: "dst".into(), flows: 211, exact: true },
-                FlowCount { granularity: "src-dst".into(), flows: 640, exact: false },
+                FlowCount { granularity: "5tuple".into(), flows: 1_318, exact: true, unknown_packets: 0 },
+                FlowCount { granularity: "dst".into(), flows: 211, exact: true, unknown_packets: 0 },
+                FlowCount { granularity: "src-dst".into(), flows: 640, exact: false, unknown_packets: 0 },
             ],
             duration_ns,
             departed_packets: packets,
