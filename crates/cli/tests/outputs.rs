@@ -304,6 +304,39 @@ fn an_input_that_cannot_be_read_costs_no_older_report() {
     }
 }
 
+/// What cannot be created is told before anything else that takes time or may fail, and costs nothing that is there.
+#[test]
+fn an_output_that_cannot_be_created_is_refused_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (older, whole) = (directory.path().join("older.html"), "crates/cli/tests/data/whole.pcap");
+    std::fs::write(&older, "an older report").unwrap();
+    let log = directory.path().join("log");
+    printed(run(&format!("record {whole} --log"), &[&log]), 0);
+    let place = |name: &str| directory.path().join(name).display().to_string();
+    let (folder, log) = (place("."), log.display());
+    for (missing, why) in
+        [(place("none/x"), "No such file"), (place("older.html/x"), "Not a directory"), (folder, "Is a directory")]
+    {
+        let kinds = [
+            // Captures that have nothing in common: that is known only when they were read.
+            format!("tap {whole} --egress data/formats/sll113.pcap --html"),
+            format!("analyze {whole} --rate 1mbps --html {} --pcapng", older.display()),
+            format!("sim scenarios/codel.toml --html {} --telemetry", older.display()),
+            format!("query {log} --parquet"),
+        ];
+        for words in &kinds {
+            let output = run(&format!("{words} {missing}"), &[]);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{words}: {errors}");
+            assert!(errors.contains(&format!("cannot write {missing}: {why}")), "{words}: {errors}");
+            assert!(output.stdout.is_empty() && errors.matches("error:").count() == 1, "{words}: {errors}");
+            assert_eq!(std::fs::read_to_string(&older).unwrap(), "an older report", "{words}");
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "nothing was created: {left:?}");
+}
+
 #[test]
 fn a_query_writes_a_table_that_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
