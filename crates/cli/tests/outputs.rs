@@ -337,6 +337,29 @@ fn an_output_that_cannot_be_created_is_refused_first() {
     assert_eq!(left.len(), 2, "nothing was created: {left:?}");
 }
 
+/// Packets that wait for so many milliseconds, one after the other.
+fn waiting(waits: &[u64]) -> String {
+    let row = |(second, wait): (usize, &u64)| {
+        let came = second as u64 * 1_000_000_000;
+        format!("a,1500,{came},{}\n", came + wait * 1_000_000)
+    };
+    waits.iter().enumerate().map(row).fold("flow,size,enqueued,dequeued\n".to_owned(), |rows, row| rows + &row)
+}
+
+/// A burst that was not kept keeps its number; one that stays below the last tau is none.
+#[test]
+fn bursts_are_numbered_as_they_happen() {
+    let numbers = |waits: &[u64], words: &str| -> Vec<u64> {
+        let words = format!("analyze --json - --departures {words}");
+        let report = Report::parse(&printed(run_with_input(&words, waiting(waits).as_bytes()), 0));
+        report.bursts.iter().map(|burst| number(burst, "/number")).collect()
+    };
+    assert_eq!(numbers(&[5, 2, 8, 3], "--tau 1ms"), [1, 2, 3, 4]);
+    assert_eq!(numbers(&[5, 2, 8, 3], "--tau 1ms --most-bursts 2"), [1, 3]);
+    assert_eq!(numbers(&[5, 80, 3, 30, 70], ""), [1, 2, 3]);
+    assert_eq!(numbers(&[5, 80, 3, 30, 70], "--most-bursts 2"), [1, 3]);
+}
+
 #[test]
 fn a_query_writes_a_table_that_can_be_read() {
     let directory = tempfile::tempdir().unwrap();

@@ -233,7 +233,7 @@ pub struct FlowCount {
 /// A stretch in which packets waited at least tau.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Burst {
-    /// Its number, from 1 in order of time.
+    /// Its number, from 1 in order of time; bursts that were not kept (`bursts_left_out`) have numbers too.
     pub number: u64,
     /// When the first packet came that waited at least tau, as that was when it left.
     pub start_ns: u64,

@@ -193,8 +193,8 @@ impl Metered {
         self.analysis.tell_bursts();
     }
 
-    /// The bursts that have ended at `now`, and were not told before; the first gets the number `first`.
-    pub fn ended(&mut self, first: u64, now: Nanos) -> Vec<Burst> {
+    /// The bursts that have ended at `now`, and were not told before.
+    pub fn ended(&mut self, now: Nanos) -> Vec<Burst> {
         self.analysis.nothing_before(now);
         self.analysis.ended(first, Nanos::ZERO, self.question.ramped.map(|factor| factor.0))
     }
