@@ -30,6 +30,8 @@ const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 pub struct Asked<'a> {
     /// What is run.
     pub name: &'a str,
+    /// What that is: a scenario, or the link of a command.
+    pub format: &'a str,
     /// What a flow is.
     pub keys: &'a Keys,
     /// What is asked.
@@ -216,7 +218,7 @@ impl Metered {
         let source = Source {
             input: Input {
                 name: args.name.to_owned(),
-                format: "scenario".to_owned(),
+                format: args.format.to_owned(),
                 first_ns: self.span.map_or(0, |(first, _)| first.0),
                 damage: None,
             },
