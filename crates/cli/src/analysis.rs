@@ -88,6 +88,8 @@ pub struct Analysis<D: Door, W> {
     /// The longest delay that the sketches' windows cover.
     covered: Nanos,
     bursts: BurstTracker<D::Key>,
+    /// Bursts that have ended, whatever became of them.
+    closed: u64,
     kept: Vec<Told<D::Key>>,
     /// Those that ended since they were asked for.
     ended: Vec<Told<D::Key>>,
@@ -95,9 +97,9 @@ pub struct Analysis<D: Door, W> {
     least_kept: Nanos,
     /// The longest delays of bursts so far, longest first, as many as the text tells.
     longest: Vec<Nanos>,
-    /// Bursts that were not kept, and the longest delays of those that may turn out to be none.
+    /// Bursts that were not kept; and the numbers and longest delays of those that may turn out to be none.
     left_out: u64,
-    perhaps_left_out: Vec<Nanos>,
+    perhaps_left_out: Vec<(u64, Nanos)>,
     series: Option<DepthSeries<D::Key>>,
     max_delay: Option<MaxDelay>,
     ramps: Ramps,
@@ -199,6 +201,8 @@ pub(crate) struct Meters {
 /// A burst, and what is found out as it ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Told<K> {
+    /// From 1, in the order of the bursts, also of those that were not kept.
+    pub number: u64,
     pub burst: Burst<K>,
     /// What its flows have in common; nothing where nobody wants to know.
     pub groups: Vec<model::Group>,
@@ -288,6 +292,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             sketch: ConQuest::new(params.sketch.clone())?,
             scores: params.estimators.iter().map(|estimator| Score::new(*estimator, params.alpha)).collect(),
             bursts: BurstTracker::new(&most_culprits, params.pictures.then_some((BURST_BUCKETS, FLOWS_DRAWN))),
+            closed: 0,
             kept: Vec::new(),
             ended: Vec::new(),
             least_kept: Nanos::ZERO,
@@ -368,7 +373,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             self.cut();
         }
         self.thin_out();
-        self.kept.sort_unstable_by_key(|told| told.burst.start);
+        self.kept.sort_unstable_by_key(|told| told.number);
+        self.number();
         // Most packets wait for nothing, and were only counted.
         let idle = self.counts.departed.packets - self.counts.passed - self.counts.waited;
         self.delays.saturating_record_n(0, idle);
@@ -421,11 +427,11 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.params.tau.value()
     }
 
-    /// The bursts that ended since this was asked before, as the report tells them, if they are asked for; the first gets the number
-    /// `first`. Times in them count from `origin`.
-    pub fn ended(&mut self, first: u64, origin: Nanos, ramped: Option<f64>) -> Vec<model::Burst> {
+    /// The bursts that ended since this was asked before, as the report tells them, if they are asked for. Times in them count from
+    /// `origin`.
+    pub fn ended(&mut self, origin: Nanos, ramped: Option<f64>) -> Vec<model::Burst> {
         let ended = std::mem::take(&mut self.ended);
-        findings::bursts((&self.door, self.params.show.as_ref()), &ended, (first, origin), self.params.alpha, ramped)
+        findings::bursts((&self.door, self.params.show.as_ref()), &ended, origin, self.params.alpha, ramped)
     }
 
     /// A packet left of which nobody knows when it came: it takes its part in the queue, and no question is asked about it
@@ -668,7 +674,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
             worst = self.worst.as_mut().and_then(of);
         }
-        let told = Told { burst, groups, ramps, worst };
+        self.closed += 1;
+        let told = Told { number: self.closed, burst, groups, ramps, worst };
         if self.params.tells {
             self.ended.push(told.clone());
         }
@@ -676,6 +683,18 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let crowded = self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES);
         if crowded || self.params.pictures && self.kept.len().is_multiple_of(BURST_PICTURES) {
             self.thin_out();
+        }
+    }
+
+    /// Tau may have risen above some bursts: the others are numbered anew, with those that were not kept.
+    fn number(&mut self) {
+        if let Tau::Given(_) = self.params.tau {
+            return;
+        }
+        let mut left_out: Vec<_> = self.perhaps_left_out.iter().map(|(number, _)| *number).collect();
+        left_out.sort_unstable();
+        for (kept, told) in (1..).zip(&mut self.kept) {
+            told.number = kept + left_out.partition_point(|number| *number < told.number) as u64;
         }
     }
 
@@ -688,13 +707,13 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         if most == self.params.most_bursts {
             self.least_kept = self.kept.get(most.saturating_sub(1)).map_or(Nanos::ZERO, |told| told.burst.longest_wait);
         }
-        let left_out = self.kept.drain(most..).map(|told| told.burst.longest_wait);
+        let left_out = self.kept.drain(most..).map(|told| (told.number, told.burst.longest_wait));
         match self.params.tau {
             Tau::Given(_) => self.left_out += left_out.count() as u64,
             // Tau may rise above them yet; it never falls.
             Tau::EighthOfLongest { .. } => {
                 self.perhaps_left_out.extend(left_out);
-                self.perhaps_left_out.retain(|peak| *peak >= tau);
+                self.perhaps_left_out.retain(|(_, peak)| *peak >= tau);
             }
         }
         for told in self.kept.iter_mut().skip(BURST_PICTURES) {

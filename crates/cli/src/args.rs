@@ -45,6 +45,7 @@ pub use traffic::{Burst, Send, Serve, Traffic};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use queuescope_queue::Limit;
 use queuescope_report::format::moment;
+use queuescope_scenario::Overhead;
 use queuescope_sim::Speedup;
 use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
@@ -372,11 +373,10 @@ pub struct Queue {
     #[arg(long, allow_hyphen_values = true, default_value = "1", value_name = "FACTOR", conflicts_with = "departures")]
     pub speedup: Speedup,
 
-    /// What the link sends with each packet beyond what the queue holds of it: none; ethernet (frame check sequence, preamble,
-    /// gap: 24 bytes; the queue holds frames with their header and at least 60 bytes); or a number of bytes. It takes time on the
-    /// link, and no room in the queue
+    /// See [`Overhead`].
     #[arg(
         long,
+        help = Overhead::ABOUT.trim_end_matches('.'),
         allow_hyphen_values = true,
         default_value = "none",
         value_name = "WHAT",
@@ -526,69 +526,6 @@ pub struct Table {
     pub time_unit: TimeUnit,
 }
 
-/// What the link sends with each packet beyond what the queue holds of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Overhead {
-    /// Nothing. The queue holds frames as they were captured.
-    None,
-    /// Preamble (8), frame check sequence (4) and gap (12). The queue holds Ethernet frames, with 14 bytes of header where the
-    /// capture has none, and at least 60 bytes.
-    Ethernet,
-    /// So many bytes. The queue holds frames as they were captured.
-    Bytes(u32),
-}
-
-impl Overhead {
-    /// The bytes that the link adds to each packet.
-    pub fn on_link(self) -> u32 {
-        match self {
-            Self::None => 0,
-            Self::Ethernet => 4 + 8 + 12,
-            Self::Bytes(bytes) => bytes,
-        }
-    }
-
-    /// What the queue holds of a frame of `size` bytes, of which `link_header` stand before the network header.
-    pub fn in_queue(self, size: u32, link_header: u16, has_ethernet_header: bool) -> u32 {
-        match self {
-            Self::None | Self::Bytes(_) => size,
-            Self::Ethernet => {
-                let frame = if has_ethernet_header {
-                    size
-                } else {
-                    size.saturating_sub(u32::from(link_header)).saturating_add(14)
-                };
-                frame.max(60)
-            }
-        }
-    }
-}
-
-impl fmt::Display for Overhead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.pad("none"),
-            Self::Ethernet => f.pad("ethernet"),
-            Self::Bytes(bytes) => f.pad(&format!("{bytes} bytes")),
-        }
-    }
-}
-
-impl FromStr for Overhead {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Self::None),
-            "ethernet" => Ok(Self::Ethernet),
-            _ => match text.parse::<ByteCount>().ok().and_then(|bytes| u32::try_from(bytes.0).ok()) {
-                Some(bytes) if bytes <= 65_535 => Ok(Self::Bytes(bytes)),
-                _ => Err(format!("'{text}' is no overhead: use none, ethernet or a number of bytes up to 65535")),
-            },
-        }
-    }
-}
-
 /// A factor by which something grows, at least 2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factor(pub f64);
@@ -637,21 +574,6 @@ mod tests {
         for text in ["", "1", "2ms..1ms", "1ms..1ms", "..", "1ms..", "-1ms", "1ms..2"] {
             assert!(text.parse::<At>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn ethernet_overhead_is_that_of_the_wire() {
-        // What the queue holds, and what the link sends.
-        let both = |overhead: Overhead, size, link_header, has_ethernet_header| {
-            let held = overhead.in_queue(size, link_header, has_ethernet_header);
-            (held, held + overhead.on_link())
-        };
-        assert_eq!(both(Overhead::Ethernet, 1514, 14, true), (1514, 1538));
-        assert_eq!(both(Overhead::Ethernet, 42, 14, true), (60, 84));
-        assert_eq!(both(Overhead::Ethernet, 1500, 0, false), (1514, 1538));
-        assert_eq!(both(Overhead::Bytes(24), 100, 14, true), (100, 124));
-        assert_eq!(both(Overhead::None, 100, 14, true), (100, 100));
-        assert!("-1".parse::<Overhead>().is_err() && "70000".parse::<Overhead>().is_err());
     }
 
     #[test]

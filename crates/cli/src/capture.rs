@@ -1,6 +1,5 @@
 //! From a capture file to arrivals at the queue.
 
-use crate::args::Overhead;
 use crate::arriving::Arriving;
 use crate::chosen::Chosen;
 use crate::clock::Clock;
@@ -11,6 +10,7 @@ use anyhow::Result;
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;
+use queuescope_scenario::Overhead;
 use queuescope_sim::{Replay, Speedup};
 use queuescope_wire::parse::{Frame, LinkType, Parser, Segments, Tunnel};
 use queuescope_wire::{ByteCount, Class, Ecn, FlowId, KeyMask, MaskedKey, Nanos, Packet, PacketId};

@@ -48,7 +48,11 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     }
     let path = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_standard_output = is_standard_input(path);
-    let written = passing.write(path, is_standard_output);
+    let writer = match passing.begin(path, is_standard_output) {
+        Err(error) if is_broken_pipe(&error) => return Ok(Outcome::Whole),
+        begun => begun.with_context(|| cannot_write(path))?,
+    };
+    let written = passing.write(writer);
     let counted = passing.capture.counts();
     let unwritten = written.as_ref().ok().and_then(Option::as_ref);
     let missing = unwritten.map_or(0, |unwritten| unwritten.packets);
@@ -68,6 +72,9 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
         Ok(unwritten) => Ok(Outcome::of(unwritten.as_ref().map(Unwritten::damage))),
     }
 }
+
+/// The number of the interface in a file: it is the only one.
+const INTERFACE: u32 = 0;
 
 /// Packets on their way from an interface.
 struct Passing<'a> {
@@ -97,23 +104,27 @@ struct Seen {
 }
 
 impl Passing<'_> {
-    /// Writes a file; what could not be written of it, beyond its beginning.
-    fn write(&mut self, path: &Path, is_standard_output: bool) -> Result<Option<Unwritten>> {
+    /// Creates a file and writes its beginning. Where that fails, nothing is captured.
+    fn begin(&self, path: &Path, is_standard_output: bool) -> Result<PcapngWriter<Spool>> {
         let out = match is_standard_output {
             true => Spool::shared(path, File::from(io::stdout().as_fd().try_clone_to_owned()?)),
             false => Spool::new(path, File::create(path)?),
         };
         let application = concat!("queuescope ", env!("CARGO_PKG_VERSION"));
         let mut writer = PcapngWriter::new(out, application)?;
-        let interface = writer.named_interface(self.capture.dlt(), self.args.snaplen, &self.args.interface)?;
-        // Where not even that can be written, nothing is captured.
+        writer.named_interface(self.capture.dlt(), self.args.snaplen, &self.args.interface)?;
         writer.flush()?;
         writer.get_mut().go_on();
+        Ok(writer)
+    }
+
+    /// Writes the packets; what could not be written of them.
+    fn write(&mut self, mut writer: PcapngWriter<Spool>) -> Result<Option<Unwritten>> {
         self.all(To::File(&mut writer))?;
         let Counts { passed, dropped, .. } = self.capture.counts();
         let counted =
             Statistics { from: self.from, until: clock()?, received: passed, dropped, delivered: self.seen.all };
-        writer.statistics(interface, &counted)?;
+        writer.statistics(INTERFACE, &counted)?;
         Ok(writer.finish()?.unwritten().cloned())
     }
 
@@ -204,7 +215,7 @@ impl Way<'_, '_> {
         let kept = match &mut self.to {
             To::Folder(folder) => self.headers.keep(&frame, folder),
             To::File(writer) if self.headers.holds(&frame) => {
-                writer.packet(0, at, original_len, data, None).map(|()| true).map_err(Into::into)
+                writer.packet(INTERFACE, at, original_len, data, None).map(|()| true).map_err(Into::into)
             }
             To::File(_) => Ok(false),
         };

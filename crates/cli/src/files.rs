@@ -2,13 +2,13 @@
 
 use crate::outputs::cannot_write;
 use crate::source;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use queuescope_wire::grouped;
 use std::fs::{File, Metadata, OpenOptions, metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Refuses outputs that would overwrite an input or each other.
+/// Refuses outputs that cannot be created, and those that would overwrite an input or each other. Nothing is created or changed yet.
 ///
 /// # Errors
 /// Named after the output.
@@ -23,6 +23,7 @@ pub fn check_outputs<'a>(
         if source::is_standard_input(path) {
             bail!("{}: standard output has what is told beside it; name a file", cannot_write(path));
         }
+        check_creatable(path).with_context(|| cannot_write(path))?;
         let place = Place::of(path);
         // Devices, such as /dev/null, take any number of outputs.
         if path.exists() && !path.is_file() {
@@ -34,6 +35,24 @@ pub fn check_outputs<'a>(
         taken.push((place, "another output"));
     }
     Ok(())
+}
+
+/// Whether a file can be created or overwritten, as far as the system tells without doing it.
+fn check_creatable(path: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+    if path.is_dir() {
+        return Err(rustix::io::Errno::ISDIR.into());
+    }
+    if path.exists() {
+        return Ok(access(path, Access::WRITE_OK)?);
+    }
+    // A link that leads nowhere: its target will be created.
+    if path.is_symlink() {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The dot makes the error the one of creating a file where the parent is no folder.
+    Ok(access(folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 /// Reads a file that was named, which may be a pipe, and has so many bytes at most: a device without an end is not read for ever.

@@ -55,7 +55,7 @@ impl<D: Door> Findings<D> {
         let names = self.door.granularities();
         let show = self.show.as_ref();
         let namer = Namer { door: &self.door, show, origin, names: &names, alpha, ramped };
-        let bursts = self.bursts.iter().enumerate().map(|(index, told)| namer.burst(index as u64 + 1, told)).collect();
+        let bursts = self.bursts.iter().map(|told| namer.burst(told)).collect();
         let mut skipped = std::mem::take(&mut source.skipped);
         let truncated = self.counts.history_too_short;
         skipped.extend(
@@ -211,17 +211,17 @@ impl<D: Door> Findings<D> {
     }
 }
 
-/// Bursts as a report tells them; the first gets the number `first`, and times in them count from `origin`.
+/// Bursts as a report tells them; times in them count from `origin`.
 pub(crate) fn bursts<D: Door>(
     (door, show): (&D, Option<&Show>),
     bursts: &[Told<D::Key>],
-    (first, origin): (u64, Nanos),
+    origin: Nanos,
     alpha: f64,
     ramped: Option<f64>,
 ) -> Vec<model::Burst> {
     let names = &door.granularities();
     let namer = Namer { door, show, origin, names, alpha, ramped };
-    bursts.iter().zip(first..).map(|(told, number)| namer.burst(number, told)).collect()
+    bursts.iter().map(|told| namer.burst(told)).collect()
 }
 
 /// Turns keys into names and times into offsets.
@@ -243,13 +243,13 @@ const AT_LEAST: usize = 3;
 pub(crate) const AT_MOST: usize = 12;
 
 impl<D: Door> Namer<'_, D> {
-    fn burst(&self, number: u64, told: &Told<D::Key>) -> model::Burst {
+    fn burst(&self, told: &Told<D::Key>) -> model::Burst {
         let burst = &told.burst;
         let blamed = burst.blamed.iter().zip(self.names).enumerate();
         // Whose rate jumped is known of the first granularity.
         let ramps = |level: usize| (level == 0).then_some(told.ramps.as_slice());
         model::Burst {
-            number,
+            number: told.number,
             start_ns: self.offset(burst.start),
             length_ns: burst.end.saturating_sub(burst.start).0,
             peak_delay_ns: burst.peak_delay.0,

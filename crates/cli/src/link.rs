@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use queuescope_link::command::keep as stand_between;
 use queuescope_link::{End, HeldBack, RealTime, Sleep, Ways};
 use queuescope_queue::PipelineParams;
-use queuescope_report::model::{self, NO_METER, Report, Skipped};
+use queuescope_report::model::{self, COMMANDS_LINK, NO_METER, Report, SCENARIO, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::Simulation;
 use queuescope_wire::{ByteCount, Granularity};
@@ -60,7 +60,9 @@ const NOT_RUN: u8 = 126;
 
 /// What is asked of the queues, where `name` is what is run.
 fn asked<'a>(args: &'a Link, name: &'a str) -> Asked<'a> {
-    Asked { name, keys: &args.keys, question: &args.question, sketch: &args.sketch, output: &args.output }
+    let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
+    let Link { keys, question, sketch, output, .. } = args;
+    Asked { name, format, keys, question, sketch, output }
 }
 
 /// Packets are held back at times if they are for more than one of so many parts of the time.

@@ -102,8 +102,6 @@ struct Watch<'a> {
     seen: Seen<'a>,
     analysis: Analysis<Flows, Outputs>,
     stop: Stop,
-    /// Bursts that were told.
-    bursts: u64,
     /// What a person sees meanwhile.
     view: Option<View>,
     screen: Option<Screen>,
@@ -158,7 +156,7 @@ impl<'a> Watch<'a> {
         // The terminal is taken when there is something to draw.
         let view = is_drawn.then(|| view_of(args, seen.feed.origin)).transpose()?;
         let screen = is_drawn.then(Screen::new).transpose()?;
-        Ok(Self { probe, params, seen, analysis, stop, bursts: 0, view, screen, metrics, stopped: Stopped::default() })
+        Ok(Self { probe, params, seen, analysis, stop, view, screen, metrics, stopped: Stopped::default() })
     }
 
     /// Takes what the kernel has told, and tells the bursts that ended; how many packets came.
@@ -193,9 +191,8 @@ impl<'a> Watch<'a> {
     }
 
     fn tell_bursts(&mut self) -> Result<()> {
-        let mut ended = self.analysis.ended(self.bursts + 1, self.seen.feed.origin, self.seen.ramped());
+        let mut ended = self.analysis.ended(self.seen.feed.origin, self.seen.ramped());
         self.seen.whose.bursts(&mut ended);
-        self.bursts += ended.len() as u64;
         if let Some(view) = &mut self.view {
             ended.iter().for_each(|burst| view.burst(burst));
         }

@@ -22,7 +22,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use file::ScenarioFile;
 use metered::{Asked, Metered, Meters};
 use queued::Queued;
-use queuescope_report::model::{NO_METER, Report, Skipped};
+use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
 use queuescope_wire::Nanos;
@@ -129,7 +129,8 @@ pub(crate) fn metered(
 }
 
 fn asked<'a>(args: &'a Sim, name: &'a str) -> Asked<'a> {
-    Asked { name, keys: &args.keys, question: &args.question, sketch: &args.sketch, output: &args.output }
+    let Sim { keys, question, sketch, output, .. } = args;
+    Asked { name, format: SCENARIO, keys, question, sketch, output }
 }
 
 /// Runs to the end, and looks now and then whether something went wrong or a signal came.

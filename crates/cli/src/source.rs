@@ -192,7 +192,7 @@ pub fn replay(
 ) -> Result<Source> {
     let OpenedCapture { mut arriving, chosen, rate } = opened;
     let limit = input.queue.limit;
-    let on_link = input.queue.overhead.on_link();
+    let on_link = input.queue.overhead.on_frame();
     let outlet = Outlet { rate, overhead: on_link, queue: QueueId(0), seed: 0 };
     let queue = TailDrop::new(TailDropParams { limit }, outlet);
     let reading = Reading {

@@ -1,6 +1,5 @@
 //! The truth about every departure of a capture that is replayed, or of a scenario's link: what sketches are held against.
 
-use crate::args::Overhead;
 use crate::arriving::Arriving;
 use crate::capture::{self, Read, Reading};
 use crate::progress::Progress;
@@ -9,7 +8,7 @@ use crate::source::{self, Listener};
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_meter::Truths;
 use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
-use queuescope_scenario::Scenario;
+use queuescope_scenario::{Overhead, Scenario};
 use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, Output, Replay, Speedup, build};
 use queuescope_wire::parse::Tunnel;
 use queuescope_wire::{Departure, FlowId, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, QueueId, Rate};

@@ -159,6 +159,21 @@ fn what_a_link_loses_its_queue_has_not_dropped() {
     }
 }
 
+/// The head of a report says what it is about.
+#[test]
+fn a_commands_link_is_no_scenario() {
+    let Some(yard) = yard("a_commands_link_is_no_scenario") else { return };
+    let told = output(&yard, "--rate 8mbit", Some("true".to_owned()));
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(said.lines().next(), Some("sh -c true  link of a command"), "{said}");
+    assert!(!said.contains("scenario"), "{said}");
+    let told = output(&yard, "--rate 8mbit --json", Some("true".to_owned()));
+    let lines = String::from_utf8_lossy(&told.stdout);
+    let first: Value =
+        lines.lines().next().map(|line| serde_json::from_str(line).expect("it is JSON")).expect("a line");
+    assert_eq!(first["input"]["format"], "link of a command", "{first}");
+}
+
 #[test]
 fn links_are_run_within_links() {
     let Some(yard) = yard("links_are_run_within_links") else { return };

@@ -304,6 +304,62 @@ fn an_input_that_cannot_be_read_costs_no_older_report() {
     }
 }
 
+/// What cannot be created is told before anything else that takes time or may fail, and costs nothing that is there.
+#[test]
+fn an_output_that_cannot_be_created_is_refused_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (older, whole) = (directory.path().join("older.html"), "crates/cli/tests/data/whole.pcap");
+    std::fs::write(&older, "an older report").unwrap();
+    let log = directory.path().join("log");
+    printed(run(&format!("record {whole} --log"), &[&log]), 0);
+    let place = |name: &str| directory.path().join(name).display().to_string();
+    let (folder, log) = (place("."), log.display());
+    for (missing, why) in
+        [(place("none/x"), "No such file"), (place("older.html/x"), "Not a directory"), (folder, "Is a directory")]
+    {
+        let kinds = [
+            // Captures that have nothing in common: that is known only when they were read.
+            format!("tap {whole} --egress data/formats/sll113.pcap --html"),
+            format!("analyze {whole} --rate 1mbps --html {} --pcapng", older.display()),
+            format!("sim scenarios/codel.toml --html {} --telemetry", older.display()),
+            format!("query {log} --parquet"),
+        ];
+        for words in &kinds {
+            let output = run(&format!("{words} {missing}"), &[]);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{words}: {errors}");
+            assert!(errors.contains(&format!("cannot write {missing}: {why}")), "{words}: {errors}");
+            assert!(output.stdout.is_empty() && errors.matches("error:").count() == 1, "{words}: {errors}");
+            assert_eq!(std::fs::read_to_string(&older).unwrap(), "an older report", "{words}");
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "nothing was created: {left:?}");
+}
+
+/// Packets that wait for so many milliseconds, one after the other.
+fn waiting(waits: &[u64]) -> String {
+    let row = |(second, wait): (usize, &u64)| {
+        let came = second as u64 * 1_000_000_000;
+        format!("a,1500,{came},{}\n", came + wait * 1_000_000)
+    };
+    waits.iter().enumerate().map(row).fold("flow,size,enqueued,dequeued\n".to_owned(), |rows, row| rows + &row)
+}
+
+/// A burst that was not kept keeps its number; one that stays below the last tau is none.
+#[test]
+fn bursts_are_numbered_as_they_happen() {
+    let numbers = |waits: &[u64], words: &str| -> Vec<u64> {
+        let words = format!("analyze --json - --departures {words}");
+        let report = Report::parse(&printed(run_with_input(&words, waiting(waits).as_bytes()), 0));
+        report.bursts.iter().map(|burst| number(burst, "/number")).collect()
+    };
+    assert_eq!(numbers(&[5, 2, 8, 3], "--tau 1ms"), [1, 2, 3, 4]);
+    assert_eq!(numbers(&[5, 2, 8, 3], "--tau 1ms --most-bursts 2"), [1, 3]);
+    assert_eq!(numbers(&[5, 80, 3, 30, 70], ""), [1, 2, 3]);
+    assert_eq!(numbers(&[5, 80, 3, 30, 70], "--most-bursts 2"), [1, 3]);
+}
+
 #[test]
 fn a_query_writes_a_table_that_can_be_read() {
     let directory = tempfile::tempdir().unwrap();

@@ -35,6 +35,35 @@ fn every_line_is_what_the_schema_says() {
     }
 }
 
+/// A scenario's overhead and that of a replayed capture are written in the same forms, and refused for the same reasons.
+#[test]
+fn an_overhead_is_the_same_everywhere() {
+    let capture = "analyze crates/cli/tests/data/whole.pcap --rate 1mbps --json";
+    for (text, of_frames, of_packets) in
+        [("none", 0, 0), ("38", 38, 38), ("38B", 38, 38), ("1kB", 1000, 1000), ("ethernet", 24, 38)]
+    {
+        let first = printed(run(&format!("{capture} --overhead {text}"), &[]), 0);
+        let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+        assert_eq!(number(&first, "/setup/overhead_bytes"), of_frames, "{text}");
+        let link = &sim(&format!("--set link.overhead={text} --set duration=1s --set warmup=0s"))["links"][0];
+        assert_eq!(number(link, "/overhead_bytes"), of_packets, "{text}");
+    }
+    let complaint = |words: String| {
+        let output = run(&words, &[]);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        // A long line is turned.
+        String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (text, why) in [("70000", "more than 65,535 bytes"), ("38b", "may be bit or B"), ("cable", "no such name")] {
+        let told = [format!("{capture} --overhead {text}"), format!("sim {SMALL} --set link.overhead={text}")];
+        for complaint in told.map(complaint) {
+            let parts =
+                [&format!("'{text}' is not an overhead"), why, "none, ethernet, or a number of bytes up to 65535"];
+            assert!(parts.iter().all(|part| complaint.contains(*part)), "{complaint}");
+        }
+    }
+}
+
 /// What a link was offered it sent, dropped or holds; what receivers had it sent.
 #[test]
 fn counts_agree() {

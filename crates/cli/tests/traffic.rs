@@ -190,6 +190,7 @@ fn what_cannot_be_says_why() {
         let output = here.run(words);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && errors.contains(expected), "{words}: {errors}");
+        assert!(output.stdout.is_empty(), "{words}: nothing was done");
     };
     complains("capture nosuch0 -o /dev/null", "there is no interface nosuch0 here");
     complains("capture lo -o /dev/full", "cannot write /dev/full: No space left");

@@ -74,7 +74,7 @@ pub struct Grouped {
     /// packets.
     pub rows: Vec<Group>,
     /// Addresses, prefixes and ports that many flows have and that the rows do not say. Their flows are in rows, or in the
-    /// rest, and one may be in several.
+    /// rest, and one may be in several. None has the flows of a row and says only a prefix more.
     pub overlaps: Vec<Group>,
     /// Flows that belong to no row.
     pub rest: Weight,
@@ -157,7 +157,7 @@ pub fn group(
         let found = m.cmp(n).then(b.total_cmp(a));
         found.then(bytes).then_with(|| (&x.pattern, x.flow).cmp(&(&y.pattern, y.flow)))
     });
-    let overlaps = overlap::overlaps(&lattice, &picks);
+    let overlaps = overlap::overlaps(&lattice, &picks, granularity == Granularity::Connection);
     let mut overlaps: Vec<_> = overlaps.iter().map(|members| row(&lattice, members)).collect();
     overlaps.sort_by_key(|group| (std::cmp::Reverse((group.weight.bytes, group.weight.packets)), group.pattern));
     Grouped { rows: rows.into_iter().map(|(.., group)| group).collect(), overlaps, rest: lattice.rest() }
@@ -175,7 +175,9 @@ fn row(lattice: &Lattice, found: &Members, granularity: Granularity) -> Group {
     heavy.sort_unstable_by(|(a, x), (b, y)| y.bytes.cmp(&x.bytes).then_with(|| a.cmp(b)));
     let pattern = lattice.pattern(found, granularity);
     let many = |end: Option<Subnet>, digest: fn(&FlowKey) -> u64| {
-        if end.is_some_and(|end| end.is_whole()) { 1 } else { all.distinct(&found.cells, digest) }
+        // A connection may have to be turned to fit.
+        let facing = |key: &FlowKey| digest(&if pattern.fits_as_it_is(key) { *key } else { turned(*key) });
+        if end.is_some_and(|end| end.is_whole()) { 1 } else { all.distinct(&found.cells, facing) }
     };
     let mut group = Group {
         pattern,

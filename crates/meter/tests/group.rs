@@ -134,6 +134,40 @@ fn coarser_keys_are_grouped_by_what_they_have() {
     assert_eq!(readings(&class, Granularity::Dscp), ["ipv4 best effort"]);
 }
 
+/// A prefix that all flows of a row have, and no others, is in no group of its own.
+#[test]
+fn no_overlap_repeats_a_row_with_a_prefix_added() {
+    let mut flows: Vec<_> = (0..60).map(|n| flow(&format!("10.0.0.9:{}>10.9.{n}.1:443", 30_000 + n), 6, 900)).collect();
+    flows.extend((0..3).map(|n| flow(&format!("{}.1.1.1:9>{}.7.7.7:{}", 60 + n, 90 + n, 80 + n), 6, 9_000)));
+    let grouped = explain(&flows);
+    assert_eq!(grouped.rows[0].reading(FIVE), "10.0.0.9 to 60 destinations, port 443 (TCP)");
+    assert!(grouped.overlaps.is_empty(), "{:?}", grouped.overlaps);
+    // With other flows in the prefix, it says what no row says.
+    flows.extend((0..2).map(|n| flow(&format!("{}.1.1.1:9>10.9.{n}.2:{}", 70 + n, 60 + n), 6, 4_000)));
+    let overlaps: Vec<_> = explain(&flows).overlaps.iter().map(|group| group.reading(FIVE)).collect();
+    assert_eq!(overlaps, ["3 sources to 62 destinations in 10.9.0.0/16 (TCP)"]);
+}
+
+/// A host is named if it has a tenth over both ends of connections, whichever end it is of each.
+#[test]
+fn a_host_at_either_end_of_connections_is_named() {
+    let conn = Granularity::Connection;
+    let mut flows = Vec::new();
+    for server in [1, 2, 3] {
+        let to = |n| flow(&format!("{}.{n}.1.1:{}>10.9.{server}.1:443", 20 + n * server, 5_000 + n), 6, 1_000);
+        flows.extend((0..30).map(to));
+    }
+    // The busier end is the server of the first ones and our host of the others.
+    flows.extend((0..7).map(|n| flow(&format!("10.5.5.5:{}>10.9.1.1:443", 7_000 + n), 6, 1_000)));
+    flows.extend((0..7).map(|n| flow(&format!("{}.8.8.8:{}>10.5.5.5:22", 130 + n, 8_000 + n), 6, 1_000)));
+    let flows: Vec<_> = flows.into_iter().map(|(key, share)| (conn.project(&key), share)).collect();
+    let grouped = group(&flows, None, conn, &GroupParams::default());
+    let named = grouped.overlaps.iter().find(|group| group.reading(conn).ends_with("10.5.5.5 (TCP)"));
+    let named = named.unwrap_or_else(|| panic!("{grouped:?}"));
+    assert_eq!(named.reading(conn), "8 hosts with 10.5.5.5 (TCP)");
+    assert_eq!((named.weight.flows, named.weight.bytes), (14, 14_000));
+}
+
 /// A heavy flow with company stands alone; several of a kind are one group, with each told below it.
 #[test]
 fn a_heavy_flow_is_not_its_group() {

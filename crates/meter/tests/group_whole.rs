@@ -20,7 +20,7 @@ use reference::{Packet, Truth, Verdict};
 use std::path::Path;
 
 /// The groups of a burst, as an analysis finds them: flows that have been idle for so many packets lose their ids.
-fn grouped(packets: &[Packet], queue: u64) -> Grouped {
+fn grouped(packets: &[Packet], queue: u64, granularity: Granularity) -> Grouped {
     let (mut table, mut blame) = (FlowTable::with_limit(1 << 14), Blame::new(1 << 14));
     blame.open();
     let mut total = Amount::default();
@@ -36,7 +36,7 @@ fn grouped(packets: &[Packet], queue: u64) -> Grouped {
     }
     let flows = blame.close(|flow| *table.key(flow));
     let sampled = flows.sampled().map(|(stand_for, unit)| Sampled { stand_for, unit, total });
-    group(flows.flows(), sampled, Granularity::FiveTuple, &GroupParams::default())
+    group(flows.flows(), sampled, granularity, &GroupParams::default())
 }
 
 #[derive(Default)]
@@ -52,7 +52,14 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, what: &str, packets: &[Packet], queue: u64) {
-        let (truth, grouped) = (Truth::of(packets), grouped(packets, queue));
+        self.add_by(Granularity::FiveTuple, what, packets, queue);
+    }
+
+    /// The same with other flows.
+    fn add_by(&mut self, granularity: Granularity, what: &str, packets: &[Packet], queue: u64) {
+        let packets: Vec<_> = packets.iter().map(|(key, size)| (granularity.project(key), *size)).collect();
+        let truth = Truth::of(&packets, granularity == Granularity::Connection);
+        let grouped = grouped(&packets, queue, granularity);
         let verdict: Verdict = truth.judge(&grouped);
         self.bursts += 1;
         self.sampled += u64::from(verdict.error > 0.0);
@@ -90,6 +97,22 @@ fn every_group_of_made_bursts_is_named() {
     }
     totals.report("made bursts");
     assert!(totals.sampled > 0 && totals.properties as u64 > bursts);
+}
+
+/// A connection has what either of its ends has.
+#[test]
+fn every_group_of_made_connections_is_named() {
+    let bursts =
+        std::env::var("QUEUESCOPE_BURSTS").map_or(20, |text| text.parse().expect("QUEUESCOPE_BURSTS is a number"));
+    let mut totals = Totals::default();
+    for seed in 0..bursts {
+        // Hosts that talk to each other are at either end.
+        let mut packets = made::burst(seed).packets;
+        packets.extend(made::peers(seed));
+        totals.add_by(Granularity::Connection, &format!("burst {seed}"), &packets, 1_000);
+    }
+    totals.report("made connections");
+    assert!(totals.properties as u64 > bursts);
 }
 
 /// Most of a burst is taken back before it ends: what is known of it then is a sample.

@@ -41,14 +41,16 @@ function burstPanel(report, burst, timeline, colours, go) {
       fact('Left in it', bytes(burst.bytes), ` ${plural(burst.packets, 'packet')}`),
       fact('Drops', count(burst.drops)),
     ),
-    inCommon(burst.groups ?? []),
+    inCommon(burst),
     culpritsTables(burst.culprits, slots, report.setup.alpha, { ramps: true }),
     worst(report, burst, slots),
   );
 }
 
-/** What flows have in common, above the flows themselves: an incast is one line. */
-function inCommon(groups) {
+/** What flows have in common, above the flows themselves: an incast is one line. A single flow that is listed is not told again. */
+function inCommon(burst) {
+  const listed = new Set((burst.culprits[0]?.flows ?? []).map(({ flow }) => flow));
+  const groups = (burst.groups ?? []).filter(({ reading }) => !listed.has(reading));
   if (groups.length === 0) return null;
   return el(
     'div',

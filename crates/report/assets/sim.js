@@ -93,21 +93,24 @@ function queueLinks({ names, which }) {
   return el('ul', { class: 'queues', 'aria-label': 'Queues that were looked into' }, names.map(link));
 }
 
-function scenario({ sim }) {
+function scenario({ sim, input }) {
   const code = el('code', {}, sim.scenario);
   const frame = { tabindex: '0', role: 'region', 'aria-label': 'The scenario as TOML' };
+  const ofCommand = input.format === 'link of a command';
   return el(
     'details',
     { id: 'scenario' },
-    el('summary', {}, 'The whole scenario, to run it again'),
+    el('summary', {}, ofCommand ? 'The link as a scenario' : 'The whole scenario, to run it again'),
     el(
       'p',
       { class: 'hint' },
-      sim.real_time
+      ofCommand
+        ? 'With everything that was not said of it. Its traffic was what the command sent and got, which no scenario has.'
+        : sim.real_time
         ? 'As it was run, with everything that its file leaves out. What it is beside that in a simulation, tells, of a scenario with flows, here saved as scenario.toml beside the files that it names, if any:'
         : 'As it was run, with everything that its file leaves out. The same scenario and seed give the same report. To run it again, save it, here as scenario.toml, beside the files that it names, if any:',
     ),
-    command(sim.real_time ? 'queuescope compare scenario.toml' : 'queuescope sim scenario.toml'),
+    ofCommand ? null : command(sim.real_time ? 'queuescope compare scenario.toml' : 'queuescope sim scenario.toml'),
     el('div', { class: 'source' }, copyButton('scenario', code), el('pre', frame, code)),
   );
 }

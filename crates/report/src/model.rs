@@ -20,8 +20,8 @@ pub use answer::{Alert, Answer, Plan};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
-    HeldBack, NO_METER, RealTime, Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample,
-    SimSample, SimTimes,
+    COMMANDS_LINK, HeldBack, NO_METER, RealTime, SCENARIO, Sim, SimFlow, SimFlowSample, SimGroup, SimLink,
+    SimLinkGroup, SimLinkSample, SimSample, SimTimes,
 };
 pub use sweep::{SWEEP_FIGURES, Sweep, SweepCell, SweepFigures, SweepMean, SweepParameter, SweepRow, SweepTotals};
 pub use switch::{SwitchAspect, SwitchFit, SwitchPlaced, SwitchStage};
@@ -71,7 +71,8 @@ pub struct OtherQueue {
 pub struct Input {
     /// The file as the user named it; `-` is standard input.
     pub name: String,
-    /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`.
+    /// Its format: `pcap`, `pcapng`, with its compression, or `csv`, `parquet`. Of what is no file, what it is: `interface`, `scenario`,
+    /// `link of a command`.
     pub format: String,
     /// Time of the first packet, nanoseconds since the Unix epoch (for departures: as in the file; of a simulation: since its
     /// start, and the first after the warm-up).
@@ -261,7 +262,7 @@ fn is_zero(count: &u64) -> bool {
 /// A stretch in which packets waited at least tau.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Burst {
-    /// Its number, from 1 in order of time.
+    /// Its number, from 1 in order of time; bursts that were not kept (`bursts_left_out`) have numbers too.
     pub number: u64,
     /// When the first packet came that waited at least tau, as that was when it left.
     pub start_ns: u64,

@@ -30,6 +30,8 @@ pub const MOST_BURSTS: usize = 10;
 /// Culprits that the text shows.
 const MOST_CULPRITS: usize = 3;
 const MOST_OVERALL: usize = 5;
+/// What stands in place of flows where --show or --ramped leaves none.
+const NO_MATCH: &str = "no flow matches";
 /// Groups that overlap others that the text shows; it shows all that do not.
 const MOST_OVERLAPPING: usize = 4;
 
@@ -254,25 +256,33 @@ fn burst(burst: &Burst, ramps: bool, out: &mut impl Write) -> io::Result<()> {
         count(burst.drops)
     )?;
     let mut first = true;
+    let gap = if ramps { 12 } else { 0 };
     for culprits in &burst.culprits {
         let mut granularity = culprits.granularity.as_str();
-        for culprit in culprits.flows.iter().take(shown_of(culprits, MOST_CULPRITS)) {
+        let shown = &culprits.flows[..shown_of(culprits, MOST_CULPRITS).min(culprits.flows.len())];
+        for culprit in shown {
             let trend = if ramps { format!("{:>10}  ", trend(culprit)) } else { String::new() };
+            let group = burst.groups.iter().find(|group| first && group.reading == culprit.flow);
             writeln!(
                 out,
-                "{DIM}{granularity:>16}{DIM:#}  {:>9}  {NOTE}{trend}{NOTE:#}{}",
+                "{DIM}{granularity:>16}{DIM:#}  {:>9}  {NOTE}{trend}{NOTE:#}{}{}",
                 percent(culprit.share),
-                whose(culprit)
+                whose(culprit),
+                group.map(more_of).unwrap_or_default()
             )?;
             granularity = "";
         }
-        more(culprits, shown_of(culprits, MOST_CULPRITS), &" ".repeat(18), if ramps { 12 } else { 0 }, out)?;
+        if shown.is_empty() && culprits.flows_total > 0 {
+            writeln!(out, "{DIM}{granularity:>16}  {:>9}  {:gap$}{NO_MATCH}{DIM:#}", "", "")?;
+        }
+        more(culprits, shown.len(), &" ".repeat(18), gap, out)?;
         if culprits.share_error > 0.0 {
             let error = percent(culprits.share_error);
             writeln!(out, "{:>16}  {DIM}{:>9}  not all flows were kept: shares of flows are ±{error}{DIM:#}", "", "")?;
         }
         if first {
-            groups(&burst.groups, if ramps { 12 } else { 0 }, out)?;
+            let shown: Vec<_> = shown.iter().map(|culprit| culprit.flow.as_str()).collect();
+            groups(&burst.groups, &shown, gap, out)?;
         }
         first = false;
     }
@@ -304,6 +314,9 @@ fn overall(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 bytes(culprit.peak_bytes),
                 whose(culprit)
             )?;
+        }
+        if culprits.flows.is_empty() && culprits.flows_total > 0 {
+            writeln!(out, "{:>46}  {DIM}{NO_MATCH}{DIM:#}", "")?;
         }
         more(culprits, shown_of(culprits, MOST_OVERALL), "", 37, out)?;
     }
@@ -398,9 +411,9 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
     writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{untold}{DIM:#}", "", count(rest))
 }
 
-/// What flows have in common, below the flows.
-fn groups(groups: &[Group], gap: usize, out: &mut impl Write) -> io::Result<()> {
-    for (heading, group) in headed(groups) {
+/// What flows have in common, below the flows that are `listed`.
+fn groups(groups: &[Group], listed: &[&str], gap: usize, out: &mut impl Write) -> io::Result<()> {
+    for (heading, group) in headed(groups, listed) {
         let share = percent(group.share);
         writeln!(
             out,
@@ -413,11 +426,11 @@ fn groups(groups: &[Group], gap: usize, out: &mut impl Write) -> io::Result<()> 
     more_groups(groups, out)
 }
 
-/// The groups that the text shows, and what stands before each.
-fn headed(groups: &[Group]) -> impl Iterator<Item = (&'static str, &Group)> {
+/// The groups that the text shows, and what stands before each. A single flow that is listed is not shown again.
+fn headed<'a>(groups: &'a [Group], listed: &[&str]) -> impl Iterator<Item = (&'static str, &'a Group)> {
     let overlapping = groups.iter().filter(|group| group.overlaps).take(MOST_OVERLAPPING).enumerate();
     let overlapping = overlapping.map(|(place, group)| (if place == 0 { "overlapping" } else { "" }, group));
-    let rows = groups.iter().filter(|group| !group.overlaps).enumerate();
+    let rows = groups.iter().filter(|group| !group.overlaps && !listed.contains(&group.reading.as_str())).enumerate();
     rows.map(|(place, group)| (if place == 0 { "in common" } else { "" }, group)).chain(overlapping)
 }
 

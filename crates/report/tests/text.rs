@@ -1,22 +1,36 @@
-//! The text view of a simulation.
+//! The text view of a simulation, and of bursts.
 
 #[path = "common/sample.rs"]
 #[allow(missing_docs, reason = "shared with the example")]
 mod sample;
 
-use queuescope_report::{model::Report, text};
+use queuescope_report::model::{Burst, Group, NotShown, Report};
+use queuescope_report::text;
 
 /// The lines before the bursts, without styles.
 fn lines(report: &Report) -> Vec<String> {
     let mut written = Vec::new();
     text::write(report, &mut written).unwrap();
+    let plain = plain(written);
+    plain.lines().take_while(|line| !line.starts_with("The queue of")).map(str::to_owned).collect()
+}
+
+/// The lines of a burst.
+fn burst_lines(burst: &Burst) -> Vec<String> {
+    let mut written = Vec::new();
+    text::write_burst(burst, &mut written).unwrap();
+    plain(written).lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// Without styles.
+fn plain(written: Vec<u8>) -> String {
     let written = String::from_utf8(written).unwrap();
     let mut parts = written.split('\u{1b}');
     let mut plain = parts.next().unwrap().to_owned();
     for part in parts {
         plain.push_str(part.split_once('m').expect("a style ends").1);
     }
-    plain.lines().take_while(|line| !line.starts_with("The queue of")).map(str::to_owned).collect()
+    plain
 }
 
 #[test]
@@ -169,4 +183,47 @@ fn packets_of_unknown_flows_make_a_count_a_lower_bound() {
     assert!(all.iter().all(|count| !count.exact && count.unknown_packets == 3), "{all:?}");
     assert_eq!(flows(&report).matches("at least ").count(), all.len(), "{}", flows(&report));
     assert!(!flows(&report).contains("about "), "{}", flows(&report));
+}
+
+/// A burst of the sample without groups and jumps, of one granularity.
+fn burst() -> Burst {
+    let mut burst = sample::usual().bursts.into_iter().next().expect("there is one");
+    burst.groups.clear();
+    burst.culprits.truncate(1);
+    burst.culprits[0].flows.iter_mut().for_each(|flow| (flow.new, flow.ramp) = (false, None));
+    burst
+}
+
+/// Whatever `--show` or `--ramped` leaves, the row says which flows it is about.
+#[test]
+fn a_row_without_a_flow_keeps_its_label() {
+    let mut burst = burst();
+    let culprits = &mut burst.culprits[0];
+    (culprits.granularity, culprits.flows_total, culprits.culprits_total) = ("5tuple".to_owned(), 12, 0);
+    culprits.flows.clear();
+    let rows =
+        |burst: &Burst| burst_lines(burst).into_iter().skip_while(|line| !line.contains("5tuple")).collect::<Vec<_>>();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told: Vec<_> = rows(&burst).iter().map(|line| words(line)).collect();
+    assert_eq!(told, ["5tuple no flow matches", "100.0 % 12 others"]);
+    burst.culprits[0].not_shown = Some(NotShown::beside((12, burst.bytes), [].into_iter()));
+    assert_eq!(words(&rows(&burst)[1]), "100.0 % 12 not shown");
+}
+
+/// A flow with many of the packets is listed once, and its row says so.
+#[test]
+fn a_listed_flow_is_not_said_again_to_have_something_in_common() {
+    let usual = sample::usual().bursts[0].groups[0].clone();
+    let mut burst = burst();
+    let flow = burst.culprits[0].flows[0].flow.clone();
+    let group = Group { reading: flow.clone(), explosion: None, share: 0.2, packets_share: 0.5, ..usual };
+    let other = Group { reading: "another flow".to_owned(), ..group.clone() };
+    burst.groups = vec![group];
+    let lines = burst_lines(&burst);
+    let named: Vec<_> = lines.iter().filter(|line| line.contains(&flow)).collect();
+    assert!(named.len() == 1 && named[0].ends_with(&format!("{flow}; 50.0 % of the packets")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("in common")), "{lines:?}");
+    // One that is not listed is.
+    burst.groups.push(other);
+    assert!(burst_lines(&burst).iter().any(|line| line.starts_with("in common") && line.contains("another flow")));
 }

@@ -286,7 +286,7 @@ fn holds(scenario: &Scenario, (path, link): (&str, &Link), rtt: Nanos, buffer: u
     let largest = scenario.largest_packet();
     let bytes = largest.saturating_mul(buffer);
     // Before the last of them, all others wait, and the link sends more of each than the queue holds.
-    let on_link = largest.saturating_add(link.overhead.0);
+    let on_link = largest.saturating_add(link.overhead.on_ip_packet().into());
     let before_the_last = ByteCount(on_link.saturating_mul(buffer.saturating_sub(1)));
     let held = match (scenario.limit_of(link, rtt), &link.capacity) {
         (Limit::None, _) => return,

@@ -1,6 +1,7 @@
 //! Links: how fast, how far, and which queue stands before them.
 
 use crate::keys::{Keys, Table, fields};
+use crate::overhead::Overhead;
 use crate::value::Buffer;
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_wire::{ByteCount, Nanos, Rate};
@@ -18,8 +19,8 @@ pub struct Link {
     pub discipline: DisciplineParams,
     /// The switch program around its queue, whose limit is not set either.
     pub pipeline: Option<PipelineParams>,
-    /// Bytes that the link sends with each packet beyond its IP packet. The queue holds IP packets, without it.
-    pub overhead: ByteCount,
+    /// What the link sends with each packet beyond its IP packet. The queue holds IP packets, without it.
+    pub overhead: Overhead,
     /// Which share of packets is lost on it by chance, either way.
     pub loss: f64,
     /// How fast it sends the other way; as fast, if not said.
@@ -72,7 +73,7 @@ impl Table for Link {
             limit: Buffer::Fixed(Limit::Packets(1000)),
             discipline: DisciplineParams::default(),
             pipeline: None,
-            overhead: ByteCount(0),
+            overhead: Overhead::None,
             loss: 0.0,
             reverse_rate: None,
             both_ways: false,
@@ -100,13 +101,7 @@ impl Table for Link {
                 (message, "take `discipline` or `pipeline` away".to_owned())
             },
         );
-        keys.within(
-            "overhead",
-            &mut self.overhead,
-            ByteCount(0)..=ByteCount(1000),
-            "What the link sends with each packet beyond its IP packet: 38B for Ethernet with preamble and gap. It takes time \
-             and no room in the queue, whose bytes (limits, quanta, thresholds) are those of IP packets.",
-        );
+        keys.key("overhead", &mut self.overhead, Overhead::ABOUT);
         keys.within(
             "loss",
             &mut self.loss,

@@ -43,7 +43,7 @@ pub struct NetworkLink {
     /// What the queue of the other way does.
     pub reverse_discipline: DisciplineParams,
     /// Bytes that it sends with each packet beyond its IP packet.
-    pub overhead: ByteCount,
+    pub overhead: u32,
     /// Which share of packets is lost on it, either way.
     pub loss: f64,
 }
@@ -169,7 +169,7 @@ impl Network {
                 discipline: wire.link.discipline,
                 pipeline: wire.link.pipeline,
                 reverse_discipline: DisciplineParams::default(),
-                overhead: wire.link.overhead,
+                overhead: wire.link.overhead.on_ip_packet(),
                 loss: wire.link.loss,
             });
         }

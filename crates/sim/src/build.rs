@@ -216,7 +216,7 @@ impl Builder<'_> {
                     files.traces.get(path).ok_or_else(|| BuildError::NoFile { path: path.clone() })?.clone(),
                 ),
             };
-            let overhead = link.overhead.0 as u32;
+            let overhead = link.overhead;
             let there = Wire { rate, delay: link.delay, overhead, discipline: link.discipline.clone() };
             let names = (link.name.clone(), format!("{}-back", link.name));
             let ends = (nodes[link.ends.0], nodes[link.ends.1]);
@@ -290,7 +290,7 @@ impl Builder<'_> {
         let wire = |delay| Wire {
             rate: LinkRate::Constant(access.rate),
             delay,
-            overhead: self.scenario.link.overhead.0 as u32,
+            overhead: self.scenario.link.overhead.on_ip_packet(),
             discipline: DisciplineParams::default(),
         };
         let (near, far) = (wire(access.delay.saturating_add(extra)), wire(access.delay));

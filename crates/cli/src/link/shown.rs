@@ -34,7 +34,6 @@ pub struct Shown {
     news: News,
     /// When the link began, by the kernel's clock.
     origin: Nanos,
-    bursts: u64,
 }
 
 /// What happened since it was told.
@@ -81,7 +80,7 @@ impl Shown {
         };
         let drawer = thread::Builder::new().name("view".to_owned()).spawn(draw).context("cannot begin to draw")?;
         let (teller, drawer) = (Some(teller), Some(drawer));
-        Ok(Self { teller, drawer, is_over, news: News::default(), origin: now(), bursts: 0 })
+        Ok(Self { teller, drawer, is_over, news: News::default(), origin: now() })
     }
 
     /// The link begins, at `origin` by the kernel's clock.
@@ -131,10 +130,8 @@ impl Shown {
 
     /// Tells what has happened until `now`, since the link began, if whoever draws takes it.
     pub fn look(&mut self, meter: &mut Metered, now: Nanos) {
-        let ended = meter.ended(self.bursts + 1, now);
-        self.bursts += ended.len() as u64;
+        self.news.bursts.extend(meter.ended(now));
         self.news.unwritten = meter.unwritten();
-        self.news.bursts.extend(ended);
         self.tell(meter.tau());
     }
 
@@ -244,7 +241,7 @@ mod tests {
         let (teller, news) = sync_channel(1);
         let (is_over, origin) = (Arc::default(), Nanos(1_000_000_000_000));
         let news_of = News { tau: Nanos(1_000_000), ..News::default() };
-        (Shown { teller: Some(teller), drawer: None, is_over, news: news_of, origin, bursts: 0 }, news)
+        (Shown { teller: Some(teller), drawer: None, is_over, news: news_of, origin }, news)
     }
 
     fn departure(at_ms: u64, waited_ms: u64) -> Departure {

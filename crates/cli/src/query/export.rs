@@ -29,8 +29,8 @@ pub fn run(args: &Export) -> Result<Outcome> {
     let expression = expression(&schema, args.expression.as_deref().unwrap_or_default())?;
     check_outputs([&args.folder], [&Some(args.file.clone())])?;
     let attributes: Vec<_> = schema.iter().map(|(id, _)| id).collect();
-    let loaded = load::folder(history, &args.folder)?;
     let output = Output::create(&args.file, &attributes, &schema)?;
+    let loaded = load::folder(history, &args.folder)?;
     let (from, to) = (at(args.from, 0, &loaded), at(args.to, u64::MAX, &loaded));
     let question = Question { expression: &expression, from, to, needed: &attributes, company: None };
     let (asked, mut is_told) = (Asked::Packets(attributes.clone(), None), false);

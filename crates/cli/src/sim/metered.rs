@@ -2,7 +2,7 @@
 
 use super::queued::Queued;
 use crate::analysis::{Analysis, without_flow};
-use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Overhead, Question, Sketch};
+use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
 use crate::chosen::Chosen;
 use crate::outcome::both;
 use crate::outputs::{Outputs, Written};
@@ -14,7 +14,7 @@ use anyhow::{Error, Result};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
 use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};
-use queuescope_scenario::Meter;
+use queuescope_scenario::{Meter, Overhead};
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation, number};
 use queuescope_wire::{
     Backlog, Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
@@ -30,6 +30,8 @@ const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 pub struct Asked<'a> {
     /// What is run.
     pub name: &'a str,
+    /// What that is: a scenario, or the link of a command.
+    pub format: &'a str,
     /// What a flow is.
     pub keys: &'a Keys,
     /// What is asked.
@@ -193,10 +195,10 @@ impl Metered {
         self.analysis.tell_bursts();
     }
 
-    /// The bursts that have ended at `now`, and were not told before; the first gets the number `first`.
-    pub fn ended(&mut self, first: u64, now: Nanos) -> Vec<Burst> {
+    /// The bursts that have ended at `now`, and were not told before.
+    pub fn ended(&mut self, now: Nanos) -> Vec<Burst> {
         self.analysis.nothing_before(now);
-        self.analysis.ended(first, Nanos::ZERO, self.question.ramped.map(|factor| factor.0))
+        self.analysis.ended(Nanos::ZERO, self.question.ramped.map(|factor| factor.0))
     }
 
     /// From which delay on the queue is congested.
@@ -216,7 +218,7 @@ impl Metered {
         let source = Source {
             input: Input {
                 name: args.name.to_owned(),
-                format: "scenario".to_owned(),
+                format: args.format.to_owned(),
                 first_ns: self.span.map_or(0, |(first, _)| first.0),
                 damage: None,
             },

@@ -4,7 +4,7 @@
 //! is a cell of its own.
 
 use super::GroupParams;
-use super::fields::{DIMENSIONS, SLOTS, Value, value};
+use super::fields::{BOTH_ENDS, DIMENSIONS, SLOTS, Value, value};
 use crate::{Amount, Share};
 use hashbrown::HashMap;
 use queuescope_wire::{FlowKey, Granularity};
@@ -58,9 +58,16 @@ impl<'a> Cells<'a> {
         let mut items: [Vec<Value>; SLOTS] = Default::default();
         let mut codes = vec![0u64; flows.len()];
         let mut classes = Vec::new();
-        for slots in DIMENSIONS {
-            let of_flow = |slot: usize, flow: usize| value(&flows[flow].0, slot, granularity, params);
-            classes.push(classify(flows, slots, bounds.frequent, of_flow, &mut items, &mut codes));
+        let of_flow = |slot: usize, flow: usize| value(&flows[flow].0, slot, granularity, params);
+        if granularity == Granularity::Connection {
+            for ends in BOTH_ENDS {
+                classes.extend(classify(flows, ends, bounds.frequent, of_flow, &mut items, &mut codes));
+            }
+            classes.extend(classify(flows, [4], bounds.frequent, of_flow, &mut items, &mut codes));
+        } else {
+            for dimension in 0..DIMENSIONS.len() {
+                classes.extend(classify(flows, [dimension], bounds.frequent, of_flow, &mut items, &mut codes));
+            }
         }
         let alone = |flow: usize| Amount::of(&flows[flow].1).reaches(bounds.alone);
         let (numbers, mut found) = number(&codes, alone);
@@ -125,43 +132,51 @@ type Classes = Vec<(Range<usize>, [u16; 4])>;
 /// Bits of a dimension's class in a flow's code: far more than there are classes, as few values are frequent.
 const CLASS_BITS: u32 = 12;
 
-/// Finds a dimension's frequent values and appends each flow's class to its code. What is not frequent is not so in more
-/// detail, so that most flows are looked at once.
-fn classify(
+/// Finds the frequent values of a field, which is a dimension, or those of both ends of connections: a value is frequent if it is so
+/// at both ends together. Appends each flow's class in each dimension to its code. What is not frequent is not so in more detail, so
+/// that most flows are looked at once.
+fn classify<const ENDS: usize>(
     flows: &[(FlowKey, Share)],
-    slots: Range<usize>,
+    field: [usize; ENDS],
     frequent: Amount,
-    of_flow: impl Fn(usize, usize) -> Option<Value>,
+    of_flow: impl Fn(usize, usize) -> Option<Value> + Copy,
     items: &mut [Vec<Value>; SLOTS],
     codes: &mut [u64],
-) -> Classes {
-    let mut rows = vec![[0u16; 4]; flows.len()];
-    let mut left: Vec<u32> = (0..flows.len() as u32).collect();
-    for slot in slots.clone() {
-        let values = |flow: u32| of_flow(slot, flow as usize);
-        let frequent = Frequent::new(flows, &left, frequent, values);
+) -> Vec<Classes> {
+    // An end of a flow: its flow times the ends, and which it is.
+    let slots_of = |end: u32| DIMENSIONS[field[end as usize % ENDS]].clone();
+    let mut rows = vec![[0u16; 4]; flows.len() * ENDS];
+    let mut left: Vec<u32> = (0..rows.len() as u32).collect();
+    for level in 0..DIMENSIONS[field[0]].len() {
+        let values = |end: u32| of_flow(slots_of(end).start + level, end as usize / ENDS);
+        let amount = |end: u32| Amount::of(&flows[end as usize / ENDS].1);
+        let frequent = Frequent::new(&left, frequent, amount, values);
         let mut at = 0;
-        left.retain(|flow| {
-            let item = frequent.item(frequent.buckets_of[at], || values(*flow));
+        left.retain(|end| {
+            let item = frequent.item(frequent.buckets_of[at], || values(*end));
             at += 1;
-            rows[*flow as usize][slot - slots.start] = item.unwrap_or(0);
+            rows[*end as usize][level] = item.unwrap_or(0);
             item != Some(0)
         });
-        items[slot] = frequent.values;
+        field.iter().for_each(|dimension| items[DIMENSIONS[*dimension].start + level].clone_from(&frequent.values));
     }
-    let mut classes: Classes = vec![(slots.clone(), [0; 4])];
-    let mut known = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
-    for (code, row) in codes.iter_mut().zip(rows) {
-        let mut class = 0;
-        if row != [0; 4] {
-            class = *known.entry(row).or_insert_with(|| {
-                classes.push((slots.clone(), row));
-                classes.len() as u64 - 1
-            });
+    let of_dimension = |place: usize| {
+        let slots = slots_of(place as u32);
+        let mut classes: Classes = vec![(slots.clone(), [0; 4])];
+        let mut known = HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0));
+        for (code, row) in codes.iter_mut().zip(rows.iter().skip(place).step_by(ENDS)) {
+            let mut class = 0;
+            if *row != [0; 4] {
+                class = *known.entry(*row).or_insert_with(|| {
+                    classes.push((slots.clone(), *row));
+                    classes.len() as u64 - 1
+                });
+            }
+            *code = *code << CLASS_BITS | class;
         }
-        *code = *code << CLASS_BITS | class;
-    }
-    classes
+        classes
+    };
+    (0..ENDS).map(of_dimension).collect()
 }
 
 /// The items of all slots, from a flow's code.
@@ -192,8 +207,7 @@ const BUCKETS: usize = 1 << 11;
 const NONE: u16 = u16::MAX;
 
 impl Frequent {
-    fn new(flows: &[(FlowKey, Share)], left: &[u32], least: Amount, value: impl Fn(u32) -> Option<Value>) -> Self {
-        let amount = |flow: u32| Amount::of(&flows[flow as usize].1);
+    fn new(left: &[u32], least: Amount, amount: impl Fn(u32) -> Amount, value: impl Fn(u32) -> Option<Value>) -> Self {
         let mut sums = vec![Amount::default(); BUCKETS];
         let mut buckets_of = Vec::with_capacity(left.len());
         for flow in left {

@@ -10,6 +10,10 @@ pub(super) const PREFIXES: usize = 3;
 
 /// A *slot* is a field at one level of its hierarchy; a *dimension* is a field, with its slots from coarse to fine.
 pub(super) const DIMENSIONS: [Range<usize>; 5] = [0..4, 4..8, 8..9, 9..10, 10..11];
+/// The dimensions of an end: its address, or its port.
+pub(super) const ENDS: [usize; 4] = [0, 1, 2, 3];
+/// The same of both ends of a connection, which has a value if either end has it.
+pub(super) const BOTH_ENDS: [[usize; 2]; 2] = [[0, 1], [2, 3]];
 pub(super) const SLOTS: usize = 11;
 pub(super) const DST: usize = 3;
 pub(super) const SRC: usize = 7;

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// What flows have in common; what is `None` differs, or is not part of their keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern {
-    /// The destination, or its subnet. Of connections: the near end, which is the busier one.
+    /// The destination, or its subnet. Of connections: the near end, which is the busier one; of an overlap, either end.
     pub dst: Option<Subnet>,
     /// The source, or its subnet. Of connections: the far end.
     pub src: Option<Subnet>,
@@ -42,7 +42,8 @@ impl Pattern {
         self.fits_as_it_is(key) || self.connections && self.fits_as_it_is(&super::turned(*key))
     }
 
-    fn fits_as_it_is(&self, key: &FlowKey) -> bool {
+    /// The same in the direction in which the key is.
+    pub(super) fn fits_as_it_is(&self, key: &FlowKey) -> bool {
         self.dst.is_none_or(|subnet| subnet.holds(key.family, key.dst))
             && self.src.is_none_or(|subnet| subnet.holds(key.family, key.src))
             && self.dst_port.is_none_or(|port| port == key.dst_port)

@@ -41,6 +41,22 @@ pub fn scan_beside(flows: u64, seed: u64) -> Vec<Packet> {
     packets
 }
 
+/// Some hosts that all have connections with each other, to ports of their own.
+pub fn peers(seed: u64) -> Vec<Packet> {
+    let random = &mut Random(seed ^ 0x9eef);
+    let hosts: Vec<_> = (0..3 + random.below(20)).map(|_| (random.host(), random.port())).collect();
+    let most = 1 + random.below(40);
+    let mut packets = Vec::new();
+    for (place, (one, port)) in hosts.iter().enumerate() {
+        for (other, _) in &hosts[..place] {
+            let flow = key(*other, *one, random.port(), *port, 6);
+            packets.extend((0..1 + random.below(most)).map(|_| (flow, 1_000)));
+        }
+    }
+    mix(random, &mut packets);
+    packets
+}
+
 fn mix(random: &mut Random, packets: &mut [Packet]) {
     for place in (1..packets.len()).rev() {
         packets.swap(place, random.below(place as u64 + 1) as usize);

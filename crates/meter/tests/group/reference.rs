@@ -1,6 +1,6 @@
 //! What a burst's groups must be, from all of its packets: plain sums of every address, prefix and port.
 
-use queuescope_meter::{Group, Grouped};
+use queuescope_meter::{Group, Grouped, Pattern, Subnet};
 use queuescope_wire::{Family, FlowKey};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,14 @@ pub type Packet = (FlowKey, u32);
 pub struct Truth {
     pub flows: BTreeMap<FlowKey, Sum>,
     pub total: Sum,
+    /// Flows are connections: a property is of either end.
+    pub connections: bool,
+    /// The bytes of connections with each end.
+    ends: BTreeMap<(Family, u128), u64>,
 }
 
 impl Truth {
-    pub fn of(packets: &[Packet]) -> Self {
+    pub fn of(packets: &[Packet], connections: bool) -> Self {
         let mut flows = BTreeMap::<FlowKey, Sum>::new();
         let mut total = [0, 0];
         for (key, size) in packets {
@@ -30,7 +34,11 @@ impl Truth {
                 sum[1] += 1;
             }
         }
-        Self { flows, total }
+        let mut ends = BTreeMap::<_, u64>::new();
+        for (key, sum) in &flows {
+            [key.src, key.dst].into_iter().for_each(|end| *ends.entry((key.family, end)).or_default() += sum[0]);
+        }
+        Self { flows, total, connections, ends }
     }
 
     /// Holds what was found against all flows.
@@ -44,13 +52,28 @@ impl Truth {
 
         let groups: Vec<&Group> = grouped.rows.iter().chain(&grouped.overlaps).collect();
         let mut properties = BTreeMap::<Property, Sum>::new();
-        let mut unnamed = BTreeMap::<Property, Sum>::new();
+        let mut having = BTreeMap::<Property, BTreeSet<FlowKey>>::new();
         for (key, sum) in &self.flows {
-            let fitting: Vec<&&Group> = groups.iter().filter(|group| group.pattern.fits(key)).collect();
-            for property in properties_of(key) {
+            for property in self.properties_of(key) {
                 add(properties.entry(property).or_default(), *sum);
-                if !heavy.contains(key) && !fitting.iter().any(|group| says(group, property)) {
-                    add(unnamed.entry(property).or_default(), *sum);
+                having.entry(property).or_default().insert(*key);
+            }
+        }
+        let own = |property| having.get(&property).cloned().unwrap_or_default();
+        let enough = properties.iter().filter(|(_, sum)| self.is_enough(**sum)).map(|(property, _)| *property);
+        // A prefix of all flows of a row, and of no others, says nothing more: it goes without, and so do wider ones around it.
+        let is_row = |property: &Property| {
+            is_prefix(*property) && grouped.rows.iter().any(|row| self.are_of(row, &own(*property)))
+        };
+        let of_rows: BTreeSet<Property> = enough.filter(is_row).collect();
+        let mut unnamed = BTreeMap::<Property, Sum>::new();
+        for (key, sum) in self.flows.iter().filter(|(key, _)| !heavy.contains(*key)) {
+            let fitting: Vec<&&Group> = groups.iter().filter(|group| group.pattern.fits(key)).collect();
+            let own = self.properties_of(key);
+            for property in &own {
+                let is_implied = own.iter().any(|finer| of_rows.contains(finer) && is_part(*finer, *property));
+                if !is_implied && !fitting.iter().any(|group| says(group, *property)) {
+                    add(unnamed.entry(*property).or_default(), *sum);
                 }
             }
         }
@@ -59,6 +82,10 @@ impl Truth {
         verdict.unnamed.extend(missed.map(|(property, sum)| format!("{property:?} with {sum:?} of {:?}", self.total)));
 
         for group in &grouped.overlaps {
+            let own: BTreeSet<_> = self.flows.keys().filter(|key| group.pattern.fits(key)).copied().collect();
+            if grouped.rows.iter().any(|row| adds_prefixes(group, row) && self.are_of(row, &own)) {
+                verdict.wrong.push(format!("{group:?} repeats a row"));
+            }
             let exact = self.sum(|key| group.pattern.fits(key));
             self.hold(group, exact, exact, &mut verdict);
         }
@@ -67,11 +94,49 @@ impl Truth {
             let elsewhere = |key: &FlowKey| {
                 heavy.contains(key) || others.iter().any(|other| grouped.rows[*other].pattern.fits(key))
             };
-            let least = self.sum(|key| group.pattern.fits(key) && !elsewhere(key));
+            let least = self.sum(|key| self.faces(group, key) && !elsewhere(key));
             let most = self.sum(|key| group.flow.is_none_or(|flow| flow == *key) && group.pattern.fits(key));
             self.hold(group, least, most, &mut verdict);
         }
         verdict
+    }
+
+    /// Whether a flow fits a row for certain: of connections, which fit in either direction, those whose busier end is the near one.
+    fn faces(&self, row: &Group, key: &FlowKey) -> bool {
+        let busy = |end: u128| self.ends.get(&(key.family, end)).copied().unwrap_or_default();
+        let turned = FlowKey { src: key.dst, dst: key.src, src_port: key.dst_port, dst_port: key.src_port, ..*key };
+        let key = if self.connections && busy(key.src) > busy(key.dst) { turned } else { *key };
+        Pattern { connections: false, ..row.pattern }.fits(&key)
+    }
+
+    /// Whether flows are those of a row: they fit it, and are as much.
+    fn are_of(&self, row: &Group, flows: &BTreeSet<FlowKey>) -> bool {
+        let (found, error) = ([row.weight.bytes, row.weight.packets], [row.error.bytes, row.error.packets]);
+        let sum = self.sum(|key| flows.contains(key));
+        row.flow.is_none()
+            && flows.iter().all(|key| row.pattern.fits(key))
+            && (0..2).all(|which| sum[which].abs_diff(found[which]) <= error[which])
+    }
+
+    /// All addresses of a flow, their prefixes, and ports.
+    fn properties_of(&self, key: &FlowKey) -> BTreeSet<Property> {
+        let lengths: &[u8] = match key.family {
+            Family::Link => &[48],
+            Family::V4 => &[16, 24, 32],
+            Family::V6 => &[32, 48, 64, 128],
+        };
+        let [src, dst, sport, dport] = if self.connections { BOTH } else { EACH };
+        let mut all = BTreeSet::new();
+        for (name, address) in [(src, key.src), (dst, key.dst)] {
+            let prefix = |length: &u8| (name, key.family, *length, prefix(address, *length, whole_length(key.family)));
+            all.extend(lengths.iter().map(prefix));
+        }
+        for (name, port) in [(sport, key.src_port), (dport, key.dst_port)] {
+            if port > 0 {
+                all.insert((name, Family::V4, 16, port.into()));
+            }
+        }
+        all
     }
 
     /// A group's bytes and packets are between these, but for the error that it states.
@@ -127,39 +192,51 @@ fn prefix(address: u128, length: u8, whole: u8) -> u128 {
     if length == 0 { 0 } else { address >> (whole - length) << (whole - length) }
 }
 
-/// All sources, destinations, their prefixes, and ports of a flow.
-fn properties_of(key: &FlowKey) -> Vec<Property> {
-    let lengths: &[u8] = match key.family {
-        Family::Link => &[48],
-        Family::V4 => &[16, 24, 32],
-        Family::V6 => &[32, 48, 64, 128],
-    };
-    let whole = lengths[lengths.len() - 1];
-    let mut all = Vec::new();
-    for (name, address) in [("src", key.src), ("dst", key.dst)] {
-        all.extend(lengths.iter().map(|length| (name, key.family, *length, prefix(address, *length, whole))));
-    }
-    for (name, port) in [("sport", key.src_port), ("dport", key.dst_port)] {
-        if port > 0 {
-            all.push((name, Family::V4, 16, port.into()));
-        }
-    }
-    all
+/// What ends and ports are called: each by itself, and either.
+const EACH: [&str; 4] = ["src", "dst", "sport", "dport"];
+const BOTH: [&str; 4] = ["end", "end", "port", "port"];
+
+fn whole_length(family: Family) -> u8 {
+    [48, 32, 128][family as usize]
+}
+
+fn is_prefix((name, family, length, _): Property) -> bool {
+    ["src", "dst", "end"].contains(&name) && length < whole_length(family)
+}
+
+/// Whether a prefix is another or is in it.
+fn is_part(finer: Property, (name, family, length, value): Property) -> bool {
+    let inside = prefix(finer.3, length, whole_length(family)) == value;
+    is_prefix((name, family, length, value)) && (finer.0, finer.1) == (name, family) && finer.2 >= length && inside
+}
+
+/// Whether a group says nothing that another does not say, but prefixes.
+fn adds_prefixes(group: &Group, other: &Group) -> bool {
+    let (own, of) = (&group.pattern, &other.pattern);
+    let end = |own: Option<Subnet>, of: Option<Subnet>| own == of || own.is_none_or(|end| !end.is_whole());
+    let port = |own: Option<u16>, of: Option<u16>| own == of || own.is_none();
+    end(own.src, of.src)
+        && end(own.dst, of.dst)
+        && port(own.src_port, of.src_port)
+        && port(own.dst_port, of.dst_port)
+        && (own.protocol == of.protocol || own.protocol.is_none())
 }
 
 /// Whether a group names a property, or one that is part of it.
 fn says(group: &Group, (name, family, length, value): Property) -> bool {
     let pattern = &group.pattern;
-    let end = |end: Option<queuescope_meter::Subnet>| {
+    let end = |end: Option<Subnet>| {
         end.is_some_and(|end| {
-            let whole = [48, 32, 128][family as usize];
-            end.family == family && end.length >= length && prefix(end.address, length, whole) == value
+            end.family == family && end.length >= length && prefix(end.address, length, whole_length(family)) == value
         })
     };
+    let port = |port: Option<u16>| port.map(u128::from) == Some(value);
     match name {
         "src" => end(pattern.src),
         "dst" => end(pattern.dst),
-        "sport" => pattern.src_port.map(u128::from) == Some(value),
-        _ => pattern.dst_port.map(u128::from) == Some(value),
+        "end" => end(pattern.src) || end(pattern.dst),
+        "sport" => port(pattern.src_port),
+        "dport" => port(pattern.dst_port),
+        _ => port(pattern.src_port) || port(pattern.dst_port),
     }
 }

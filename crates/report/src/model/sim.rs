@@ -85,6 +85,12 @@ pub struct HeldBack {
 /// What stands for a link where no queue was analysed.
 pub const NO_METER: &str = "none";
 
+/// The format of an input that is a scenario.
+pub const SCENARIO: &str = "scenario";
+
+/// The format of an input that is the link of a command, with what the command sends and gets.
+pub const COMMANDS_LINK: &str = "link of a command";
+
 /// A link and its queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimLink {

@@ -1,6 +1,6 @@
 //! `queuescope why` as text: the victim, the queue it met, then each kind of culprits.
 
-use super::{BOLD, DIM, HOT, field, headed, more_groups, more_of, named, notes, plain};
+use super::{BOLD, DIM, HOT, NO_MATCH, field, headed, more_groups, more_of, named, notes, plain};
 use crate::format::{bytes, count, duration, moment, percent};
 use crate::model::{Group, OnLink, Part, Parts, Ranked, Why};
 use std::io::{self, Write};
@@ -97,9 +97,11 @@ fn kind(name: &str, meaning: &str, ranked: &Ranked, out: &mut impl Write) -> io:
     writeln!(out, "\n{BOLD}{name}:{BOLD:#} {size}{packets} {DIM}({meaning}){DIM:#}\n")?;
     writeln!(out, "{DIM}{:>16}  {:>9}  {:>9}  {:>9}{DIM:#}", "", "share", "bytes", "packets")?;
     for (position, parts) in ranked.by.iter().enumerate() {
-        flows(parts, if position == 0 { MOST_FLOWS } else { MOST_COARSER }, out)?;
+        let most = if position == 0 { MOST_FLOWS } else { MOST_COARSER };
+        flows(parts, most, out)?;
         if position == 0 {
-            groups(&ranked.groups, out)?;
+            let listed: Vec<_> = parts.flows.iter().take(most).map(|part| part.flow.as_str()).collect();
+            groups(&ranked.groups, &listed, out)?;
         }
     }
     let mut heading = "class";
@@ -118,6 +120,9 @@ fn flows(parts: &Parts, most: usize, out: &mut impl Write) -> io::Result<()> {
         let (share, size, packets) = (percent(*share), bytes(*size), packets.map_or(String::new(), count));
         writeln!(out, "{DIM}{heading:>16}{DIM:#}  {share:>9}  {size:>9}  {packets:>9}  {}", plain(flow))?;
         heading = "";
+    }
+    if shown.is_empty() && parts.flows_total > 0 {
+        writeln!(out, "{DIM}{heading:>16}  {:>9}  {:>9}  {:>9}  {NO_MATCH}{DIM:#}", "", "", "")?;
     }
     let others = parts.flows_total.saturating_sub(shown.len() as u64);
     if others > 0 {
@@ -140,8 +145,8 @@ fn flows(parts: &Parts, most: usize, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn groups(groups: &[Group], out: &mut impl Write) -> io::Result<()> {
-    for (heading, group) in headed(groups) {
+fn groups(groups: &[Group], listed: &[&str], out: &mut impl Write) -> io::Result<()> {
+    for (heading, group) in headed(groups, listed) {
         let (share, size, packets) = (percent(group.share), bytes(group.bytes), count(group.packets));
         writeln!(
             out,
