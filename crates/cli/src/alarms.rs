@@ -1,8 +1,8 @@
 //! What is worked out of packets while they are recorded, and triggers that fire.
 
 use crate::args::Derived;
-use crate::chosen::told;
-use crate::files::read_text;
+use crate::expressions::shown;
+use crate::paths::read_text;
 use crate::recording::Recording;
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_archive::{ALERTS, definitions, open_with};
@@ -47,7 +47,7 @@ fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
         if let Some(at) = twice {
             bail!("--set gives '{}' twice: leave one out", values[at].0);
         }
-        to.add_text_with(&path.display().to_string(), &text, &values).map_err(|error| told(&error))?;
+        to.add_text_with(&path.display().to_string(), &text, &values).map_err(|error| shown(&error))?;
     }
     let of = |option, texts: &'_ [String], kind| -> Vec<_> {
         texts.iter().map(|text| (option, text.clone(), kind)).collect()
@@ -59,7 +59,7 @@ fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
     ]
     .concat();
     let singles: Vec<_> = singles.iter().map(|(option, text, kind)| Single { option, text, kind: *kind }).collect();
-    to.add_singles(&singles).map_err(|error| told(&error))
+    to.add_singles(&singles).map_err(|error| shown(&error))
 }
 
 /// Cuts off an alert that is not whole, where there is one, before anybody adds others: how many bytes of alerts there are then.

@@ -1,77 +1,31 @@
 //! The analysis: what it makes of departures and drops, whoever they come from.
 
+mod bursts;
+pub(crate) mod found;
+mod params;
+pub(crate) mod watcher;
+mod written;
+
+use crate::analysis::found::{Counts, Meters, Told};
+use crate::records::{as_departure, without_flow};
+pub use params::AnalysisParams;
+pub use watcher::Watcher;
+
 use crate::chosen::Chosen;
 use crate::door::Door;
 use crate::findings::{self, Findings};
-use crate::outputs::Outputs;
 use crate::records::Departures;
-use crate::show::Show;
-use crate::sim::metered;
-use crate::source::Listener;
-use crate::spool::Unwritten;
-use crate::worst::{Worst, WorstMeter};
-use anyhow::Result;
+use crate::worst::WorstMeter;
 use hdrhistogram::Histogram;
-use queuescope_log::packet;
 use queuescope_meter::{
-    Amount, Burst, BurstFlows, BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Follower, Held,
-    History, Jump, MaxDelay, Overtaking, Past, Ramps, Recent, Sampled, Score, Tau, Waited,
+    BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Follower, History, MaxDelay, Overtaking, Past,
+    Ramps, Recent, Score,
 };
-use queuescope_pcap::Record;
-use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
-use queuescope_report::{model, text};
+use queuescope_queue::{Dropped, MarkReason, Sink};
+use queuescope_report::model;
 use queuescope_sim::Output;
-use queuescope_sketch::{ConQuest, ConQuestParams, Estimator, ParamsError};
-use queuescope_wire::parse::Frame;
-use queuescope_wire::{Backlog, Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, Packet, PacketId, Rate};
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::Hash;
-use std::ops::Range;
-
-/// How departures are analysed.
-#[derive(Debug, Clone)]
-pub struct AnalysisParams {
-    /// Whether packets leave in the order in which they came.
-    pub history: History,
-    /// When the queue counts as congested.
-    pub tau: Tau,
-    /// A flow contributes if it is at least this share of the queue.
-    pub alpha: f64,
-    /// The estimators to judge.
-    pub estimators: Vec<Estimator>,
-    /// The sketch's dimensions; its window is where it starts if it may grow.
-    pub sketch: ConQuestParams,
-    /// Whether the window doubles whenever a delay is longer than the snapshots cover.
-    pub window_grows: bool,
-    /// Asks about the longest recent delay instead of each packet's own, with this half-life (section 3.6).
-    pub across_classes: Option<Nanos>,
-    /// Whether pictures of queue depth are wanted.
-    pub pictures: bool,
-    /// Bursts to keep, those with the longest delays.
-    pub most_bursts: usize,
-    /// Whether everything is wanted of each burst, not only what the text tells: the culprits of its worst packet, and what its flows have in common if its delay is not among the longest.
-    pub details: bool,
-    /// The link's, where it is known.
-    pub rate: Option<Rate>,
-    /// Whether bursts are asked for as they end ([`Analysis::ended`]), beside those that are kept.
-    pub tells: bool,
-    /// From so many flows on, the oldest are forgotten with all that left when they did, however much of that may still be asked about;
-    /// none where flows are bounded by what is in the queue.
-    pub most_flows: Option<usize>,
-    /// Where it is not known that packets leave in order: arrivals that are no further apart are in no order.
-    pub order_tolerance: Nanos,
-    /// Whose waiting is examined; everybody's if there is none.
-    pub victims: Option<Chosen<Departures>>,
-    /// Which flows are listed; all if there is none.
-    pub show: Option<Show>,
-}
-
-impl AnalysisParams {
-    /// A hundredth of what the link sends in a time, where its rate is known: less of a flow fills no queue.
-    fn least_ramp(&self, window: Nanos) -> u64 {
-        self.rate.map_or(0, |rate| (rate.bits_per_second() as f64 * window.as_secs_f64() / 800.0) as u64)
-    }
-}
+use queuescope_sketch::{ConQuest, ParamsError};
+use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 
 /// Everything that is learnt from one stream of departures.
 #[derive(Debug)]
@@ -123,140 +77,6 @@ pub struct Analysis<D: Door, W> {
     is_moved: bool,
 }
 
-impl Listener for Analysis<Flows, Outputs> {
-    type Key = MaskedKey;
-
-    #[inline]
-    fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
-        self.make_room(now);
-        let levels = &mut self.levels;
-        self.door.intern(key, now, |level, digest| levels[level].distinct.insert(digest))
-    }
-
-    #[inline]
-    fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<()> {
-        if self.watcher.wants_packets() { self.watcher.read(record, frame, time, packets) } else { Ok(()) }
-    }
-
-    fn hand_over(&mut self) -> Result<()> {
-        self.watcher.hand_over()
-    }
-
-    fn moved(&mut self) {
-        self.is_moved = true;
-    }
-}
-
-impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
-    type Key = str;
-
-    fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
-        self.make_room(now);
-        let digest = crate::door::name_digest(name);
-        let (flow, new) = self.door.intern(name, digest, now);
-        if new {
-            self.levels[0].distinct.insert(digest);
-        }
-        flow
-    }
-
-    fn row(&mut self, _packets: Range<u64>) -> Result<()> {
-        self.check()
-    }
-
-    fn moved(&mut self) {
-        self.is_moved = true;
-    }
-}
-
-impl<D: Door> Analysis<D, Outputs> {
-    /// What went wrong with the outputs since the last call.
-    ///
-    /// # Errors
-    /// That.
-    pub fn check(&mut self) -> Result<()> {
-        self.watcher.check()
-    }
-
-    /// What could not be written so far.
-    pub fn unwritten(&mut self) -> Vec<Unwritten> {
-        self.watcher.unwritten()
-    }
-
-    /// A packet comes with such headers, for outputs that tell them.
-    pub fn came(&mut self, packet: PacketId, headers: [u8; packet::SIZE]) {
-        self.watcher.came(packet, headers);
-    }
-}
-
-/// What is measured at one granularity.
-#[derive(Debug)]
-pub(crate) struct Meters {
-    pub exact: ExactMeter,
-    pub distinct: DistinctFlows,
-    /// Those that left packets in bursts.
-    pub in_bursts: DistinctFlows,
-}
-
-/// A burst, and what is found out as it ends.
-#[derive(Debug, Clone)]
-pub(crate) struct Told<K> {
-    /// From 1, in the order of the bursts, also of those that were not kept.
-    pub number: u64,
-    pub burst: Burst<K>,
-    /// What its flows have in common; nothing where nobody wants to know.
-    pub groups: Vec<model::Group>,
-    /// Flows of the first granularity whose rates jumped, by what factor at most.
-    pub ramps: Vec<(K, Jump)>,
-    pub worst: Option<Worst<K>>,
-}
-
-/// Counts and extremes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Counts {
-    pub departed: Backlog,
-    /// Of those, how many nobody saw coming, or are no victims: their own waiting is not examined.
-    pub passed: u64,
-    /// The victims that left, and those that were dropped, where not everybody is one.
-    pub victims: Backlog,
-    pub victims_dropped: u64,
-    /// Packets of which it is not known who they belong to, as that was asked.
-    pub unnamed: u64,
-    /// Packets of bursts that were no longer remembered when it was known that they were part of them.
-    pub unjoined: u64,
-    pub waited: u64,
-    pub longest: Nanos,
-    pub hit: u64,
-    pub flows_met: u64,
-    /// Questions about more than was remembered.
-    pub history_too_short: u64,
-    /// Flows that were forgotten early, since there was no room for more.
-    pub forgotten: u64,
-    pub drops: BTreeMap<DropReason, u64>,
-    pub marks: BTreeMap<MarkReason, u64>,
-    pub peak: Backlog,
-    pub last: Nanos,
-}
-
-/// Hears what becomes of each packet, with its flow's part of the queue: writers of per-packet outputs.
-pub trait Watcher {
-    /// Whether it wants to know each packet's part of the queue, also where there is no congestion.
-    fn wants_parts(&self) -> bool;
-    /// A packet left the queue; `flow`, its `part` and its name are those of the first granularity. Of a packet that
-    /// nobody saw coming there is no part, and it is told to have come as it left.
-    fn departed(
-        &mut self,
-        departure: &Departure,
-        flow: FlowId,
-        part: Option<Contribution>,
-        name: impl FnOnce() -> String,
-    );
-    /// A packet was dropped; `flow` is its flow of the first granularity.
-    fn dropped(&mut self, dropped: &Dropped, flow: FlowId);
-    /// The id of a flow of the first granularity is taken back.
-    fn forget(&mut self, flow: FlowId);
-}
-
 /// Buckets of the picture of the whole input and of a burst's, and bursts that get one.
 const BUCKETS: usize = 1_200;
 const BURST_BUCKETS: usize = 240;
@@ -277,7 +97,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     ///
     /// # Errors
     /// If the sketch cannot have its dimensions.
-    pub fn new(door: D, params: AnalysisParams, watcher: W) -> std::result::Result<Self, ParamsError> {
+    pub fn new(door: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
         let count = door.granularities().len();
         let distinct = || DistinctFlows::new(DISTINCT_EXACTLY);
         let meters = || Meters { exact: ExactMeter::new(), distinct: distinct(), in_bursts: distinct() };
@@ -455,17 +275,6 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.watcher.departed(departure, self.flows[0], None, || door.name(0, door.key(0, self.flows[0])));
     }
 
-    /// What left since the last packet that was added, and before the one with this number, is part of the burst that is going on.
-    #[cold]
-    fn join_passed(&mut self, number: u64) {
-        let (door, levels, joined) = (&self.door, &mut self.levels, std::mem::replace(&mut self.joined, number));
-        self.counts.unjoined += self.recent.first().min(number).saturating_sub(joined);
-        for past in self.recent.numbered(joined..number) {
-            let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-            self.bursts.passed(past, |level, flow| door.project(level, flow), |flow| door.key(0, flow).clone(), fresh);
-        }
-    }
-
     /// No later packet shows any more what those are part of that are held.
     #[cold]
     fn decide(&mut self) {
@@ -624,117 +433,6 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         }
         self.sketch.record(digest, size, now);
     }
-
-    /// A packet left while a burst is going on, or one starts with it.
-    fn follow(&mut self, departure: &Departure, examined: bool, from: Nanos, tau: Nanos) {
-        let (number, came, left) = (self.recent.recorded(), departure.enqueued, departure.dequeued);
-        if self.order.is_some() && left.saturating_sub(from).0 < tau.0.div_ceil(2) {
-            self.left(Held::Calm { came, left, tau });
-        } else {
-            let is_fifo = self.order.is_none();
-            let parts = if is_fifo { std::mem::take(&mut self.parts) } else { self.parts.clone() };
-            let waited = Waited { departure: *departure, examined, from, tau, number, parts };
-            if !is_fifo {
-                self.left(Held::Waited(waited));
-            } else {
-                if !self.bursts.is_open() {
-                    self.start(&waited);
-                }
-                self.add(&waited);
-                self.parts = waited.parts;
-            }
-        }
-        // What was held is of other flows.
-        self.project(departure.packet.flow);
-    }
-
-    fn close_burst(&mut self) {
-        let door = &self.door;
-        let least = if self.params.tells { Nanos::ZERO } else { self.least_kept };
-        let every = self.params.details || self.params.tells || self.params.across_classes.is_some();
-        let longest = &mut self.longest;
-        let mut groups = Vec::new();
-        let whole = |burst: &Burst<D::Key>, level: usize, flows: &BurstFlows<D::Key>| {
-            if level == 0 && (is_among_longest(longest, burst.peak_delay) || every) {
-                groups = door.groups(flows.flows(), sampled(burst, flows));
-            }
-        };
-        let Some(burst) = self.bursts.close(least, |level, flow| door.key(level, flow).clone(), whole) else {
-            return;
-        };
-        let (mut ramps, mut worst) = (Vec::new(), None);
-        let jumps = self.ramps.take();
-        if burst.longest_wait > least {
-            if !jumps.is_empty() {
-                let told = burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top);
-                let told: BTreeSet<_> = told.map(|(key, _)| key).collect();
-                let jumps = jumps.into_iter().map(|(flow, jump)| (door.key(0, flow), jump));
-                ramps = jumps.filter(|(key, _)| told.contains(key)).map(|(key, jump)| (key.clone(), jump)).collect();
-            }
-            let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
-            worst = self.worst.as_mut().and_then(of);
-        }
-        self.closed += 1;
-        let told = Told { number: self.closed, burst, groups, ramps, worst };
-        if self.params.tells {
-            self.ended.push(told.clone());
-        }
-        self.kept.push(told);
-        let crowded = self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES);
-        if crowded || self.params.pictures && self.kept.len().is_multiple_of(BURST_PICTURES) {
-            self.thin_out();
-        }
-    }
-
-    /// Tau may have risen above some bursts: the others are numbered anew, with those that were not kept.
-    fn number(&mut self) {
-        if let Tau::Given(_) = self.params.tau {
-            return;
-        }
-        let mut left_out: Vec<_> = self.perhaps_left_out.iter().map(|(number, _)| *number).collect();
-        left_out.sort_unstable();
-        for (kept, told) in (1..).zip(&mut self.kept) {
-            told.number = kept + left_out.partition_point(|number| *number < told.number) as u64;
-        }
-    }
-
-    /// Keeps the bursts with the longest delays, and the pictures of the longest of those.
-    fn thin_out(&mut self) {
-        let tau = self.params.tau.value();
-        self.kept.retain(|told| told.burst.longest_wait >= tau);
-        self.kept.sort_unstable_by_key(|told| (std::cmp::Reverse(told.burst.longest_wait), told.burst.start));
-        let most = self.params.most_bursts.min(self.kept.len());
-        if most == self.params.most_bursts {
-            self.least_kept = self.kept.get(most.saturating_sub(1)).map_or(Nanos::ZERO, |told| told.burst.longest_wait);
-        }
-        let left_out = self.kept.drain(most..).map(|told| (told.number, told.burst.longest_wait));
-        match self.params.tau {
-            Tau::Given(_) => self.left_out += left_out.count() as u64,
-            // Tau may rise above them yet; it never falls.
-            Tau::EighthOfLongest { .. } => {
-                self.perhaps_left_out.extend(left_out);
-                self.perhaps_left_out.retain(|(_, peak)| *peak >= tau);
-            }
-        }
-        for told in self.kept.iter_mut().skip(BURST_PICTURES) {
-            told.burst.picture = None;
-        }
-    }
-}
-
-/// Whether a burst with such a delay is among those with the longest so far, which the text tells: to group its flows takes a
-/// while.
-fn is_among_longest(longest: &mut Vec<Nanos>, delay: Nanos) -> bool {
-    let place = longest.partition_point(|other| *other >= delay);
-    longest.insert(place, delay);
-    longest.truncate(text::MOST_BURSTS);
-    place < text::MOST_BURSTS
-}
-
-/// What is known of a burst's flows, if they are not all there were.
-fn sampled<'a, K: Eq + Hash + Clone + Ord>(burst: &Burst<K>, flows: &'a BurstFlows<K>) -> Option<Sampled<'a>> {
-    let total = Amount { bytes: burst.bytes, packets: burst.packets };
-    flows.sampled().map(|(stand_for, unit)| Sampled { stand_for, unit, total })
 }
 
 impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
@@ -742,7 +440,7 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
         let Dropped { at, reason, packet, queue, enqueued, .. } = *dropped;
         if let Some(victims) = &mut self.victims {
             let key = self.door.whole(packet.flow).unwrap_or_default();
-            let left = metered::departure(packet, queue, (enqueued.unwrap_or(at), at));
+            let left = as_departure(packet, queue, (enqueued.unwrap_or(at), at));
             self.counts.victims_dropped += u64::from(victims.holds_uncounted(&without_flow(&left), &key));
         }
         *self.counts.drops.entry(reason).or_default() += 1;
@@ -755,37 +453,6 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
 
     fn marked(&mut self, _packet: &Packet, reason: MarkReason, _now: Nanos) {
         *self.counts.marks.entry(reason).or_default() += 1;
-    }
-}
-
-impl<D: Door, W: Watcher> Follower<D::Key> for Analysis<D, W> {
-    fn tracker(&mut self) -> &mut BurstTracker<D::Key> {
-        &mut self.bursts
-    }
-
-    fn close(&mut self) {
-        self.close_burst();
-    }
-
-    fn start(&mut self, waited: &Waited) {
-        let (door, levels) = (&self.door, &mut self.levels);
-        let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-        let (project, key) = (|level, flow| door.project(level, flow), |flow| door.key(0, flow).clone());
-        self.bursts.start(waited.from, (&self.recent, waited.number), project, key, fresh);
-        self.joined = waited.number;
-    }
-
-    fn add(&mut self, waited: &Waited) {
-        if self.joined < waited.number {
-            self.join_passed(waited.number);
-        }
-        self.joined = waited.number + 1;
-        self.project(waited.departure.packet.flow);
-        let Waited { departure, examined, from, tau, parts, .. } = waited;
-        let (door, levels) = (&self.door, &mut self.levels);
-        let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-        let key = |flow| door.key(0, flow).clone();
-        self.bursts.departed(departure, *examined, *from, *tau, &self.flows, parts, key, fresh);
     }
 }
 
@@ -847,9 +514,4 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         let (door, part) = (&self.door, Some(self.parts[0]));
         self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));
     }
-}
-
-/// A departure as expressions know it: without the door's numbers of flows, which are taken back.
-pub(crate) fn without_flow(departure: &Departure) -> Departure {
-    Departure { packet: Packet { flow: FlowId(0), ..departure.packet }, ..*departure }
 }

@@ -2,14 +2,13 @@
 
 use crate::analysis::Analysis;
 use crate::args::Analyze;
-use crate::files::check_outputs;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
-use crate::queued::QueuedLog;
+use crate::paths::check_outputs;
+use crate::queued::{self, QueuedLog};
 use crate::records::Unknown;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source::{self, Opened, OpenedCapture, OpenedTable};
-use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::Result;
 use queuescope_meter::History;
@@ -27,7 +26,7 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
     let output = &args.output;
     check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
     // What cannot be read, or means nothing, must not cost an older report.
-    let stop = Stop::of(&args.queued)?;
+    let stop = queued::stop(&args.queued)?;
     let input = source::open(&args.input, stop.as_ref())?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
@@ -36,7 +35,7 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
         Opened::Capture(opened) => from_capture(args, opened, outputs)?,
         Opened::Table(opened) => from_departures(args, opened, outputs)?,
     };
-    let written = Stop::noted(stop.as_ref(), outputs.finish()?);
+    let written = outputs.finish()?.ended_by(stop.as_ref());
     views.write(report, &written)
 }
 

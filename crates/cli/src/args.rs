@@ -2,10 +2,13 @@
 
 #[cfg(target_os = "linux")]
 mod acting;
+mod analyze;
 #[cfg(target_os = "linux")]
 mod capture_live;
 #[cfg(target_os = "linux")]
 mod compare;
+#[cfg(target_os = "linux")]
+mod doctor;
 mod experiment;
 mod focus;
 mod folder;
@@ -16,17 +19,22 @@ mod live;
 mod p4;
 mod query;
 mod record;
+mod shared;
 mod sim;
 mod tap;
 #[cfg(target_os = "linux")]
 mod traffic;
+mod values;
 
 #[cfg(target_os = "linux")]
 pub use acting::{ActingArgs, BoundsArgs, PolicyArgs, Written};
+pub use analyze::{Analyze, Why};
 #[cfg(target_os = "linux")]
 pub use capture_live::{Capture, Way};
 #[cfg(target_os = "linux")]
 pub use compare::Compare;
+#[cfg(target_os = "linux")]
+pub use doctor::Doctor;
 pub use experiment::{Experiment, Paper};
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
@@ -37,24 +45,15 @@ pub use live::Live;
 pub use p4::{Fit, P4};
 pub use query::Query;
 pub use record::{Derived, DurabilityName, Keeping, Queued, Record, Watch};
+pub use shared::{DEFAULT_ALPHA, ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table};
 pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 #[cfg(target_os = "linux")]
 pub use traffic::{Burst, Send, Serve, Traffic};
+pub use values::{Alpha, At, Factor};
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
-use queuescope_queue::Limit;
-use queuescope_report::format::moment;
-use queuescope_scenario::Overhead;
-use queuescope_sim::Speedup;
-use queuescope_sketch::Estimator;
-use queuescope_table::{Columns, TimeUnit};
-use queuescope_wire::{ByteCount, Granularity, Nanos, Prefixes, Rate};
-use std::fmt;
-use std::num::NonZeroU64;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::str::FromStr;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 /// Which flows are filling a queue, and what to do about them.
 #[derive(Debug, Parser)]
@@ -63,6 +62,13 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// What the command line says. It ends the process where that means nothing, or help was asked for.
+    pub fn read() -> Self {
+        Self::try_parse().unwrap_or_else(|error| if is_about_where(&error) { gone() } else { error }.exit())
+    }
 }
 
 /// What the program can do.
@@ -170,20 +176,6 @@ pub enum Command {
     },
 }
 
-/// Arguments of `doctor`.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 if nothing is missing, 1 if something is.")]
-pub struct Doctor {
-    /// Check only these abilities, or those that these commands need [default: all]
-    #[arg(value_name = "WHAT", value_parser = clap::builder::PossibleValuesParser::new(crate::doctor::known()))]
-    pub what: Vec<String>,
-
-    /// Tell it as JSON Lines
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// What `generate` prints.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Generated {
@@ -199,389 +191,30 @@ pub enum Generated {
     Schema,
 }
 
-/// Arguments of `analyze`.
-#[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 if all went well, 1 if the input is damaged (what came before the damage is \
-                        reported), 2 if nothing could be done.\n\n\
-                        Example: queuescope analyze trace.pcap.gz --rate 100mbps --by 5tuple,dst/24 --html report.html")]
-#[command(mut_arg("log", |arg| arg.conflicts_with("departures")))]
-pub struct Analyze {
-    /// Where departures come from.
-    #[command(flatten)]
-    pub input: Input,
-    /// What a flow is.
-    #[command(flatten)]
-    pub keys: Keys,
-    /// What is asked.
-    #[command(flatten)]
-    pub question: Question,
-    /// The sketch.
-    #[command(flatten)]
-    pub sketch: Sketch,
-    /// Where the answer goes.
-    #[command(flatten)]
-    pub output: Output,
-    /// Where packets go.
-    #[command(flatten)]
-    pub queued: Queued,
-
-    /// Write the packets again, as pcapng, with a comment on each: how long it waited, and its flow's share of the queue
-    /// (comments, interface names and blocks of other kinds that the capture has are not copied)
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_hint = ValueHint::FilePath,
-        conflicts_with = "departures",
-        help_heading = "Output"
-    )]
-    pub pcapng: Option<PathBuf>,
+/// Whether a command was given `--where` that has none.
+fn is_about_where(error: &Error) -> bool {
+    let argument = error.get(ContextKind::InvalidArg);
+    error.kind() == ErrorKind::UnknownArgument
+        && matches!(argument, Some(ContextValue::String(name)) if name == "--where")
 }
 
-/// Arguments of `why`.
-#[derive(Debug, Args)]
-#[command(after_help = "Exit status: as of analyze.\n\n\
-                        Example: queuescope why trace.pcap --rate 100mbps --at 1.2s..1.5s")]
-#[command(group = ArgGroup::new("victim").required(true).multiple(true).args(["at", "packet", "flow", "victims"]))]
-#[command(mut_arg("victims", |arg| arg.conflicts_with("packet").help("Packets of which an expression holds, such as `udp and dst_port == 10`; with a stretch --at only then, with --flow only those of the flow. Culprits are any packets in the queue (`queuescope query --attributes --departures` lists what it can be about)")))]
-pub struct Why {
-    /// Where departures come from.
-    #[command(flatten)]
-    pub input: Input,
-    /// What a flow is.
-    #[command(flatten)]
-    pub keys: Keys,
-
-    /// A moment, such as 1.2s from the first packet: who is in the queue then. A stretch, such as 1.2s..1.5s: why packets
-    /// wait in it
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Question")]
-    pub at: Option<At>,
-
-    /// A packet, by its number in the input, from 1 (a table's row)
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        allow_hyphen_values = true,
-        value_parser = packet_number,
-        conflicts_with_all = ["at", "flow"],
-        help_heading = "Question"
-    )]
-    pub packet: Option<NonZeroU64>,
-
-    /// A flow, by its name as analyze prints it, or by a part that no other name has; with a stretch --at, only then
-    #[arg(long, value_name = "NAME", help_heading = "Question")]
-    pub flow: Option<String>,
-
-    /// Whose waiting it is, and which flows are listed.
-    #[command(flatten)]
-    pub focus: Focus,
-
-    /// Share of the bytes from which on a flow is told
-    #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE", help_heading = "Question")]
-    pub alpha: Alpha,
-
-    /// Print JSON in place of text
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-}
-
-/// The number of a packet.
-fn packet_number(text: &str) -> Result<NonZeroU64, String> {
-    text.parse().map_err(|_| "packets are numbered 1, 2, 3 and so on, as Wireshark does".to_owned())
-}
-
-/// A moment or a stretch of time, from the first packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
-    /// A moment.
-    Moment(Nanos),
-    /// From one moment until another.
-    Stretch(Nanos, Nanos),
-}
-
-impl At {
-    /// The same on a clock that shows `origin` as the first packet comes; a moment is a nanosecond.
-    pub fn range(self, origin: Nanos) -> Range<Nanos> {
-        let (from, to) = match self {
-            Self::Moment(at) => (at, at.saturating_add(Nanos(1))),
-            Self::Stretch(from, to) => (from, to),
-        };
-        origin.saturating_add(from)..origin.saturating_add(to)
-    }
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Moment(at) => f.pad(&format!("at {}", moment(at.0))),
-            Self::Stretch(from, to) => f.pad(&format!("from {} to {}", moment(from.0), moment(to.0))),
-        }
-    }
-}
-
-impl FromStr for At {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let time = |text: &str| text.parse::<Nanos>().map_err(|error| error.to_string());
-        let Some((from, to)) = text.split_once("..") else { return time(text).map(Self::Moment) };
-        match (time(from)?, time(to)?) {
-            (from, to) if from < to => Ok(Self::Stretch(from, to)),
-            _ => Err(format!("'{text}' ends before it begins, or as it does: write FROM..TO, such as 1.2s..1.5s")),
-        }
-    }
-}
-
-/// Where departures come from: a capture that is sent through a queue, or a table.
-#[derive(Debug, Args)]
-#[command(mut_arg("departures", |arg| arg.conflicts_with_all(["rate", "by", "inner"])))]
-// Clap waives a requirement that something else forbids, so what forbids it is forbidden of these too.
-#[command(mut_arg("map", |arg| arg.conflicts_with("rate")), mut_arg("time_unit", |arg| arg.conflicts_with("rate")))]
-pub struct Input {
-    /// Capture file: pcap or pcapng, plain or compressed with gzip, zstd or xz; - is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
-
-    /// Rate at which the link drains the queue, such as 10gbps, 1.5Mbit/s or 64000bps
-    #[arg(short, long, required_unless_present = "departures", allow_hyphen_values = true)]
-    pub rate: Option<Rate>,
-
-    /// Only packets of which an expression holds enter the queue, such as `tcp and dst_port == 443`, or in pcap's words `tcp port
-    /// 443`: the others are as if they were not in the file (`queuescope query --attributes` lists what it can be about; of a
-    /// table, with --departures)
-    #[arg(long = "input", value_name = "EXPRESSION")]
-    pub only: Option<String>,
-
-    /// The queue.
-    #[command(flatten)]
-    pub queue: Queue,
-    /// A table in place of a capture.
-    #[command(flatten)]
-    pub table: Table,
-}
-
-/// How packets come to the queue, and what it holds.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Queue")]
-pub struct Queue {
-    /// What the queue holds at most, without the packet being sent: bytes or packets (with the new one), a time (what the
-    /// link needs for what waits before the new one, so that the longest wait is that and the rest of the packet being
-    /// sent), or none
-    #[arg(long, allow_hyphen_values = true, default_value = "1s", value_name = "LIMIT", conflicts_with = "departures")]
-    pub limit: Limit,
-
-    /// Send the packets so many times faster than they were captured
-    #[arg(long, allow_hyphen_values = true, default_value = "1", value_name = "FACTOR", conflicts_with = "departures")]
-    pub speedup: Speedup,
-
-    /// See [`Overhead`].
-    #[arg(
-        long,
-        help = Overhead::ABOUT.trim_end_matches('.'),
-        allow_hyphen_values = true,
-        default_value = "none",
-        value_name = "WHAT",
-        conflicts_with = "departures"
-    )]
-    pub overhead: Overhead,
-
-    /// Split super-packets of segmentation offload into the packets that the wire carries
-    #[arg(long, conflicts_with = "departures")]
-    pub split_gso: bool,
-
-    /// Largest packet of the network in bytes: what is larger is a super-packet
-    #[arg(allow_hyphen_values = true, long, default_value_t = 1500, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65535))]
-    pub mtu: u32,
-}
-
-/// How flows are told apart.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Flows")]
-pub struct Keys {
-    /// What a flow is; several at once, separated by commas: 5tuple, conn (both directions), src-dst, src, dst, dscp,
-    /// vlan; src and dst with a prefix length if wanted: dst/24/56 (IPv4/IPv6), or dst/24 (of IPv6 twice as many bits)
-    #[arg(long, value_delimiter = ',', default_value = "5tuple,dst", value_name = "KEYS")]
-    pub by: Vec<Granularity>,
-
-    /// Tell flows inside of tunnels (GRE, VXLAN, IP in IP) apart
-    #[arg(long)]
-    pub inner: bool,
-}
-
-impl Keys {
-    /// What a flow is unless told otherwise.
-    pub const DEFAULT: [Granularity; 2] = [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)];
-}
-
-/// The share of the queue from which on a flow is a culprit unless told otherwise.
-pub const DEFAULT_ALPHA: f64 = 0.01;
-
-/// What is asked of the queue.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Question")]
-pub struct Question {
-    /// Delay from which on the queue is congested [default: an eighth of the longest delay so far, at least the time of
-    /// 10 full packets]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub tau: Option<Nanos>,
-
-    /// Share of the queue from which on a flow is a culprit, such as 1% or 0.01
-    #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE")]
-    pub alpha: Alpha,
-
-    /// Tell only flows whose rate jumped in a burst, by this factor from one stretch of time (as long as a window of the
-    /// sketch) to the next, such as 4x: who ramps up as no congestion control does. At the first granularity; at least 2x
-    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
-    pub ramped: Option<Factor>,
-
-    /// Bursts to keep, those with the longest delays
-    #[arg(allow_hyphen_values = true, long, default_value_t = 1000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub most_bursts: u32,
-
-    /// Ask about the longest recent delay of any packet, halving in this time, instead of each packet's own: shows who
-    /// holds up others where there are several classes of traffic
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub across_classes: Option<Nanos>,
-
-    /// Whose waiting it is, and which flows are listed.
-    #[command(flatten)]
-    pub focus: Focus,
-}
-
-/// The sketch, as a switch would run it.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Sketch")]
-pub struct Sketch {
-    /// Snapshots [default: 8]
-    #[arg(allow_hyphen_values = true, long, value_name = "H")]
-    pub snapshots: Option<usize>,
-
-    /// Rows of each snapshot [default: 2]
-    #[arg(allow_hyphen_values = true, long = "sketch-rows", value_name = "R")]
-    pub rows: Option<usize>,
-
-    /// Columns of each snapshot [default: what fits in --memory]
-    #[arg(allow_hyphen_values = true, long = "sketch-columns", value_name = "C", conflicts_with = "memory")]
-    pub columns: Option<usize>,
-
-    /// Time window of a snapshot [default: doubles from the time of a full packet until the snapshots cover the longest
-    /// delay]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub window: Option<Nanos>,
-
-    /// Memory of one sketch
-    #[arg(long, allow_hyphen_values = true, default_value = "64KiB", value_name = "BYTES")]
-    pub memory: ByteCount,
-
-    /// Which windows count for a packet's wait; several separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "overlap", value_name = "NAMES")]
-    pub estimator: Vec<Estimator>,
-
-    /// How old counts go away: tagged by window, or cleaned an entry a packet
-    #[arg(long, value_enum, default_value = "tag")]
-    pub expiry: ExpiryName,
-}
-
-/// How old counts go away.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum ExpiryName {
-    /// Every counter knows its window.
-    Tag,
-    /// One entry is cleaned with each packet, and what is left over as a packet generator would.
-    Clean,
-    /// One entry is cleaned with each packet, and nothing else, as the paper's text has it.
-    CleanPlain,
-}
-
-/// Where the answer goes.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub struct Output {
-    /// Print JSON Lines in place of text
-    #[arg(long)]
-    pub json: bool,
-
-    /// Write a report to look at in a browser; one file that needs nothing else
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub html: Option<PathBuf>,
-
-    /// Write each packet that left the queue to a Parquet file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub parquet: Option<PathBuf>,
-}
-
-/// A table of departures in place of a capture.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Departures from elsewhere")]
-pub struct Table {
-    /// FILE is a table (CSV or Parquet) of packets that left a queue: flow, size, enqueued, dequeued, class
-    #[arg(long)]
-    pub departures: bool,
-
-    /// Names of the table's columns, where they differ: flow=src+dst,size=bytes,enqueued=t_in,dequeued=t_out,class=prio
-    #[arg(long = "columns", value_name = "NAMES", requires = "departures")]
-    pub map: Option<Columns>,
-
-    /// Unit of times in the table: s, ms, us or ns
-    #[arg(long, default_value = "ns", value_name = "UNIT", requires = "departures")]
-    pub time_unit: TimeUnit,
-}
-
-/// A factor by which something grows, at least 2.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Factor(pub f64);
-
-impl FromStr for Factor {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim().trim_end_matches(['x', 'X']).parse::<f64>() {
-            Ok(factor) if factor >= 2.0 && factor.is_finite() => Ok(Self(factor)),
-            _ => Err(format!("'{text}' is no factor: use one of at least 2, such as 4 or 4x")),
-        }
-    }
-}
-
-/// A share, above 0 and at most 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Alpha(pub f64);
-
-impl FromStr for Alpha {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
-        match number.parse::<f64>().map(|number| number / scale) {
-            Ok(share) if share > 0.0 && share <= 1.0 => Ok(Self(share)),
-            _ => Err(format!("'{text}' is no such share: use one above 0 and up to 100%, such as 1% or 0.01")),
-        }
-    }
+/// It had one meaning where there are three.
+fn gone() -> Error {
+    Cli::command().error(
+        ErrorKind::UnknownArgument,
+        "--where chooses what `record` and `capture` keep; of a queue, say what it is for:\n  \
+         --victims EXPRESSION  whose waiting is examined (culprits are any packets in the queue)\n  \
+         --show EXPRESSION     which flows are listed (shares are of the whole queue)\n  \
+         --input EXPRESSION    which packets enter the queue at all (what --where did)",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn moments_and_stretches_are_read() {
-        assert_eq!("1.5s".parse(), Ok(At::Moment(Nanos(1_500_000_000))));
-        assert_eq!("1ms..2ms".parse(), Ok(At::Stretch(Nanos(1_000_000), Nanos(2_000_000))));
-        for text in ["", "1", "2ms..1ms", "1ms..1ms", "..", "1ms..", "-1ms", "1ms..2"] {
-            assert!(text.parse::<At>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn shares_are_above_nothing_and_at_most_everything() {
-        assert_eq!("1%".parse(), Ok(Alpha(0.01)));
-        assert_eq!("0.3".parse(), Ok(Alpha(0.3)));
-        for text in ["0", "101%", "-1%", "NaN", "inf", "", "%"] {
-            assert!(text.parse::<Alpha>().is_err(), "{text}");
-        }
     }
 }

@@ -1,10 +1,11 @@
 //! A capture as it comes: from a file, or from a pipe that may let its reader wait.
 
-use crate::source::{is_standard_input, open_capture};
+use crate::paths::is_standard_input;
 use crate::stop::{Stop, Stoppable};
 use anyhow::Result;
 use queuescope_pcap::{CaptureReader, OpenError, ReadError};
 use std::cell::Cell;
+use std::io;
 use std::path::Path;
 
 /// A capture, and whether it may let its reader wait.
@@ -56,4 +57,16 @@ impl From<CaptureReader> for Arriving {
     fn from(reader: CaptureReader) -> Self {
         Self { reader, is_live: false, stop: None }
     }
+}
+
+/// Opens a capture, or standard input as one.
+///
+/// # Errors
+/// If it cannot be read, or is no capture.
+pub fn open_capture(path: &Path) -> Result<CaptureReader> {
+    Ok(if is_standard_input(path) {
+        CaptureReader::new(io::stdin(), "standard input")
+    } else {
+        CaptureReader::open(path)
+    }?)
 }

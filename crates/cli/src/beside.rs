@@ -1,7 +1,7 @@
 //! A file that is there when it is whole: it is written beside its place, under another name, and put there at its end. What was in its
 //! place before stays until then, and for good if something goes wrong.
 
-use crate::outputs::cannot_write;
+use crate::paths::cannot_write;
 use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -3,9 +3,10 @@
 use crate::arriving::Arriving;
 use crate::chosen::Chosen;
 use crate::clock::Clock;
+use crate::listener::Listener;
+use crate::notes::{file_notes, noted, parser_notes};
 use crate::progress::Progress;
 use crate::records::Frames;
-use crate::source::Listener;
 use anyhow::Result;
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
@@ -261,36 +262,4 @@ impl Feed {
         let left_out = self.chosen.as_ref().and_then(Chosen::note);
         left_out.into_iter().chain(back).chain(read).chain(split).chain(implausible).chain(parsed).collect()
     }
-}
-
-/// Something remarkable, if it happened.
-pub(crate) fn noted(reason: &str, count: u64, meaning: &str) -> Option<Skipped> {
-    (count > 0).then(|| Skipped { reason: reason.to_owned(), count, meaning: meaning.to_owned() })
-}
-
-/// What was remarkable in a file.
-pub(crate) fn file_notes(reader: &CaptureReader) -> impl Iterator<Item = Skipped> + use<> {
-    let read = reader.stats();
-    let notes = [
-        ("untimed", read.untimed, "packets without a time; taken to come with the packet before them"),
-        (
-            "time_out_of_range",
-            read.time_out_of_range,
-            "packets with an impossible time; taken to come with the packet before them",
-        ),
-        (
-            "captured_over_original",
-            read.captured_over_original,
-            "packets of which more was captured than the wire carried, says the file",
-        ),
-        ("custom_blocks", read.custom_blocks, "custom blocks, whose content only their maker knows; skipped"),
-        ("unknown_blocks", read.unknown_blocks, "blocks of the capture file of an unknown type; skipped"),
-    ];
-    notes.into_iter().filter_map(|(reason, count, meaning)| noted(reason, count, meaning))
-}
-
-/// What was remarkable in its packets' headers.
-pub(crate) fn parser_notes(parser: &Parser) -> impl Iterator<Item = Skipped> {
-    let parsed = parser.stats().iter().filter(|(name, ..)| *name != "frames");
-    parsed.filter_map(|(reason, count, meaning)| noted(reason, count, meaning))
 }

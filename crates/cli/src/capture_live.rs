@@ -1,15 +1,14 @@
 //! `queuescope capture`: the packets of an interface as they pass, to a file or into a folder.
 
 use crate::args::{Capture as CaptureArgs, Way as Direction};
-use crate::capture::noted;
 use crate::headers::{Headers, IntoFolder, Kept, into_folder};
 use crate::live::stopped::Stopped;
+use crate::notes::noted;
 use crate::outcome::{Outcome, print};
-use crate::outputs::cannot_write;
-use crate::source::is_standard_input;
+use crate::paths::{cannot_write, is_standard_input};
 use crate::spool::{Spool, Unwritten};
 use crate::stop::Stop;
-use crate::sweep::note;
+use crate::terminal::note;
 use anyhow::{Context, Result};
 use queuescope_live::capture::{Capture, CaptureParams, Captured, Counts, Woken};
 use queuescope_pcap::{PcapngWriter, Record, Statistics};

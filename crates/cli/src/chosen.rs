@@ -1,16 +1,16 @@
 //! `--input`, `--victims`, and `--where` of what is recorded: which packets are meant, by an expression.
 
-use crate::capture::noted;
+use crate::expressions::expression;
+use crate::notes::{noted, unnamed};
 use crate::records::{Departures, Frames, Records, Rows, Unknown};
-use anyhow::{Result, anyhow};
-use queuescope_log::{Dnf, Filter, NoAggregates, Schema, Scope, TextError};
+use anyhow::Result;
+use queuescope_log::{Filter, NoAggregates};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_table::Row;
 use queuescope_text::quoted;
 use queuescope_wire::parse::Frame;
 use queuescope_wire::{Departure, FlowId, FlowKey, Nanos};
-use std::io;
 
 /// Decides which packets are meant, and counts the others.
 #[derive(Debug, Clone)]
@@ -134,31 +134,3 @@ impl Chosen<Rows> {
         self.note().into_iter().chain(unnamed(self.records.unnamed()))
     }
 }
-
-/// Rows whose flow's name does not say who it is, for the report.
-pub fn unnamed(rows: u64) -> Option<Skipped> {
-    noted(
-        "unnamed_flows",
-        rows,
-        "rows whose flow is not named as queuescope names flows: to the expression its addresses, ports and protocol are 0",
-    )
-}
-
-/// An expression in its normal form.
-///
-/// # Errors
-/// What is wrong with it, in its text.
-pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
-    let scope = Scope::new(schema);
-    let expr = scope.parse(text).map_err(|error| told(&error))?;
-    Ok(expr.dnf(&scope)?)
-}
-
-/// An error that shows the text that the user wrote.
-pub fn told(error: &TextError) -> anyhow::Error {
-    let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
-    anyhow!("{}", error.render(COLUMNS, colour))
-}
-
-/// Columns that an error may take.
-const COLUMNS: usize = 100;

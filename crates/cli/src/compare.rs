@@ -1,9 +1,8 @@
 //! `queuescope compare`: one scenario in two worlds.
 
 use crate::args::Compare;
-use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
-use crate::outputs::{cannot_write, create};
+use crate::paths::{cannot_write, check_outputs, create};
 use crate::sim::file::ScenarioFile;
 use crate::sim::tell::tell;
 use crate::world::{Ran, World};

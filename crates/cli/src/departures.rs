@@ -1,15 +1,16 @@
 //! From a table of departures to whoever listens, without a replay.
 
-use crate::capture::noted;
 use crate::chosen::Chosen;
+use crate::listener::Listener;
+use crate::notes::noted;
 use crate::progress::Progress;
 use crate::records::Rows;
-use crate::source::Listener;
+use crate::rows::{damage, departure, malformed, odd};
 use crate::stop::Stop;
 use anyhow::Result;
 use queuescope_report::model::Skipped;
-use queuescope_table::{DepartureReader, Row, TableError, TableStats};
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Nanos, Packet, PacketId, QueueId};
+use queuescope_table::DepartureReader;
+use queuescope_wire::{Departure, Nanos};
 use std::collections::BTreeMap;
 
 /// What was read.
@@ -91,54 +92,6 @@ pub fn read(
     let skipped = left_out.chain(malformed(stats)).chain(order.into_iter().flatten()).chain(odd(stats, oversized));
     let (skipped, damage) = (skipped.collect(), damage(ended.as_ref(), stats));
     Ok(Read { packets, bytes, span: (span.0.min(span.1), span.1), skipped, damage })
-}
-
-/// The departure that a row tells of, as far as it does, and whether its size is more than any.
-pub(crate) fn departure(row: &Row<'_>, number: u64, flow: FlowId) -> (Departure, bool) {
-    let size = u32::try_from(row.size);
-    let packet = Packet {
-        id: PacketId(number),
-        flow,
-        size: ByteCount(u64::from(size.unwrap_or(u32::MAX))),
-        class: Class(row.class),
-        ecn: Ecn::NotEct,
-    };
-    let departure = Departure {
-        packet,
-        queue: QueueId(0),
-        enqueued: row.enqueued,
-        dequeued: row.dequeued,
-        backlog_in: Backlog::default(),
-        backlog_out: Backlog::default(),
-    };
-    (departure, size.is_err())
-}
-
-/// Rows that could not be read, for the report.
-pub(crate) fn malformed(stats: &TableStats) -> Option<Skipped> {
-    let mut examples = stats.first_malformed.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    if stats.malformed > 3 {
-        examples.push_str("; ...");
-    }
-    let meaning = format!("rows that could not be read and were skipped: {examples}");
-    noted("malformed_rows", stats.malformed, &meaning)
-}
-
-/// Rows that are not quite what was read of them, for the report.
-pub(crate) fn odd(stats: &TableStats, oversized: u64) -> impl Iterator<Item = Skipped> + use<> {
-    let rounded =
-        "rows with times finer than a nanosecond; rounded to the nearest (--time-unit says what numbers count)";
-    let notes = [
-        noted("rounded_times", stats.rounded, rounded),
-        noted("oversized", oversized, "packets of 4 GiB or more; taken as one byte less"),
-    ];
-    notes.into_iter().flatten()
-}
-
-/// What ended a table early, or could not be read of it.
-pub(crate) fn damage(error: Option<&TableError>, stats: &TableStats) -> Option<String> {
-    let malformed = || format!("rows that could not be read were skipped; the first is {}", stats.first_malformed[0]);
-    error.map(ToString::to_string).or_else(|| (stats.malformed > 0).then(malformed))
 }
 
 /// Puts departures in order, over a stretch of bounded length.

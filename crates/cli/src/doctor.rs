@@ -21,13 +21,6 @@ pub fn run(args: &Doctor, seer: Option<&Seer>) -> Result<Outcome> {
     Ok(Outcome::of((missing > 0).then(|| format!("{missing} of {} abilities are missing", found.len()))))
 }
 
-/// The names of abilities, and of the commands that need some.
-pub fn known() -> Vec<&'static str> {
-    Ability::names().chain(COMMANDS).collect()
-}
-
-const COMMANDS: [&str; 6] = ["live", "link", "capture", "traffic", "compare", "experiment"];
-
 fn is_meant(what: &str, ability: &Ability) -> bool {
     ability.name == what || ability.commands.contains(&what)
 }

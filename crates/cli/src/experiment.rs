@@ -11,6 +11,7 @@ mod panels;
 mod pie_tofino;
 mod plot;
 mod results;
+mod study;
 mod tell;
 mod terminal;
 mod two_worlds;
@@ -18,19 +19,15 @@ mod two_worlds;
 use crate::args::{Experiment, Paper};
 use crate::outcome::{self, Outcome};
 use crate::progress::Progress;
-use crate::sim::tell::{About as Whole, tell as tell_whole};
 use crate::sweep::key::{key, sum};
 use crate::sweep::store::{About, Found, Store};
-use crate::sweep::{note, threads, work};
-use crate::world::{Ran, World};
+use crate::sweep::work;
+use crate::sweep::work::threads;
+use crate::terminal::note;
 use anyhow::{Context, Result, bail};
-use queuescope_report::model::{Sim, Skipped};
-use queuescope_report::text::{LIMITED, limited};
-use queuescope_scenario::Scenario;
-use queuescope_sim::{Files, Simulation};
 use results::{Results, Values, numbers};
-use std::collections::{BTreeMap, BTreeSet};
-use tell::Told;
+use std::collections::BTreeSet;
+use study::{Cell, ON_REAL_HOSTS, Study};
 
 /// Runs an experiment.
 ///
@@ -126,110 +123,6 @@ fn study(args: &Experiment) -> Result<Box<dyn Study>> {
         Paper::PieTofino => Box::new(pie_tofino::PieTofino),
         Paper::TwoWorlds => Box::new(two_worlds::TwoWorlds),
     })
-}
-
-/// A paper's experiments.
-trait Study: Sync {
-    /// As on the command line.
-    fn name(&self) -> &'static str;
-    /// The paper.
-    fn source(&self) -> &'static str;
-    /// What else is to be known of what was run, in a sentence; empty if there is nothing.
-    fn remark(&self, _small: bool) -> String {
-        String::new()
-    }
-    /// Whether its cells run on real hosts, too, which share the machine's time with nobody.
-    fn is_real(&self) -> bool {
-        false
-    }
-    /// All cells, in order; few and short ones if it is to be small.
-    fn cells(&self, small: bool) -> Vec<Cell>;
-    /// Of the intervals of means over seeds.
-    fn confidence(&self) -> f64 {
-        0.95
-    }
-    /// Runs a cell: what is measured of it.
-    ///
-    /// # Errors
-    /// If it cannot be run.
-    fn measure(&self, cell: &Cell) -> Result<Values>;
-    /// What it amounts to.
-    fn tell(&self, results: &Results) -> Told;
-}
-
-/// How the scenario of a cell begins that is not simulated.
-const ON_REAL_HOSTS: &str = "# On real hosts.\n";
-
-/// What is run once.
-#[derive(Debug, Clone, PartialEq)]
-struct Cell {
-    /// The figure or table that it is for.
-    figure: &'static str,
-    /// What is varied, by name.
-    parameters: Vec<(&'static str, String)>,
-    seed: u64,
-    /// The whole scenario: all that its values depend on, what is not simulated as comments.
-    scenario: String,
-}
-
-impl Cell {
-    fn parameters(&self) -> BTreeMap<String, String> {
-        self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
-    }
-
-    /// Its scenario.
-    fn parsed(&self) -> Result<Scenario> {
-        Ok(Scenario::parse(self.figure, &self.scenario, &[])?)
-    }
-
-    /// Simulates its scenario.
-    fn simulate(&self) -> Result<Sim> {
-        self.run_in(self.world())
-    }
-
-    /// Runs its scenario in a world.
-    fn run_in(&self, world: World) -> Result<Sim> {
-        let Ran { simulation, about, real_time, .. } = self.ran_in(world)?;
-        Ok(Sim { real_time, ..tell_whole(&simulation, about) })
-    }
-
-    /// Simulates its scenario: for what a report does not tell.
-    fn simulation(&self) -> Result<Simulation> {
-        Ok(self.ran()?.simulation)
-    }
-
-    /// Simulates its scenario: with what it is about, for who asks for groups of flows.
-    fn whole(&self) -> Result<(Simulation, Whole)> {
-        let Ran { simulation, about, .. } = self.ran()?;
-        Ok((simulation, about))
-    }
-
-    /// Where it is to run.
-    fn world(&self) -> World {
-        if self.scenario.starts_with(ON_REAL_HOSTS) { World::Real } else { World::Simulated }
-    }
-
-    /// Runs its scenario there.
-    fn ran(&self) -> Result<Ran> {
-        self.ran_in(self.world())
-    }
-
-    fn ran_in(&self, world: World) -> Result<Ran> {
-        let ran = world.run(&self.parsed()?, &Files::default())?;
-        for Skipped { reason, count, meaning } in &ran.skipped {
-            note(&format!("{}: {count} {reason}: {meaning}", self.name()));
-        }
-        if let Some(why) = ran.real_time.as_ref().and_then(limited) {
-            note(&format!("{}: {LIMITED}: {why}", self.name()));
-        }
-        Ok(ran)
-    }
-
-    /// As messages name it.
-    fn name(&self) -> String {
-        let values: Vec<_> = self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        format!("{}, {}, seed {}", self.figure, values.join(", "), self.seed)
-    }
 }
 
 /// Runs or finds all cells.

@@ -1,13 +1,13 @@
 //! What an analysis found, with ids; and the report of it, with names.
 
-use crate::analysis::{Counts, Meters, Told};
-use crate::capture::noted;
-use crate::chosen::{Chosen, unnamed};
+use crate::analysis::found::{Counts, Meters, Told};
+use crate::chosen::Chosen;
 use crate::door::Door;
+use crate::notes::{noted, unnamed};
 use crate::records::Departures;
 use crate::show::Show;
 use crate::source::Source;
-use crate::worst::{Named, Worst};
+use crate::worst::{AT_MOST, Named, Worst};
 use hdrhistogram::Histogram;
 use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau};
 use queuescope_report::format::duration;
@@ -238,9 +238,6 @@ struct Namer<'a, D> {
 
 /// Flows that are told although they are below alpha, where none is above it.
 const AT_LEAST: usize = 3;
-
-/// Flows that are told, however many are above alpha.
-pub(crate) const AT_MOST: usize = 12;
 
 impl<D: Door> Namer<'_, D> {
     fn burst(&self, told: &Told<D::Key>) -> model::Burst {

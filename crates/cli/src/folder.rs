@@ -1,11 +1,11 @@
 //! `queuescope log`: what a folder has, whether it is whole, and making it smaller.
 
 use crate::args::{Export, Folder, FolderArgs, KeepArgs};
-use crate::files::check_log;
 use crate::outcome::{Outcome, print};
+use crate::paths::check_log;
 use crate::query::export;
 use crate::recording::{cut_off, missing};
-use crate::sweep::note;
+use crate::terminal::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use queuescope_archive::{

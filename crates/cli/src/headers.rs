@@ -2,8 +2,8 @@
 
 use crate::alarms::{Alarms, wanted};
 use crate::args::{Derived, Keeping};
-use crate::capture::{noted, parser_notes};
 use crate::chosen::{Chosen, Flag};
+use crate::notes::{noted, parser_notes};
 use crate::recording::{Recorded, Recording};
 use crate::records::{Frames, Records};
 use crate::spool::Unwritten;

@@ -1,7 +1,7 @@
 //! The parts of the command, for those who embed it: an analysis of whatever departs from a queue, and its report.
 //!
 //! - [`analysis::Analysis`] learns from departures and drops; [`findings::Findings`] makes a report of that.
-//! - [`source`] opens what is read; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
+//! - [`source`] opens what is read, and a [`listener`] hears of it; [`capture`] and [`departures`] are the two ways in: a capture through a replayed
 //!   queue, or a table.
 //! - [`chosen`]: which packets are meant by an expression, about the [`records`] that are made of them; [`show`]: which flows
 //!   are listed.
@@ -31,7 +31,7 @@ pub mod departures;
 pub mod doctor;
 pub mod door;
 pub mod experiment;
-mod files;
+mod expressions;
 pub mod findings;
 pub mod folder;
 pub mod generate;
@@ -41,18 +41,22 @@ pub mod headers;
 mod lasting;
 #[cfg(target_os = "linux")]
 pub mod link;
+pub mod listener;
 #[cfg(target_os = "linux")]
 pub mod live;
 pub mod merge;
+mod notes;
 pub mod outcome;
 pub mod outputs;
 pub mod p4;
+mod paths;
 pub mod progress;
 pub mod query;
 pub mod queued;
 pub mod record;
 pub mod recording;
 pub mod records;
+mod rows;
 mod setup;
 pub mod show;
 pub mod sim;
@@ -61,6 +65,7 @@ mod spool;
 pub mod stop;
 mod sweep;
 pub mod tap;
+mod terminal;
 #[cfg(target_os = "linux")]
 pub mod traffic;
 pub mod truths;

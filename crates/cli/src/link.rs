@@ -9,8 +9,8 @@ mod watched;
 pub use real::run_unwatched;
 
 use crate::args::{Keep, Link};
-use crate::capture::{noted, parser_notes};
 use crate::live::view::give_up;
+use crate::notes::{noted, parser_notes};
 use crate::outcome::Outcome;
 use crate::show::Show;
 use crate::sim::metered::Asked;

@@ -2,6 +2,7 @@
 
 mod acts;
 mod feed;
+pub mod listen;
 mod meanings;
 pub mod metrics;
 pub(crate) mod stopped;
@@ -10,20 +11,22 @@ mod whose;
 
 use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::Live;
-use crate::capture::noted;
 use crate::chosen::Chosen;
-use crate::files::check_outputs;
 use crate::findings::Findings;
+use crate::listener::Listener;
+use crate::live::listen::Listen;
+use crate::notes::noted;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
+use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
 use crate::records::Unknown;
 use crate::setup::FLOWS;
 use crate::show::Show;
-use crate::source::{self, Listener, Source, granularities};
+use crate::source::{self, Source, granularities};
 use crate::spool::Unwritten;
 use crate::stop::Stop;
-use crate::sweep::note;
+use crate::terminal::note;
 use acts::Acts;
 use anyhow::{Result, bail};
 use feed::Feed;
@@ -302,7 +305,7 @@ impl<'a> Watch<'a> {
         let Self { seen, mut analysis, stop, metrics, .. } = self;
         analysis.left_at_once(seen.feed.rest(seen.left()), !seen.is_filtered());
         let (findings, outputs) = analysis.finish();
-        let written = Stop::noted(Some(&stop), outputs.finish()?);
+        let written = outputs.finish()?.ended_by(Some(&stop));
         let mut report = seen.report(findings);
         report.skipped.extend(metrics.iter().flat_map(Metrics::notes));
         report.skipped.extend(written.notes());
@@ -483,7 +486,7 @@ fn view_of(args: &Live, origin: Nanos) -> Result<View> {
 }
 
 /// Says where the metrics are: a port may have been left to the kernel.
-fn metrics_at(at: &metrics::Listen, args: &Live) -> Result<Metrics> {
+fn metrics_at(at: &Listen, args: &Live) -> Result<Metrics> {
     let (metrics, address) = Metrics::serve(at, &args.interface, tau(args), args.question.alpha.0)?;
     anstream::eprintln!("metrics of {}: http://{address}/metrics", args.interface);
     Ok(metrics)

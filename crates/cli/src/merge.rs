@@ -1,14 +1,16 @@
 //! `queuescope merge`: the results of a sweep's shards, as one run of the whole would tell them.
 
 use crate::args::Merge;
-use crate::files::check_outputs;
 use crate::outcome::Outcome;
+use crate::paths::check_outputs;
 use crate::progress::Progress;
 use crate::sweep::cell::Told;
 use crate::sweep::plan::Plan;
 use crate::sweep::store::{CellResult, Found, Store};
 use crate::sweep::summary::{Summary, unread};
-use crate::sweep::{note, threads, work};
+use crate::sweep::work;
+use crate::sweep::work::threads;
+use crate::terminal::note;
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 

@@ -1,11 +1,13 @@
 //! What is written for each packet: the annotated capture, the table of departures, the log.
 
-use crate::analysis::Watcher;
+use crate::analysis::watcher::Watcher;
 use crate::annotate::Annotator;
 use crate::outcome::both;
+use crate::paths::{cannot_write, create};
 use crate::queued::{Passing, QueuedLog};
 use crate::recording::Recorded;
 use crate::spool::{Spool, Unwritten};
+use crate::stop::Stop;
 use anyhow::{Context, Result};
 use queuescope_log::packet;
 use queuescope_meter::Contribution;
@@ -228,6 +230,14 @@ pub struct Written {
 }
 
 impl Written {
+    /// The same, with a note if a signal ended the run early.
+    pub fn ended_by(mut self, stop: Option<&Stop>) -> Self {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.others.extend(stop.and_then(Stop::note));
+        }
+        self
+    }
+
     /// The same for a report.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         self.recorded.iter().flat_map(Recorded::notes).chain(self.unwritten.iter().flat_map(Unwritten::notes))
@@ -239,17 +249,4 @@ impl Written {
         let all: Vec<_> = self.unwritten.iter().map(Unwritten::damage).chain(recorded).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
-}
-
-/// Creates a file that the user asked for.
-///
-/// # Errors
-/// Named after the file.
-pub fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| cannot_write(path))
-}
-
-/// The context of every error about an output.
-pub fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", path.display())
 }

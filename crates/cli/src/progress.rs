@@ -1,6 +1,6 @@
 //! Progress on a terminal; of cells now and then a line where there is none, and nothing else.
 
-use crate::sweep::note;
+use crate::terminal::note;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,11 +1,12 @@
 //! What a queue did to each packet, into a folder, with the packet's headers.
 
 use crate::args::Queued;
-use crate::capture::noted;
 use crate::lasting::Lasting;
+use crate::notes::noted;
 use crate::recording::{Recorded, Recording};
 use crate::records::Frames;
 use crate::spool::Unwritten;
+use crate::stop::Stop;
 use anyhow::Result;
 use queuescope_log::{packet, queued};
 use queuescope_pcap::Record;
@@ -14,6 +15,15 @@ use queuescope_wire::parse::Frame;
 use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 use std::collections::VecDeque;
 use std::ops::Range;
+
+/// What ends a recording early, if there is a folder to record to: signals. Otherwise there is nothing to finish, and they end the
+/// process as usual.
+///
+/// # Errors
+/// If the system refuses.
+pub fn stop(args: &Queued) -> Result<Option<Stop>> {
+    args.log.as_ref().map(|_| Stop::on_signals()).transpose()
+}
 
 /// Records of the schema `queued` on their way to a folder.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use crate::args::Record;
 use crate::arriving::Arriving;
-use crate::capture::file_notes;
 use crate::headers::{Headers, IntoFolder, into_folder};
+use crate::notes::file_notes;
 use crate::outcome::{Outcome, print};
+use crate::paths::length;
 use crate::progress::Progress;
 use crate::recording::Recorded;
-use crate::source::length;
 use crate::stop::Stop;
 use anyhow::Result;
 use queuescope_report::format::count;

@@ -2,11 +2,11 @@
 
 use crate::alarms;
 use crate::args::Keeping;
-use crate::capture::noted;
-use crate::files::check_folder;
-use crate::query::attributes;
+use crate::expressions::attributes;
+use crate::notes::noted;
+use crate::paths::check_folder;
 use crate::spool::Unwritten;
-use crate::sweep::note;
+use crate::terminal::note;
 use anyhow::{Context, Result};
 use queuescope_archive::{
     Durability, FinishError, Finished, Keep, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,

@@ -1,12 +1,13 @@
 //! Packets as records, which expressions are about.
 
-use crate::departures::departure;
+use crate::rows::departure;
 use anyhow::{Result, bail};
 use queuescope_log::{AttributeId, Dnf, Schema, departure, packet};
 use queuescope_pcap::Record;
+use queuescope_sim::number;
 use queuescope_table::Row;
 use queuescope_wire::parse::{Frame, LinkType};
-use queuescope_wire::{Departure, FlowId, FlowKey, Nanos};
+use queuescope_wire::{Backlog, Departure, FlowId, FlowKey, Nanos, Packet, PacketId, QueueId};
 
 /// Makes records of a schema.
 pub trait Records: Default {
@@ -161,4 +162,26 @@ impl Default for Departures {
     fn default() -> Self {
         Self { record: Box::new([0; departure::SIZE]) }
     }
+}
+
+/// A departure as expressions know it: without the door's numbers of flows, which are taken back.
+pub fn without_flow(departure: &Departure) -> Departure {
+    Departure { packet: Packet { flow: FlowId(0), ..departure.packet }, ..*departure }
+}
+
+/// What is known of a packet that did not leave the queue, as if it had.
+pub fn as_departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
+    let none = Backlog::default();
+    Departure { packet, queue, enqueued, dequeued, backlog_in: none, backlog_out: none }
+}
+
+/// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
+pub fn as_told(departure: &Departure) -> Departure {
+    without_flow(&Departure { packet: numbered(departure.packet), ..*departure })
+}
+
+/// The packet by its number in the order of sending.
+#[inline]
+pub fn numbered(packet: Packet) -> Packet {
+    Packet { id: PacketId(number(packet.id)), ..packet }
 }

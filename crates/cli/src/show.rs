@@ -1,6 +1,6 @@
 //! `--show`: which flows a report lists, by an expression. Shares stay those of the whole queue.
 
-use crate::chosen::expression;
+use crate::expressions::expression;
 use anyhow::{Result, bail};
 use queuescope_log::{Filter, NoAggregates, Schema, departure};
 use queuescope_wire::{

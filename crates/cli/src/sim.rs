@@ -9,11 +9,11 @@ pub(crate) mod tell;
 
 use crate::args::Sim;
 use crate::chosen::{Chosen, Flag};
-use crate::files::check_outputs;
 use crate::outcome::{Outcome, print};
 use crate::outputs::{Outputs, Written};
+use crate::paths::check_outputs;
 use crate::progress::Progress;
-use crate::queued::QueuedLog;
+use crate::queued::{QueuedLog, stop as stop_of};
 use crate::records::Departures;
 use crate::stop::Stop;
 use crate::sweep;
@@ -65,7 +65,7 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     check_outputs(inputs.iter().chain([&args.scenario]), [&output.html, &output.parquet, &args.telemetry])?;
     let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
-    let stop = Stop::of(&args.queued)?;
+    let stop = stop_of(&args.queued)?;
     let log = QueuedLog::open(&args.queued)?;
     let log = log.map(|log| Queued::new(log, &built.simulation, chosen.clone()));
     let views = Views::create(output)?;
@@ -105,7 +105,7 @@ fn simulate(
     written.unwritten.extend(lost);
     let about = About::of(scenario, meter, groups).named(&report.input.name);
     report.sim = Some(tell(&simulation, about));
-    Ok((report, Stop::noted(stop, written)))
+    Ok((report, written.ended_by(stop)))
 }
 
 /// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What

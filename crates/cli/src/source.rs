@@ -5,58 +5,21 @@ use crate::arriving::Arriving;
 use crate::capture::{self, Reading};
 use crate::chosen::{Chosen, Flag};
 use crate::departures;
+use crate::listener::Listener;
+use crate::paths::{is_standard_input, length};
 use crate::progress::Progress;
 use crate::records::{Frames, Rows};
 use crate::stop::{Stop, Stoppable};
 use anyhow::{Context, Result, anyhow};
-use queuescope_pcap::{CaptureReader, OpenError, Record};
+use queuescope_pcap::OpenError;
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model;
-use queuescope_sim::{Output, Replay};
+use queuescope_sim::Replay;
 use queuescope_table::{DepartureReader, TableOptions};
-use queuescope_wire::parse::{Frame, Tunnel};
-use queuescope_wire::{FlowId, Flows, Granularity, KeyMask, MaskedKey, Nanos, QueueId, Rate};
+use queuescope_wire::parse::Tunnel;
+use queuescope_wire::{Flows, Granularity, KeyMask, MaskedKey, Nanos, QueueId, Rate};
 use std::io;
-use std::ops::Range;
 use std::path::Path;
-
-/// Told of everything that leaves a queue or is dropped there, under flow ids that it hands out.
-pub trait Listener: Output {
-    /// What it is told about who a packet belongs to: a [`MaskedKey`] or, from a table, a name.
-    type Key: ?Sized;
-
-    /// The id of a packet's flow.
-    fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
-
-    /// A frame of a capture was read, which becomes these packets: none if it is left out. It is told as a copy, so that where
-    /// nobody wants it it can stay in registers.
-    ///
-    /// # Errors
-    /// What went wrong since the last frame, which ends the run.
-    #[inline]
-    fn read(&mut self, _record: &Record<'_>, _frame: Frame, _time: Nanos, _packets: Range<u64>) -> Result<()> {
-        Ok(())
-    }
-
-    /// The next frame may be a while: what is known is handed to those who keep it.
-    ///
-    /// # Errors
-    /// If they cannot.
-    fn hand_over(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The next packet that leaves did so earlier, and is told to leave with the one before it: its order says nothing.
-    fn moved(&mut self) {}
-
-    /// A row of a table was read, which is this packet: none if it is left out.
-    ///
-    /// # Errors
-    /// What went wrong since the last row, which ends the run.
-    fn row(&mut self, _packets: Range<u64>) -> Result<()> {
-        Ok(())
-    }
-}
 
 /// How packets came to the queue, and what was read.
 #[derive(Debug)]
@@ -263,23 +226,6 @@ pub fn table(opened: OpenedTable, input: &Input, listener: &mut impl Listener<Ke
     })
 }
 
-/// Whether a path means standard input.
-pub fn is_standard_input(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Opens a capture, or standard input as one.
-///
-/// # Errors
-/// If it cannot be read, or is no capture.
-pub fn open_capture(path: &Path) -> Result<CaptureReader> {
-    Ok(if is_standard_input(path) {
-        CaptureReader::new(io::stdin(), "standard input")
-    } else {
-        CaptureReader::open(path)
-    }?)
-}
-
 /// A limit as the report shows it.
 fn limit_name(limit: Limit) -> String {
     match limit {
@@ -289,9 +235,4 @@ fn limit_name(limit: Limit) -> String {
         Limit::Packets(packets) => format!("{packets} packets"),
         Limit::Time(time) => time.to_string(),
     }
-}
-
-/// How long a file is, where that can be known.
-pub fn length(path: &Path) -> Option<u64> {
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
 }

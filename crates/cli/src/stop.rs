@@ -1,8 +1,6 @@
 //! An end before the input's: on SIGINT, SIGTERM and SIGHUP, what was read is finished as if nothing more came.
 
-use crate::args::Queued;
-use crate::capture::noted;
-use crate::outputs::Written;
+use crate::notes::noted;
 use anyhow::Result;
 use queuescope_report::model::Skipped;
 use std::fs::File;
@@ -115,14 +113,6 @@ impl Stop {
         Ok(Self { asked: Arc::default(), obeyed: Arc::default() })
     }
 
-    /// The same if there is a folder to record to. Otherwise there is nothing to finish, and signals end the process as ever.
-    ///
-    /// # Errors
-    /// If the system refuses.
-    pub fn of(args: &Queued) -> Result<Option<Self>> {
-        args.log.as_ref().map(|_| Self::on_signals()).transpose()
-    }
-
     /// Whether a signal came.
     #[inline]
     pub fn is_asked(&self) -> bool {
@@ -152,14 +142,6 @@ impl Stop {
             self.is_obeyed().into(),
             "signal to stop came before the end; what would have followed is not there",
         )
-    }
-
-    /// What was written, with that if there is such an end.
-    pub fn noted(stop: Option<&Self>, mut written: Written) -> Written {
-        if let Some(recorded) = &mut written.recorded {
-            recorded.others.extend(stop.and_then(Self::note));
-        }
-        written
     }
 
     /// Returns when there is something to read, or a signal came.

@@ -16,6 +16,8 @@ use crate::args::{Shard, Sim};
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::sim::file::ScenarioFile;
+use crate::sweep::work::threads;
+use crate::terminal::note;
 use anyhow::{Result, bail};
 use cell::Told;
 use check::{Checked, check};
@@ -23,8 +25,6 @@ use plan::Plan;
 use queuescope_report::model::NO_METER;
 use queuescope_scenario::Scenario;
 use std::io::{self, IsTerminal};
-use std::num::NonZeroUsize;
-use std::thread;
 use store::{Found, Store};
 use summary::{Summary, unread};
 
@@ -148,16 +148,3 @@ enum Origin {
     /// There was one, that was damaged.
     Again(String),
 }
-
-/// How many threads there are to be.
-pub(crate) fn threads(jobs: Option<u16>) -> usize {
-    let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    jobs.map_or_else(cores, usize::from)
-}
-
-/// Tells what is no part of the answer.
-pub(crate) fn note(text: &str) {
-    anstream::eprintln!("{}note:{} {text}", NOTE.render(), NOTE.render_reset());
-}
-
-const NOTE: anstyle::Style = anstyle::AnsiColor::Yellow.on_default().bold();

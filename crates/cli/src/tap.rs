@@ -11,10 +11,10 @@ mod tell;
 use crate::analysis::Analysis;
 use crate::args::{Stamps, Tap};
 use crate::chosen::{Chosen, Flag};
-use crate::files::{Place, check_outputs};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
-use crate::queued::QueuedLog;
+use crate::paths::{Place, check_outputs};
+use crate::queued::{self, QueuedLog};
 use crate::records::Unknown;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source;
@@ -58,7 +58,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     params.order_tolerance = Nanos(2 * within.0);
     params.history = history(seen.disorder.saturating_add(Nanos(2 * within.0)).min(longest));
     // Before, there is nothing to keep.
-    let stop = Stop::of(&args.queued)?;
+    let stop = queued::stop(&args.queued)?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), log)?;
@@ -84,7 +84,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let (mut report, outputs) = finish(analysis, tapped.source(args), &args.question, &args.sketch);
     report.totals.miss_flows_of(tapped.stats.ingress_evicted);
     report.tap = Some(tapped.tell(args));
-    let written = Stop::noted(stop.as_ref(), outputs.finish()?);
+    let written = outputs.finish()?.ended_by(stop.as_ref());
     views.write(report, &written)
 }
 

@@ -1,10 +1,10 @@
 //! The truth about every departure of a capture that is replayed, or of a scenario's link: what sketches are held against.
 
-use crate::arriving::Arriving;
+use crate::arriving::{Arriving, open_capture};
 use crate::capture::{self, Read, Reading};
+use crate::listener::Listener;
 use crate::progress::Progress;
 use crate::sim::{metered_link, too_many_packets};
-use crate::source::{self, Listener};
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_meter::Truths;
 use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
@@ -39,7 +39,7 @@ pub struct Left {
 /// # Errors
 /// If it cannot be read to its end.
 pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
-    let mut arriving = Arriving::from(source::open_capture(file)?);
+    let mut arriving = Arriving::from(open_capture(file)?);
     let outlet = Outlet { rate, overhead: 0, queue: QueueId(0), seed: 0 };
     let queue = TailDrop::new(TailDropParams { limit: Limit::None }, outlet);
     let mask = KeyMask::covering(&FLOW);

@@ -2,7 +2,8 @@
 
 use crate::args::Output;
 use crate::outcome::{Outcome, print};
-use crate::outputs::{Written, cannot_write, create};
+use crate::outputs::Written;
+use crate::paths::{cannot_write, create};
 use anyhow::Result;
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};

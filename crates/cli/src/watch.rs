@@ -1,8 +1,8 @@
 //! `queuescope watch`: triggers as they fire.
 
 use crate::args::Watch;
-use crate::files::check_log;
 use crate::outcome::{Outcome, told};
+use crate::paths::check_log;
 use anyhow::{Context, Result};
 use queuescope_archive::{ALERTS, is_recorded, open_with, schema};
 use std::fs::{File, OpenOptions};

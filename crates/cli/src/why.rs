@@ -1,14 +1,14 @@
 //! `queuescope why`: from a victim or a moment in the past to who made it wait.
 
-use crate::analysis::without_flow;
 use crate::args::{At, Input, Why};
-use crate::chosen::{Chosen, unnamed};
+use crate::chosen::Chosen;
 use crate::door::Door;
+use crate::listener::Listener;
+use crate::notes::unnamed;
 use crate::outcome::{Outcome, print};
-use crate::records::{Departures, Unknown};
+use crate::records::{Departures, Unknown, as_departure, without_flow};
 use crate::show::Show;
-use crate::sim::metered;
-use crate::source::{self, Listener, Opened, Source};
+use crate::source::{self, Opened, Source};
 use anyhow::{Context, Result, bail};
 use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share};
 use queuescope_pcap::Record;
@@ -115,7 +115,7 @@ impl<D: Door> Recorder<D> {
 
 impl<D: Door> Sink for Recorder<D> {
     fn dropped(&mut self, dropped: &queue::Dropped) {
-        self.judge(&metered::departure(dropped.packet, dropped.queue, (dropped.at, dropped.at)));
+        self.judge(&as_departure(dropped.packet, dropped.queue, (dropped.at, dropped.at)));
         let Packet { id, flow, size, class, .. } = dropped.packet;
         let size = u32::try_from(size.0).unwrap_or(u32::MAX);
         let recorded = self.log.record_drop(&Dropped { packet: id, flow, class, size, at: dropped.at });

@@ -1,10 +1,12 @@
 //! Who made the packet of a burst wait that waited longest.
 
-use crate::findings::AT_MOST;
 use crate::lasting::Lasting;
 use queuescope_meter::{Burst, MonitorParams, QueueMonitor};
 use queuescope_sketch::Share;
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+
+/// Flows that are told, however many are above alpha.
+pub(crate) const AT_MOST: usize = 12;
 
 /// Follows a queue in the bounded memory of a [`QueueMonitor`], with names for the flows that it remembers. What left while
 /// a packet waited is known in any order of departure; levels only of a FIFO of which every packet was seen to come.

@@ -1,6 +1,6 @@
 //! Arguments of `capture`.
 
-use super::{Derived, Keeping};
+use super::record::{Derived, Keeping};
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use queuescope_live::capture::Direction;
 use queuescope_wire::{ByteCount, Nanos};

@@ -1,8 +1,6 @@
 //! `--victims` and `--show`: whose waiting is examined, and which flows are listed.
 
-use super::Cli;
-use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-use clap::{Args, CommandFactory, Parser};
+use clap::Args;
 
 /// Whose waiting is examined, and which flows are listed. The queue is worked out from all packets either way.
 #[derive(Debug, Clone, Default, Args)]
@@ -25,29 +23,4 @@ impl Focus {
     pub fn is_given(&self) -> bool {
         self.victims.is_some() || self.show.is_some()
     }
-}
-
-impl Cli {
-    /// What the command line says. It ends the process where that means nothing, or help was asked for.
-    pub fn read() -> Self {
-        Self::try_parse().unwrap_or_else(|error| if is_about_where(&error) { gone() } else { error }.exit())
-    }
-}
-
-/// Whether a command was given `--where` that has none.
-fn is_about_where(error: &Error) -> bool {
-    let argument = error.get(ContextKind::InvalidArg);
-    error.kind() == ErrorKind::UnknownArgument
-        && matches!(argument, Some(ContextValue::String(name)) if name == "--where")
-}
-
-/// It had one meaning where there are three.
-fn gone() -> Error {
-    Cli::command().error(
-        ErrorKind::UnknownArgument,
-        "--where chooses what `record` and `capture` keep; of a queue, say what it is for:\n  \
-         --victims EXPRESSION  whose waiting is examined (culprits are any packets in the queue)\n  \
-         --show EXPRESSION     which flows are listed (shares are of the whole queue)\n  \
-         --input EXPRESSION    which packets enter the queue at all (what --where did)",
-    )
 }

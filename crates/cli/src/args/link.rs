@@ -1,6 +1,8 @@
 //! Arguments of `link`.
 
-use super::{Alpha, Keys, Output, Question, Queued, Sketch};
+use super::record::Queued;
+use super::shared::{Keys, Output, Question, Sketch};
+use super::values::Alpha;
 use clap::{Args, ValueHint};
 use queuescope_wire::{Nanos, Rate};
 use std::ffi::OsString;

@@ -1,8 +1,10 @@
 //! Arguments of `live`.
 
-use crate::live::metrics::Listen;
+use crate::live::listen::Listen;
 
-use super::{ActingArgs, Keys, Question, Queued};
+use super::acting::ActingArgs;
+use super::record::Queued;
+use super::shared::{Keys, Question};
 use clap::{Args, ValueHint};
 use queuescope_wire::Nanos;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Arguments of `query`.
 
-use super::Table;
+use super::shared::Table;
 use clap::{Args, ValueHint};
 use queuescope_wire::{ByteCount, Nanos};
 use std::path::PathBuf;

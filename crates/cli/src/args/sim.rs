@@ -1,6 +1,7 @@
 //! Arguments of `sim`.
 
-use super::{Keys, Output, Question, Queued, Sketch};
+use super::record::Queued;
+use super::shared::{Keys, Output, Question, Sketch};
 use clap::{Args, ValueHint};
 use std::fmt;
 use std::path::PathBuf;

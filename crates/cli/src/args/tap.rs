@@ -1,6 +1,7 @@
 //! Arguments of `tap`.
 
-use super::{Keys, Output, Question, Queued, Sketch};
+use super::record::Queued;
+use super::shared::{Keys, Output, Question, Sketch};
 use clap::{Args, ValueEnum, ValueHint};
 use queuescope_meter::tap::Unseen;
 use queuescope_wire::parse::Nat;

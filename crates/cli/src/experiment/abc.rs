@@ -15,7 +15,7 @@ mod domain;
 use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
 use super::tell::{Finding, Table, Told};
-use super::{Cell, Study};
+use crate::experiment::study::{Cell, Study};
 use anyhow::Result;
 use queuescope_report::model::SimGroup;
 use std::fmt::Write;

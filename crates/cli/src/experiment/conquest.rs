@@ -20,8 +20,8 @@ mod traffic;
 
 use super::results::{Results, Values};
 use super::tell::Told;
-use super::{Cell, Study};
 use crate::args::Experiment;
+use crate::experiment::study::{Cell, Study};
 use anyhow::Result;
 pub use traffic::Traffic;
 

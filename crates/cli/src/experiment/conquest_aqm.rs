@@ -20,7 +20,7 @@ mod measure;
 use super::plot::{Axis, Plot, line};
 use super::results::{Point, Results, Values};
 use super::tell::Told;
-use super::{Cell, Study};
+use crate::experiment::study::{Cell, Study};
 use anyhow::Result;
 use bench::{Bench, NO_HYSTART, Scheme, Standing};
 

@@ -13,7 +13,7 @@ mod tell;
 
 use super::results::{Results, Values};
 use super::tell::Told;
-use super::{Cell, Study};
+use crate::experiment::study::{Cell, Study};
 use anyhow::Result;
 use contenders::Contender;
 

@@ -16,7 +16,7 @@ mod tell;
 
 use super::results::{Results, Values};
 use super::tell::Told;
-use super::{Cell, Study};
+use crate::experiment::study::{Cell, Study};
 use algorithm::{Algorithm, Overload, Responsive};
 use anyhow::{Context, Result};
 use queuescope_queue::DropReason;

@@ -2,7 +2,7 @@
 //!
 //! A value that a run does not have is left out of it. The mean is then of the others, and whoever shows it says of how many.
 
-use super::Cell;
+use crate::experiment::study::Cell;
 use crate::sweep::interval::mean_at;
 use queuescope_report::model::SweepMean;
 use std::collections::{BTreeMap, BTreeSet};

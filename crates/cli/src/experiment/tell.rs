@@ -3,7 +3,7 @@
 use super::panels::{self, Panels};
 use super::plot::{self, Plot};
 use super::results::{Lacking, Point, Results, value_at};
-use crate::outputs::cannot_write;
+use crate::paths::cannot_write;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

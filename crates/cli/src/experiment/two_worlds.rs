@@ -12,7 +12,7 @@ mod tell;
 
 use super::results::{Results, Values};
 use super::tell::Told;
-use super::{Cell, Study};
+use crate::experiment::study::{Cell, Study};
 use crate::world::World;
 use anyhow::Result;
 use queuescope_report::model::Sim;

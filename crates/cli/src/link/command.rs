@@ -5,13 +5,12 @@ use super::watched::Watched;
 use super::{asked, begun, notes, real_time, report_on, shown, stop};
 use crate::args::Link;
 use crate::chosen::{Chosen, Flag};
-use crate::files::check_outputs;
 use crate::outcome::{Outcome, told};
 use crate::outputs::Outputs;
+use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
 use crate::sim::metered;
 use crate::sim::tell::{About, tell};
-use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Context, Result};
 use queuescope_link::command::{Behind, Prints, Signal};
@@ -85,7 +84,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let simulation = real.into_simulation();
     let (report, written) = meters.report(asked, &simulation, skipped)?;
     let report = report_on(report, model::Sim { real_time: Some(told), ..tell(&simulation, about) });
-    let outcome = views.write(report, &Stop::noted(Some(&stop), written))?;
+    let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
     Ok(match status.map_or(1, code) {
         // What the command says of itself comes first.
         0 if outcome != Outcome::Whole => outcome,

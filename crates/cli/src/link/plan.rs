@@ -1,7 +1,7 @@
 //! What a link is to be, as a scenario.
 
 use crate::args::Link;
-use crate::chosen::told;
+use crate::expressions::shown;
 use crate::sim::file::trace;
 use anyhow::{Result, bail};
 use queuescope_scenario::{Override, Scenario};
@@ -73,7 +73,7 @@ impl Plan {
         };
         // A name is that of a discipline or of a program; what is neither is told as no discipline.
         let scenario = read("discipline").or_else(|error| read("pipeline").map_err(|_| error));
-        let scenario = scenario.map_err(|error| told(&error))?;
+        let scenario = scenario.map_err(|error| shown(&error))?;
         let words = args.command.iter().map(|word| word.to_string_lossy());
         Ok(Self { scenario, files, command: words.collect::<Vec<_>>().join(" ") })
     }

@@ -4,11 +4,11 @@ use super::shown::Shown;
 use super::watched::Watched;
 use super::{begun, notes, real_time, report_on};
 use crate::args::Link;
-use crate::capture::noted;
 use crate::chosen::{Chosen, Flag};
-use crate::files::check_outputs;
+use crate::notes::noted;
 use crate::outcome::Outcome;
 use crate::outputs::{Outputs, Written};
+use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
 use crate::records::Departures;
 use crate::sim::file::ScenarioFile;
@@ -62,7 +62,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let show = |meter: &str| super::shown(args, &format!("{meter}: {name}"), &stop);
     let run = (&scenario, &files, skipped);
     let (report, written) = run_scenario(asked, run, chosen.as_ref(), outputs, (&stop, show))?;
-    views.write(report, &Stop::noted(Some(&stop), written))
+    views.write(report, &written.ended_by(Some(&stop)))
 }
 
 /// Runs a scenario on real hosts: what was found, and what was recorded.

@@ -2,12 +2,13 @@
 
 use super::shown::Shown;
 use crate::analysis::Analysis;
+use crate::listener::Listener;
 use crate::live::stopped::Stopped;
 use crate::outputs::Outputs;
-use crate::sim::metered::{Known, Meters, departure, numbered};
-use crate::source::Listener;
+use crate::records::{as_departure, numbered};
+use crate::sim::metered::{Known, Meters};
 use crate::spool::Unwritten;
-use crate::sweep::note;
+use crate::terminal::note;
 use anyhow::{Error, Result};
 use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
@@ -81,7 +82,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
         let dropped = Dropped { packet: numbered(dropped.packet), ..*dropped };
         let captured = self.captured(frame, came);
         self.meters.got_dropped(link, &dropped, &captured);
-        let gone = departure(dropped.packet, dropped.queue, (came, dropped.at));
+        let gone = as_departure(dropped.packet, dropped.queue, (came, dropped.at));
         if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &gone, &captured)) {
             shown.dropped();
         }
@@ -96,7 +97,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _: &OnItsWay, frame: &Frame) {
         let captured = self.captured(frame, now);
         self.meters.got_marked(link, &numbered(*marked), reason, now, &captured);
-        let there = departure(*marked, QueueId::default(), (now, now));
+        let there = as_departure(*marked, QueueId::default(), (now, now));
         if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &there, &captured)) {
             shown.marked();
         }

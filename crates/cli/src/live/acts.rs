@@ -10,8 +10,8 @@ mod session;
 mod words;
 
 use crate::args::{ActingArgs, BoundsArgs, PolicyArgs};
-use crate::capture::noted;
-use crate::sweep::note;
+use crate::notes::noted;
+use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use file::{PolicyFile, Says, cannot_act};
 use never::Terms;

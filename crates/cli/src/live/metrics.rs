@@ -4,12 +4,13 @@ mod http;
 mod told;
 
 use super::acts::{Acts, Counts};
-use crate::capture::noted;
+use crate::live::listen::Listen;
+use crate::notes::noted;
 use anyhow::{Context, Result};
 use queuescope_live::{Acted, Counters, Slice};
 use queuescope_report::model::{Burst, Skipped};
 use queuescope_wire::{Backlog, ByteCount, Nanos};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -56,7 +57,7 @@ impl Metrics {
     /// # Errors
     /// If nobody can listen there.
     pub fn serve(at: &Listen, interface: &str, tau: Nanos, alpha: f64) -> Result<(Self, SocketAddr)> {
-        let listener = TcpListener::bind(&at.0[..]);
+        let listener = TcpListener::bind(at.addresses());
         let listener = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = listener.with_context(|| {
             format!("cannot listen on {at}: --metrics needs an address of this machine and a port that nobody has")
@@ -106,48 +107,9 @@ impl Metrics {
     }
 }
 
-/// Where to listen: each is tried in turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listen(Vec<SocketAddr>);
-
-impl Listen {
-    /// Reads `127.0.0.1:9090`, `[::1]:9090`, or `:9090`, which is every address of the machine.
-    ///
-    /// # Errors
-    /// If it is none of these.
-    pub fn read(text: &str) -> Result<Self, String> {
-        let every: [IpAddr; 2] = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
-        let port = text.strip_prefix(':').and_then(|port| port.parse().ok());
-        let read = match port {
-            Some(port) => Some(every.map(|address| SocketAddr::new(address, port)).to_vec()),
-            None => text.parse().ok().map(|address| vec![address]),
-        };
-        read.map(Self).ok_or_else(|| {
-            "expected an address and a port, such as 127.0.0.1:9090 or [::1]:9090, or :9090 for every address of this machine".to_owned()
-        })
-    }
-}
-
-impl std::fmt::Display for Listen {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.first().map_or(Ok(()), |address| address.fmt(f))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_are_read() {
-        let read = |text| Listen::read(text).map(|listen| listen.0.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(read(":9090").unwrap(), ["[::]:9090", "0.0.0.0:9090"]);
-        assert_eq!(read("127.0.0.1:80").unwrap(), ["127.0.0.1:80"]);
-        assert_eq!(read("[::1]:80").unwrap(), ["[::1]:80"]);
-        for wrong in ["", ":", "9090", "localhost:9090", ":99999", "127.0.0.1", "::1:9090x", ":-1"] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_server_that_stops_is_noted() {

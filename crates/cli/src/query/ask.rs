@@ -2,10 +2,10 @@
 
 use super::load::Loaded;
 use crate::args::Query;
-use crate::chosen::told;
+use crate::expressions::{attribute, comparable, list, wrong};
 use anyhow::Result;
 use queuescope_log::{AttributeId, Function, GroupKey, Kind, Schema};
-use queuescope_text::{Problem, TextError, did_you_mean};
+use queuescope_text::Problem;
 use queuescope_wire::Nanos;
 use std::ops::Range;
 
@@ -151,32 +151,6 @@ impl Asked {
     }
 }
 
-/// A list of attributes.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn attributes(option: &str, text: Option<&str>, schema: &Schema) -> Result<Vec<AttributeId>> {
-    let text = text.unwrap_or_default();
-    let found = list(text).map(|(word, span)| comparable(word, &span, schema)).collect::<Result<_, _>>();
-    found.map_err(|problem| wrong(option, text, problem))
-}
-
-fn wrong(option: &str, text: &str, problem: Problem) -> anyhow::Error {
-    told(&TextError::new(option, text, vec![problem]))
-}
-
-/// The words between commas, and where they are.
-fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
-    let mut start = 0;
-    let words = text.split(',').map(move |part| {
-        let word = part.trim();
-        let at = start + (part.len() - part.trim_start().len());
-        start += part.len() + 1;
-        (word, at..at + word.len())
-    });
-    words.filter(|(word, span)| !(word.is_empty() && span.start == 0))
-}
-
 /// Refuses what is asked for twice: columns have names of their own.
 fn once<'a>(names: impl Iterator<Item = (&'a str, &'a Range<usize>)>) -> Result<(), Problem> {
     let mut known = Vec::new();
@@ -218,31 +192,4 @@ fn key(word: &str, span: &Range<usize>, schema: &Schema) -> Result<(String, Grou
         return Err(wrong("longer than nothing"));
     }
     Ok((word.to_owned(), GroupKey::Time { attribute: id, width: width.0, origin: 0 }))
-}
-
-fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<AttributeId, Problem> {
-    let id = attribute(word, span, schema, &[])?;
-    if schema.attribute(id).is_comparable() {
-        Ok(id)
-    } else {
-        Err(Problem::new(format!("values of `{word}` are not compared")).at(span, "it has too many bytes"))
-    }
-}
-
-fn attribute(word: &str, span: &Range<usize>, schema: &Schema, others: &[&str]) -> Result<AttributeId, Problem> {
-    schema.find(word).ok_or_else(|| {
-        let near = did_you_mean(word, schema.names().chain(others.iter().copied()));
-        let of = match schema.name() {
-            name if name == Schema::departure().name() => "--attributes --departures",
-            name if name == Schema::queued().name() => "DIR --attributes",
-            _ => "--attributes",
-        };
-        let help = near.unwrap_or_else(|| format!("queuescope query {of} lists them"));
-        let what = if word.is_empty() {
-            "an attribute is missing".to_owned()
-        } else {
-            format!("there is no attribute `{}`", queuescope_text::quoted(word))
-        };
-        Problem::new(what).at(span, "here").help(help)
-    })
 }

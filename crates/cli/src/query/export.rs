@@ -2,15 +2,13 @@
 
 use super::ask::Asked;
 use super::held::Question;
-use super::load;
 use super::show::{self, Form, of};
-use super::{Parquet, at, check_times};
+use super::{Parquet, at, check_times, load};
 use crate::args::Export;
 use crate::beside::Beside;
-use crate::chosen::expression;
-use crate::files::check_outputs;
+use crate::expressions::expression;
 use crate::outcome::{Outcome, print};
-use crate::outputs::cannot_write;
+use crate::paths::{cannot_write, check_outputs};
 use anyhow::{Context, Result, bail};
 use queuescope_archive::History;
 use queuescope_log::AttributeId;

@@ -1,7 +1,7 @@
 //! Records that are asked: in memory, or in a folder.
 
 use super::company::Company;
-use crate::capture::noted;
+use crate::notes::noted;
 use queuescope_archive::{Ask, FolderError, History, Sources};
 use queuescope_log::{AttributeId, Dnf, Explained, Log, Schema};
 use queuescope_report::format::count;

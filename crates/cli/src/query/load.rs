@@ -2,13 +2,12 @@
 
 use super::held::Held;
 use crate::args::Query;
-use crate::capture::{file_notes, noted, parser_notes};
-use crate::chosen::unnamed;
-use crate::departures::{damage, malformed, odd};
 use crate::door::name_digest;
+use crate::notes::{file_notes, noted, parser_notes, unnamed};
+use crate::paths::length;
 use crate::progress::Progress;
 use crate::records::{Frames, Records, Rows};
-use crate::source::length;
+use crate::rows::{damage, malformed, odd};
 use anyhow::Result;
 use queuescope_archive::{Ask, History};
 use queuescope_log::{AttributeId, Dnf, Kind, Log, Memory, Options, Schema};

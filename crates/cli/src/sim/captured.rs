@@ -1,7 +1,7 @@
 //! A capture as cross traffic of a simulation.
 
-use crate::capture::{file_notes, noted, parser_notes};
-use crate::source;
+use crate::arriving::open_capture;
+use crate::notes::{file_notes, noted, parser_notes};
 use anyhow::Result;
 use queuescope_report::model::Skipped;
 use queuescope_sim::workload::CapturedPacket;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// # Errors
 /// If it cannot be read, or is no capture. What comes behind damage is left out, and told.
 pub fn read(path: &Path) -> Result<(Arc<[CapturedPacket]>, Vec<Skipped>)> {
-    let mut reader = source::open_capture(path)?;
+    let mut reader = open_capture(path)?;
     let mut parser = Parser::new(Tunnel::Outer);
     let mut flows: BTreeMap<FlowKey, FlowId> = BTreeMap::new();
     let (mut packets, mut last) = (Vec::new(), Nanos::ZERO);

@@ -2,9 +2,8 @@
 
 use super::captured;
 use crate::args::Sim;
-use crate::chosen::told;
-use crate::files::open_regular;
-use crate::source;
+use crate::expressions::shown;
+use crate::paths::{self, open_regular};
 use anyhow::{Context, Result, ensure};
 use queuescope_report::model::Skipped;
 use queuescope_scenario::{Override, Scenario, TextError};
@@ -54,7 +53,7 @@ impl ScenarioFile {
     pub fn with(path: &Path, set: &[String]) -> Result<Self> {
         let name = path.display().to_string();
         let mut text = Vec::new();
-        let read = if source::is_standard_input(path) {
+        let read = if paths::is_standard_input(path) {
             io::stdin().take(LARGEST).read_to_end(&mut text)
         } else {
             fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text))
@@ -69,7 +68,7 @@ impl ScenarioFile {
     /// # Errors
     /// Shown in the text that the user wrote.
     pub fn scenario(&self) -> Result<Scenario> {
-        self.parse(&[]).map_err(|error| told(&error))
+        self.parse(&[]).map_err(|error| shown(&error))
     }
 
     /// What it says with more overrides, and without its sweep.
@@ -78,7 +77,7 @@ impl ScenarioFile {
     /// As [`scenario`](Self::scenario).
     pub fn variant(&self, overrides: &[Override]) -> Result<Scenario> {
         let overrides: Vec<_> = overrides.iter().cloned().chain([Override::new(NO_SWEEP)]).collect();
-        self.parse(&overrides).map_err(|error| told(&error))
+        self.parse(&overrides).map_err(|error| shown(&error))
     }
 
     fn parse(&self, overrides: &[Override]) -> Result<Scenario, TextError> {

@@ -1,24 +1,23 @@
 //! The analysis of what passes links of a simulation.
 
 use super::queued::Queued;
-use crate::analysis::{Analysis, without_flow};
+use crate::analysis::Analysis;
 use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
 use crate::chosen::Chosen;
+use crate::listener::Listener;
 use crate::outcome::both;
 use crate::outputs::{Outputs, Written};
-use crate::records::{Departures, Unknown};
+use crate::records::{Departures, Unknown, as_departure, numbered, without_flow};
 use crate::setup::{FLOWS, Scale, finish, params};
-use crate::source::{self, Listener, Source};
+use crate::source::{self, Source};
 use crate::spool::Unwritten;
 use anyhow::{Error, Result};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
 use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::{Meter, Overhead};
-use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation, number};
-use queuescope_wire::{
-    Backlog, Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId, QueueId, Rate,
-};
+use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation};
+use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, QueueId, Rate};
 
 /// Departures that are remembered where packets leave in any order.
 const DEPARTURES: usize = 1 << 20;
@@ -256,7 +255,7 @@ impl Metered {
     #[inline]
     fn means_mark(&mut self, marked: &Packet, passing: &impl Known, now: Nanos) -> bool {
         self.chosen.as_mut().is_none_or(|chosen| {
-            let left = departure(*marked, QueueId::default(), (now, now));
+            let left = as_departure(*marked, QueueId::default(), (now, now));
             chosen.holds_uncounted(&without_flow(&left), &passing.key())
         })
     }
@@ -292,7 +291,7 @@ impl Meters {
     pub fn got_dropped(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
         for meter in self.each() {
             let enqueued = dropped.enqueued.unwrap_or(dropped.at);
-            let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+            let left = as_departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
             if meter.watches(link, dropped.at) && meter.means(&left, passing) {
                 let known = meter.packet(dropped.packet, passing, enqueued, dropped.at);
                 meter.analysis.dropped(&Dropped { packet: known, ..*dropped });
@@ -333,23 +332,6 @@ impl Observer for Meters {
         }
         self.got_marked(link, &numbered(*marked), reason, now, packet);
     }
-}
-
-/// What is known of a packet that did not leave the queue, as if it had.
-pub(crate) fn departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
-    let none = Backlog::default();
-    Departure { packet, queue, enqueued, dequeued, backlog_in: none, backlog_out: none }
-}
-
-/// A departure as expressions know it: by the packet's number, and without the simulation's own numbers of flows.
-pub(super) fn as_told(departure: &Departure) -> Departure {
-    without_flow(&Departure { packet: numbered(departure.packet), ..*departure })
-}
-
-/// The packet by its number in the order of sending.
-#[inline]
-pub(crate) fn numbered(packet: Packet) -> Packet {
-    Packet { id: PacketId(number(packet.id)), ..packet }
 }
 
 /// What is asked of the queue: what the command line leaves as it is by default, the scenario's meter says.

@@ -1,11 +1,10 @@
 //! What the queues of a simulation did to each packet, into a folder.
 
-use super::metered::{as_told, departure, numbered};
-use crate::capture::noted;
 use crate::chosen::Chosen;
+use crate::notes::noted;
 use crate::queued::QueuedLog;
 use crate::recording::Recorded;
-use crate::records::Departures;
+use crate::records::{Departures, as_departure, as_told, numbered};
 use anyhow::Result;
 use queuescope_log::packet::{self, Known, fill_known};
 use queuescope_queue::{Dropped, Headers};
@@ -65,7 +64,7 @@ impl Queued {
     pub fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
         let before = self.marked.remove(&(link, dropped.packet.id));
         let enqueued = dropped.enqueued.unwrap_or(dropped.at);
-        let left = departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+        let left = as_departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
         if !self.wants(link, dropped.at, &left, packet) {
             return;
         }

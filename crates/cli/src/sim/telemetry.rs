@@ -1,6 +1,6 @@
 //! The telemetry of each packet, as a table.
 
-use crate::outputs::{cannot_write, create};
+use crate::paths::{cannot_write, create};
 use crate::spool::Unwritten;
 use anyhow::{Context, Result};
 use queuescope_sim::{Hop, Journey, NodeId, Topology};

@@ -4,7 +4,7 @@ use super::key::{self, FORMAT, Sum};
 use super::plan::{Plan, shown};
 use super::{cell, work};
 use crate::args::Sim as Arguments;
-use crate::files::open_regular;
+use crate::paths::open_regular;
 use crate::progress::Progress;
 use crate::sim::file::ScenarioFile;
 use anyhow::{Context, Result, bail};

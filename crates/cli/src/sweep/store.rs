@@ -5,8 +5,7 @@
 
 use super::key::{FORMAT, hex, is_key, sum};
 use super::plan::Plan;
-use crate::files::open_regular;
-use crate::outputs::cannot_write;
+use crate::paths::{cannot_write, open_regular};
 use anyhow::{Context, Result, bail};
 use queuescope_report::model::{Sim, SweepTotals};
 use serde::de::DeserializeOwned;

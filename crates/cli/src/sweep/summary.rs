@@ -5,7 +5,7 @@ use super::interval;
 use super::plan::Plan;
 use crate::args::Output;
 use crate::outcome::print;
-use crate::outputs::{cannot_write, create};
+use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result};
 use queuescope_report::model::{SWEEP_FIGURES, Sweep, SweepFigures, SweepMean, SweepRow};
 use queuescope_report::{html, json, text};

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -96,6 +97,12 @@ impl Drop for CloseIfPanics<'_> {
             self.0.close();
         }
     }
+}
+
+/// How many threads there are to be.
+pub fn threads(jobs: Option<u16>) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    jobs.map_or_else(cores, usize::from)
 }
 
 #[cfg(test)]

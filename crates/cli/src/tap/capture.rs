@@ -2,11 +2,11 @@
 
 use super::headers::Headers;
 use crate::arriving::Arriving;
-use crate::capture::{file_notes, noted, parser_notes};
 use crate::chosen::Chosen;
+use crate::notes::{file_notes, noted, parser_notes};
+use crate::paths::{is_standard_input, length};
 use crate::progress::Progress;
 use crate::records::Frames;
-use crate::source::{is_standard_input, length};
 use crate::stop::Stop;
 use anyhow::{Result, bail};
 use queuescope_meter::tap::{Feed, Seen};

@@ -2,7 +2,7 @@
 
 use super::{Link, Tapped};
 use crate::args::{Stamps, Tap};
-use crate::capture::noted;
+use crate::notes::noted;
 use crate::source::Source;
 use queuescope_meter::tap::{Clock, Surveyed};
 use queuescope_report::model;

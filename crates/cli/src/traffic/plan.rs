@@ -1,7 +1,7 @@
 //! Which flows start when: all known before the first does.
 
 use crate::args::Send;
-use crate::files::read_text;
+use crate::paths::read_text;
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_live::traffic::{LARGEST, Start};
 use queuescope_sim::workload::{

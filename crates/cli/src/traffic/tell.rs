@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use crate::args::Send;
-use crate::capture::noted;
+use crate::notes::noted;
 use hdrhistogram::Histogram;
 use queuescope_live::traffic::{Ended, Failure, Sent, Served};
 use queuescope_live::{Control, Controls};

@@ -1,8 +1,8 @@
 //! Figure 6 at its highest rate, with one thing changed at a time.
 
 use super::{HEAVY, LIGHT, Size, constant, start, tcp};
-use crate::experiment::Cell;
 use crate::experiment::results::{Point, Results};
+use crate::experiment::study::Cell;
 use crate::experiment::tell::Table;
 
 pub const CAUSES: &str = "figure-6-causes";

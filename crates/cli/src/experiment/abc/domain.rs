@@ -3,8 +3,8 @@
 //! Both are graphs: an edge for each client, which only meters, and links of the paper's rate, delay and buffer, which only drop.
 
 use super::{Size, tcp};
-use crate::experiment::Cell;
 use crate::experiment::results::{Point, Results};
+use crate::experiment::study::Cell;
 use crate::experiment::tell::Finding;
 use std::fmt::Write;
 

@@ -4,8 +4,8 @@ use super::traffic::Traffic;
 use super::{
     ALPHA, ALPHA_PAPER, C, FIGURE_9, FIGURE_15A, GRID, H, IDEAL, PACES, READINGS, ROWS, THRESHOLD, readings, scatter,
 };
-use crate::experiment::Cell;
 use crate::experiment::results::Values;
+use crate::experiment::study::Cell;
 use crate::truths::Left;
 use anyhow::{Context, Result};
 use queuescope_meter::{Score, Truths};

@@ -321,8 +321,8 @@ fn numbers(results: &Results, name: &str) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Cell;
     use crate::experiment::results::Values;
+    use crate::experiment::study::Cell;
 
     /// At a high alpha a sketch may report nothing, and then has no precision: the others are told, and which is left out.
     #[test]

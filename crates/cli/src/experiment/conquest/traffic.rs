@@ -127,7 +127,7 @@ impl Traffic {
 impl Capture {
     #[expect(clippy::disallowed_methods, reason = "the command reads the capture that it is given")]
     fn new(file: &Path, rate: Rate, speedup: Speedup) -> Result<Self> {
-        if crate::source::is_standard_input(file) {
+        if crate::paths::is_standard_input(file) {
             bail!("--capture is read more than once: name a file, not standard input");
         }
         let cannot = || format!("cannot read {}", file.display());

@@ -8,8 +8,8 @@
 //! of them can have sent it.
 
 use super::bench::{BURST, WEB};
-use crate::experiment::Cell;
 use crate::experiment::results::Values;
+use crate::experiment::study::Cell;
 use anyhow::{Context, Result, bail};
 use queuescope_meter::nearest_rank;
 use queuescope_scenario::Capacity;

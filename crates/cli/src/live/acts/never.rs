@@ -1,6 +1,6 @@
 //! `--never`: flows that are never acted on, from an expression to what the kernel compares.
 
-use crate::chosen::expression;
+use crate::expressions::expression;
 use anyhow::{Context, Result, bail};
 use queuescope_live::{Condition, Field};
 use queuescope_log::{Predicate, Schema, departure};

@@ -1,7 +1,5 @@
-//! Which files are the same, by whatever name.
+//! Paths that a user named: which are the same file, what may be read and written there, and errors about them.
 
-use crate::outputs::cannot_write;
-use crate::source;
 use anyhow::{Context, Result, bail};
 use queuescope_wire::grouped;
 use std::fs::{File, Metadata, OpenOptions, metadata};
@@ -16,11 +14,10 @@ pub fn check_outputs<'a>(
     inputs: impl IntoIterator<Item = &'a PathBuf>,
     outputs: impl IntoIterator<Item = &'a Option<PathBuf>>,
 ) -> Result<()> {
-    let input =
-        |file: &'a PathBuf| if source::is_standard_input(file) { Path::new("/dev/stdin") } else { file.as_path() };
+    let input = |file: &'a PathBuf| if is_standard_input(file) { Path::new("/dev/stdin") } else { file.as_path() };
     let mut taken: Vec<_> = inputs.into_iter().map(|file| (Place::of(input(file)), "the input")).collect();
     for path in outputs.into_iter().flatten() {
-        if source::is_standard_input(path) {
+        if is_standard_input(path) {
             bail!("{}: standard output has what is told beside it; name a file", cannot_write(path));
         }
         check_creatable(path).with_context(|| cannot_write(path))?;
@@ -85,6 +82,29 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     is_regular(file.metadata()?)?;
     Ok(file)
+}
+
+/// Creates a file that the user asked for.
+///
+/// # Errors
+/// Named after the file.
+pub fn create(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| cannot_write(path))
+}
+
+/// The context of every error about an output.
+pub fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+/// Whether a path means standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// How long a file is, where that can be known.
+pub fn length(path: &Path) -> Option<u64> {
+    metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
 }
 
 /// Refuses what cannot be the folder of a log, since it is not there or no folder.

@@ -1,0 +1,99 @@
+//! Arguments of `analyze` and `why`.
+
+use super::focus::Focus;
+use super::record::Queued;
+use super::shared::{Input, Keys, Output, Question, Sketch};
+use super::values::{Alpha, At};
+use clap::{ArgGroup, Args, ValueHint};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+/// Arguments of `analyze`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 if all went well, 1 if the input is damaged (what came before the damage is \
+                        reported), 2 if nothing could be done.\n\n\
+                        Example: queuescope analyze trace.pcap.gz --rate 100mbps --by 5tuple,dst/24 --html report.html")]
+#[command(mut_arg("log", |arg| arg.conflicts_with("departures")))]
+pub struct Analyze {
+    /// Where departures come from.
+    #[command(flatten)]
+    pub input: Input,
+    /// What a flow is.
+    #[command(flatten)]
+    pub keys: Keys,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: Question,
+    /// The sketch.
+    #[command(flatten)]
+    pub sketch: Sketch,
+    /// Where the answer goes.
+    #[command(flatten)]
+    pub output: Output,
+    /// Where packets go.
+    #[command(flatten)]
+    pub queued: Queued,
+
+    /// Write the packets again, as pcapng, with a comment on each: how long it waited, and its flow's share of the queue
+    /// (comments, interface names and blocks of other kinds that the capture has are not copied)
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with = "departures",
+        help_heading = "Output"
+    )]
+    pub pcapng: Option<PathBuf>,
+}
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: as of analyze.\n\n\
+                        Example: queuescope why trace.pcap --rate 100mbps --at 1.2s..1.5s")]
+#[command(group = ArgGroup::new("victim").required(true).multiple(true).args(["at", "packet", "flow", "victims"]))]
+#[command(mut_arg("victims", |arg| arg.conflicts_with("packet").help("Packets of which an expression holds, such as `udp and dst_port == 10`; with a stretch --at only then, with --flow only those of the flow. Culprits are any packets in the queue (`queuescope query --attributes --departures` lists what it can be about)")))]
+pub struct Why {
+    /// Where departures come from.
+    #[command(flatten)]
+    pub input: Input,
+    /// What a flow is.
+    #[command(flatten)]
+    pub keys: Keys,
+
+    /// A moment, such as 1.2s from the first packet: who is in the queue then. A stretch, such as 1.2s..1.5s: why packets
+    /// wait in it
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Question")]
+    pub at: Option<At>,
+
+    /// A packet, by its number in the input, from 1 (a table's row)
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        allow_hyphen_values = true,
+        value_parser = packet_number,
+        conflicts_with_all = ["at", "flow"],
+        help_heading = "Question"
+    )]
+    pub packet: Option<NonZeroU64>,
+
+    /// A flow, by its name as analyze prints it, or by a part that no other name has; with a stretch --at, only then
+    #[arg(long, value_name = "NAME", help_heading = "Question")]
+    pub flow: Option<String>,
+
+    /// Whose waiting it is, and which flows are listed.
+    #[command(flatten)]
+    pub focus: Focus,
+
+    /// Share of the bytes from which on a flow is told
+    #[arg(long, allow_hyphen_values = true, default_value = "1%", value_name = "SHARE", help_heading = "Question")]
+    pub alpha: Alpha,
+
+    /// Print JSON in place of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// The number of a packet.
+fn packet_number(text: &str) -> Result<NonZeroU64, String> {
+    text.parse().map_err(|_| "packets are numbered 1, 2, 3 and so on, as Wireshark does".to_owned())
+}

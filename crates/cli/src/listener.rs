@@ -1,0 +1,46 @@
+//! Who hears of departures as they are read.
+
+use anyhow::Result;
+use queuescope_pcap::Record;
+use queuescope_sim::Output;
+use queuescope_wire::parse::Frame;
+use queuescope_wire::{FlowId, Nanos};
+use std::ops::Range;
+
+/// Told of everything that leaves a queue or is dropped there, under flow ids that it hands out.
+pub trait Listener: Output {
+    /// What it is told about who a packet belongs to: a [`MaskedKey`] or, from a table, a name.
+    type Key: ?Sized;
+
+    /// The id of a packet's flow.
+    fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
+
+    /// A frame of a capture was read, which becomes these packets: none if it is left out. It is told as a copy, so that where
+    /// nobody wants it it can stay in registers.
+    ///
+    /// # Errors
+    /// What went wrong since the last frame, which ends the run.
+    #[inline]
+    fn read(&mut self, _record: &Record<'_>, _frame: Frame, _time: Nanos, _packets: Range<u64>) -> Result<()> {
+        Ok(())
+    }
+
+    /// The next frame may be a while: what is known is handed to those who keep it.
+    ///
+    /// # Errors
+    /// If they cannot.
+    fn hand_over(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The next packet that leaves did so earlier, and is told to leave with the one before it: its order says nothing.
+    fn moved(&mut self) {}
+
+    /// A row of a table was read, which is this packet: none if it is left out.
+    ///
+    /// # Errors
+    /// What went wrong since the last row, which ends the run.
+    fn row(&mut self, _packets: Range<u64>) -> Result<()> {
+        Ok(())
+    }
+}

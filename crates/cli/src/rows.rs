@@ -1,0 +1,54 @@
+//! Rows of a table of departures: what each describes, and what was remarkable about them.
+
+use crate::notes::noted;
+use queuescope_report::model::Skipped;
+use queuescope_table::{Row, TableError, TableStats};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Packet, PacketId, QueueId};
+
+/// The departure that a row tells of, as far as it does, and whether its size is more than any.
+pub fn departure(row: &Row<'_>, number: u64, flow: FlowId) -> (Departure, bool) {
+    let size = u32::try_from(row.size);
+    let packet = Packet {
+        id: PacketId(number),
+        flow,
+        size: ByteCount(u64::from(size.unwrap_or(u32::MAX))),
+        class: Class(row.class),
+        ecn: Ecn::NotEct,
+    };
+    let departure = Departure {
+        packet,
+        queue: QueueId(0),
+        enqueued: row.enqueued,
+        dequeued: row.dequeued,
+        backlog_in: Backlog::default(),
+        backlog_out: Backlog::default(),
+    };
+    (departure, size.is_err())
+}
+
+/// Rows that could not be read, for the report.
+pub fn malformed(stats: &TableStats) -> Option<Skipped> {
+    let mut examples = stats.first_malformed.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if stats.malformed > 3 {
+        examples.push_str("; ...");
+    }
+    let meaning = format!("rows that could not be read and were skipped: {examples}");
+    noted("malformed_rows", stats.malformed, &meaning)
+}
+
+/// Rows that are not quite what was read of them, for the report.
+pub fn odd(stats: &TableStats, oversized: u64) -> impl Iterator<Item = Skipped> + use<> {
+    let rounded =
+        "rows with times finer than a nanosecond; rounded to the nearest (--time-unit says what numbers count)";
+    let notes = [
+        noted("rounded_times", stats.rounded, rounded),
+        noted("oversized", oversized, "packets of 4 GiB or more; taken as one byte less"),
+    ];
+    notes.into_iter().flatten()
+}
+
+/// What ended a table early, or could not be read of it.
+pub fn damage(error: Option<&TableError>, stats: &TableStats) -> Option<String> {
+    let malformed = || format!("rows that could not be read were skipped; the first is {}", stats.first_malformed[0]);
+    error.map(ToString::to_string).or_else(|| (stats.malformed > 0).then(malformed))
+}
