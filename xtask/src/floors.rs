@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-report", 3),
     ("queuescope-scenario", 3),
     ("queuescope-sim", 4),
+    ("queuescope-ingest", 5),
     ("queuescope-link", 5),
     ("queuescope", 6),
 ];

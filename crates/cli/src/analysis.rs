@@ -7,16 +7,16 @@ pub(crate) mod watcher;
 mod written;
 
 use crate::analysis::found::{Counts, Meters, Told};
-use crate::records::{as_departure, without_flow};
 pub use params::AnalysisParams;
+use queuescope_ingest::records::{as_departure, without_flow};
 pub use watcher::Watcher;
 
-use crate::chosen::Chosen;
 use crate::door::Door;
 use crate::findings::{self, Findings};
-use crate::records::Departures;
 use crate::worst::WorstMeter;
 use hdrhistogram::Histogram;
+use queuescope_ingest::Chosen;
+use queuescope_ingest::records::Departures;
 use queuescope_meter::{
     BurstTracker, Contribution, DepthSeries, DistinctFlows, ExactMeter, Follower, History, MaxDelay, Overtaking, Past,
     Ramps, Recent, Score,

@@ -6,11 +6,12 @@ use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::queued::{self, QueuedLog};
-use crate::records::Unknown;
 use crate::setup::{FLOWS, Scale, finish, params};
-use crate::source::{self, Opened, OpenedCapture, OpenedTable};
+use crate::source;
 use crate::views::Views;
 use anyhow::Result;
+use queuescope_ingest::records::Unknown;
+use queuescope_ingest::{Opened, OpenedCapture, OpenedTable};
 use queuescope_meter::History;
 use queuescope_report::model::Report;
 use queuescope_wire::FlowTable;
@@ -40,7 +41,7 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
 }
 
 fn from_capture(args: &Analyze, opened: OpenedCapture, outputs: Outputs) -> Result<(Report, Outputs)> {
-    let rate = opened.rate;
+    let rate = opened.rate();
     let door = source::flows(&args.keys, &args.question.focus, FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
     let params =
@@ -55,6 +56,6 @@ fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Res
     let params =
         params((&args.question, &args.sketch, &args.output), Unknown::OF_TABLE, history, None, Scale::of(None))?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
-    let source = source::table(opened, &args.input, &mut analysis)?;
+    let source = source::table(opened, &mut analysis)?;
     Ok(finish(analysis, source, &args.question, &args.sketch))
 }

@@ -1,7 +1,8 @@
 //! Expressions and lists of attributes that a user wrote, and errors that show what is wrong in their text.
 
 use anyhow::{Result, anyhow};
-use queuescope_log::{AttributeId, Dnf, Schema, Scope, TextError};
+use queuescope_ingest::ExpressionError;
+use queuescope_log::{AttributeId, Dnf, Schema, TextError};
 use queuescope_text::{Problem, did_you_mean};
 use std::io;
 use std::ops::Range;
@@ -11,9 +12,15 @@ use std::ops::Range;
 /// # Errors
 /// What is wrong with it, in its text.
 pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
-    let scope = Scope::new(schema);
-    let expr = scope.parse(text).map_err(|error| shown(&error))?;
-    Ok(expr.dnf(&scope)?)
+    queuescope_ingest::expression(schema, text).map_err(explained)
+}
+
+/// An error of an expression, in its text.
+pub fn explained(error: ExpressionError) -> anyhow::Error {
+    match error {
+        ExpressionError::Text(error) => shown(&error),
+        error => error.into(),
+    }
 }
 
 /// A list of attributes.

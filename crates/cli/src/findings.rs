@@ -1,14 +1,13 @@
 //! What an analysis found, with ids; and the report of it, with names.
 
 use crate::analysis::found::{Counts, Meters, Told};
-use crate::chosen::Chosen;
 use crate::door::Door;
-use crate::notes::{noted, unnamed};
-use crate::records::Departures;
 use crate::show::Show;
-use crate::source::Source;
 use crate::worst::{AT_MOST, Named, Worst};
 use hdrhistogram::Histogram;
+use queuescope_ingest::notes::{noted, unnamed};
+use queuescope_ingest::records::Departures;
+use queuescope_ingest::{Chosen, Source};
 use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau};
 use queuescope_report::format::duration;
 use queuescope_report::model;

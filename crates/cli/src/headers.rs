@@ -2,13 +2,13 @@
 
 use crate::alarms::{Alarms, wanted};
 use crate::args::{Derived, Keeping};
-use crate::chosen::{Chosen, Flag};
-use crate::notes::{noted, parser_notes};
 use crate::recording::{Recorded, Recording};
-use crate::records::{Frames, Records};
 use crate::spool::Unwritten;
 use anyhow::{Result, bail};
 use queuescope_archive::RecordError;
+use queuescope_ingest::notes::{noted, parser_notes};
+use queuescope_ingest::records::{Frames, Records};
+use queuescope_ingest::{Chosen, Flag};
 use queuescope_log::{LAST_TIME, Sampling};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;

@@ -10,13 +10,13 @@ pub use real::run_unwatched;
 
 use crate::args::{Keep, Link};
 use crate::live::view::give_up;
-use crate::notes::{noted, parser_notes};
 use crate::outcome::Outcome;
 use crate::show::Show;
 use crate::sim::metered::Asked;
 use crate::source::granularities;
-use crate::stop::Stop;
 use anyhow::{Context, Result, bail};
+use queuescope_ingest::Stop;
+use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_link::command::keep as stand_between;
 use queuescope_link::{End, HeldBack, RealTime, Sleep, Ways};
 use queuescope_queue::PipelineParams;
@@ -72,7 +72,7 @@ const LATE_PER_MILLE: u64 = 10;
 
 /// Who asks for an end; a terminal that is drawn on is given back before a second signal ends the process.
 fn stop(args: &Link) -> Result<Stop> {
-    if args.view { Stop::on_signals_but_first(give_up) } else { Stop::on_signals() }
+    Ok(if args.view { Stop::on_signals_but_first(give_up) } else { Stop::on_signals() }?)
 }
 
 /// What a person sees meanwhile, if that is asked for.

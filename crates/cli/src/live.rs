@@ -11,27 +11,26 @@ mod whose;
 
 use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::Live;
-use crate::chosen::Chosen;
+use crate::expressions::explained;
 use crate::findings::Findings;
-use crate::listener::Listener;
 use crate::live::listen::Listen;
-use crate::notes::noted;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
-use crate::records::Unknown;
 use crate::setup::FLOWS;
 use crate::show::Show;
-use crate::source::{self, Source, granularities};
+use crate::source::{self, granularities};
 use crate::spool::Unwritten;
-use crate::stop::Stop;
 use crate::terminal::note;
 use acts::Acts;
 use anyhow::{Result, bail};
 use feed::Feed;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
+use queuescope_ingest::notes::noted;
+use queuescope_ingest::records::Unknown;
+use queuescope_ingest::{Chosen, Listener, Source, Stop};
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
 use queuescope_meter::{History, Tau};
@@ -518,7 +517,7 @@ fn analysis_params(args: &Live, probe: &ProbeParams) -> Result<AnalysisParams> {
         most_flows: Some(MOST_FLOWS),
         // Processors stamp packets before they wait for the queue's lock, and may be held up in between.
         order_tolerance: tau(args),
-        victims: Chosen::victims(focus.victims.as_deref(), Unknown::OF_OUTSIDE)?,
+        victims: Chosen::victims(focus.victims.as_deref(), Unknown::OF_OUTSIDE).map_err(explained)?,
         show: Show::of(focus.show.as_deref())?,
     })
 }

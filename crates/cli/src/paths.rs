@@ -1,6 +1,7 @@
 //! Paths that a user named: which are the same file, what may be read and written there, and errors about them.
 
 use anyhow::{Context, Result, bail};
+use queuescope_ingest::is_standard_input;
 use queuescope_wire::grouped;
 use std::fs::{File, Metadata, OpenOptions, metadata};
 use std::io::{self, Read};
@@ -95,16 +96,6 @@ pub fn create(path: &Path) -> Result<File> {
 /// The context of every error about an output.
 pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
-}
-
-/// Whether a path means standard input.
-pub fn is_standard_input(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// How long a file is, where that can be known.
-pub fn length(path: &Path) -> Option<u64> {
-    metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
 }
 
 /// Refuses what cannot be the folder of a log, since it is not there or no folder.

@@ -9,20 +9,20 @@ mod load;
 mod show;
 
 use crate::args::Query;
-use crate::arriving::open_capture;
 use crate::beside::Beside;
 use crate::expressions::{attributes, expression};
 use crate::outcome::{Outcome, print};
 use crate::paths::{cannot_write, check_outputs};
-use crate::records::Unknown;
 use crate::source::open_table;
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use ask::Asked;
 use company::Company;
 pub(crate) use export::run as export;
 use held::{Held, Question, Seen};
 use load::Loaded;
 use queuescope_archive::History;
+use queuescope_ingest::open_capture;
+use queuescope_ingest::records::Unknown;
 use queuescope_log::{AttributeId, Dnf, Schema, arrow};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_table::{BatchWriter, DepartureReader};
@@ -106,9 +106,9 @@ impl Opened {
         if args.table.departures {
             return open_table(file, &args.table).map(Self::Table);
         }
-        let hint = |error: Error| match error.downcast_ref() {
-            Some(OpenError::NotCapture { .. }) => anyhow!("{error}; a table of departures is read with --departures"),
-            _ => error,
+        let hint = |error| match error {
+            OpenError::NotCapture { .. } => anyhow!("{error}; a table of departures is read with --departures"),
+            error => error.into(),
         };
         open_capture(file).map(Self::Capture).map_err(hint)
     }

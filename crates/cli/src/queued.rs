@@ -2,12 +2,12 @@
 
 use crate::args::Queued;
 use crate::lasting::Lasting;
-use crate::notes::noted;
 use crate::recording::{Recorded, Recording};
-use crate::records::Frames;
 use crate::spool::Unwritten;
-use crate::stop::Stop;
 use anyhow::Result;
+use queuescope_ingest::Stop;
+use queuescope_ingest::notes::noted;
+use queuescope_ingest::records::Frames;
 use queuescope_log::{packet, queued};
 use queuescope_pcap::Record;
 use queuescope_queue::{DropReason, Dropped};
@@ -22,7 +22,7 @@ use std::ops::Range;
 /// # Errors
 /// If the system refuses.
 pub fn stop(args: &Queued) -> Result<Option<Stop>> {
-    args.log.as_ref().map(|_| Stop::on_signals()).transpose()
+    Ok(args.log.as_ref().map(|_| Stop::on_signals()).transpose()?)
 }
 
 /// Records of the schema `queued` on their way to a folder.

@@ -1,15 +1,13 @@
 //! `queuescope record`: the headers of a capture into a folder.
 
 use crate::args::Record;
-use crate::arriving::Arriving;
 use crate::headers::{Headers, IntoFolder, into_folder};
-use crate::notes::file_notes;
 use crate::outcome::{Outcome, print};
-use crate::paths::length;
 use crate::progress::Progress;
 use crate::recording::Recorded;
-use crate::stop::Stop;
 use anyhow::Result;
+use queuescope_ingest::notes::file_notes;
+use queuescope_ingest::{Arriving, Stop, length};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use std::io::{self, Write};

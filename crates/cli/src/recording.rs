@@ -3,7 +3,6 @@
 use crate::alarms;
 use crate::args::Keeping;
 use crate::expressions::attributes;
-use crate::notes::noted;
 use crate::paths::check_folder;
 use crate::spool::Unwritten;
 use crate::terminal::note;
@@ -11,6 +10,7 @@ use anyhow::{Context, Result};
 use queuescope_archive::{
     Durability, FinishError, Finished, Keep, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
 };
+use queuescope_ingest::notes::noted;
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;

@@ -2,14 +2,14 @@
 
 use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::{ExpiryName, Output, Question, Sketch};
-use crate::chosen::Chosen;
 use crate::door::Door;
+use crate::expressions::explained;
 use crate::findings::Findings;
 use crate::outputs::Outputs;
-use crate::records::Unknown;
 use crate::show::Show;
-use crate::source::Source;
 use anyhow::Result;
+use queuescope_ingest::records::Unknown;
+use queuescope_ingest::{Chosen, Source};
 use queuescope_meter::{History, Tau};
 use queuescope_queue::Limit;
 use queuescope_report::model::Report;
@@ -104,7 +104,7 @@ pub fn params(
         tells: false,
         most_flows: None,
         order_tolerance: Nanos::ZERO,
-        victims: Chosen::victims(question.focus.victims.as_deref(), unknown)?,
+        victims: Chosen::victims(question.focus.victims.as_deref(), unknown).map_err(explained)?,
         show: Show::of(question.focus.show.as_deref())?,
     })
 }

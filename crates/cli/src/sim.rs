@@ -8,20 +8,20 @@ mod telemetry;
 pub(crate) mod tell;
 
 use crate::args::Sim;
-use crate::chosen::{Chosen, Flag};
+use crate::expressions::explained;
 use crate::outcome::{Outcome, print};
 use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
 use crate::queued::{QueuedLog, stop as stop_of};
-use crate::records::Departures;
-use crate::stop::Stop;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Context, Result, anyhow, bail};
 use file::ScenarioFile;
 use metered::{Asked, Metered, Meters};
 use queued::Queued;
+use queuescope_ingest::records::Departures;
+use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
@@ -38,7 +38,7 @@ const STEPS: u64 = 200;
 /// # Errors
 /// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
-    let chosen = Chosen::of(Flag::Input, args.only.as_deref())?;
+    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     if (chosen.is_some() || args.question.focus.is_given()) && args.meter.as_deref() == Some(NO_METER) {
         bail!(
             "--input, --victims and --show are about a queue that is analysed, and with --meter {NO_METER} none is: leave one out"

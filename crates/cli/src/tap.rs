@@ -10,20 +10,20 @@ mod tell;
 
 use crate::analysis::Analysis;
 use crate::args::{Stamps, Tap};
-use crate::chosen::{Chosen, Flag};
+use crate::expressions::explained;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::paths::{Place, check_outputs};
 use crate::queued::{self, QueuedLog};
-use crate::records::Unknown;
 use crate::setup::{FLOWS, Scale, finish, params};
 use crate::source;
-use crate::stop::Stop;
 use crate::views::Views;
 use anyhow::{Result, anyhow, bail};
 use bridge::{Bridge, Told};
 use capture::{Capture, Content, Shift, Work};
 use headers::Headers;
+use queuescope_ingest::records::Unknown;
+use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_meter::tap::{
     Clock, ClockEstimate, Matcher, Routes, Seen, Survey, SurveyParams, Surveyed, TapDeparture, TapOutput, TapParams,
     drive,
@@ -124,7 +124,7 @@ struct Tapped<'a> {
 impl Captures {
     fn of(args: &Tap) -> Result<Self> {
         let router = &args.router;
-        let chosen = Chosen::of(Flag::Input, args.only.as_deref())?;
+        let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
         let tunnel = if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer };
         let rates = &router.ingress_rate;
         if !rates.is_empty() && router.stamps == Stamps::Last {

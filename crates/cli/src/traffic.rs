@@ -5,9 +5,9 @@ mod tell;
 
 use crate::args::{Send, Serve, Traffic};
 use crate::outcome::{Outcome, print, told};
-use crate::stop::Stop;
 use anyhow::{Context, Result};
 use plan::Plan;
+use queuescope_ingest::Stop;
 use queuescope_live::Controls;
 use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve, take_with, try_out};
 use std::io::{self, BufWriter, Write};

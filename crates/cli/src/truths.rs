@@ -1,24 +1,18 @@
 //! The truth about every departure of a capture that is replayed, or of a scenario's link: what sketches are held against.
 
-use crate::arriving::{Arriving, open_capture};
-use crate::capture::{self, Read, Reading};
-use crate::listener::Listener;
-use crate::progress::Progress;
 use crate::sim::{metered_link, too_many_packets};
 use anyhow::{Context, Result, anyhow, bail};
+use queuescope_ingest::{Input, Listener, Opened, Queue, open};
 use queuescope_meter::Truths;
-use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Outlet, Sink, TailDrop, TailDropParams};
-use queuescope_scenario::{Overhead, Scenario};
-use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, Output, Replay, Speedup, build};
-use queuescope_wire::parse::Tunnel;
-use queuescope_wire::{Departure, FlowId, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, QueueId, Rate};
+use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Sink};
+use queuescope_scenario::Scenario;
+use queuescope_sim::{Built, Files, LinkId, Observer, OnItsWay, Output, Speedup, build};
+use queuescope_wire::{Departure, FlowId, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, Rate};
+use std::convert::Infallible;
 use std::path::Path;
 
 /// What is a flow: in the paper, a five-tuple.
 const FLOW: [Granularity; 1] = [Granularity::FiveTuple];
-/// The largest packet of a network that is no super-packet of segmentation offload.
-const MTU: u32 = 1500;
-
 /// What left a queue, and for how long packets came.
 #[derive(Debug)]
 pub struct Left {
@@ -39,19 +33,18 @@ pub struct Left {
 /// # Errors
 /// If it cannot be read to its end.
 pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
-    let mut arriving = Arriving::from(open_capture(file)?);
-    let outlet = Outlet { rate, overhead: 0, queue: QueueId(0), seed: 0 };
-    let queue = TailDrop::new(TailDropParams { limit: Limit::None }, outlet);
-    let mask = KeyMask::covering(&FLOW);
-    let (tunnel, overhead) = (Tunnel::Outer, Overhead::None);
-    let reading = Reading { mask, tunnel, overhead, speedup, mtu: MTU, split: false };
+    let mut queue = Queue::default();
+    queue.limit = Limit::None;
+    queue.speedup = speedup;
+    let Opened::Capture(capture) = open(&Input::capture(file, rate), None)? else {
+        bail!("a capture is opened as one")
+    };
     let mut recorder = Recorder::new(None);
-    let progress = Progress::hidden();
-    let read = capture::replay(&mut arriving, reading, None, Replay::new(queue, &outlet), &mut recorder, &progress)?;
-    let Read { damage, span: (first, last), .. } = read;
-    if let Some(damage) = damage {
+    let source = capture.replay(&queue, KeyMask::covering(&FLOW), &mut recorder, &mut |_, _| ())?;
+    if let Some(damage) = source.input.damage {
         return Err(anyhow!(damage).context(format!("{} is damaged", file.display())));
     }
+    let (first, last) = source.span;
     Ok(recorder.left(rate, last.saturating_sub(first)))
 }
 
@@ -111,6 +104,7 @@ impl Output for Recorder {
 
 impl Listener for Recorder {
     type Key = MaskedKey;
+    type Error = Infallible;
 
     fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
         self.flows.intern(key, now, |_, _| {})

@@ -1,15 +1,15 @@
 //! `queuescope why`: from a victim or a moment in the past to who made it wait.
 
 use crate::args::{At, Input, Why};
-use crate::chosen::Chosen;
 use crate::door::Door;
-use crate::listener::Listener;
-use crate::notes::unnamed;
+use crate::expressions::explained;
 use crate::outcome::{Outcome, print};
-use crate::records::{Departures, Unknown, as_departure, without_flow};
 use crate::show::Show;
-use crate::source::{self, Opened, Source};
+use crate::source;
 use anyhow::{Context, Result, bail};
+use queuescope_ingest::notes::unnamed;
+use queuescope_ingest::records::{Departures, Unknown, as_departure, without_flow};
+use queuescope_ingest::{Chosen, Listener, Opened, Source};
 use queuescope_meter::{Amount, Culprits, Departed, Dropped, QueueLog, Ranking, Share};
 use queuescope_pcap::Record;
 use queuescope_queue::{self as queue, MarkReason, Sink};
@@ -27,7 +27,7 @@ use std::ops::Range;
 pub fn run(args: &Why) -> Result<Outcome> {
     let frame = args.packet.map(NonZeroU64::get);
     let unknown = if args.input.table.departures { Unknown::OF_TABLE } else { Unknown::NOTHING };
-    let victims = Chosen::victims(args.focus.victims.as_deref(), unknown)?;
+    let victims = Chosen::victims(args.focus.victims.as_deref(), unknown).map_err(explained)?;
     let show = Show::of(args.focus.show.as_deref())?;
     let answer = match source::open(&args.input, None)? {
         Opened::Capture(opened) => {
@@ -37,7 +37,7 @@ pub fn run(args: &Why) -> Result<Outcome> {
         }
         Opened::Table(opened) => {
             let mut log = Recorder::new(FlowTable::with_limit(usize::MAX), frame, victims);
-            let source = source::table(opened, &args.input, &mut log)?;
+            let source = source::table(opened, &mut log)?;
             log.answer((args, show.as_ref()), source)?
         }
     };
@@ -135,6 +135,7 @@ impl<D: Door> Output for Recorder<D> {
 
 impl Listener for Recorder<Flows> {
     type Key = MaskedKey;
+    type Error = anyhow::Error;
 
     fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
         self.door.intern(key, now, |_, _| {})
@@ -147,6 +148,7 @@ impl Listener for Recorder<Flows> {
 
 impl Listener for Recorder<FlowTable<Box<str>>> {
     type Key = str;
+    type Error = anyhow::Error;
 
     fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
         self.door.intern(name, crate::door::name_digest(name), now).0

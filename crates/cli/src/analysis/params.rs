@@ -1,8 +1,8 @@
 //! How departures are analysed.
 
-use crate::chosen::Chosen;
-use crate::records::Departures;
 use crate::show::Show;
+use queuescope_ingest::Chosen;
+use queuescope_ingest::records::Departures;
 use queuescope_meter::{History, Tau};
 use queuescope_sketch::{ConQuestParams, Estimator};
 use queuescope_wire::{Nanos, Rate};
@@ -32,7 +32,7 @@ pub struct AnalysisParams {
     pub details: bool,
     /// The link's, where it is known.
     pub rate: Option<Rate>,
-    /// Whether bursts are asked for as they end ([`Analysis::ended`]), beside those that are kept.
+    /// Whether bursts are asked for as they end ([`Analysis::ended`](super::Analysis::ended)), beside those that are kept.
     pub tells: bool,
     /// From so many flows on, the oldest are forgotten with all that left when they did, however much of that may still be asked about;
     /// none where flows are bounded by what is in the queue.

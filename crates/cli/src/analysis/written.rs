@@ -2,10 +2,10 @@
 
 use super::Analysis;
 use crate::door::Door;
-use crate::listener::Listener;
 use crate::outputs::Outputs;
 use crate::spool::Unwritten;
 use anyhow::Result;
+use queuescope_ingest::Listener;
 use queuescope_log::packet;
 use queuescope_pcap::Record;
 use queuescope_wire::parse::Frame;
@@ -14,6 +14,7 @@ use std::ops::Range;
 
 impl Listener for Analysis<Flows, Outputs> {
     type Key = MaskedKey;
+    type Error = anyhow::Error;
 
     #[inline]
     fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
@@ -38,6 +39,7 @@ impl Listener for Analysis<Flows, Outputs> {
 
 impl Listener for Analysis<FlowTable<Box<str>>, Outputs> {
     type Key = str;
+    type Error = anyhow::Error;
 
     fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
         self.make_room(now);

@@ -2,14 +2,14 @@
 
 use super::shown::Shown;
 use crate::analysis::Analysis;
-use crate::listener::Listener;
 use crate::live::stopped::Stopped;
 use crate::outputs::Outputs;
-use crate::records::{as_departure, numbered};
 use crate::sim::metered::{Known, Meters};
 use crate::spool::Unwritten;
 use crate::terminal::note;
 use anyhow::{Error, Result};
+use queuescope_ingest::Listener;
+use queuescope_ingest::records::{as_departure, numbered};
 use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
 use queuescope_pcap::Record;

@@ -10,11 +10,11 @@ mod session;
 mod words;
 
 use crate::args::{ActingArgs, BoundsArgs, PolicyArgs};
-use crate::notes::noted;
 use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use file::{PolicyFile, Says, cannot_act};
 use never::Terms;
+use queuescope_ingest::notes::noted;
 use queuescope_live::{Acted, Acting, Never, Probe, Victim, Weigh, now};
 use queuescope_report::model::{self, Skipped};
 use queuescope_wire::Nanos;

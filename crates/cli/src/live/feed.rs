@@ -4,13 +4,13 @@ use super::view::View;
 use super::whose::Whose;
 use crate::analysis::Analysis;
 use crate::args::Live;
-use crate::chosen::{Chosen, Flag};
-use crate::listener::Listener;
-use crate::notes::{noted, parser_notes};
+use crate::expressions::explained;
 use crate::outputs::Outputs;
-use crate::records::{Departures, Unknown};
 use crate::source::mask;
 use anyhow::Result;
+use queuescope_ingest::notes::{noted, parser_notes};
+use queuescope_ingest::records::{Departures, Unknown};
+use queuescope_ingest::{Chosen, Flag, Listener};
 use queuescope_live::{Left, Probe, now, to_epoch};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
@@ -72,7 +72,7 @@ impl Feed {
         Ok(Self {
             parser: Parser::new(if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer }),
             mask: mask(&args.keys, &args.question.focus),
-            chosen: Chosen::where_unknown(Flag::Input, args.only.as_deref(), Unknown::OF_OUTSIDE)?,
+            chosen: Chosen::where_unknown(Flag::Input, args.only.as_deref(), Unknown::OF_OUTSIDE).map_err(explained)?,
             batch: Vec::new(),
             origin: now(),
             to_epoch: to_epoch(),

@@ -5,8 +5,8 @@ mod told;
 
 use super::acts::{Acts, Counts};
 use crate::live::listen::Listen;
-use crate::notes::noted;
 use anyhow::{Context, Result};
+use queuescope_ingest::notes::noted;
 use queuescope_live::{Acted, Counters, Slice};
 use queuescope_report::model::{Burst, Skipped};
 use queuescope_wire::{Backlog, ByteCount, Nanos};

@@ -21,7 +21,7 @@ impl Stopped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notes::noted;
+    use queuescope_ingest::notes::noted;
 
     #[test]
     fn each_is_told_once() {

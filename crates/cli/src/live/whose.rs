@@ -1,6 +1,6 @@
 //! Whose flows are: who of this machine sends what is in the queue.
 
-use crate::notes::noted;
+use queuescope_ingest::notes::noted;
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{OwnerCounts, Owners};
 use queuescope_report::model::{Burst, Culprit, Culprits, Owner, Report, Skipped};

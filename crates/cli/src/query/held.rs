@@ -1,8 +1,8 @@
 //! Records that are asked: in memory, or in a folder.
 
 use super::company::Company;
-use crate::notes::noted;
 use queuescope_archive::{Ask, FolderError, History, Sources};
+use queuescope_ingest::notes::noted;
 use queuescope_log::{AttributeId, Dnf, Explained, Log, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;

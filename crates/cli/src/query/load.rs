@@ -3,13 +3,13 @@
 use super::held::Held;
 use crate::args::Query;
 use crate::door::name_digest;
-use crate::notes::{file_notes, noted, parser_notes, unnamed};
-use crate::paths::length;
 use crate::progress::Progress;
-use crate::records::{Frames, Records, Rows};
-use crate::rows::{damage, malformed, odd};
 use anyhow::Result;
 use queuescope_archive::{Ask, History};
+use queuescope_ingest::length;
+use queuescope_ingest::notes::{file_notes, noted, parser_notes, unnamed};
+use queuescope_ingest::records::{Frames, Records, Rows};
+use queuescope_ingest::rows::{damage, malformed, odd};
 use queuescope_log::{AttributeId, Dnf, Kind, Log, Memory, Options, Schema};
 use queuescope_pcap::CaptureReader;
 use queuescope_report::model::Skipped;

@@ -1,8 +1,8 @@
 //! A capture as cross traffic of a simulation.
 
-use crate::arriving::open_capture;
-use crate::notes::{file_notes, noted, parser_notes};
 use anyhow::Result;
+use queuescope_ingest::notes::{file_notes, noted, parser_notes};
+use queuescope_ingest::open_capture;
 use queuescope_report::model::Skipped;
 use queuescope_sim::workload::CapturedPacket;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};

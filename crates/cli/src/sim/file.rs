@@ -3,8 +3,9 @@
 use super::captured;
 use crate::args::Sim;
 use crate::expressions::shown;
-use crate::paths::{self, open_regular};
+use crate::paths::open_regular;
 use anyhow::{Context, Result, ensure};
+use queuescope_ingest::is_standard_input;
 use queuescope_report::model::Skipped;
 use queuescope_scenario::{Override, Scenario, TextError};
 use queuescope_sim::{Files, RateTrace};
@@ -53,7 +54,7 @@ impl ScenarioFile {
     pub fn with(path: &Path, set: &[String]) -> Result<Self> {
         let name = path.display().to_string();
         let mut text = Vec::new();
-        let read = if paths::is_standard_input(path) {
+        let read = if is_standard_input(path) {
             io::stdin().take(LARGEST).read_to_end(&mut text)
         } else {
             fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text))

@@ -3,15 +3,14 @@
 use super::queued::Queued;
 use crate::analysis::Analysis;
 use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
-use crate::chosen::Chosen;
-use crate::listener::Listener;
 use crate::outcome::both;
 use crate::outputs::{Outputs, Written};
-use crate::records::{Departures, Unknown, as_departure, numbered, without_flow};
 use crate::setup::{FLOWS, Scale, finish, params};
-use crate::source::{self, Source};
+use crate::source;
 use crate::spool::Unwritten;
 use anyhow::{Error, Result};
+use queuescope_ingest::records::{Departures, Unknown, as_departure, numbered, without_flow};
+use queuescope_ingest::{Chosen, Listener, Source};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
 use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};

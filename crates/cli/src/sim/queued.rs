@@ -1,11 +1,11 @@
 //! What the queues of a simulation did to each packet, into a folder.
 
-use crate::chosen::Chosen;
-use crate::notes::noted;
 use crate::queued::QueuedLog;
 use crate::recording::Recorded;
-use crate::records::{Departures, as_departure, as_told, numbered};
 use anyhow::Result;
+use queuescope_ingest::Chosen;
+use queuescope_ingest::notes::noted;
+use queuescope_ingest::records::{Departures, as_departure, as_told, numbered};
 use queuescope_log::packet::{self, Known, fill_known};
 use queuescope_queue::{Dropped, Headers};
 use queuescope_report::model::Skipped;

@@ -2,8 +2,8 @@
 
 use super::headers::{Headers, PacketHeaders};
 use crate::analysis::Analysis;
-use crate::listener::Listener;
 use crate::outputs::Outputs;
+use queuescope_ingest::Listener;
 use queuescope_meter::tap::{Arrived, Seen, TapDeparture, TapOutput};
 use queuescope_meter::{Heavy, Share};
 use queuescope_queue::{DropReason, Dropped, Sink};

@@ -1,14 +1,11 @@
 //! A capture, read anew for each pass over it.
 
 use super::headers::Headers;
-use crate::arriving::Arriving;
-use crate::chosen::Chosen;
-use crate::notes::{file_notes, noted, parser_notes};
-use crate::paths::{is_standard_input, length};
 use crate::progress::Progress;
-use crate::records::Frames;
-use crate::stop::Stop;
 use anyhow::{Result, bail};
+use queuescope_ingest::notes::{file_notes, noted, parser_notes};
+use queuescope_ingest::records::Frames;
+use queuescope_ingest::{Arriving, Chosen, Stop, is_standard_input, length};
 use queuescope_meter::tap::{Feed, Seen};
 use queuescope_pcap::{ReadError, Record};
 use queuescope_report::model::Skipped;

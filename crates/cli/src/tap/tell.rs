@@ -2,8 +2,8 @@
 
 use super::{Link, Tapped};
 use crate::args::{Stamps, Tap};
-use crate::notes::noted;
-use crate::source::Source;
+use queuescope_ingest::Source;
+use queuescope_ingest::notes::noted;
 use queuescope_meter::tap::{Clock, Surveyed};
 use queuescope_report::model;
 use queuescope_wire::Nanos;

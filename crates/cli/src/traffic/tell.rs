@@ -2,8 +2,8 @@
 
 use super::plan::Plan;
 use crate::args::Send;
-use crate::notes::noted;
 use hdrhistogram::Histogram;
+use queuescope_ingest::notes::noted;
 use queuescope_live::traffic::{Ended, Failure, Sent, Served};
 use queuescope_live::{Control, Controls};
 use queuescope_report::format::{bytes, count, duration, rate};

@@ -11,6 +11,7 @@ use crate::args::Experiment;
 use crate::sweep::key::{hex, sum_of};
 use crate::truths::{Left, of_capture, of_scenario};
 use anyhow::{Context, Result, bail};
+use queuescope_ingest::is_standard_input;
 use queuescope_scenario::Scenario;
 use queuescope_sim::Speedup;
 use queuescope_sim::workload::{Empirical, Sizes};
@@ -127,7 +128,7 @@ impl Traffic {
 impl Capture {
     #[expect(clippy::disallowed_methods, reason = "the command reads the capture that it is given")]
     fn new(file: &Path, rate: Rate, speedup: Speedup) -> Result<Self> {
-        if crate::paths::is_standard_input(file) {
+        if is_standard_input(file) {
             bail!("--capture is read more than once: name a file, not standard input");
         }
         let cannot = || format!("cannot read {}", file.display());

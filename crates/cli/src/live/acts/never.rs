@@ -49,8 +49,8 @@ fn condition(schema: &Schema, predicate: Predicate<'_>) -> Result<Condition> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{Departures, Records};
     use proptest::prelude::*;
+    use queuescope_ingest::records::{Departures, Records};
     use queuescope_live::Never;
     use queuescope_log::{Filter, NoAggregates};
     use queuescope_wire::{

@@ -1,6 +1,5 @@
 //! Who hears of departures as they are read.
 
-use anyhow::Result;
 use queuescope_pcap::Record;
 use queuescope_sim::Output;
 use queuescope_wire::parse::Frame;
@@ -9,8 +8,10 @@ use std::ops::Range;
 
 /// Told of everything that leaves a queue or is dropped there, under flow ids that it hands out.
 pub trait Listener: Output {
-    /// What it is told about who a packet belongs to: a [`MaskedKey`] or, from a table, a name.
+    /// What it is told about who a packet belongs to: a [`MaskedKey`](queuescope_wire::MaskedKey) or, from a table, a name.
     type Key: ?Sized;
+    /// What can go wrong with it, which ends the run.
+    type Error;
 
     /// The id of a packet's flow.
     fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
@@ -21,7 +22,13 @@ pub trait Listener: Output {
     /// # Errors
     /// What went wrong since the last frame, which ends the run.
     #[inline]
-    fn read(&mut self, _record: &Record<'_>, _frame: Frame, _time: Nanos, _packets: Range<u64>) -> Result<()> {
+    fn read(
+        &mut self,
+        _record: &Record<'_>,
+        _frame: Frame,
+        _time: Nanos,
+        _packets: Range<u64>,
+    ) -> Result<(), Self::Error> {
         Ok(())
     }
 
@@ -29,7 +36,7 @@ pub trait Listener: Output {
     ///
     /// # Errors
     /// If they cannot.
-    fn hand_over(&mut self) -> Result<()> {
+    fn hand_over(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
@@ -40,7 +47,7 @@ pub trait Listener: Output {
     ///
     /// # Errors
     /// What went wrong since the last row, which ends the run.
-    fn row(&mut self, _packets: Range<u64>) -> Result<()> {
+    fn row(&mut self, _packets: Range<u64>) -> Result<(), Self::Error> {
         Ok(())
     }
 }

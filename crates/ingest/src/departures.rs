@@ -1,13 +1,12 @@
 //! From a table of departures to whoever listens, without a replay.
 
+use crate::Progress;
 use crate::chosen::Chosen;
 use crate::listener::Listener;
 use crate::notes::noted;
-use crate::progress::Progress;
 use crate::records::Rows;
 use crate::rows::{damage, departure, malformed, odd};
 use crate::stop::Stop;
-use anyhow::Result;
 use queuescope_report::model::Skipped;
 use queuescope_table::DepartureReader;
 use queuescope_wire::{Departure, Nanos};
@@ -36,18 +35,18 @@ const REORDER: usize = 1 << 16;
 ///
 /// # Errors
 /// Those of the listener.
-pub fn read(
+pub fn read<L: Listener<Key = str>>(
     reader: &mut DepartureReader,
     (mut chosen, stop): (Option<Chosen<Rows>>, Option<&Stop>),
-    listener: &mut impl Listener<Key = str>,
-    progress: &Progress,
-) -> Result<Read> {
+    listener: &mut L,
+    progress: Progress<'_>,
+) -> Result<Read, L::Error> {
     let mut order = InOrder::default();
     let (mut rows, mut packets, mut bytes, mut oversized) = (0u64, 0, 0, 0);
     let mut span = (Nanos::MAX, Nanos::ZERO);
     let ended = loop {
         if rows.is_multiple_of(65_536) {
-            progress.update(reader.input_read(), rows);
+            progress(reader.input_read(), rows);
         }
         if let Some(stop) = stop.filter(|stop| stop.is_asked()) {
             stop.obey();

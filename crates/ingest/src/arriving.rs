@@ -1,10 +1,9 @@
 //! A capture as it comes: from a file, or from a pipe that may let its reader wait.
 
-use crate::paths::is_standard_input;
 use crate::stop::{Stop, Stoppable};
-use anyhow::Result;
 use queuescope_pcap::{CaptureReader, OpenError, ReadError};
 use std::cell::Cell;
+use std::fs::{Metadata, metadata};
 use std::io;
 use std::path::Path;
 
@@ -22,7 +21,7 @@ impl Arriving {
     ///
     /// # Errors
     /// If it cannot be read, or is no capture.
-    pub fn open(path: &Path, stop: Option<&Stop>) -> Result<Self> {
+    pub fn open(path: &Path, stop: Option<&Stop>) -> Result<Self, OpenError> {
         let Some(stop) = stop else { return open_capture(path).map(Self::from) };
         let is_live = Cell::new(false);
         let seen = |input: Stoppable| {
@@ -63,10 +62,16 @@ impl From<CaptureReader> for Arriving {
 ///
 /// # Errors
 /// If it cannot be read, or is no capture.
-pub fn open_capture(path: &Path) -> Result<CaptureReader> {
-    Ok(if is_standard_input(path) {
-        CaptureReader::new(io::stdin(), "standard input")
-    } else {
-        CaptureReader::open(path)
-    }?)
+pub fn open_capture(path: &Path) -> Result<CaptureReader, OpenError> {
+    if is_standard_input(path) { CaptureReader::new(io::stdin(), "standard input") } else { CaptureReader::open(path) }
+}
+
+/// Whether a path means standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// How long a file is, where that can be known.
+pub fn length(path: &Path) -> Option<u64> {
+    metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
 }

@@ -1,7 +1,7 @@
 //! An end before the input's: on SIGINT, SIGTERM and SIGHUP, what was read is finished as if nothing more came.
 
+use crate::error::Error;
 use crate::notes::noted;
-use anyhow::Result;
 use queuescope_report::model::Skipped;
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
 use {
-    anyhow::Context,
     signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     signal_hook::flag,
     signal_hook::iterator::Signals,
@@ -51,7 +50,7 @@ impl Stop {
     /// # Errors
     /// If the system refuses.
     #[cfg(unix)]
-    pub fn on_signals() -> Result<Self> {
+    pub fn on_signals() -> Result<Self, Error> {
         let asked = Arc::new(AtomicBool::new(false));
         let register = || -> io::Result<UnixStream> {
             let (wake, mut waker) = UnixStream::pair()?;
@@ -69,7 +68,7 @@ impl Stop {
             }
             Ok(wake)
         };
-        let wake = Arc::new(register().context("cannot wait for signals")?);
+        let wake = Arc::new(register().map_err(Error::Signals)?);
         Ok(Self { asked, obeyed: Arc::default(), wake })
     }
 
@@ -78,7 +77,7 @@ impl Stop {
     /// # Errors
     /// If the system refuses.
     #[cfg(unix)]
-    pub fn on_signals_but_first(last: impl Fn() + Send + 'static) -> Result<Self> {
+    pub fn on_signals_but_first(last: impl Fn() + Send + 'static) -> Result<Self, Error> {
         let asked = Arc::new(AtomicBool::new(false));
         let begun = Arc::clone(&asked);
         let register = || -> io::Result<UnixStream> {
@@ -100,7 +99,7 @@ impl Stop {
             })?;
             Ok(wake)
         };
-        let wake = Arc::new(register().context("cannot wait for signals")?);
+        let wake = Arc::new(register().map_err(Error::Signals)?);
         Ok(Self { asked, obeyed: Arc::default(), wake })
     }
 
@@ -109,7 +108,7 @@ impl Stop {
     /// # Errors
     /// None.
     #[cfg(not(unix))]
-    pub fn on_signals() -> Result<Self> {
+    pub fn on_signals() -> Result<Self, Error> {
         Ok(Self { asked: Arc::default(), obeyed: Arc::default() })
     }
 

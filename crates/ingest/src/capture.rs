@@ -1,39 +1,21 @@
 //! From a capture file to arrivals at the queue.
 
+use crate::Progress;
 use crate::arriving::Arriving;
 use crate::chosen::Chosen;
 use crate::clock::Clock;
+use crate::input::Queue;
 use crate::listener::Listener;
 use crate::notes::{file_notes, noted, parser_notes};
-use crate::progress::Progress;
 use crate::records::Frames;
-use anyhow::Result;
 use queuescope_pcap::{CaptureReader, ReadError, Record};
 use queuescope_queue::TailDrop;
 use queuescope_report::model::Skipped;
-use queuescope_scenario::Overhead;
-use queuescope_sim::{Replay, Speedup};
+use queuescope_sim::Replay;
 use queuescope_wire::parse::{Frame, LinkType, Parser, Segments, Tunnel};
 use queuescope_wire::{ByteCount, Class, Ecn, FlowId, KeyMask, MaskedKey, Nanos, Packet, PacketId};
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// How frames become packets.
-#[derive(Debug, Clone, Copy)]
-pub struct Reading {
-    /// What of a packet's key counts.
-    pub mask: KeyMask,
-    /// Whose flow a tunnelled packet belongs to.
-    pub tunnel: Tunnel,
-    /// What the link sends with each packet beyond what the queue holds of it.
-    pub overhead: Overhead,
-    /// How many times faster than captured packets come.
-    pub speedup: Speedup,
-    /// Largest network packet.
-    pub mtu: u32,
-    /// Whether larger ones are split.
-    pub split: bool,
-}
 
 /// What was read.
 #[derive(Debug)]
@@ -58,18 +40,19 @@ pub struct Read {
 ///
 /// # Errors
 /// Those of the listener.
-pub fn replay(
+pub fn replay<L: Listener<Key = MaskedKey>>(
     arriving: &mut Arriving,
-    reading: Reading,
+    (reading, mask): (&Queue, KeyMask),
     chosen: Option<Chosen<Frames>>,
     mut queue: Replay<TailDrop>,
-    listener: &mut impl Listener<Key = MaskedKey>,
-    progress: &Progress,
-) -> Result<Read> {
+    listener: &mut L,
+    progress: Progress<'_>,
+) -> Result<Read, L::Error> {
     let mut feed = Feed {
-        reading,
+        reading: *reading,
+        mask,
         chosen,
-        parser: Parser::new(reading.tunnel),
+        parser: Parser::new(if reading.inner { Tunnel::Inner } else { Tunnel::Outer }),
         clock: Clock::new(reading.speedup),
         next_id: 0,
         sent: 0,
@@ -84,7 +67,7 @@ pub fn replay(
     };
     let damage = loop {
         if feed.frames.is_multiple_of(65_536) {
-            progress.update(arriving.reader.input_read(), feed.frames);
+            progress(arriving.reader.input_read(), feed.frames);
         }
         if arriving.may_wait() {
             feed.send(&mut queue, listener);
@@ -116,7 +99,8 @@ pub fn replay(
 }
 
 struct Feed {
-    reading: Reading,
+    reading: Queue,
+    mask: KeyMask,
     chosen: Option<Chosen<Frames>>,
     parser: Parser,
     clock: Clock,
@@ -163,7 +147,7 @@ const BATCH: usize = 64;
 impl Feed {
     /// Reads a frame.
     #[inline]
-    fn frame(&mut self, record: &Record<'_>, listener: &mut impl Listener) -> Result<()> {
+    fn frame<L: Listener>(&mut self, record: &Record<'_>, listener: &mut L) -> Result<(), L::Error> {
         let link = LinkType::from_dlt(record.link);
         let time = self.chosen.as_mut().map_or(record.time, |chosen| chosen.time(record));
         let frame = self.parser.parse(link, record.original_len, record.data);
@@ -186,7 +170,7 @@ impl Feed {
             None => (self.reading.overhead.in_queue(frame.size, link_header, has_ethernet_header), 1),
         };
         self.next_id += u64::from(count);
-        let key = self.reading.mask.mask(&frame.key);
+        let key = self.mask.mask(&frame.key);
         self.batch.push(Arrival { key, now, size, is_split: count > 1, ecn: frame.ecn });
         listener.read(record, frame, time.unwrap_or(now), id..self.next_id)
     }
@@ -209,7 +193,7 @@ impl Feed {
         }
         let segments = frame.segments(self.reading.mtu);
         self.super_packets += u64::from(segments.is_some());
-        segments.filter(|_| self.reading.split)
+        segments.filter(|_| self.reading.split_gso)
     }
 
     /// Sends the frames that were read to the queue.
@@ -246,7 +230,7 @@ impl Feed {
             "packets with a time before the packet before them (by up to {}); taken to come with it",
             self.clock.furthest_back
         );
-        let split = if self.reading.split {
+        let split = if self.reading.split_gso {
             "packets larger than the MTU, merged by segmentation offload; split as the wire carries them"
         } else {
             "packets larger than the MTU, merged by segmentation offload; --split-gso sends them as the wire carries them"

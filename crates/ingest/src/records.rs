@@ -1,7 +1,7 @@
 //! Packets as records, which expressions are about.
 
+use crate::error::ExpressionError;
 use crate::rows::departure;
-use anyhow::{Result, bail};
 use queuescope_log::{AttributeId, Dnf, Schema, departure, packet};
 use queuescope_pcap::Record;
 use queuescope_sim::number;
@@ -18,7 +18,7 @@ pub trait Records: Default {
     ///
     /// # Errors
     /// If it is.
-    fn askable(_expression: &Dnf) -> Result<()> {
+    fn askable(_expression: &Dnf) -> Result<(), ExpressionError> {
         Ok(())
     }
 }
@@ -104,11 +104,11 @@ impl Unknown {
     ///
     /// # Errors
     /// If one of them is not.
-    pub fn check(self, attributes: impl IntoIterator<Item = AttributeId>) -> Result<()> {
+    pub fn check(self, attributes: impl IntoIterator<Item = AttributeId>) -> Result<(), ExpressionError> {
         let schema = Departures::schema();
         let name = |id| schema.attribute(id).name.as_str();
         match attributes.into_iter().map(name).find(|name| self.attributes.contains(name)) {
-            Some(name) => bail!("`{name}` cannot be asked of {}: {}", self.of, self.why),
+            Some(name) => Err(ExpressionError::Unknown { attribute: name.to_owned(), of: self.of, why: self.why }),
             None => Ok(()),
         }
     }
@@ -147,7 +147,7 @@ impl Records for Rows {
         departure::schema()
     }
 
-    fn askable(expression: &Dnf) -> Result<()> {
+    fn askable(expression: &Dnf) -> Result<(), ExpressionError> {
         Unknown::OF_TABLE.check(expression.attributes())
     }
 }

@@ -1,10 +1,9 @@
 //! `--input`, `--victims`, and `--where` of what is recorded: which packets are meant, by an expression.
 
-use crate::expressions::expression;
+use crate::error::ExpressionError;
 use crate::notes::{noted, unnamed};
 use crate::records::{Departures, Frames, Records, Rows, Unknown};
-use anyhow::Result;
-use queuescope_log::{Filter, NoAggregates};
+use queuescope_log::{Dnf, Filter, NoAggregates, Schema, Scope};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_table::Row;
@@ -39,7 +38,7 @@ impl<R: Records> Chosen<R> {
     ///
     /// # Errors
     /// What is wrong with it, in its text.
-    pub fn of(flag: Flag, text: Option<&str>) -> Result<Option<Self>> {
+    pub fn of(flag: Flag, text: Option<&str>) -> Result<Option<Self>, ExpressionError> {
         let Some(text) = text else { return Ok(None) };
         let expression = expression(R::schema(), text)?;
         R::askable(&expression)?;
@@ -91,7 +90,7 @@ impl Chosen<Departures> {
     ///
     /// # Errors
     /// What is wrong with it, in its text; if it is about what is not known.
-    pub fn where_unknown(flag: Flag, text: Option<&str>, unknown: Unknown) -> Result<Option<Self>> {
+    pub fn where_unknown(flag: Flag, text: Option<&str>, unknown: Unknown) -> Result<Option<Self>, ExpressionError> {
         if let Some(text) = text {
             unknown.check(expression(Departures::schema(), text)?.attributes())?;
         }
@@ -102,7 +101,7 @@ impl Chosen<Departures> {
     ///
     /// # Errors
     /// As those of [`where_unknown`](Self::where_unknown).
-    pub fn victims(text: Option<&str>, unknown: Unknown) -> Result<Option<Self>> {
+    pub fn victims(text: Option<&str>, unknown: Unknown) -> Result<Option<Self>, ExpressionError> {
         Self::where_unknown(Flag::Victims, text, Unknown::OF_VICTIMS)?;
         Self::where_unknown(Flag::Victims, text, unknown)
     }
@@ -133,4 +132,14 @@ impl Chosen<Rows> {
     pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
         self.note().into_iter().chain(unnamed(self.records.unnamed()))
     }
+}
+
+/// An expression in its normal form.
+///
+/// # Errors
+/// What is wrong with it, in its text.
+pub fn expression(schema: &Schema, text: &str) -> Result<Dnf, ExpressionError> {
+    let scope = Scope::new(schema);
+    let expr = scope.parse(text)?;
+    Ok(expr.dnf(&scope)?)
 }

@@ -1,0 +1,71 @@
+//! Captures and tables of departures as one stream: what left a queue, and when.
+//!
+//! - [`open`] opens an [`Input`]: a capture that is sent through a queue, or a table of departures.
+//! - [`OpenedCapture::replay`] and [`OpenedTable::read`] hand all that departs to a [`Listener`], and return a [`Source`]:
+//!   what was read, and what was skipped on the way.
+//! - [`Arriving`] is a capture that may let its reader wait; [`Stop`] is the end that a signal asks for.
+//! - [`Chosen`]: which packets an expression means, about the [`records`] that are made of them.
+//!
+//! ```no_run
+//! use queuescope_ingest::{How, Input, Listener, Opened, Queue, open};
+//! use queuescope_queue::{Dropped, MarkReason, Sink};
+//! use queuescope_sim::Output;
+//! use queuescope_wire::{Departure, Flows, Granularity, KeyMask, MaskedKey, FlowId, Nanos, Packet, Rate};
+//!
+//! /// The longest that any packet waits.
+//! struct Longest(Nanos, Flows);
+//!
+//! impl Output for Longest {
+//!     fn departed(&mut self, departure: &Departure) {
+//!         self.0 = self.0.max(departure.sojourn());
+//!     }
+//! }
+//! # impl Sink for Longest {
+//! #     fn dropped(&mut self, _: &Dropped) {}
+//! #     fn marked(&mut self, _: &Packet, _: MarkReason, _: Nanos) {}
+//! # }
+//!
+//! impl Listener for Longest {
+//!     type Key = MaskedKey;
+//!     type Error = std::convert::Infallible;
+//!
+//!     fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
+//!         self.1.intern(key, now, |_, _| ())
+//!     }
+//! }
+//!
+//! let flows = [Granularity::FiveTuple];
+//! let mut longest = Longest(Nanos::ZERO, Flows::masked(KeyMask::covering(&flows), &flows, 1 << 20));
+//! let input = Input::capture("trace.pcap.gz", "100mbps".parse()?);
+//! if let Opened::Capture(capture) = open(&input, None)? {
+//!     capture.replay(&Queue::default(), KeyMask::covering(&flows), &mut longest, &mut |_, _| ())?;
+//! }
+//! println!("a packet waited for {}", longest.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod arriving;
+mod capture;
+mod chosen;
+mod clock;
+mod departures;
+mod error;
+mod input;
+mod listener;
+pub mod notes;
+pub mod records;
+pub mod rows;
+mod source;
+mod stop;
+
+pub use arriving::{Arriving, is_standard_input, length, open_capture};
+pub use chosen::{Chosen, Flag, expression};
+pub use clock::Clock;
+pub use error::{Error, ExpressionError};
+pub use input::{How, Input, Queue};
+pub use listener::Listener;
+pub use source::{Opened, OpenedCapture, OpenedTable, Source, limit_name, open, open_table};
+pub use stop::{Stop, Stoppable};
+
+/// Hears how far reading has come: bytes of the input, and packets.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);

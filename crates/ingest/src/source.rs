@@ -1,0 +1,233 @@
+//! What can be opened and read: a capture that is replayed, or a table.
+
+use crate::arriving::{Arriving, is_standard_input, length};
+use crate::chosen::{Chosen, Flag};
+use crate::error::Error;
+use crate::input::{How, Input, Queue};
+use crate::listener::Listener;
+use crate::records::{Frames, Rows};
+use crate::stop::{Stop, Stoppable};
+use crate::{Progress, capture, departures};
+use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
+use queuescope_report::model;
+use queuescope_sim::Replay;
+use queuescope_table::{DepartureReader, TableOptions};
+use queuescope_wire::{KeyMask, MaskedKey, Nanos, QueueId, Rate};
+use std::io;
+use std::path::Path;
+
+/// Opens an input, to be read until its end, or until a signal comes if one may `stop` it.
+///
+/// # Errors
+/// If the expression means nothing; if the input cannot be read, or is not what it is said to be.
+pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened, Error> {
+    let origin =
+        Origin { name: input.file.display().to_string(), length: length(&input.file), only: input.only.clone() };
+    let only = input.only.as_deref();
+    Ok(match &input.how {
+        How::Replayed(rate) => {
+            let chosen = Chosen::of(Flag::Input, only)?;
+            Opened::Capture(OpenedCapture { arriving: Arriving::open(&input.file, stop)?, chosen, rate: *rate, origin })
+        }
+        How::Table(options) => {
+            let chosen = Chosen::of(Flag::Input, only)?;
+            let reader = table_until(&input.file, options.clone(), stop)?;
+            Opened::Table(OpenedTable { reader, chosen, stop: stop.cloned(), origin })
+        }
+    })
+}
+
+/// Opens a table of departures, or standard input as one.
+///
+/// # Errors
+/// If it cannot be read, or is no such table.
+pub fn open_table(path: &Path, options: TableOptions) -> Result<DepartureReader, Error> {
+    table_until(path, options, None)
+}
+
+/// An input that could be opened, with what is chosen of it.
+#[derive(Debug)]
+pub enum Opened {
+    /// A capture.
+    Capture(OpenedCapture),
+    /// A table of departures.
+    Table(OpenedTable),
+}
+
+/// A capture that could be opened.
+#[derive(Debug)]
+pub struct OpenedCapture {
+    arriving: Arriving,
+    chosen: Option<Chosen<Frames>>,
+    rate: Rate,
+    origin: Origin,
+}
+
+impl OpenedCapture {
+    /// Sends its packets through a queue; `mask` is what of their keys counts.
+    ///
+    /// # Errors
+    /// Those of the listener. Damage is in the source's `input`.
+    pub fn replay<L: Listener<Key = MaskedKey>>(
+        mut self,
+        queue: &Queue,
+        mask: KeyMask,
+        listener: &mut L,
+        progress: Progress<'_>,
+    ) -> Result<Source, L::Error> {
+        let on_link = queue.overhead.on_frame();
+        let outlet = Outlet { rate: self.rate, overhead: on_link, queue: QueueId(0), seed: 0 };
+        let discipline = TailDrop::new(TailDropParams { limit: queue.limit }, outlet);
+        let replay = Replay::new(discipline, &outlet);
+        let read = capture::replay(&mut self.arriving, (queue, mask), self.chosen, replay, listener, progress)?;
+        Ok(Source {
+            input: model::Input {
+                name: self.origin.name,
+                format: self.arriving.reader.format().to_string(),
+                first_ns: read.first.0,
+                damage: read.damage.as_ref().map(ToString::to_string),
+            },
+            packets: read.packets,
+            bytes: read.bytes,
+            span: read.span,
+            super_packets: read.super_packets,
+            rate: Some(self.rate),
+            limit: limit_name(queue.limit),
+            speedup: queue.speedup.to_string(),
+            overhead: queue.overhead.to_string(),
+            on_link,
+            inner: queue.inner,
+            split_gso: queue.split_gso,
+            only: self.origin.only,
+            knows_drops: true,
+            skipped: read.skipped,
+        })
+    }
+
+    /// The rate of the link that it is sent through.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// How many bytes its file has, where that can be known.
+    pub fn length(&self) -> Option<u64> {
+        self.origin.length
+    }
+}
+
+/// A table that could be opened.
+#[derive(Debug)]
+pub struct OpenedTable {
+    reader: DepartureReader,
+    chosen: Option<Chosen<Rows>>,
+    stop: Option<Stop>,
+    origin: Origin,
+}
+
+impl OpenedTable {
+    /// Reads its departures.
+    ///
+    /// # Errors
+    /// Those of the listener. Damage is in the source's `input`.
+    pub fn read<L: Listener<Key = str>>(
+        mut self,
+        listener: &mut L,
+        progress: Progress<'_>,
+    ) -> Result<Source, L::Error> {
+        let read = departures::read(&mut self.reader, (self.chosen, self.stop.as_ref()), listener, progress)?;
+        Ok(Source {
+            input: model::Input {
+                name: self.origin.name,
+                format: self.reader.format().to_string(),
+                first_ns: read.span.0.0,
+                damage: read.damage,
+            },
+            packets: read.packets,
+            bytes: read.bytes,
+            span: read.span,
+            super_packets: 0,
+            rate: None,
+            limit: "as it was".to_owned(),
+            speedup: "1".to_owned(),
+            overhead: "none".to_owned(),
+            on_link: 0,
+            inner: false,
+            split_gso: false,
+            only: self.origin.only,
+            knows_drops: false,
+            skipped: read.skipped,
+        })
+    }
+
+    /// How many bytes its file has, where that can be known.
+    pub fn length(&self) -> Option<u64> {
+        self.origin.length
+    }
+}
+
+/// Where an input is from.
+#[derive(Debug)]
+struct Origin {
+    name: String,
+    length: Option<u64>,
+    only: Option<String>,
+}
+
+/// How packets came to the queue, and what was read.
+#[derive(Debug)]
+pub struct Source {
+    /// What was read.
+    pub input: model::Input,
+    /// Packets that came to it, or left it.
+    pub packets: u64,
+    /// Their bytes, as the queue holds them.
+    pub bytes: u64,
+    /// When the first and the last packet came, on the clock of the replay.
+    pub span: (Nanos, Nanos),
+    /// Super-packets of segmentation offload.
+    pub super_packets: u64,
+    /// The link that drains the queue; none where departures came from elsewhere.
+    pub rate: Option<Rate>,
+    /// The queue's limit, the speedup and the overhead, as the user wrote them.
+    pub limit: String,
+    /// See `limit`.
+    pub speedup: String,
+    /// See `limit`.
+    pub overhead: String,
+    /// Bytes that the link adds to each packet as it sends it.
+    pub on_link: u32,
+    /// Whether flows inside of tunnels are told apart, and super-packets split.
+    pub inner: bool,
+    /// See `inner`.
+    pub split_gso: bool,
+    /// Which packets entered the queue, if an expression said so.
+    pub only: Option<String>,
+    /// Whether it is known whose packets were dropped.
+    pub knows_drops: bool,
+    /// What was skipped on the way to the queue.
+    pub skipped: Vec<model::Skipped>,
+}
+
+/// A limit as the report shows it.
+pub fn limit_name(limit: Limit) -> String {
+    match limit {
+        Limit::None => "none".to_owned(),
+        Limit::Bytes(bytes) => bytes.to_string(),
+        Limit::Packets(1) => "1 packet".to_owned(),
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Time(time) => time.to_string(),
+    }
+}
+
+/// Opens a table, to be read until its end, or until a signal comes if one may `stop` it.
+fn table_until(path: &Path, options: TableOptions, stop: Option<&Stop>) -> Result<DepartureReader, Error> {
+    let name = "standard input";
+    Ok(match stop {
+        _ if !is_standard_input(path) => DepartureReader::open(path, options),
+        Some(stop) => {
+            let input = Stoppable::standard_input(stop).map_err(Error::StandardInput)?;
+            DepartureReader::from_csv(input, name, options)
+        }
+        None => DepartureReader::from_csv(io::stdin(), name, options),
+    }?)
+}
