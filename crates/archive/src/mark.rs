@@ -98,7 +98,7 @@ impl Written {
     }
 }
 
-/// The bytes of a file, if it is there. What stands there and is no file is told by who looks at it.
+/// The bytes of a file, if it is there. Whatever else stands there is reported by what reads it.
 fn length(path: &Path) -> Result<Option<u64>, FolderError> {
     match regular::open(path).and_then(|file| file.metadata()) {
         Ok(data) => Ok(Some(data.len())),

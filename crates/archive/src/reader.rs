@@ -124,6 +124,9 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     if let Some(stray) = strays.iter().find(is_new).filter(|_| !files.iter_mut().any(FileReport::is_damaged_journal)) {
         files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
     }
+    for path in folder.all_journals(catalogue.end())?.1 {
+        files.extend(beyond(&folder, &path, catalogue.end())?.map(|damage| FileReport::of(damage, next)));
+    }
     let others = derived::verify(&folder)?.into_iter().chain(folder.others()?).chain(written.alerts_damage(path)?);
     files.extend(others.map(|damage| FileReport::of(damage, next)));
     // What is damaged is not missing besides.
@@ -319,6 +322,27 @@ pub(crate) fn look(
         _ => damaged(end, offset, "it ends too early, and another file follows"),
     };
     Ok(report(place, end - header.first, offset, state))
+}
+
+/// What is wrong if a journal, which by its name is of records before `end` that are in volumes, has others: it was put back, or has
+/// another name. What cannot be read of it says nothing.
+pub(crate) fn beyond(folder: &Folder, path: &Path, end: u64) -> Result<Option<Damage>, FolderError> {
+    let io = |error| FolderError::io("read", path, error);
+    let Ok((length, file)) = regular::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) else {
+        return Ok(None);
+    };
+    if length > longest(folder.schema.record_size()) {
+        return Ok(None);
+    }
+    let Ok(mut scan) = Scan::new(BufReader::new(file), length).map_err(io)? else { return Ok(None) };
+    while scan.next_frame().map_err(io)?.is_some() {}
+    let (first, last) = (scan.header().first.max(end), scan.next_position());
+    let why = format!(
+        "it has records from number {first} to {last}, and volumes end before {end}: it was put back, or renamed; give it the \
+         name {:020}.journal if nothing else has these numbers, or take it out of the folder",
+        scan.header().first
+    );
+    Ok((last > end).then(|| Damage::of(path, why)))
 }
 
 #[cfg(test)]

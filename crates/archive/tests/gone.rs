@@ -233,6 +233,43 @@ fn records_that_were_written_last_are_missed() {
     assert_eq!(missing(&path), [0; 2]);
 }
 
+/// A journal that comes back when its numbers were given out again, or that has another name: it is named, and nobody takes it away.
+#[test]
+fn a_journal_that_was_put_back_is_kept() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("log");
+    let recorder = recording(&path);
+    let is_named = |folder: &Path, journal: &Path| {
+        let verified = verify(folder).unwrap_or_else(|error| panic!("{error}"));
+        let damaged =
+            |file: &queuescope_archive::FileReport| file.path == journal && matches!(file.state, State::Damaged(_));
+        assert!(verified.files.iter().any(damaged), "{verified:?}");
+        let before = fs::read(journal).expect("it is there");
+        let Err(error) = Recorder::open(folder, &schema(), options(Durability::Relaxed)) else {
+            panic!("it is refused")
+        };
+        assert!(error.to_string().contains("it was put back, or renamed"), "{error}");
+        assert_eq!(fs::read(journal).expect("it is kept"), before);
+    };
+    let back = folder.path().join("back");
+    killed(&path, &back);
+    fs::rename(journal(&back), folder.path().join("aside")).expect("it is there");
+    let again = open(&back, Durability::Relaxed);
+    append(&again, 0..10);
+    again.finish().unwrap_or_else(|error| panic!("{error}"));
+    fs::rename(folder.path().join("aside"), journal(&back)).expect("there is room");
+    is_named(&back, &journal(&back));
+    let renamed = folder.path().join("renamed");
+    killed(&path, &renamed);
+    let other = renamed.join("00000000000000000050.journal");
+    fs::rename(journal(&renamed), &other).expect("it is there");
+    is_named(&renamed, &other);
+    // Under its name again, all is there.
+    fs::rename(&other, journal(&renamed)).expect("it is there");
+    assert_eq!(read(&renamed).expect("it is whole").0.len() / SIZE, 1000);
+    recorder.finish().unwrap_or_else(|error| panic!("{error}"));
+}
+
 #[test]
 fn alerts_that_were_written_are_missed() {
     let folder = tempfile::tempdir().expect("there is room");

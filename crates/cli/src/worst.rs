@@ -5,7 +5,7 @@ use queuescope_meter::{Burst, MonitorParams, QueueMonitor};
 use queuescope_sketch::Share;
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 
-/// Flows that are told, however many are above alpha.
+/// Flows that are listed at most, however many are above alpha.
 pub(crate) const AT_MOST: usize = 12;
 
 /// Follows a queue in the bounded memory of a [`QueueMonitor`], with names for the flows that it remembers. What left while

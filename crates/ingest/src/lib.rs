@@ -64,8 +64,8 @@ pub use clock::Clock;
 pub use error::{Error, ExpressionError};
 pub use input::{How, Input, Queue};
 pub use listener::Listener;
-pub use source::{Opened, OpenedCapture, OpenedTable, Source, limit_name, open, open_table};
-pub use stop::{Stop, Stoppable};
+pub use source::{Opened, OpenedCapture, OpenedTable, Source, open, open_table};
+pub use stop::Stop;
 
 /// Hears how far reading has come: bytes of the input, and packets.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);

@@ -6,9 +6,9 @@ use queuescope_wire::parse::Frame;
 use queuescope_wire::{FlowId, Nanos};
 use std::ops::Range;
 
-/// Told of everything that leaves a queue or is dropped there, under flow ids that it hands out.
+/// Hears of everything that leaves a queue or is dropped there, under flow ids that it hands out.
 pub trait Listener: Output {
-    /// What it is told about who a packet belongs to: a [`MaskedKey`](queuescope_wire::MaskedKey) or, from a table, a name.
+    /// What says which flow a packet belongs to: a [`MaskedKey`](queuescope_wire::MaskedKey) or, from a table, a name.
     type Key: ?Sized;
     /// What can go wrong with it, which ends the run.
     type Error;
@@ -16,7 +16,7 @@ pub trait Listener: Output {
     /// The id of a packet's flow.
     fn intern(&mut self, key: &Self::Key, now: Nanos) -> FlowId;
 
-    /// A frame of a capture was read, which becomes these packets: none if it is left out. It is told as a copy, so that where
+    /// A frame of a capture was read, which becomes these packets: none if it is left out. It comes as a copy, so that where
     /// nobody wants it it can stay in registers.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ pub trait Listener: Output {
         Ok(())
     }
 
-    /// The next packet that leaves did so earlier, and is told to leave with the one before it: its order says nothing.
+    /// The next packet left earlier than it says: it is given the time of the one before it, so its place says nothing about the order.
     fn moved(&mut self) {}
 
     /// A row of a table was read, which is this packet: none if it is left out.

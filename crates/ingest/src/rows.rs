@@ -5,7 +5,7 @@ use queuescope_report::model::Skipped;
 use queuescope_table::{Row, TableError, TableStats};
 use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Packet, PacketId, QueueId};
 
-/// The departure that a row tells of, as far as it does, and whether its size is more than any.
+/// The departure that a row describes, as far as it does, and whether its size is more than any.
 pub fn departure(row: &Row<'_>, number: u64, flow: FlowId) -> (Departure, bool) {
     let size = u32::try_from(row.size);
     let packet = Packet {

@@ -196,7 +196,7 @@ pub struct Source {
     pub overhead: String,
     /// Bytes that the link adds to each packet as it sends it.
     pub on_link: u32,
-    /// Whether flows inside of tunnels are told apart, and super-packets split.
+    /// Whether flows inside of tunnels are separate flows, and super-packets are split.
     pub inner: bool,
     /// See `inner`.
     pub split_gso: bool,
@@ -209,7 +209,7 @@ pub struct Source {
 }
 
 /// A limit as the report shows it.
-pub fn limit_name(limit: Limit) -> String {
+fn limit_name(limit: Limit) -> String {
     match limit {
         Limit::None => "none".to_owned(),
         Limit::Bytes(bytes) => bytes.to_string(),

@@ -47,7 +47,7 @@ function burstPanel(report, burst, timeline, colours, go) {
   );
 }
 
-/** What flows have in common, above the flows themselves: an incast is one line. A single flow that is listed is not told again. */
+/** What flows have in common, above the flows themselves: an incast is one line. A single flow that is listed is not listed again. */
 function inCommon(burst) {
   const listed = new Set((burst.culprits[0]?.flows ?? []).map(({ flow }) => flow));
   const groups = (burst.groups ?? []).filter(({ reading }) => !listed.has(reading));

@@ -5,7 +5,7 @@ use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, NEW};
 use crate::journal::{self, Closed, FILE_HEADER, FRAME_HEADER, POSITIONS, Tail};
-use crate::reader::{Part, State, look};
+use crate::reader::{Part, State, beyond, look};
 use crate::regular;
 use queuescope_log::{Log, Schema};
 use std::collections::BTreeSet;
@@ -38,6 +38,11 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     folder.sync()?;
     let strays = strays(folder, &catalogue)?;
     let (paths, archived) = folder.all_journals(catalogue.end())?;
+    for path in &archived {
+        if let Some(damage) = beyond(folder, path, catalogue.end())? {
+            return Err(FolderError::NotWhole { path: folder.path.clone(), damage });
+        }
+    }
     archived.iter().try_for_each(|path| remove(path))?;
     let (records, removed) = (catalogue.records(), catalogue.removed.records);
     let tail = Tail { next: catalogue.end(), ..Tail::default() };

@@ -152,7 +152,7 @@ impl<D: Door, W: Watcher> Follower<D::Key> for Analysis<D, W> {
     }
 }
 
-/// Whether a burst with such a delay is among those with the longest so far, which the text tells: to group its flows takes a
+/// Whether a burst with such a delay is among those with the longest so far, which the text shows: to group its flows takes a
 /// while.
 fn is_among_longest(longest: &mut Vec<Nanos>, delay: Nanos) -> bool {
     let place = longest.partition_point(|other| *other >= delay);

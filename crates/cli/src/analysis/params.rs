@@ -28,7 +28,8 @@ pub struct AnalysisParams {
     pub pictures: bool,
     /// Bursts to keep, those with the longest delays.
     pub most_bursts: usize,
-    /// Whether everything is wanted of each burst, not only what the text tells: the culprits of its worst packet, and what its flows have in common if its delay is not among the longest.
+    /// Whether everything is wanted of each burst, not only what the text shows: the culprits of its worst packet, and what its flows
+    /// have in common even if its delay is not among the longest.
     pub details: bool,
     /// The link's, where it is known.
     pub rate: Option<Rate>,
