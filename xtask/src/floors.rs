@@ -23,7 +23,8 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-sim", 4),
     ("queuescope-ingest", 5),
     ("queuescope-link", 5),
-    ("queuescope", 6),
+    ("queuescope-analysis", 6),
+    ("queuescope", 7),
 ];
 
 /// Crates that are no part of the product.

@@ -1,15 +1,15 @@
 //! `queuescope analyze`: from arguments to a report.
 
-use crate::analysis::Analysis;
 use crate::args::Analyze;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::queued::{self, QueuedLog};
-use crate::setup::{FLOWS, Scale, finish, params};
+use crate::setup::{finish, params};
 use crate::source;
 use crate::views::Views;
 use anyhow::Result;
+use queuescope_analysis::{Analysis, FLOWS, Scale};
 use queuescope_ingest::records::Unknown;
 use queuescope_ingest::{Opened, OpenedCapture, OpenedTable};
 use queuescope_meter::History;
@@ -42,13 +42,13 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
 
 fn from_capture(args: &Analyze, opened: OpenedCapture, outputs: Outputs) -> Result<(Report, Outputs)> {
     let rate = opened.rate();
-    let door = source::flows(&args.keys, &args.question.focus, FLOWS);
+    let flows = source::flows(&args.keys, &args.question.focus, FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
     let params =
         params((&args.question, &args.sketch, &args.output), Unknown::NOTHING, History::Fifo, Some(rate), scale)?;
-    let mut analysis = Analysis::new(door, params, outputs)?;
+    let mut analysis = Analysis::new(flows, params, outputs)?;
     let source = source::replay(opened, &args.input, (&args.keys, &args.question.focus), &mut analysis)?;
-    Ok(finish(analysis, source, &args.question, &args.sketch))
+    Ok(finish(analysis, source))
 }
 
 fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {
@@ -57,5 +57,5 @@ fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Res
         params((&args.question, &args.sketch, &args.output), Unknown::OF_TABLE, history, None, Scale::of(None))?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
     let source = source::table(opened, &mut analysis)?;
-    Ok(finish(analysis, source, &args.question, &args.sketch))
+    Ok(finish(analysis, source))
 }

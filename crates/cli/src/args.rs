@@ -50,7 +50,7 @@ pub use sim::{Merge, Shard, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 #[cfg(target_os = "linux")]
 pub use traffic::{Burst, Send, Serve, Traffic};
-pub use values::{Alpha, At, Factor};
+pub use values::{Alpha, Factor};
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};

@@ -1,6 +1,7 @@
 //! Expressions and lists of attributes that a user wrote, and errors that show what is wrong in their text.
 
 use anyhow::{Result, anyhow};
+use queuescope_analysis::{Show, ShowError};
 use queuescope_ingest::ExpressionError;
 use queuescope_log::{AttributeId, Dnf, Schema, TextError};
 use queuescope_text::{Problem, did_you_mean};
@@ -13,6 +14,20 @@ use std::ops::Range;
 /// What is wrong with it, in its text.
 pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
     queuescope_ingest::expression(schema, text).map_err(explained)
+}
+
+/// What `--show` means, if it is given.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn show(text: Option<&str>) -> Result<Option<Show>> {
+    Show::of(text).map_err(|error| match error {
+        ShowError::Expression(error) => explained(error),
+        ShowError::OfPackets { attribute, known } => anyhow!(
+            "--show chooses flows, and `{attribute}` differs from packet to packet: use {known}; --victims chooses packets"
+        ),
+        error => error.into(),
+    })
 }
 
 /// An error of an expression, in its text.

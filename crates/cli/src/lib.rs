@@ -1,8 +1,6 @@
-//! The parts of the command, for those who embed it: an analysis of whatever departs from a queue, and its report.
+//! The command: its arguments, and what it does with them.
 //!
-//! - [`analysis::Analysis`] learns from departures and drops; [`findings::Findings`] makes a report of that.
-//! - [`source`] opens what the command line names; `queuescope-ingest` reads it.
-//! - [`show`]: which flows are listed.
+//! - [`source`] opens what the command line names; `queuescope-ingest` reads it, and `queuescope-analysis` learns from it.
 //! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
@@ -10,7 +8,6 @@
 //!   `doctor`, `traffic`, `capture_live` and [`generate`] are the command itself.
 
 pub mod alarms;
-pub mod analysis;
 pub mod analyze;
 mod annotate;
 pub mod args;
@@ -21,16 +18,13 @@ pub mod capture_live;
 pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod doctor;
-pub mod door;
 pub mod experiment;
 mod expressions;
-pub mod findings;
 pub mod folder;
 pub mod generate;
 #[cfg(target_os = "linux")]
 pub mod granted;
 pub mod headers;
-mod lasting;
 #[cfg(target_os = "linux")]
 pub mod link;
 #[cfg(target_os = "linux")]
@@ -46,7 +40,6 @@ pub mod queued;
 pub mod record;
 pub mod recording;
 mod setup;
-pub mod show;
 pub mod sim;
 pub mod source;
 mod spool;
@@ -60,4 +53,3 @@ mod views;
 pub mod watch;
 pub mod why;
 mod world;
-mod worst;

@@ -9,17 +9,13 @@ pub(crate) mod stopped;
 pub(crate) mod view;
 mod whose;
 
-use crate::analysis::{Analysis, AnalysisParams};
 use crate::args::Live;
-use crate::expressions::explained;
-use crate::findings::Findings;
+use crate::expressions::{explained, show};
 use crate::live::listen::Listen;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
-use crate::setup::FLOWS;
-use crate::show::Show;
 use crate::source::{self, granularities};
 use crate::spool::Unwritten;
 use crate::terminal::note;
@@ -28,6 +24,7 @@ use anyhow::{Result, bail};
 use feed::Feed;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
 use metrics::Metrics;
+use queuescope_analysis::{Analysis, AnalysisParams, FLOWS, Findings, Scale, Watcher};
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::Unknown;
 use queuescope_ingest::{Chosen, Listener, Source, Stop};
@@ -130,8 +127,8 @@ impl<'a> Watch<'a> {
         let mut probe = Probe::attach_unless(&args.interface, params, &|| stop.is_asked())?;
         let log = QueuedLog::open(&args.queued)?;
         let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
-        let blank = Analysis::new(door(args), analysed.clone(), Outputs::default())?;
-        let analysis = Analysis::new(door(args), analysed, outputs)?;
+        let blank = Analysis::new(flows(args), analysed.clone(), Outputs::default())?;
+        let analysis = Analysis::new(flows(args), analysed, outputs)?;
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
         // Last, when nothing else can fail.
         let acts = Acts::begin(&args.acting, &mut probe, feed.origin)?;
@@ -177,7 +174,7 @@ impl<'a> Watch<'a> {
         if came == 0 {
             self.analysis.hand_over()?;
         } else {
-            self.analysis.check()?;
+            self.analysis.watcher().check()?;
         }
         self.tell_bursts()?;
         Ok(came)
@@ -193,7 +190,7 @@ impl<'a> Watch<'a> {
     }
 
     fn tell_bursts(&mut self) -> Result<()> {
-        let mut ended = self.analysis.ended(self.seen.feed.origin, self.seen.ramped());
+        let mut ended = self.analysis.ended(self.seen.feed.origin);
         self.seen.whose.bursts(&mut ended);
         if let Some(view) = &mut self.view {
             ended.iter().for_each(|burst| view.burst(burst));
@@ -237,7 +234,7 @@ impl<'a> Watch<'a> {
             view.counters(self.seen.counters);
             view.owners(self.seen.whose.first());
             view.acting(self.seen.acts.doing(&self.probe, now())?, now());
-            view.unwritten(&self.analysis.unwritten());
+            view.unwritten(&self.analysis.watcher().unwritten());
         }
         if let Some(metrics) = &self.metrics {
             metrics.look(self.seen.counters, &self.seen.acts, &slices, now());
@@ -251,7 +248,7 @@ impl<'a> Watch<'a> {
         // Not where something is drawn, but when that is over.
         if self.screen.is_none() {
             let metrics = self.metrics.as_ref().and_then(Metrics::stopped);
-            let unwritten = self.analysis.unwritten();
+            let unwritten = self.analysis.watcher().unwritten();
             let unwritten = unwritten.iter().map(Unwritten::news);
             let untold = self.seen.untold();
             let stopped = self.seen.whose.stopped().into_iter().chain(metrics).chain(unwritten).chain(untold);
@@ -392,10 +389,6 @@ impl Seen<'_> {
         self.args.only.is_some() || self.args.question.focus.victims.is_some()
     }
 
-    fn ramped(&self) -> Option<f64> {
-        self.args.question.ramped.map(|factor| factor.0)
-    }
-
     /// What left the queue, told or not.
     fn left(&self) -> Backlog {
         Backlog { packets: self.counters.packets, bytes: ByteCount(self.counters.bytes) }
@@ -422,8 +415,8 @@ impl Seen<'_> {
             knows_drops: false,
             skipped,
         };
-        let window = "the probe's".to_owned();
-        let mut report = findings.report(source, window, self.args.question.alpha.0, self.ramped());
+        let mut report = findings.report(source);
+        "the probe's".clone_into(&mut report.setup.sketch.window_source);
         self.whose.report(&mut report);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
@@ -478,7 +471,7 @@ fn view_of(args: &Live, origin: Nanos) -> Result<View> {
     Ok(View::new(
         &args.interface,
         tau(args),
-        (granularity, Show::of(args.question.focus.show.as_deref())?),
+        (granularity, show(args.question.focus.show.as_deref())?),
         origin,
         is_coloured,
     ))
@@ -495,29 +488,28 @@ fn tau(args: &Live) -> Nanos {
     args.question.tau.unwrap_or(Nanos(1_000_000))
 }
 
-fn door(args: &Live) -> Flows {
+fn flows(args: &Live) -> Flows {
     source::flows(&args.keys, &args.question.focus, FLOWS)
 }
 
 fn analysis_params(args: &Live, probe: &ProbeParams) -> Result<AnalysisParams> {
     let focus = &args.question.focus;
-    Ok(AnalysisParams {
-        history: History::Departures(DEPARTURES),
-        tau: Tau::Given(tau(args)),
-        alpha: args.question.alpha.0,
-        estimators: Vec::new(),
-        sketch: sketch(probe.window_shift),
-        window_grows: false,
-        across_classes: args.question.across_classes,
-        pictures: false,
-        most_bursts: args.question.most_bursts as usize,
-        details: true,
-        rate: None,
-        tells: true,
-        most_flows: Some(MOST_FLOWS),
-        // Processors stamp packets before they wait for the queue's lock, and may be held up in between.
-        order_tolerance: tau(args),
-        victims: Chosen::victims(focus.victims.as_deref(), Unknown::OF_OUTSIDE).map_err(explained)?,
-        show: Show::of(focus.show.as_deref())?,
-    })
+    let mut params = AnalysisParams::new(Scale::of(None));
+    params.history = History::Departures(DEPARTURES);
+    params.tau = Tau::Given(tau(args));
+    params.alpha = args.question.alpha.0;
+    params.ramped = args.question.ramped.map(|factor| factor.0);
+    params.estimators = Vec::new();
+    params.sketch = sketch(probe.window_shift);
+    params.window_grows = false;
+    params.across_classes = args.question.across_classes;
+    params.most_bursts = args.question.most_bursts as usize;
+    params.details = true;
+    params.hands_out = true;
+    params.most_flows = Some(MOST_FLOWS);
+    // Processors stamp packets before they wait for the queue's lock, and may be held up in between.
+    params.order_tolerance = tau(args);
+    params.victims = Chosen::victims(focus.victims.as_deref(), Unknown::OF_OUTSIDE).map_err(explained)?;
+    params.show = show(focus.show.as_deref())?;
+    Ok(params)
 }

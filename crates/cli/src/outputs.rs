@@ -1,6 +1,5 @@
 //! What is written for each packet: the annotated capture, the table of departures, the log.
 
-use crate::analysis::watcher::Watcher;
 use crate::annotate::Annotator;
 use crate::outcome::both;
 use crate::paths::{cannot_write, create};
@@ -8,6 +7,7 @@ use crate::queued::{Passing, QueuedLog};
 use crate::recording::Recorded;
 use crate::spool::{Spool, Unwritten};
 use anyhow::{Context, Result};
+use queuescope_analysis::Watcher;
 use queuescope_ingest::Stop;
 use queuescope_log::packet;
 use queuescope_meter::Contribution;
@@ -65,51 +65,6 @@ impl Outputs {
         let capture = self.annotator.as_mut().and_then(|(_, annotator)| annotator.get_mut().unwritten().cloned());
         let log = self.log.as_ref().and_then(Passing::unwritten);
         capture.into_iter().chain(self.table_lost.clone()).chain(log).collect()
-    }
-
-    /// A frame was read, which becomes these packets: none if it is left out.
-    ///
-    /// # Errors
-    /// What went wrong since the last frame.
-    #[inline(never)]
-    pub fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<()> {
-        if let Some(log) = &mut self.log {
-            log.read(record, &frame, time, packets.clone());
-        }
-        if let Some((path, annotator)) = &mut self.annotator {
-            annotator.read(record, time, packets).with_context(|| cannot_write(path))?;
-        }
-        self.check()
-    }
-
-    /// A packet comes with such headers.
-    pub fn came(&mut self, packet: PacketId, headers: [u8; packet::SIZE]) {
-        if let Some(log) = &mut self.log {
-            log.came(headers, packet.0..packet.0 + 1);
-        }
-    }
-
-    /// The next packet may be a while: what is known goes to the log.
-    ///
-    /// # Errors
-    /// If it cannot be kept, or something went wrong since the last frame.
-    pub fn hand_over(&mut self) -> Result<()> {
-        self.check()?;
-        self.log.as_ref().map_or(Ok(()), Passing::hand_over)
-    }
-
-    /// What went wrong since the last call.
-    ///
-    /// # Errors
-    /// That.
-    pub fn check(&mut self) -> Result<()> {
-        self.failure.take().map_or(Ok(()), Err)
-    }
-
-    /// Whether it wants to know what comes and goes.
-    #[inline]
-    pub fn wants_packets(&self) -> bool {
-        self.wants_parts() || self.log.is_some()
     }
 
     /// Ends the files and the log, whatever becomes of the other, and tells what was put into the log, if there is one.
@@ -186,9 +141,16 @@ impl Outputs {
 }
 
 impl Watcher for Outputs {
+    type Error = anyhow::Error;
+
     #[inline]
     fn wants_parts(&self) -> bool {
         self.annotator.is_some() || self.table.is_some()
+    }
+
+    #[inline]
+    fn wants_packets(&self) -> bool {
+        self.wants_parts() || self.log.is_some()
     }
 
     #[inline]
@@ -217,6 +179,32 @@ impl Watcher for Outputs {
         if let Some(log) = &mut self.log {
             log.forget(flow);
         }
+    }
+
+    fn came(&mut self, packet: PacketId, headers: [u8; packet::SIZE]) {
+        if let Some(log) = &mut self.log {
+            log.came(headers, packet.0..packet.0 + 1);
+        }
+    }
+
+    #[inline(never)]
+    fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<()> {
+        if let Some(log) = &mut self.log {
+            log.read(record, &frame, time, packets.clone());
+        }
+        if let Some((path, annotator)) = &mut self.annotator {
+            annotator.read(record, time, packets).with_context(|| cannot_write(path))?;
+        }
+        self.check()
+    }
+
+    fn hand_over(&mut self) -> Result<()> {
+        self.check()?;
+        self.log.as_ref().map_or(Ok(()), Passing::hand_over)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.failure.take().map_or(Ok(()), Err)
     }
 }
 

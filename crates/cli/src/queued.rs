@@ -1,10 +1,10 @@
 //! What a queue did to each packet, into a folder, with the packet's headers.
 
 use crate::args::Queued;
-use crate::lasting::Lasting;
 use crate::recording::{Recorded, Recording};
 use crate::spool::Unwritten;
 use anyhow::Result;
+use queuescope_analysis::Lasting;
 use queuescope_ingest::Stop;
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::Frames;

@@ -91,7 +91,7 @@ pub fn mask(keys: &Keys, focus: &Focus) -> KeyMask {
     if focus.victims.is_some() { KeyMask::WHOLE } else { KeyMask::covering(&granularities(keys)) }
 }
 
-/// A door for keys of which that is kept, which takes idle flows back before it holds more than `limit`.
+/// Ids for the flows of keys of which that is kept; takes idle flows back before it holds more than `limit`.
 pub fn flows(keys: &Keys, focus: &Focus, limit: usize) -> Flows {
     Flows::masked(mask(keys, focus), &granularities(keys), limit)
 }

@@ -8,20 +8,20 @@ mod capture;
 mod headers;
 mod tell;
 
-use crate::analysis::Analysis;
 use crate::args::{Stamps, Tap};
 use crate::expressions::explained;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::paths::{Place, check_outputs};
 use crate::queued::{self, QueuedLog};
-use crate::setup::{FLOWS, Scale, finish, params};
+use crate::setup::{finish, params};
 use crate::source;
 use crate::views::Views;
 use anyhow::{Result, anyhow, bail};
 use bridge::{Bridge, Told};
 use capture::{Capture, Content, Shift, Work};
 use headers::Headers;
+use queuescope_analysis::{Analysis, FLOWS, Scale};
 use queuescope_ingest::records::Unknown;
 use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_meter::tap::{
@@ -81,7 +81,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     let told = bridge.finish();
     captures.work.finish();
     let tapped = Tapped { seen: &seen, told: &told, stats: matcher.stats(), granularity: granularities[0] };
-    let (mut report, outputs) = finish(analysis, tapped.source(args), &args.question, &args.sketch);
+    let (mut report, outputs) = finish(analysis, tapped.source(args));
     report.totals.miss_flows_of(tapped.stats.ingress_evicted);
     report.tap = Some(tapped.tell(args));
     let written = outputs.finish()?.ended_by(stop.as_ref());

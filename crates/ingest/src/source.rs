@@ -8,12 +8,13 @@ use crate::listener::Listener;
 use crate::records::{Frames, Rows};
 use crate::stop::{Stop, Stoppable};
 use crate::{Progress, capture, departures};
+use queuescope_pcap::CaptureReader;
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model;
 use queuescope_sim::Replay;
 use queuescope_table::{DepartureReader, TableOptions};
-use queuescope_wire::{KeyMask, MaskedKey, Nanos, QueueId, Rate};
-use std::io;
+use queuescope_wire::{Departure, KeyMask, MaskedKey, Nanos, QueueId, Rate};
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Opens an input, to be read until its end, or until a signal comes if one may `stop` it.
@@ -64,6 +65,21 @@ pub struct OpenedCapture {
 }
 
 impl OpenedCapture {
+    /// A capture from any source, which the report and errors call `name`: all of it, or the packets of which `only` holds.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no capture; if the expression means nothing.
+    pub fn from_reader(
+        source: impl Read + Send + 'static,
+        name: &str,
+        rate: Rate,
+        only: Option<&str>,
+    ) -> Result<Self, Error> {
+        let chosen = Chosen::of(Flag::Input, only)?;
+        let origin = Origin { name: name.to_owned(), length: None, only: only.map(str::to_owned) };
+        Ok(Self { arriving: CaptureReader::new(source, name)?.into(), chosen, rate, origin })
+    }
+
     /// Sends its packets through a queue; `mask` is what of their keys counts.
     ///
     /// # Errors
@@ -147,7 +163,7 @@ impl OpenedTable {
             span: read.span,
             super_packets: 0,
             rate: None,
-            limit: "as it was".to_owned(),
+            limit: AS_IT_WAS.to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),
             on_link: 0,
@@ -207,6 +223,42 @@ pub struct Source {
     /// What was skipped on the way to the queue.
     pub skipped: Vec<model::Skipped>,
 }
+
+impl Source {
+    /// Departures that are handed over one by one, with [`left`](Self::left), from a queue that a link of this rate drains.
+    pub fn of_departures(name: &str, rate: Rate) -> Self {
+        Self {
+            input: model::Input { name: name.to_owned(), format: "departures".to_owned(), first_ns: 0, damage: None },
+            packets: 0,
+            bytes: 0,
+            span: (Nanos::ZERO, Nanos::ZERO),
+            super_packets: 0,
+            rate: Some(rate),
+            limit: AS_IT_WAS.to_owned(),
+            speedup: "1".to_owned(),
+            overhead: "none".to_owned(),
+            on_link: 0,
+            inner: false,
+            split_gso: false,
+            only: None,
+            knows_drops: false,
+            skipped: Vec::new(),
+        }
+    }
+
+    /// One of them left the queue.
+    pub fn left(&mut self, departure: &Departure) {
+        let came = departure.enqueued;
+        let (first, last) = if self.packets == 0 { (came, came) } else { self.span };
+        self.span = (first.min(came), last.max(came));
+        self.input.first_ns = self.span.0.0;
+        self.packets += 1;
+        self.bytes += departure.packet.size.0;
+    }
+}
+
+/// The limit of a queue that nothing is known of.
+const AS_IT_WAS: &str = "as it was";
 
 /// A limit as the report shows it.
 fn limit_name(limit: Limit) -> String {

@@ -3,7 +3,7 @@
 use crate::{ByteCount, Nanos};
 
 /// A packet as a queue sees it: who and how big, never its bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Its place in the stream it came from, from 0.
     pub id: PacketId,
@@ -18,7 +18,7 @@ pub struct Packet {
 }
 
 /// A packet that left a queue: the record that everything downstream reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Departure {
     /// The packet.
     pub packet: Packet,
@@ -60,11 +60,11 @@ impl Backlog {
 }
 
 /// A packet's place in the stream it came from, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId(pub u64);
 
 /// A small integer that stands for a flow while it is active; see [`crate::Flows`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
 impl FlowId {

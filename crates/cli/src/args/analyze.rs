@@ -3,8 +3,9 @@
 use super::focus::Focus;
 use super::record::Queued;
 use super::shared::{Input, Keys, Output, Question, Sketch};
-use super::values::{Alpha, At};
+use super::values::Alpha;
 use clap::{ArgGroup, Args, ValueHint};
+use queuescope_analysis::why::At;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 

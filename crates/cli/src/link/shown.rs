@@ -1,10 +1,10 @@
 //! What a person sees of a link's queue while it carries packets, drawn by a thread of its own: packets do not wait for a terminal.
 
 use crate::live::view::{Screen, View};
-use crate::show::Show;
 use crate::sim::metered::Metered;
 use crate::spool::Unwritten;
 use anyhow::{Context, Result, anyhow};
+use queuescope_analysis::Show;
 use queuescope_ingest::Stop;
 use queuescope_live::{Counters, Slice, now};
 use queuescope_report::model::Burst;

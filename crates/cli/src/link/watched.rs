@@ -1,13 +1,13 @@
 //! What becomes of packets on a link, for its meters.
 
 use super::shown::Shown;
-use crate::analysis::Analysis;
 use crate::live::stopped::Stopped;
 use crate::outputs::Outputs;
 use crate::sim::metered::{Known, Meters};
 use crate::spool::Unwritten;
 use crate::terminal::note;
 use anyhow::{Error, Result};
+use queuescope_analysis::Analysis;
 use queuescope_ingest::Listener;
 use queuescope_ingest::records::{as_departure, numbered};
 use queuescope_link::{Frame, Running, Watcher};
@@ -36,7 +36,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
     /// Nothing has come yet. What is asked now and then is told the time, and whether who looks on wants no more.
     pub fn new(mut meters: Meters, shown: Option<Shown>, has_ended: F) -> Self {
         if shown.is_some() {
-            meters.first.tell_bursts();
+            meters.first.hand_out_bursts();
         }
         Self { meters, has_ended, origin: Nanos::ZERO, failure: None, shown, stopped: Stopped::default() }
     }

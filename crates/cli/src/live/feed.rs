@@ -2,12 +2,12 @@
 
 use super::view::View;
 use super::whose::Whose;
-use crate::analysis::Analysis;
 use crate::args::Live;
 use crate::expressions::explained;
 use crate::outputs::Outputs;
 use crate::source::mask;
 use anyhow::Result;
+use queuescope_analysis::Analysis;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_ingest::records::{Departures, Unknown};
 use queuescope_ingest::{Chosen, Flag, Listener};

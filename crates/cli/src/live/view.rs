@@ -14,11 +14,11 @@ mod tests;
 pub use screen::{Screen, give_up};
 
 use super::acts::{Doing, Mode};
-use crate::show::Show;
 use crate::spool::Unwritten;
 use acting::{ActingNow, ActingShot};
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment, SHIFT, slice_of};
+use queuescope_analysis::Show;
 use queuescope_live::{Counters, Slice};
 use queuescope_report::model::{self, Owner};
 use queuescope_wire::{FlowKey, Granularity, Nanos};

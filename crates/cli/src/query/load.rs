@@ -2,9 +2,9 @@
 
 use super::held::Held;
 use crate::args::Query;
-use crate::door::name_digest;
 use crate::progress::Progress;
 use anyhow::Result;
+use queuescope_analysis::name_digest;
 use queuescope_archive::{Ask, History};
 use queuescope_ingest::length;
 use queuescope_ingest::notes::{file_notes, noted, parser_notes, unnamed};

@@ -1,14 +1,14 @@
 //! The analysis of what passes links of a simulation.
 
 use super::queued::Queued;
-use crate::analysis::Analysis;
 use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
 use crate::outcome::both;
 use crate::outputs::{Outputs, Written};
-use crate::setup::{FLOWS, Scale, finish, params};
+use crate::setup::{finish, params};
 use crate::source;
 use crate::spool::Unwritten;
 use anyhow::{Error, Result};
+use queuescope_analysis::{Analysis, FLOWS, Scale, Watcher};
 use queuescope_ingest::records::{Departures, Unknown, as_departure, numbered, without_flow};
 use queuescope_ingest::{Chosen, Listener, Source};
 use queuescope_meter::History;
@@ -61,7 +61,6 @@ pub struct Metered {
     analyses: bool,
     /// What happens before does not count.
     from: Nanos,
-    question: Question,
     chosen: Option<Chosen<Departures>>,
     mask: KeyMask,
     analysis: Analysis<Flows, Outputs>,
@@ -100,7 +99,7 @@ impl Meters {
     pub fn check(&mut self) -> Result<()> {
         self.log.as_mut().map_or(Ok(()), Queued::check)?;
         self.first.failure.take().map_or(Ok(()), Err)?;
-        self.first.analysis.check()
+        self.first.analysis.watcher().check()
     }
 
     /// What was found of all queues, with what was `skipped` on the way here, and what was recorded.
@@ -160,7 +159,6 @@ impl Metered {
             from: simulation.warmup(),
             mask: source::mask(&keys, &question.focus),
             analysis: Analysis::new(source::flows(&keys, &question.focus, FLOWS), params, outputs)?,
-            question,
             chosen,
             packets: 0,
             bytes: 0,
@@ -188,15 +186,15 @@ impl Metered {
         link == self.link && self.analyses
     }
 
-    /// From now on each burst is told as it ends.
-    pub fn tell_bursts(&mut self) {
-        self.analysis.tell_bursts();
+    /// From now on each burst is handed out as it ends.
+    pub fn hand_out_bursts(&mut self) {
+        self.analysis.hand_out_bursts();
     }
 
-    /// The bursts that have ended at `now`, and were not told before.
+    /// The bursts that have ended at `now`, and were not handed out before.
     pub fn ended(&mut self, now: Nanos) -> Vec<Burst> {
         self.analysis.nothing_before(now);
-        self.analysis.ended(Nanos::ZERO, self.question.ramped.map(|factor| factor.0))
+        self.analysis.ended(Nanos::ZERO)
     }
 
     /// From which delay on the queue is congested.
@@ -206,7 +204,7 @@ impl Metered {
 
     /// What could not be written so far.
     pub fn unwritten(&mut self) -> Vec<Unwritten> {
-        self.analysis.unwritten()
+        self.analysis.watcher().unwritten()
     }
 
     /// What was found, with what was `skipped` on the way here.
@@ -235,7 +233,7 @@ impl Metered {
             knows_drops: true,
             skipped,
         };
-        finish(self.analysis, source, &self.question, args.sketch)
+        finish(self.analysis, source)
     }
 
     /// Whether what happens on `link` at `at` counts here.

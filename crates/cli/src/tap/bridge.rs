@@ -1,8 +1,8 @@
 //! From matched packets to an analysis.
 
 use super::headers::{Headers, PacketHeaders};
-use crate::analysis::Analysis;
 use crate::outputs::Outputs;
+use queuescope_analysis::{Analysis, Watcher};
 use queuescope_ingest::Listener;
 use queuescope_meter::tap::{Arrived, Seen, TapDeparture, TapOutput};
 use queuescope_meter::{Heavy, Share};
@@ -150,7 +150,7 @@ impl<'a> Bridge<'a> {
 
     fn came(&mut self, packet: PacketId, headers: Option<PacketHeaders>) {
         if let Some(headers) = headers {
-            self.analysis.came(packet, *headers);
+            self.analysis.watcher().came(packet, *headers);
         }
     }
 

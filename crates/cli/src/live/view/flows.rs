@@ -1,7 +1,7 @@
 //! The flows that waited in the queue in the last second, and in the one before.
 
 use super::history::{SECOND, slice_of};
-use crate::show::Show;
+use queuescope_analysis::Show;
 use queuescope_report::model::Owner;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Granularity, Nanos};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,9 @@
 
 use super::Analysis;
 use crate::analysis::BURST_PICTURES;
-use crate::analysis::found::Told;
+use crate::analysis::found::FoundBurst;
 use crate::analysis::watcher::Watcher;
-use crate::door::Door;
+use crate::index::FlowIndex;
 use crate::worst::WorstMeter;
 use queuescope_meter::{Amount, Burst, BurstFlows, BurstTracker, Follower, Held, Sampled, Tau, Waited};
 use queuescope_report::text;
@@ -12,7 +12,7 @@ use queuescope_wire::{Departure, Nanos};
 use std::collections::BTreeSet;
 use std::hash::Hash;
 
-impl<D: Door, W: Watcher> Analysis<D, W> {
+impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     /// A packet left while a burst is going on, or one starts with it.
     pub(super) fn follow(&mut self, departure: &Departure, examined: bool, from: Nanos, tau: Nanos) {
         let (number, came, left) = (self.recent.recorded(), departure.enqueued, departure.dequeued);
@@ -37,37 +37,37 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     }
 
     pub(super) fn close_burst(&mut self) {
-        let door = &self.door;
-        let least = if self.params.tells { Nanos::ZERO } else { self.least_kept };
-        let every = self.params.details || self.params.tells || self.params.across_classes.is_some();
+        let index = &self.index;
+        let least = if self.params.hands_out { Nanos::ZERO } else { self.least_kept };
+        let every = self.params.details || self.params.hands_out || self.params.across_classes.is_some();
         let longest = &mut self.longest;
         let mut groups = Vec::new();
         let whole = |burst: &Burst<D::Key>, level: usize, flows: &BurstFlows<D::Key>| {
             if level == 0 && (is_among_longest(longest, burst.peak_delay) || every) {
-                groups = door.groups(flows.flows(), sampled(burst, flows));
+                groups = index.groups(flows.flows(), sampled(burst, flows));
             }
         };
-        let Some(burst) = self.bursts.close(least, |level, flow| door.key(level, flow).clone(), whole) else {
+        let Some(burst) = self.bursts.close(least, |level, flow| index.key(level, flow).clone(), whole) else {
             return;
         };
         let (mut ramps, mut worst) = (Vec::new(), None);
         let jumps = self.ramps.take();
         if burst.longest_wait > least {
             if !jumps.is_empty() {
-                let told = burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top);
-                let told: BTreeSet<_> = told.map(|(key, _)| key).collect();
-                let jumps = jumps.into_iter().map(|(flow, jump)| (door.key(0, flow), jump));
-                ramps = jumps.filter(|(key, _)| told.contains(key)).map(|(key, jump)| (key.clone(), jump)).collect();
+                let found = burst.blamed.iter().take(1).flat_map(|blamed| &blamed.top);
+                let found: BTreeSet<_> = found.map(|(key, _)| key).collect();
+                let jumps = jumps.into_iter().map(|(flow, jump)| (index.key(0, flow), jump));
+                ramps = jumps.filter(|(key, _)| found.contains(key)).map(|(key, jump)| (key.clone(), jump)).collect();
             }
-            let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| door.key(0, flow).clone());
+            let of = |meter: &mut WorstMeter<D::Key>| meter.of(&burst, |flow| index.key(0, flow).clone());
             worst = self.worst.as_mut().and_then(of);
         }
         self.closed += 1;
-        let told = Told { number: self.closed, burst, groups, ramps, worst };
-        if self.params.tells {
-            self.ended.push(told.clone());
+        let found = FoundBurst { number: self.closed, burst, groups, ramps, worst };
+        if self.params.hands_out {
+            self.ended.push(found.clone());
         }
-        self.kept.push(told);
+        self.kept.push(found);
         let crowded = self.kept.len() > 2 * self.params.most_bursts.max(BURST_PICTURES);
         if crowded || self.params.pictures && self.kept.len().is_multiple_of(BURST_PICTURES) {
             self.thin_out();
@@ -81,21 +81,22 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         }
         let mut left_out: Vec<_> = self.perhaps_left_out.iter().map(|(number, _)| *number).collect();
         left_out.sort_unstable();
-        for (kept, told) in (1..).zip(&mut self.kept) {
-            told.number = kept + left_out.partition_point(|number| *number < told.number) as u64;
+        for (kept, found) in (1..).zip(&mut self.kept) {
+            found.number = kept + left_out.partition_point(|number| *number < found.number) as u64;
         }
     }
 
     /// Keeps the bursts with the longest delays, and the pictures of the longest of those.
     pub(super) fn thin_out(&mut self) {
         let tau = self.params.tau.value();
-        self.kept.retain(|told| told.burst.longest_wait >= tau);
-        self.kept.sort_unstable_by_key(|told| (std::cmp::Reverse(told.burst.longest_wait), told.burst.start));
+        self.kept.retain(|found| found.burst.longest_wait >= tau);
+        self.kept.sort_unstable_by_key(|found| (std::cmp::Reverse(found.burst.longest_wait), found.burst.start));
         let most = self.params.most_bursts.min(self.kept.len());
         if most == self.params.most_bursts {
-            self.least_kept = self.kept.get(most.saturating_sub(1)).map_or(Nanos::ZERO, |told| told.burst.longest_wait);
+            self.least_kept =
+                self.kept.get(most.saturating_sub(1)).map_or(Nanos::ZERO, |found| found.burst.longest_wait);
         }
-        let left_out = self.kept.drain(most..).map(|told| (told.number, told.burst.longest_wait));
+        let left_out = self.kept.drain(most..).map(|found| (found.number, found.burst.longest_wait));
         match self.params.tau {
             Tau::Given(_) => self.left_out += left_out.count() as u64,
             // Tau may rise above them yet; it never falls.
@@ -104,24 +105,29 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
                 self.perhaps_left_out.retain(|(_, peak)| *peak >= tau);
             }
         }
-        for told in self.kept.iter_mut().skip(BURST_PICTURES) {
-            told.burst.picture = None;
+        for found in self.kept.iter_mut().skip(BURST_PICTURES) {
+            found.burst.picture = None;
         }
     }
 
     /// What left since the last packet that was added, and before the one with this number, is part of the burst that is going on.
     #[cold]
     pub(super) fn join_passed(&mut self, number: u64) {
-        let (door, levels, joined) = (&self.door, &mut self.levels, std::mem::replace(&mut self.joined, number));
+        let (index, levels, joined) = (&self.index, &mut self.levels, std::mem::replace(&mut self.joined, number));
         self.counts.unjoined += self.recent.first().min(number).saturating_sub(joined);
         for past in self.recent.numbered(joined..number) {
-            let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-            self.bursts.passed(past, |level, flow| door.project(level, flow), |flow| door.key(0, flow).clone(), fresh);
+            let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
+            self.bursts.passed(
+                past,
+                |level, flow| index.project(level, flow),
+                |flow| index.key(0, flow).clone(),
+                fresh,
+            );
         }
     }
 }
 
-impl<D: Door, W: Watcher> Follower<D::Key> for Analysis<D, W> {
+impl<D: FlowIndex, W: Watcher> Follower<D::Key> for Analysis<D, W> {
     fn tracker(&mut self) -> &mut BurstTracker<D::Key> {
         &mut self.bursts
     }
@@ -131,9 +137,9 @@ impl<D: Door, W: Watcher> Follower<D::Key> for Analysis<D, W> {
     }
 
     fn start(&mut self, waited: &Waited) {
-        let (door, levels) = (&self.door, &mut self.levels);
-        let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-        let (project, key) = (|level, flow| door.project(level, flow), |flow| door.key(0, flow).clone());
+        let (index, levels) = (&self.index, &mut self.levels);
+        let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
+        let (project, key) = (|level, flow| index.project(level, flow), |flow| index.key(0, flow).clone());
         self.bursts.start(waited.from, (&self.recent, waited.number), project, key, fresh);
         self.joined = waited.number;
     }
@@ -145,9 +151,9 @@ impl<D: Door, W: Watcher> Follower<D::Key> for Analysis<D, W> {
         self.joined = waited.number + 1;
         self.project(waited.departure.packet.flow);
         let Waited { departure, examined, from, tau, parts, .. } = waited;
-        let (door, levels) = (&self.door, &mut self.levels);
-        let fresh = |level: usize, flow| levels[level].in_bursts.insert(door.digest(level, flow));
-        let key = |flow| door.key(0, flow).clone();
+        let (index, levels) = (&self.index, &mut self.levels);
+        let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
+        let key = |flow| index.key(0, flow).clone();
         self.bursts.departed(departure, *examined, *from, *tau, &self.flows, parts, key, fresh);
     }
 }

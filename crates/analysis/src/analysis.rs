@@ -1,18 +1,18 @@
-//! The analysis: what it makes of departures and drops, whoever they come from.
+//! The analysis: what it makes of departures and drops, wherever they come from.
 
 mod bursts;
 pub(crate) mod found;
+mod listening;
 mod params;
-pub(crate) mod watcher;
-mod written;
+mod watcher;
 
-use crate::analysis::found::{Counts, Meters, Told};
-pub use params::AnalysisParams;
+use crate::analysis::found::{Counts, FoundBurst, Meters};
+pub use params::{AnalysisParams, Scale, SketchOptions};
 use queuescope_ingest::records::{as_departure, without_flow};
 pub use watcher::Watcher;
 
-use crate::door::Door;
 use crate::findings::{self, Findings};
+use crate::index::FlowIndex;
 use crate::worst::WorstMeter;
 use hdrhistogram::Histogram;
 use queuescope_ingest::Chosen;
@@ -29,8 +29,8 @@ use queuescope_wire::{Backlog, Departure, FlowId, Nanos, Packet};
 
 /// Everything that is learnt from one stream of departures.
 #[derive(Debug)]
-pub struct Analysis<D: Door, W> {
-    door: D,
+pub struct Analysis<D: FlowIndex, W> {
+    index: D,
     params: AnalysisParams,
     recent: Recent,
     levels: Vec<Meters>,
@@ -44,12 +44,12 @@ pub struct Analysis<D: Door, W> {
     bursts: BurstTracker<D::Key>,
     /// Bursts that have ended, whatever became of them.
     closed: u64,
-    kept: Vec<Told<D::Key>>,
-    /// Those that ended since they were asked for.
-    ended: Vec<Told<D::Key>>,
+    kept: Vec<FoundBurst<D::Key>>,
+    /// Those that ended and were not handed out yet.
+    ended: Vec<FoundBurst<D::Key>>,
     /// Bursts are not kept whose longest wait is not above this.
     least_kept: Nanos,
-    /// The longest delays of bursts so far, longest first, as many as the text tells.
+    /// The longest delays of bursts so far, longest first, as many as the text shows.
     longest: Vec<Nanos>,
     /// Bursts that were not kept; and the numbers and longest delays of those that may turn out to be none.
     left_out: u64,
@@ -82,7 +82,7 @@ const BUCKETS: usize = 1_200;
 const BURST_BUCKETS: usize = 240;
 const BURST_PICTURES: usize = 60;
 /// Culprits remembered of a burst, at the first granularity and at each further one; those over all bursts are chosen from
-/// them. The report tells fewer.
+/// them. The report lists fewer.
 const MOST_CULPRITS: usize = 256;
 const MOST_COARSER_CULPRITS: usize = 40;
 /// The longest delay that percentiles tell apart from longer ones: a century and a half.
@@ -92,19 +92,19 @@ const FLOWS_DRAWN: usize = 12;
 /// Flows that are counted exactly.
 const DISTINCT_EXACTLY: usize = 1 << 17;
 
-impl<D: Door, W: Watcher> Analysis<D, W> {
+impl<D: FlowIndex, W: Watcher> Analysis<D, W> {
     /// An analysis of nothing yet.
     ///
     /// # Errors
     /// If the sketch cannot have its dimensions.
-    pub fn new(door: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
-        let count = door.granularities().len();
+    pub fn new(index: D, params: AnalysisParams, watcher: W) -> Result<Self, ParamsError> {
+        let count = index.granularities().len();
         let distinct = || DistinctFlows::new(DISTINCT_EXACTLY);
         let meters = || Meters { exact: ExactMeter::new(), distinct: distinct(), in_bursts: distinct() };
         let culprits = |level| if level == 0 { MOST_CULPRITS } else { MOST_COARSER_CULPRITS };
         let most_culprits: Vec<_> = (0..count).map(culprits).collect();
         Ok(Self {
-            door,
+            index,
             recent: Recent::new(params.history),
             exact: false,
             covered: params.sketch.span(),
@@ -143,8 +143,8 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
 
     /// Takes flows back if there are many by `now`: idle ones, or if these are not enough, the oldest.
     fn make_room(&mut self, now: Nanos) {
-        let has_most = |analysis: &Self| analysis.params.most_flows.filter(|most| analysis.door.live() >= *most);
-        if !self.door.is_full() && has_most(self).is_none() {
+        let has_most = |analysis: &Self| analysis.params.most_flows.filter(|most| analysis.index.live() >= *most);
+        if !self.index.is_full() && has_most(self).is_none() {
             return;
         }
         // Ids are used by what waits and by what is remembered; a FIFO's packets came in that order, so none
@@ -160,22 +160,22 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             self.decide();
         }
         let Some(most) = has_most(self) else { return };
-        let had = self.door.live();
+        let had = self.index.live();
         loop {
             self.recent.forget_half();
             self.take_back(self.recent.oldest().map_or(now, |oldest| oldest.dequeued));
             // Some more than is needed, so that it is a while until the next time.
-            if self.recent.is_empty() || self.door.live() <= most - most / 4 {
+            if self.recent.is_empty() || self.index.live() <= most - most / 4 {
                 break;
             }
         }
-        self.counts.forgotten += (had - self.door.live()) as u64;
+        self.counts.forgotten += (had - self.index.live()) as u64;
     }
 
     /// Takes flows back that were last seen before a time.
     fn take_back(&mut self, before: Nanos) {
         let (bursts, watcher, ramps, worst) = (&mut self.bursts, &mut self.watcher, &mut self.ramps, &mut self.worst);
-        self.door.expire(before, |level, flow, key| {
+        self.index.expire(before, |level, flow, key| {
             bursts.forget(level, flow, key);
             if level == 0 {
                 ramps.forget(flow);
@@ -193,7 +193,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             self.cut();
         }
         self.thin_out();
-        self.kept.sort_unstable_by_key(|told| told.number);
+        self.kept.sort_unstable_by_key(|found| found.number);
         self.number();
         // Most packets wait for nothing, and were only counted.
         let idle = self.counts.departed.packets - self.counts.passed - self.counts.waited;
@@ -202,17 +202,16 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             left_out: self.left_out + self.perhaps_left_out.len() as u64,
             picture: self.series.map(|series| series.finish(FLOWS_DRAWN)),
             bursts: self.kept,
-            door: self.door,
+            index: self.index,
             levels: self.levels,
             sketch: self.sketch,
             scores: self.scores,
             counts: self.counts,
             delays: self.delays,
-            tau: self.params.tau,
             overtaken: self.order.map_or(0, |order| order.overtaken()),
             most_overtaken: self.overtaken,
             victims: self.victims,
-            show: self.params.show,
+            params: self.params,
         };
         (findings, self.watcher)
     }
@@ -237,9 +236,9 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         }
     }
 
-    /// From now on each burst is told as it ends, by [`Self::ended`].
-    pub fn tell_bursts(&mut self) {
-        self.params.tells = true;
+    /// From now on each burst is handed out as it ends, by [`ended`](Self::ended).
+    pub fn hand_out_bursts(&mut self) {
+        self.params.hands_out = true;
     }
 
     /// From which delay on the queue is congested, as far as is known.
@@ -247,11 +246,16 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.params.tau.value()
     }
 
-    /// The bursts that ended since this was asked before, as the report tells them, if they are asked for. Times in them count from
+    /// The bursts that ended since the last call, if they are [handed out](AnalysisParams::hands_out). Times in them count from
     /// `origin`.
-    pub fn ended(&mut self, origin: Nanos, ramped: Option<f64>) -> Vec<model::Burst> {
+    pub fn ended(&mut self, origin: Nanos) -> Vec<model::Burst> {
         let ended = std::mem::take(&mut self.ended);
-        findings::bursts((&self.door, self.params.show.as_ref()), &ended, origin, self.params.alpha, ramped)
+        findings::bursts(&self.index, &self.params, &ended, origin)
+    }
+
+    /// What watches each packet beside this.
+    pub fn watcher(&mut self) -> &mut W {
+        &mut self.watcher
     }
 
     /// A packet left of which nobody knows when it came: it takes its part in the queue, and no question is asked about it
@@ -266,13 +270,13 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         self.counts.passed += 1;
         self.counts.last = self.counts.last.max(now);
         self.project(packet.flow);
-        self.sketch.record(self.door.digest(0, self.flows[0]), packet.size.0 as u32, now);
+        self.sketch.record(self.index.digest(0, self.flows[0]), packet.size.0 as u32, now);
         self.remember(departure);
         if let Some(worst) = &mut self.worst {
             worst.departed(departure, self.flows[0]);
         }
-        let door = &self.door;
-        self.watcher.departed(departure, self.flows[0], None, || door.name(0, door.key(0, self.flows[0])));
+        let index = &self.index;
+        self.watcher.departed(departure, self.flows[0], None, || index.name(0, index.key(0, self.flows[0])));
     }
 
     /// No later packet shows any more what those are part of that are held.
@@ -294,7 +298,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// The flow at hand is `flow`.
     fn project(&mut self, flow: FlowId) {
         for (number, own) in self.flows.iter_mut().enumerate() {
-            *own = self.door.project(number, flow);
+            *own = self.index.project(number, flow);
         }
     }
 
@@ -316,7 +320,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// Whether a packet's own waiting is examined.
     fn is_victim(&mut self, departure: &Departure) -> bool {
         let Some(victims) = &mut self.victims else { return true };
-        let key = self.door.whole(departure.packet.flow);
+        let key = self.index.whole(departure.packet.flow);
         self.counts.unnamed += u64::from(key.is_none());
         let is_victim = victims.holds(&without_flow(departure), &key.unwrap_or_default());
         if is_victim {
@@ -332,12 +336,12 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
         let Some(order) = self.order.as_mut().filter(|_| !is_moved) else { return };
         let Some(by) = order.departed(departure.enqueued, departure.dequeued) else { return };
         if self.overtaken.as_ref().is_none_or(|(most, _)| by > *most) {
-            let flow = self.door.project(0, departure.packet.flow);
-            self.overtaken = Some((by, self.door.key(0, flow).clone()));
+            let flow = self.index.project(0, departure.packet.flow);
+            self.overtaken = Some((by, self.index.key(0, flow).clone()));
         }
     }
 
-    /// Everything about a departure that does not depend on how its flow is told apart.
+    /// Everything about a departure that does not depend on how its flow is found apart.
     fn count(&mut self, departure: &Departure, is_victim: bool) {
         let counts = &mut self.counts;
         let sojourn = departure.sojourn();
@@ -391,7 +395,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
             self.exact = true;
             for (number, level) in self.levels.iter_mut().enumerate() {
                 for past in self.recent.since(Nanos::ZERO) {
-                    level.exact.record(self.door.project(number, past.flow), past.size, past.dequeued);
+                    level.exact.record(self.index.project(number, past.flow), past.size, past.dequeued);
                 }
             }
         }
@@ -416,7 +420,7 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     /// The sketch records the packet; where that was hit, its answers before are held against the exact one.
     #[inline]
     fn sketch(&mut self, departure: &Departure, from: Nanos, hit: bool) {
-        let digest = self.door.digest(0, self.flows[0]);
+        let digest = self.index.digest(0, self.flows[0]);
         let (size, now) = (departure.packet.size.0 as u32, departure.dequeued);
         match self.scores.as_mut_slice() {
             [score] if hit => {
@@ -435,11 +439,11 @@ impl<D: Door, W: Watcher> Analysis<D, W> {
     }
 }
 
-impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
+impl<D: FlowIndex, W: Watcher> Sink for Analysis<D, W> {
     fn dropped(&mut self, dropped: &Dropped) {
         let Dropped { at, reason, packet, queue, enqueued, .. } = *dropped;
         if let Some(victims) = &mut self.victims {
-            let key = self.door.whole(packet.flow).unwrap_or_default();
+            let key = self.index.whole(packet.flow).unwrap_or_default();
             let left = as_departure(packet, queue, (enqueued.unwrap_or(at), at));
             self.counts.victims_dropped += u64::from(victims.holds_uncounted(&without_flow(&left), &key));
         }
@@ -448,7 +452,7 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
         if let Some(series) = &mut self.series {
             series.dropped(at, 1);
         }
-        self.watcher.dropped(dropped, self.door.project(0, dropped.packet.flow));
+        self.watcher.dropped(dropped, self.index.project(0, dropped.packet.flow));
     }
 
     fn marked(&mut self, _packet: &Packet, reason: MarkReason, _now: Nanos) {
@@ -456,7 +460,7 @@ impl<D: Door, W: Watcher> Sink for Analysis<D, W> {
     }
 }
 
-impl<D: Door, W: Watcher> Output for Analysis<D, W> {
+impl<D: FlowIndex, W: Watcher> Output for Analysis<D, W> {
     fn departed(&mut self, departure: &Departure) {
         let is_victim = self.is_victim(departure);
         let (waited, tau) = self.waited(departure);
@@ -502,16 +506,16 @@ impl<D: Door, W: Watcher> Output for Analysis<D, W> {
         if congested {
             self.follow(departure, is_victim, from, tau);
         }
-        let (door, size) = (&self.door, departure.packet.size.0 as u32);
+        let (index, size) = (&self.index, departure.packet.size.0 as u32);
         if let Some(worst) = &mut self.worst {
             worst.departed(departure, self.flows[0]);
         }
         if self.params.pictures {
             let series = self.series.get_or_insert_with(|| DepthSeries::new(departure.enqueued, BUCKETS));
-            series.departed(door.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
+            series.departed(index.key(0, self.flows[0]), size, departure.enqueued, departure.dequeued);
         }
         self.remember(departure);
-        let (door, part) = (&self.door, Some(self.parts[0]));
-        self.watcher.departed(departure, self.flows[0], part, || door.name(0, door.key(0, self.flows[0])));
+        let (index, part) = (&self.index, Some(self.parts[0]));
+        self.watcher.departed(departure, self.flows[0], part, || index.name(0, index.key(0, self.flows[0])));
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Meters {
 
 /// A burst, and what is found out as it ends.
 #[derive(Debug, Clone)]
-pub(crate) struct Told<K> {
+pub(crate) struct FoundBurst<K> {
     /// From 1, in the order of the bursts, also of those that were not kept.
     pub number: u64,
     pub burst: Burst<K>,

@@ -1,7 +1,6 @@
-//! `--show`: which flows a report lists, by an expression. Shares stay those of the whole queue.
+//! Which flows a report lists, by an expression. Shares stay those of the whole queue.
 
-use crate::expressions::expression;
-use anyhow::{Result, bail};
+use queuescope_ingest::{ExpressionError, expression};
 use queuescope_log::{Filter, NoAggregates, Schema, departure};
 use queuescope_wire::{
     Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Granularity, Nanos, Packet, PacketId, QueueId,
@@ -37,17 +36,14 @@ impl Show {
     ///
     /// # Errors
     /// What is wrong with it, in its text; if it is about packets, and not about flows.
-    pub fn of(text: Option<&str>) -> Result<Option<Self>> {
+    pub fn of(text: Option<&str>) -> Result<Option<Self>, ShowError> {
         let Some(text) = text else { return Ok(None) };
         let schema: &'static Schema = departure::schema();
         let expression = expression(schema, text)?;
         let attributes: Vec<_> =
             expression.attributes().into_iter().map(|id| schema.attribute(id).name.as_str()).collect();
         if let Some(name) = attributes.iter().find(|name| !OF_FLOWS.contains(name)) {
-            let known = OF_FLOWS.join(", ");
-            bail!(
-                "--show chooses flows, and `{name}` differs from packet to packet: use {known}; --victims chooses packets"
-            );
+            return Err(ShowError::OfPackets { attribute: (*name).to_owned(), known: OF_FLOWS.join(", ") });
         }
         Ok(Some(Self { filter: Filter::new(&expression, schema), attributes, text: text.to_owned() }))
     }
@@ -74,6 +70,23 @@ impl Show {
         departure::fill(&mut record, &NO_PACKET, key);
         self.filter.matches(&record, &NoAggregates)
     }
+}
+
+/// Why an expression chooses no flows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShowError {
+    /// It means nothing.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// It is about packets.
+    #[error("`{attribute}` differs from packet to packet, so it chooses no flows: use {known}")]
+    OfPackets {
+        /// What it is about.
+        attribute: String,
+        /// What an expression about flows can be about.
+        known: String,
+    },
 }
 
 /// Whether the keys of a granularity have an attribute.
@@ -134,7 +147,7 @@ mod tests {
     fn what_differs_from_packet_to_packet_is_refused() {
         for text in ["delay > 1ms", "udp and length > 100B", "class == 1", "ecn == 3", "flow == 1"] {
             let error = Show::of(Some(text)).expect_err("no flow has that").to_string();
-            assert!(error.contains("--victims chooses packets"), "{error}");
+            assert!(error.contains("differs from packet to packet"), "{error}");
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Names for flows that last longer than the ids that a door takes back.
+//! Names for flows that last longer than the ids that a index takes back.
 
 use queuescope_wire::FlowId;
 use std::collections::BTreeMap;
 
-/// Ids that are never handed out twice, for meters that remember flows longer than the door does. Of flows that it took
+/// Ids that are never handed out twice, for meters that remember flows longer than the index does. Of flows that it took
 /// back, the keys of those that came last are kept.
 #[derive(Debug)]
 pub struct Lasting<K> {
-    /// By the door's id.
+    /// By the index's id.
     ids: Vec<Option<FlowId>>,
     next: u32,
     gone: BTreeMap<FlowId, K>,
 }
 
-/// Keys that are kept of flows that the door took back: what a monitor remembers is mostly younger.
+/// Keys that are kept of flows that the index took back: what a monitor remembers is mostly younger.
 const GONE_KEPT: usize = 1 << 16;
 
 impl<K: Clone> Lasting<K> {
@@ -35,7 +35,7 @@ impl<K: Clone> Lasting<K> {
         })
     }
 
-    /// The door takes the id of a flow back.
+    /// The index takes the id of a flow back.
     pub fn forget(&mut self, flow: FlowId, key: &K) {
         let Some(id) = self.ids.get_mut(flow.index()).and_then(Option::take) else { return };
         self.gone.insert(id, key.clone());
@@ -44,7 +44,7 @@ impl<K: Clone> Lasting<K> {
         }
     }
 
-    /// The keys of lasting ids, of each if it is still known; `key` tells those of the door's ids.
+    /// The keys of lasting ids, of each if it is still known; `key` tells those of the index's ids.
     pub fn keys(&self, of: impl Iterator<Item = FlowId>, key: impl Fn(FlowId) -> K) -> Vec<Option<K>> {
         let mut wanted: BTreeMap<FlowId, Option<K>> = BTreeMap::new();
         let order: Vec<_> = of.inspect(|id| _ = wanted.insert(*id, self.gone.get(id).cloned())).collect();

@@ -1,14 +1,15 @@
 //! What an analysis found, with ids; and the report of it, with names.
 
-use crate::analysis::found::{Counts, Meters, Told};
-use crate::door::Door;
+use crate::analysis::AnalysisParams;
+use crate::analysis::found::{Counts, FoundBurst, Meters};
+use crate::index::FlowIndex;
 use crate::show::Show;
 use crate::worst::{AT_MOST, Named, Worst};
 use hdrhistogram::Histogram;
 use queuescope_ingest::notes::{noted, unnamed};
 use queuescope_ingest::records::Departures;
 use queuescope_ingest::{Chosen, Source};
-use queuescope_meter::{Blamed, Jump, Picture, Score, Share, Tau};
+use queuescope_meter::{Blamed, Jump, Picture, Score, Share};
 use queuescope_report::format::duration;
 use queuescope_report::model;
 use queuescope_report::model::Skipped;
@@ -18,22 +19,21 @@ use std::collections::BTreeMap;
 
 /// What an analysis found.
 #[derive(Debug)]
-pub struct Findings<D: Door> {
-    pub(crate) door: D,
+pub struct Findings<D: FlowIndex> {
+    pub(crate) index: D,
     pub(crate) levels: Vec<Meters>,
     pub(crate) sketch: ConQuest,
     pub(crate) scores: Vec<Score>,
-    pub(crate) bursts: Vec<Told<D::Key>>,
+    pub(crate) bursts: Vec<FoundBurst<D::Key>>,
     pub(crate) left_out: u64,
     pub(crate) picture: Option<Picture<D::Key>>,
     pub(crate) counts: Counts,
     pub(crate) delays: Histogram<u64>,
-    pub(crate) tau: Tau,
     /// Packets that were overtaken; and of the one that was by most, by how much and whose it was.
     pub(crate) overtaken: u64,
     pub(crate) most_overtaken: Option<(Nanos, D::Key)>,
     pub(crate) victims: Option<Chosen<Departures>>,
-    pub(crate) show: Option<Show>,
+    pub(crate) params: AnalysisParams,
 }
 
 const FORGOTTEN: &str = "flows that were forgotten early, since there is room for so many only, and what left before with them: bursts still count \
@@ -47,14 +47,12 @@ const UNJOINED: &str =
 
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
-impl<D: Door> Findings<D> {
+impl<D: FlowIndex> Findings<D> {
     /// The report. Times in it count from the first packet.
-    pub fn report(self, mut source: Source, window_source: String, alpha: f64, ramped: Option<f64>) -> model::Report {
-        let origin = source.span.0;
-        let names = self.door.granularities();
-        let show = self.show.as_ref();
-        let namer = Namer { door: &self.door, show, origin, names: &names, alpha, ramped };
-        let bursts = self.bursts.iter().map(|told| namer.burst(told)).collect();
+    pub fn report(self, mut source: Source) -> model::Report {
+        let names = self.index.granularities();
+        let namer = Namer { index: &self.index, params: &self.params, origin: source.span.0, names: &names };
+        let bursts = self.bursts.iter().map(|found| namer.burst(found)).collect();
         let mut skipped = std::mem::take(&mut source.skipped);
         let truncated = self.counts.history_too_short;
         skipped.extend(
@@ -73,7 +71,7 @@ impl<D: Door> Findings<D> {
         skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));
         model::Report {
             totals: self.totals(&source),
-            setup: self.setup(&names, alpha, &source, window_source),
+            setup: self.setup(&names, &source),
             culprits: namer.overall(&self.bursts, &self.levels),
             sketch: self.scores(&names[0]),
             series: self.picture.as_ref().map(|picture| namer.series(picture)),
@@ -90,7 +88,7 @@ impl<D: Door> Findings<D> {
     /// That packets were overtaken, and what to do about it.
     fn overtaken(&self) -> Option<Skipped> {
         let (by, key) = self.most_overtaken.as_ref()?;
-        let (by, whose) = (duration(by.0), self.door.name(0, key));
+        let (by, whose) = (duration(by.0), self.index.name(0, key));
         let meaning = format!(
             "packets left after others that had come later (by up to {by}, of {whose}): there is more than one queue, such as classes. A \
              burst goes on while packets of any of them wait, and shares are of all queues together. Depths and flows' parts are what left \
@@ -103,8 +101,8 @@ impl<D: Door> Findings<D> {
     /// Bursts of more flows than `--show` can choose among.
     fn crowded(&self) -> u64 {
         let is_crowded = |blamed: &Blamed<D::Key>| blamed.flows > blamed.top.len() as u64;
-        let crowded = self.bursts.iter().filter(|told| told.burst.blamed.iter().any(is_crowded));
-        if self.show.is_some() { crowded.count() as u64 } else { 0 }
+        let crowded = self.bursts.iter().filter(|found| found.burst.blamed.iter().any(is_crowded));
+        if self.params.show.is_some() { crowded.count() as u64 } else { 0 }
     }
 
     fn totals(&self, source: &Source) -> model::Totals {
@@ -126,7 +124,7 @@ impl<D: Door> Findings<D> {
             flows: self
                 .levels
                 .iter()
-                .zip(self.door.granularities())
+                .zip(self.index.granularities())
                 .map(|(level, granularity)| {
                     let (flows, exact) = level.distinct.count();
                     model::FlowCount { granularity, flows, exact, unknown_packets: 0 }
@@ -165,8 +163,8 @@ impl<D: Door> Findings<D> {
         }
     }
 
-    fn setup(&self, names: &[String], alpha: f64, source: &Source, window_source: String) -> model::Setup {
-        let sketch = self.sketch.params();
+    fn setup(&self, names: &[String], source: &Source) -> model::Setup {
+        let (sketch, params) = (self.sketch.params(), &self.params);
         model::Setup {
             rate_bps: source.rate.map(Rate::bits_per_second),
             limit: source.limit.clone(),
@@ -176,18 +174,18 @@ impl<D: Door> Findings<D> {
             inner: source.inner,
             split_gso: source.split_gso,
             granularities: names.to_vec(),
-            tau_ns: self.tau.value().0,
-            tau_source: self.tau.to_string(),
-            alpha,
+            tau_ns: params.tau.value().0,
+            tau_source: params.tau.to_string(),
+            alpha: params.alpha,
             input: source.only.clone(),
             victims: self.victims.as_ref().map(|victims| victims.text().to_owned()),
-            show: self.show.as_ref().map(|show| show.text().to_owned()),
+            show: params.show.as_ref().map(|show| show.text().to_owned()),
             sketch: model::SketchSetup {
                 snapshots: sketch.snapshots,
                 rows: sketch.rows,
                 columns: sketch.columns,
                 window_ns: sketch.window.0,
-                window_source,
+                window_source: if params.window_grows { "chosen" } else { "given" }.to_owned(),
                 expiry: sketch.expiry.to_string(),
                 bytes: sketch.memory().0,
             },
@@ -210,42 +208,36 @@ impl<D: Door> Findings<D> {
     }
 }
 
-/// Bursts as a report tells them; times in them count from `origin`.
-pub(crate) fn bursts<D: Door>(
-    (door, show): (&D, Option<&Show>),
-    bursts: &[Told<D::Key>],
+/// Bursts as a report lists them; times in them count from `origin`.
+pub(crate) fn bursts<D: FlowIndex>(
+    index: &D,
+    params: &AnalysisParams,
+    bursts: &[FoundBurst<D::Key>],
     origin: Nanos,
-    alpha: f64,
-    ramped: Option<f64>,
 ) -> Vec<model::Burst> {
-    let names = &door.granularities();
-    let namer = Namer { door, show, origin, names, alpha, ramped };
-    bursts.iter().map(|told| namer.burst(told)).collect()
+    let namer = Namer { index, params, origin, names: &index.granularities() };
+    bursts.iter().map(|found| namer.burst(found)).collect()
 }
 
 /// Turns keys into names and times into offsets.
 struct Namer<'a, D> {
-    door: &'a D,
-    /// Flows are listed only if it lists them.
-    show: Option<&'a Show>,
+    index: &'a D,
+    params: &'a AnalysisParams,
     origin: Nanos,
     names: &'a [String],
-    alpha: f64,
-    /// Flows are told only if their rate jumped by this factor.
-    ramped: Option<f64>,
 }
 
-/// Flows that are told although they are below alpha, where none is above it.
+/// Flows that are listed although they are below alpha, where none is above it.
 const AT_LEAST: usize = 3;
 
-impl<D: Door> Namer<'_, D> {
-    fn burst(&self, told: &Told<D::Key>) -> model::Burst {
-        let burst = &told.burst;
+impl<D: FlowIndex> Namer<'_, D> {
+    fn burst(&self, found: &FoundBurst<D::Key>) -> model::Burst {
+        let burst = &found.burst;
         let blamed = burst.blamed.iter().zip(self.names).enumerate();
         // Whose rate jumped is known of the first granularity.
-        let ramps = |level: usize| (level == 0).then_some(told.ramps.as_slice());
+        let ramps = |level: usize| (level == 0).then_some(found.ramps.as_slice());
         model::Burst {
-            number: told.number,
+            number: found.number,
             start_ns: self.offset(burst.start),
             length_ns: burst.end.saturating_sub(burst.start).0,
             peak_delay_ns: burst.peak_delay.0,
@@ -260,18 +252,18 @@ impl<D: Door> Namer<'_, D> {
             culprits: blamed
                 .map(|(level, (blamed, name))| self.culprits(level, name, blamed, burst.bytes, ramps(level)))
                 .collect(),
-            groups: told.groups.clone(),
-            worst: told.worst.as_ref().map(|worst| self.worst(worst)),
+            groups: found.groups.clone(),
+            worst: found.worst.as_ref().map(|worst| self.worst(worst)),
             series: burst.picture.as_ref().map(|picture| self.series(picture)),
         }
     }
 
     /// The culprits over all bursts, from those of each.
-    fn overall(&self, bursts: &[Told<D::Key>], levels: &[Meters]) -> Vec<model::Culprits> {
-        let total: u64 = bursts.iter().map(|told| told.burst.bytes).sum();
+    fn overall(&self, bursts: &[FoundBurst<D::Key>], levels: &[Meters]) -> Vec<model::Culprits> {
+        let total: u64 = bursts.iter().map(|found| found.burst.bytes).sum();
         let level = |(level, granularity): (usize, &String)| {
             let mut sums = BTreeMap::<&D::Key, Share>::new();
-            for (key, share) in bursts.iter().flat_map(|told| &told.burst.blamed[level].top) {
+            for (key, share) in bursts.iter().flat_map(|found| &found.burst.blamed[level].top) {
                 let sum = sums.entry(key).or_default();
                 *sum = sum.and(*share);
             }
@@ -279,7 +271,7 @@ impl<D: Door> Namer<'_, D> {
             let mut top: Vec<_> = sums.into_iter().map(|(key, share)| (key.clone(), share)).collect();
             // Stable: ties stay in the order of their keys.
             top.sort_by_key(|(_, share)| std::cmp::Reverse(share.bytes));
-            let blamed = || bursts.iter().map(|told| &told.burst.blamed[level]);
+            let blamed = || bursts.iter().map(|found| &found.burst.blamed[level]);
             let unlisted = blamed().map(|blamed| blamed.unlisted).sum();
             let error = unlisted + blamed().map(|blamed| blamed.error).sum::<u64>();
             self.culprits(level, granularity, &Blamed { top, flows, error, unlisted }, total, None)
@@ -303,9 +295,9 @@ impl<D: Door> Namer<'_, D> {
             None => self.filters(0).is_none(),
         };
         let listed: Vec<_> = named.flows.iter().filter(|(key, _)| lists(key)).collect();
-        let heavy = listed.iter().take_while(|(_, bytes)| share(*bytes) >= self.alpha).count();
+        let heavy = listed.iter().take_while(|(_, bytes)| share(*bytes) >= self.params.alpha).count();
         let part = |(key, bytes): &&(Option<D::Key>, u64)| model::Part {
-            flow: key.as_ref().map_or("a flow that ended long ago".to_owned(), |key| self.door.name(0, key)),
+            flow: key.as_ref().map_or("a flow that ended long ago".to_owned(), |key| self.index.name(0, key)),
             bytes: *bytes,
             packets: None,
             share: share(*bytes),
@@ -335,18 +327,18 @@ impl<D: Door> Namer<'_, D> {
     ) -> model::Culprits {
         let share = |bytes: u64| if total > 0 { bytes as f64 / total as f64 } else { 0.0 };
         let listed: Vec<_> = blamed.top.iter().filter(|(key, _)| self.lists(level, key)).collect();
-        let heavy = listed.iter().take_while(|(_, part)| share(part.bytes) >= self.alpha).count();
+        let heavy = listed.iter().take_while(|(_, part)| share(part.bytes) >= self.params.alpha).count();
         let jump = |key: &D::Key| ramps?.iter().find(|(other, _)| other == key).map(|(_, jump)| *jump);
         let ramp = |key: &D::Key| match jump(key)? {
             Jump::Ramped(factor) => Some(factor),
             Jump::New => None,
         };
-        let wanted = |key: &D::Key| ramps.is_none() || self.ramped.is_none_or(|least| ramp(key) >= Some(least));
+        let wanted = |key: &D::Key| ramps.is_none() || self.params.ramped.is_none_or(|least| ramp(key) >= Some(least));
         let flows = listed.iter().take(if heavy > 0 { heavy } else { AT_LEAST });
         let flows = flows.filter(|(key, _)| wanted(key)).take(AT_MOST);
         let flows: Vec<_> = flows
             .map(|(key, part)| model::Culprit {
-                flow: self.door.name(level, key),
+                flow: self.index.name(level, key),
                 bytes: part.bytes,
                 packets: part.packets,
                 share: share(part.bytes),
@@ -378,12 +370,12 @@ impl<D: Door> Namer<'_, D> {
 
     /// What chooses among the flows of a granularity, if anything does.
     fn filters(&self, level: usize) -> Option<&Show> {
-        self.show.filter(|show| self.door.can_show(show, level))
+        self.params.show.as_ref().filter(|show| self.index.can_show(show, level))
     }
 
     /// Whether a flow is listed.
     fn lists(&self, level: usize, key: &D::Key) -> bool {
-        self.filters(level).is_none_or(|show| self.door.shows(show, level, key))
+        self.filters(level).is_none_or(|show| self.index.shows(show, level, key))
     }
 
     fn series(&self, picture: &Picture<D::Key>) -> model::Series {
@@ -397,7 +389,7 @@ impl<D: Door> Namer<'_, D> {
                 .parts
                 .iter()
                 .filter(|part| self.lists(0, &part.key))
-                .map(|part| model::SeriesFlow { flow: self.door.name(0, &part.key), mean_bytes: part.mean.clone() })
+                .map(|part| model::SeriesFlow { flow: self.index.name(0, &part.key), mean_bytes: part.mean.clone() })
                 .collect(),
         }
     }

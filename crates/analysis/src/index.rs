@@ -1,4 +1,4 @@
-//! Who hands out flow ids: packets' keys at several granularities, or the names that a table gives.
+//! Flow ids for packets' keys at several granularities, or for the names that a table gives.
 
 use crate::show::Show;
 use queuescope_meter::{Amount, Group, GroupParams, Sampled, Share, group};
@@ -6,8 +6,11 @@ use queuescope_report::model;
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
 use std::hash::{BuildHasher, Hash};
 
+/// Live flows from which on idle ones are taken back, unless another limit is chosen.
+pub const FLOWS: usize = 1 << 14;
+
 /// Ids for flows, at one granularity or several.
-pub trait Door {
+pub trait FlowIndex {
     /// What a flow is known by outside.
     type Key: Eq + Hash + Ord + Clone;
 
@@ -42,7 +45,7 @@ pub trait Door {
     fn expire(&mut self, before: Nanos, forget: impl FnMut(usize, FlowId, &Self::Key));
 }
 
-impl Door for Flows {
+impl FlowIndex for Flows {
     type Key = FlowKey;
 
     fn granularities(&self) -> Vec<String> {
@@ -132,7 +135,7 @@ impl Door for Flows {
 }
 
 /// One granularity: the flow column of a table.
-impl Door for FlowTable<Box<str>> {
+impl FlowIndex for FlowTable<Box<str>> {
     type Key = Box<str>;
 
     fn granularities(&self) -> Vec<String> {

@@ -1,0 +1,58 @@
+//! An analysis that listens to a capture or a table.
+
+use super::Analysis;
+use super::watcher::Watcher;
+use crate::index::name_digest;
+use queuescope_ingest::Listener;
+use queuescope_pcap::Record;
+use queuescope_wire::parse::Frame;
+use queuescope_wire::{FlowId, FlowTable, Flows, MaskedKey, Nanos};
+use std::ops::Range;
+
+impl<W: Watcher> Listener for Analysis<Flows, W> {
+    type Key = MaskedKey;
+    type Error = W::Error;
+
+    #[inline]
+    fn intern(&mut self, key: &MaskedKey, now: Nanos) -> FlowId {
+        self.make_room(now);
+        let levels = &mut self.levels;
+        self.index.intern(key, now, |level, digest| levels[level].distinct.insert(digest))
+    }
+
+    #[inline]
+    fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<(), Self::Error> {
+        if self.watcher.wants_packets() { self.watcher.read(record, frame, time, packets) } else { Ok(()) }
+    }
+
+    fn hand_over(&mut self) -> Result<(), Self::Error> {
+        self.watcher.hand_over()
+    }
+
+    fn moved(&mut self) {
+        self.is_moved = true;
+    }
+}
+
+impl<W: Watcher> Listener for Analysis<FlowTable<Box<str>>, W> {
+    type Key = str;
+    type Error = W::Error;
+
+    fn intern(&mut self, name: &str, now: Nanos) -> FlowId {
+        self.make_room(now);
+        let digest = name_digest(name);
+        let (flow, new) = self.index.intern(name, digest, now);
+        if new {
+            self.levels[0].distinct.insert(digest);
+        }
+        flow
+    }
+
+    fn row(&mut self, _packets: Range<u64>) -> Result<(), Self::Error> {
+        self.watcher.check()
+    }
+
+    fn moved(&mut self) {
+        self.is_moved = true;
+    }
+}

@@ -1,0 +1,229 @@
+//! The short way from a capture to a report.
+
+use crate::analysis::{Analysis, AnalysisParams, Scale};
+use crate::index::FLOWS;
+use crate::show::{Show, ShowError};
+use queuescope_ingest::records::Unknown;
+use queuescope_ingest::{self as ingest, Chosen, Input, Listener, Opened, OpenedCapture, Queue, Source};
+use queuescope_meter::{History, Tau};
+use queuescope_queue::Limit;
+use queuescope_report::model::Report;
+use queuescope_sim::{Output, Speedup};
+use queuescope_sketch::ParamsError;
+use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, Prefixes, Rate};
+use std::io::Read;
+use std::path::Path;
+
+/// Makes a report of a capture, or of departures, with the defaults of the command `queuescope analyze`.
+///
+/// ```
+/// use queuescope_analysis::Analyzer;
+/// use queuescope_wire::{Backlog, ByteCount, Departure, FlowKey, Nanos, Packet, PacketId};
+///
+/// // A bulk transfer sends 100 packets at once; each takes 0.12 ms on the link.
+/// let bulk = FlowKey { src_port: 80, dst_port: 50_000, protocol: 6, ..FlowKey::default() };
+/// let departures = (0..100).map(|n| {
+///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ..Packet::default() };
+///     (bulk, Departure { packet, dequeued: Nanos(n * 120_000), ..Departure::default() })
+/// });
+/// let report = Analyzer::new("100mbps".parse()?).run_departures(departures)?;
+/// assert_eq!(report.bursts[0].peak_delay_ns, 99 * 120_000);
+/// assert_eq!(report.bursts[0].culprits[0].flows[0].share, 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Analyzer {
+    rate: Rate,
+    queue: Queue,
+    by: Vec<Granularity>,
+    only: Option<String>,
+    victims: Option<String>,
+    show: Option<String>,
+    tau: Option<Nanos>,
+    alpha: f64,
+    pictures: bool,
+}
+
+impl Analyzer {
+    /// Of a link that drains its queue at this rate.
+    pub fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            queue: Queue::default(),
+            by: vec![Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)],
+            only: None,
+            victims: None,
+            show: None,
+            tau: None,
+            alpha: 0.01,
+            pictures: false,
+        }
+    }
+
+    /// What a flow is, at one granularity or several; unless set, five-tuples and destinations.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn by(mut self, granularities: impl IntoIterator<Item = Granularity>) -> Self {
+        self.by.clear();
+        for granularity in granularities {
+            if !self.by.contains(&granularity) {
+                self.by.push(granularity);
+            }
+        }
+        assert!(!self.by.is_empty(), "flows need a granularity");
+        self
+    }
+
+    /// The queue that the packets of a capture pass, and how they come to it.
+    #[must_use]
+    pub fn queue(mut self, queue: Queue) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// What the queue holds at most; unless set, what the link sends in a second.
+    #[must_use]
+    pub fn limit(mut self, limit: Limit) -> Self {
+        self.queue.limit = limit;
+        self
+    }
+
+    /// Sends the packets of a capture so many times faster than they were captured.
+    #[must_use]
+    pub fn speedup(mut self, speedup: Speedup) -> Self {
+        self.queue.speedup = speedup;
+        self
+    }
+
+    /// Only packets of a capture of which an expression holds enter the queue, such as `tcp and dst_port == 443`.
+    #[must_use]
+    pub fn only(mut self, expression: impl Into<String>) -> Self {
+        self.only = Some(expression.into());
+        self
+    }
+
+    /// Examines only the waiting of packets of which an expression holds; culprits are any packets in the queue.
+    #[must_use]
+    pub fn victims(mut self, expression: impl Into<String>) -> Self {
+        self.victims = Some(expression.into());
+        self
+    }
+
+    /// Lists only flows of which an expression holds; shares are still of the whole queue.
+    #[must_use]
+    pub fn show(mut self, expression: impl Into<String>) -> Self {
+        self.show = Some(expression.into());
+        self
+    }
+
+    /// From which delay on the queue is congested; unless set, an eighth of the longest delay so far, and at least what ten full
+    /// packets take.
+    #[must_use]
+    pub fn tau(mut self, tau: Nanos) -> Self {
+        self.tau = Some(tau);
+        self
+    }
+
+    /// The share of the queue from which on a flow is a culprit; 0.01 unless set.
+    #[must_use]
+    pub fn alpha(mut self, share: f64) -> Self {
+        self.alpha = share;
+        self
+    }
+
+    /// Draws the depth of the queue over time, as the report's `series`.
+    #[must_use]
+    pub fn pictures(mut self) -> Self {
+        self.pictures = true;
+        self
+    }
+
+    /// The report of a capture: pcap or pcapng, plain or compressed. What is damaged, and what was skipped, is in the report.
+    ///
+    /// # Errors
+    /// If it is no capture, or an expression means nothing.
+    pub fn run(&self, capture: impl Read + Send + 'static) -> Result<Report, Error> {
+        let only = self.only.as_deref();
+        self.replay(OpenedCapture::from_reader(capture, "the capture", self.rate, only)?)
+    }
+
+    /// The report of a capture file; `-` is standard input.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no capture, or an expression means nothing.
+    pub fn run_file(&self, path: impl AsRef<Path>) -> Result<Report, Error> {
+        match ingest::open(&Input::capture(path.as_ref(), self.rate).only(self.only.clone()), None)? {
+            Opened::Capture(capture) => self.replay(capture),
+            Opened::Table(_) => unreachable!("a capture was opened"),
+        }
+    }
+
+    /// The report of packets that left a queue, in the order in which they did. What a packet met in the queue
+    /// (`backlog_in`) is worked out from the departures, and flow ids do not matter.
+    ///
+    /// # Errors
+    /// If an expression means nothing.
+    pub fn run_departures(&self, departures: impl IntoIterator<Item = (FlowKey, Departure)>) -> Result<Report, Error> {
+        let scale = Scale::of(Some(self.rate));
+        let params = AnalysisParams { history: History::Departures(DEPARTURES), ..self.params(scale)? };
+        let mut analysis = Analysis::new(self.flows(), params, ())?;
+        let mask = self.mask();
+        let mut source = Source::of_departures("departures", self.rate);
+        for (key, departure) in departures {
+            let flow = analysis.intern(&mask.mask(&key), departure.dequeued);
+            source.left(&departure);
+            analysis.departed(&Departure { packet: Packet { flow, ..departure.packet }, ..departure });
+        }
+        Ok(analysis.finish().0.report(source))
+    }
+
+    fn replay(&self, capture: OpenedCapture) -> Result<Report, Error> {
+        let params = self.params(Scale::of_queue(self.rate, self.queue.limit))?;
+        let mut analysis = Analysis::new(self.flows(), params, ())?;
+        let Ok(source) = capture.replay(&self.queue, self.mask(), &mut analysis, &mut |_, _| ());
+        Ok(analysis.finish().0.report(source))
+    }
+
+    fn params(&self, scale: Scale) -> Result<AnalysisParams, Error> {
+        let params = AnalysisParams::new(scale);
+        Ok(AnalysisParams {
+            tau: self.tau.map_or(params.tau, Tau::Given),
+            alpha: self.alpha,
+            pictures: self.pictures,
+            details: true,
+            rate: Some(self.rate),
+            victims: Chosen::victims(self.victims.as_deref(), Unknown::NOTHING).map_err(ingest::Error::from)?,
+            show: Show::of(self.show.as_deref())?,
+            ..params
+        })
+    }
+
+    /// What of a packet's key is kept.
+    fn mask(&self) -> KeyMask {
+        if self.victims.is_some() { KeyMask::WHOLE } else { KeyMask::covering(&self.by) }
+    }
+
+    fn flows(&self) -> Flows {
+        Flows::masked(self.mask(), &self.by, FLOWS)
+    }
+}
+
+/// Departures that are remembered where packets leave in any order.
+const DEPARTURES: usize = 1 << 20;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input cannot be read, or the expression that chooses packets means nothing.
+    #[error(transparent)]
+    Input(#[from] ingest::Error),
+    /// The expression that chooses flows means nothing.
+    #[error(transparent)]
+    Show(#[from] ShowError),
+    /// No sketch can be as asked for.
+    #[error(transparent)]
+    Sketch(#[from] ParamsError),
+}

@@ -1,0 +1,79 @@
+//! A time from the first packet.
+
+use queuescope_report::format::moment;
+use queuescope_wire::{Nanos, UnitError};
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// A moment or a stretch of time, from the first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// A moment.
+    Moment(Nanos),
+    /// From one moment until another.
+    Stretch(Nanos, Nanos),
+}
+
+impl At {
+    /// All the time there is.
+    pub(super) const EVER: Self = Self::Stretch(Nanos::ZERO, Nanos::MAX);
+
+    /// The same on a clock that shows `origin` as the first packet comes; a moment is a nanosecond.
+    pub fn range(self, origin: Nanos) -> Range<Nanos> {
+        let (from, to) = match self {
+            Self::Moment(at) => (at, at.saturating_add(Nanos(1))),
+            Self::Stretch(from, to) => (from, to),
+        };
+        origin.saturating_add(from)..origin.saturating_add(to)
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Moment(at) => f.pad(&format!("at {}", moment(at.0))),
+            Self::Stretch(from, to) => f.pad(&format!("from {} to {}", moment(from.0), moment(to.0))),
+        }
+    }
+}
+
+impl FromStr for At {
+    type Err = AtError;
+
+    fn from_str(text: &str) -> Result<Self, AtError> {
+        let time = |text: &str| text.parse::<Nanos>();
+        let Some((from, to)) = text.split_once("..") else { return Ok(Self::Moment(time(text)?)) };
+        match (time(from)?, time(to)?) {
+            (from, to) if from < to => Ok(Self::Stretch(from, to)),
+            _ => Err(AtError::Backwards(text.to_owned())),
+        }
+    }
+}
+
+/// Why a text is no moment and no stretch of time.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AtError {
+    /// It has no time where one belongs.
+    #[error(transparent)]
+    Time(#[from] UnitError),
+    /// It has no length.
+    #[error("'{0}' ends before it begins, or as it does: write FROM..TO, such as 1.2s..1.5s")]
+    Backwards(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_stretches_are_read() {
+        let at = |text: &str| text.parse::<At>().expect("it is a time");
+        assert_eq!(at("1.5s"), At::Moment(Nanos(1_500_000_000)));
+        assert_eq!(at("1ms..2ms"), At::Stretch(Nanos(1_000_000), Nanos(2_000_000)));
+        for text in ["", "1", "2ms..1ms", "1ms..1ms", "..", "1ms..", "-1ms", "1ms..2"] {
+            assert!(text.parse::<At>().is_err(), "{text}");
+        }
+    }
+}
