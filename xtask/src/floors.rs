@@ -24,7 +24,9 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-ingest", 5),
     ("queuescope-link", 5),
     ("queuescope-analysis", 6),
-    ("queuescope", 7),
+    ("queuescope-run", 6),
+    ("queuescope-experiments", 7),
+    ("queuescope", 8),
 ];
 
 /// Crates that are no part of the product.

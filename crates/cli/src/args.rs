@@ -46,7 +46,7 @@ pub use p4::{Fit, P4};
 pub use query::Query;
 pub use record::{Derived, DurabilityName, Keeping, Queued, Record, Watch};
 pub use shared::{DEFAULT_ALPHA, ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table};
-pub use sim::{Merge, Shard, Sim};
+pub use sim::{Merge, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 #[cfg(target_os = "linux")]
 pub use traffic::{Burst, Send, Serve, Traffic};

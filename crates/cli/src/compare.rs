@@ -1,14 +1,14 @@
 //! `queuescope compare`: one scenario in two worlds.
 
 use crate::args::Compare;
+use crate::expressions::of_scenario;
+use crate::link::RealHosts;
 use crate::outcome::{Outcome, print};
 use crate::paths::{cannot_write, check_outputs, create};
-use crate::sim::file::ScenarioFile;
-use crate::sim::tell::tell;
-use crate::world::{Ran, World};
 use anyhow::{Context, Result, bail};
 use queuescope_report::model::{Comparison, Sim};
 use queuescope_report::{html, json, text};
+use queuescope_run::{Ran, ScenarioFile, Simulated, World};
 use queuescope_scenario::Override;
 use queuescope_sim::files_of;
 use std::io::{BufWriter, Write};
@@ -19,8 +19,8 @@ use std::io::{BufWriter, Write};
 /// If nothing could be done: no scenario, or one that cannot be, or not here.
 pub fn run(args: &Compare) -> Result<Outcome> {
     check_outputs([&args.scenario], [&args.html])?;
-    let file = ScenarioFile::with(&args.scenario, &args.set)?;
-    let scenario = file.scenario()?;
+    let file = ScenarioFile::read(&args.scenario, args.set.iter().map(Override::new))?;
+    let scenario = file.scenario().map_err(of_scenario)?;
     if !scenario.sweep.is_empty() {
         bail!("a sweep is not compared: choose one of its cells by --set, and leave it away by --set sweep={{}}");
     }
@@ -30,13 +30,13 @@ pub fn run(args: &Compare) -> Result<Outcome> {
     let mut pairs = Vec::new();
     for run in 0..u64::from(args.runs) {
         let seed = Override::new(format!("seed={}", scenario.seed + run));
-        let scenario = file.variant(&[seed])?;
-        let mut told = |world: World| -> Result<Sim> {
-            let Ran { simulation, about, real_time, skipped } = world.run(&scenario, &files)?;
-            left_out.extend(skipped);
-            Ok(Sim { real_time, ..tell(&simulation, about.named(&file.name)) })
+        let scenario = file.variant(&[seed]).map_err(of_scenario)?;
+        let mut sim_in = |world: &dyn World| -> Result<Sim> {
+            let mut ran = world.run(&scenario, &files)?;
+            left_out.append(&mut ran.skipped);
+            Ok(Ran { about: ran.about.named(&file.name), ..ran }.summary())
         };
-        pairs.push((told(World::Simulated)?, told(World::Real)?));
+        pairs.push((sim_in(&Simulated)?, sim_in(&RealHosts)?));
     }
     let comparison = Comparison::of(&pairs, left_out).context("no run came to its end")?;
     if let Some((path, file)) = page {

@@ -38,6 +38,19 @@ pub fn explained(error: ExpressionError) -> anyhow::Error {
     }
 }
 
+/// An error of a scenario, in its text.
+pub fn of_scenario(error: queuescope_run::Error) -> anyhow::Error {
+    use queuescope_run::Error;
+    match error {
+        Error::Text(error) => shown(&error),
+        Error::Cells(cells) => match &cells.first {
+            Error::Text(first) => anyhow!("{}", cells.message(&shown(first).to_string())),
+            _ => anyhow!("{cells}"),
+        },
+        error => error.into(),
+    }
+}
+
 /// A list of attributes.
 ///
 /// # Errors

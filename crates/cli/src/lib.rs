@@ -1,7 +1,6 @@
 //! The command: its arguments, and what it does with them.
 //!
 //! - [`source`] opens what the command line names; `queuescope-ingest` reads it, and `queuescope-analysis` learns from it.
-//! - [`truths`]: the truth about every departure, for experiments with sketches.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
 //! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `link`, `compare`,
@@ -48,8 +47,6 @@ pub mod tap;
 mod terminal;
 #[cfg(target_os = "linux")]
 pub mod traffic;
-pub mod truths;
 mod views;
 pub mod watch;
 pub mod why;
-mod world;

@@ -6,7 +6,7 @@ mod real;
 mod shown;
 mod watched;
 
-pub use real::run_unwatched;
+pub use real::RealHosts;
 
 use crate::args::{Keep, Link};
 use crate::live::view::give_up;

@@ -4,14 +4,10 @@ use crate::args::Merge;
 use crate::outcome::Outcome;
 use crate::paths::check_outputs;
 use crate::progress::Progress;
-use crate::sweep::cell::Told;
-use crate::sweep::plan::Plan;
-use crate::sweep::store::{CellResult, Found, Store};
 use crate::sweep::summary::{Summary, unread};
-use crate::sweep::work;
-use crate::sweep::work::threads;
 use crate::terminal::note;
 use anyhow::{Result, bail};
+use queuescope_run::sweep::{CellResult, Found, Plan, Store, Summed, in_order, threads};
 use std::collections::BTreeSet;
 
 /// Runs `merge`.
@@ -29,10 +25,10 @@ pub fn run(args: &Merge) -> Result<Outcome> {
     let one = |cell: u64| {
         let key = &plan.cells[cell as usize];
         let found = find(&stores, key)?;
-        let result = found.result.map(|result| Told::of(&plan, cell, key, result, with_lines)).transpose()?;
-        Ok((result, found.about))
+        let result = found.result.map(|result| Summed::of(&plan, cell, result, with_lines)).transpose()?;
+        anyhow::Ok((result, found.about))
     };
-    let merged = work::in_order(threads(None), plan.len(), one, |cell, (told, about)| {
+    let merged = in_order(threads(None), plan.len(), one, |cell, (told, about)| {
         progress.one();
         wrong.add(&plan, cell, told.is_none(), about);
         told.map_or(Ok(()), |told| summary.add(cell, told))

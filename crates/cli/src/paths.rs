@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use queuescope_ingest::is_standard_input;
 use queuescope_wire::grouped;
-use std::fs::{File, Metadata, OpenOptions, metadata};
+use std::fs::{File, metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -65,24 +65,6 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
         return Err(io::Error::other(format!("it has more than {} bytes", grouped(most))));
     }
     String::from_utf8(text).map_err(|_| io::Error::other("it is no text"))
-}
-
-/// Opens a file that another file or a folder names, which is not waited for: it is a regular file.
-///
-/// # Errors
-/// Those of the system; also if it is something else.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let is_regular = |data: Metadata| {
-        let other = "it is no regular file, and is read more than once or named by another file";
-        if data.is_file() { Ok(()) } else { Err(io::Error::other(other)) }
-    };
-    // Before it is opened, since that alone may do something to a device; and what was opened, since it may be another by then.
-    is_regular(metadata(path)?)?;
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    is_regular(file.metadata()?)?;
-    Ok(file)
 }
 
 /// Creates a file that the user asked for.

@@ -1,14 +1,11 @@
 //! `queuescope sim`: from a scenario file to a report.
 
-mod captured;
-pub(crate) mod file;
 pub(crate) mod metered;
 mod queued;
 mod telemetry;
-pub(crate) mod tell;
 
 use crate::args::Sim;
-use crate::expressions::explained;
+use crate::expressions::{explained, of_scenario};
 use crate::outcome::{Outcome, print};
 use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
@@ -16,19 +13,19 @@ use crate::progress::Progress;
 use crate::queued::{QueuedLog, stop as stop_of};
 use crate::sweep;
 use crate::views::Views;
-use anyhow::{Context, Result, anyhow, bail};
-use file::ScenarioFile;
+use anyhow::{Result, bail};
 use metered::{Asked, Metered, Meters};
 use queued::Queued;
 use queuescope_ingest::records::Departures;
 use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
-use queuescope_scenario::Scenario;
+use queuescope_run::summary::{self, About};
+use queuescope_run::{NO_SWEEP, ScenarioFile, check_room, metered_link};
+use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
 use queuescope_wire::Nanos;
 use std::io::Write;
 use telemetry::Table;
-use tell::{About, tell};
 
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
@@ -46,8 +43,8 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     }
     let output = &args.output;
     check_outputs([&args.scenario], [&output.html, &output.parquet, &args.telemetry])?;
-    let file = ScenarioFile::read(args)?;
-    let scenario = file.scenario()?;
+    let file = ScenarioFile::read(&args.scenario, overrides(args))?;
+    let scenario = file.scenario().map_err(of_scenario)?;
     if args.explain {
         let effective = scenario.explain();
         let write = |out: &mut dyn Write| out.write_all(effective.as_bytes());
@@ -73,6 +70,15 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let (report, written) =
         simulate(args, &scenario, (built, skipped), chosen.as_ref(), (outputs, log, stop.as_ref()))?;
     views.write(report, &written)
+}
+
+/// What the command line changes of a scenario.
+fn overrides(args: &Sim) -> impl Iterator<Item = Override> {
+    let sweep = &args.sweep;
+    let lists = sweep.lists.iter().map(Override::sweep);
+    let seeds = sweep.seeds.map(|seeds| Override::new(format!("sweep.seeds={seeds}")));
+    let not_swept = sweep.no_sweep.then(|| Override::new(NO_SWEEP));
+    args.set.iter().map(Override::new).chain(lists).chain(seeds).chain(not_swept)
 }
 
 fn simulate(
@@ -104,7 +110,7 @@ fn simulate(
     let (mut report, mut written) = meters.report(asked, &simulation, skipped)?;
     written.unwritten.extend(lost);
     let about = About::of(scenario, meter, groups).named(&report.input.name);
-    report.sim = Some(tell(&simulation, about));
+    report.sim = Some(summary::of(&simulation, about));
     Ok((report, written.ended_by(stop)))
 }
 
@@ -144,9 +150,7 @@ fn step_through<O: Observer>(
     for step in 1..=STEPS {
         let until = u128::from(end.0) * u128::from(step) / u128::from(STEPS);
         simulation.run_until(Nanos(until as u64), observer);
-        if simulation.is_full() {
-            bail!("{}", too_many_packets(simulation));
-        }
+        check_room(simulation)?;
         check(observer)?;
         progress.update(step, simulation.hops());
         if let Some(stop) = stop.filter(|stop| step < STEPS && stop.is_asked()) {
@@ -156,29 +160,4 @@ fn step_through<O: Observer>(
     }
     progress.finish();
     Ok(())
-}
-
-/// Why a simulation that is full does not go on.
-pub(crate) fn too_many_packets(simulation: &Simulation) -> String {
-    format!(
-        "{} packets are on their way or wait, more than the simulator has room for: give queues a limit, or send less",
-        simulation.on_their_way()
-    )
-}
-
-/// The link whose queue is analysed, and its name.
-pub(crate) fn metered_link(
-    wanted: Option<&str>,
-    simulation: &Simulation,
-    meters: &[LinkId],
-) -> Result<(LinkId, String)> {
-    let named = |link: LinkId| (link, simulation.topology().link(link).name.clone());
-    let Some(wanted) = wanted else {
-        return meters.first().map(|link| named(*link)).context("the scenario has no link to watch");
-    };
-    let mut links = simulation.topology().links().map(named);
-    links.find(|(_, name)| name == wanted).ok_or_else(|| {
-        let known: Vec<_> = simulation.measured().map(|link| named(link).1).collect();
-        anyhow!("there is no link '{wanted}'; the links are {}", known.join(", "))
-    })
 }

@@ -1,31 +1,21 @@
 //! `queuescope sim` of a scenario with a sweep: all its cells, on all cores.
 //!
-//! What it prints depends on the sweep alone: cells are told in their order, whichever thread ran them, and what was
-//! found among earlier results is told on standard error.
+//! What it prints depends on the sweep alone: cells are printed in their order, whichever thread ran them, and what was
+//! found among earlier results is noted on standard error.
 
-pub(crate) mod cell;
-mod check;
-pub(crate) mod interval;
-pub(crate) mod key;
-pub(crate) mod plan;
-pub(crate) mod store;
 pub(crate) mod summary;
-pub(crate) mod work;
 
-use crate::args::{Shard, Sim};
+use crate::args::Sim;
+use crate::expressions::of_scenario;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
-use crate::sim::file::ScenarioFile;
-use crate::sweep::work::threads;
 use crate::terminal::note;
 use anyhow::{Result, bail};
-use cell::Told;
-use check::{Checked, check};
-use plan::Plan;
 use queuescope_report::model::NO_METER;
+use queuescope_run::ScenarioFile;
+use queuescope_run::sweep::{self, Checked, Origin, Plan, Shard, Store, check, threads};
 use queuescope_scenario::Scenario;
 use std::io::{self, IsTerminal};
-use store::{Found, Store};
 use summary::{Summary, unread};
 
 /// Runs a sweep.
@@ -51,7 +41,7 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
         bail!("the figures of a sweep are those of a link: give its name to --meter, or --no-sweep");
     }
     let threads = threads(args.sweep.jobs);
-    let checked = check(args, file, scenario, threads)?;
+    let checked = checked(args, file, scenario, threads)?;
     let store = args.sweep.results.as_deref().map(Store::create).transpose()?;
     if let Some(store) = &store {
         begin(store, &checked.plan)?;
@@ -62,6 +52,14 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
         Err(error) if unread(&error) => Ok(Outcome::Whole),
         other => other.map(|()| Outcome::Whole),
     }
+}
+
+/// Looks at all cells before one is run.
+fn checked(args: &Sim, file: &ScenarioFile, scenario: &Scenario, threads: usize) -> Result<Checked> {
+    let progress = Progress::cells(scenario.sweep.len(), "cells checked");
+    let checked = check(file, scenario, args.meter.as_deref(), threads, &mut || progress.one()).map_err(of_scenario);
+    progress.finish();
+    checked
 }
 
 /// A value that is set cannot be swept too: which of them is meant is not known.
@@ -86,7 +84,7 @@ fn begin(store: &Store, plan: &Plan) -> Result<()> {
         }
         _ => {}
     }
-    store.keep_plan(plan)
+    Ok(store.keep_plan(plan)?)
 }
 
 /// Runs or finds all cells of a shard.
@@ -97,36 +95,19 @@ fn cells(
     (shard, threads): (Shard, usize),
     mut summary: Summary<'_>,
 ) -> Result<()> {
-    let Checked { plan, cells, files } = checked;
+    let plan = &checked.plan;
     let (count, with_lines) = (shard.count(plan.len()), summary.wants_lines());
-    let one = |number: u64| {
-        let index = shard.cell(number);
-        let key = &plan.cells[index as usize];
-        let found = store.map_or(Ok(Found::Nothing), |store| store.load(key))?;
-        let (result, origin) = match found {
-            Found::Whole(result) => (*result, Origin::Earlier),
-            other => {
-                let result = cell::run(file, &cells[index as usize], files)?;
-                let result = match store {
-                    Some(store) => store.keep(key, plan.about(index), result)?,
-                    None => result,
-                };
-                (result, if let Found::Damaged(why) = other { Origin::Again(why) } else { Origin::New })
-            }
-        };
-        Ok((Told::of(plan, index, key, result, with_lines)?, origin))
-    };
     let (mut earlier, mut again) = (0u64, Vec::new());
     let progress =
         if with_lines && io::stdout().is_terminal() { Progress::hidden() } else { Progress::cells(count, "cells") };
-    work::in_order(threads, count, one, |number, (told, origin)| {
+    sweep::run(file, checked, store, (shard, threads), with_lines, |cell, summed, origin| {
         progress.one();
         match origin {
             Origin::New => {}
             Origin::Earlier => earlier += 1,
-            Origin::Again(why) => again.push((shard.cell(number), why)),
+            Origin::Again(why) => again.push((cell, why)),
         }
-        summary.add(shard.cell(number), told)
+        summary.add(cell, summed)
     })?;
     progress.finish();
     if let Some(store) = store {
@@ -139,12 +120,4 @@ fn cells(
         }
     }
     summary.finish()
-}
-
-/// Where a result comes from.
-enum Origin {
-    New,
-    Earlier,
-    /// There was one, that was damaged.
-    Again(String),
 }

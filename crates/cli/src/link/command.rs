@@ -10,13 +10,13 @@ use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
 use crate::sim::metered;
-use crate::sim::tell::{About, tell};
 use crate::views::Views;
 use anyhow::{Context, Result};
 use queuescope_ingest::{Chosen, Flag};
 use queuescope_link::command::{Behind, Prints, Signal};
 use queuescope_link::{Way, Ways, Yard, sleep_exactly};
 use queuescope_report::model::{self, NO_METER};
+use queuescope_run::summary::{self, About};
 use queuescope_sim::{Built, EntranceParams, build_without_traffic};
 use queuescope_wire::{Class, FlowKey, Nanos};
 use std::io::{self, Seek};
@@ -84,7 +84,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let about = About { name: name.clone(), ..About::of(&plan.scenario, meter, Vec::new()) };
     let simulation = real.into_simulation();
     let (report, written) = meters.report(asked, &simulation, skipped)?;
-    let report = report_on(report, model::Sim { real_time: Some(told), ..tell(&simulation, about) });
+    let report = report_on(report, model::Sim { real_time: Some(told), ..summary::of(&simulation, about) });
     let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
     Ok(match status.map_or(1, code) {
         // What the command says of itself comes first.

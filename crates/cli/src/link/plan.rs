@@ -2,8 +2,8 @@
 
 use crate::args::Link;
 use crate::expressions::shown;
-use crate::sim::file::trace;
 use anyhow::{Result, bail};
+use queuescope_run::trace;
 use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::Files;
 

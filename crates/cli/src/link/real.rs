@@ -4,17 +4,14 @@ use super::shown::Shown;
 use super::watched::Watched;
 use super::{begun, notes, real_time, report_on};
 use crate::args::Link;
-use crate::expressions::explained;
+use crate::expressions::{explained, of_scenario};
 use crate::outcome::Outcome;
 use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
-use crate::sim::file::ScenarioFile;
+use crate::sim::metered;
 use crate::sim::metered::Asked;
-use crate::sim::tell::{About, tell};
-use crate::sim::{metered, metered_link};
 use crate::views::Views;
-use crate::world::Ran;
 use anyhow::{Context, Result, anyhow, bail};
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::Departures;
@@ -24,7 +21,9 @@ use queuescope_link::{End, Running, Watcher, Way, Ways, sleep_exactly};
 use queuescope_live::traffic::{DatagramSender, Ended, Failure, LARGEST, Start};
 use queuescope_queue::{Activity, Host};
 use queuescope_report::model::{self, NO_METER, Report, Skipped};
-use queuescope_scenario::Scenario;
+use queuescope_run::summary::{self, About};
+use queuescope_run::{Error, Ran, ScenarioFile, World, metered_link};
+use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{
     Built, DatagramRecord, EntranceParams, Files, FlowRecord, NodeId, Progress, Simulation, TrafficSource,
     build_without_traffic, connection_key, files_of, traffic_of,
@@ -45,8 +44,8 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let output = &args.output;
     let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
-    let file = ScenarioFile::with(path, &args.set)?;
-    let scenario = file.scenario()?;
+    let file = ScenarioFile::read(path, args.set.iter().map(Override::new))?;
+    let scenario = file.scenario().map_err(of_scenario)?;
     if !scenario.sweep.is_empty() {
         bail!(
             "a sweep is not run on real hosts: choose one of its cells by --set, and leave it away by --set sweep={{}}"
@@ -83,14 +82,20 @@ fn run_scenario(
     skipped.extend(left_out);
     let (report, recorded) = watched.finish()?.report(asked, &simulation, skipped)?;
     let about = About { meter, ..about }.named(&report.input.name);
-    Ok((report_on(report, model::Sim { real_time, ..tell(&simulation, about) }), recorded))
+    Ok((report_on(report, model::Sim { real_time, ..summary::of(&simulation, about) }), recorded))
 }
 
-/// Runs a scenario on real hosts, without an analysis of its queues.
-///
-/// # Errors
-/// If it cannot be, or not here; or it was stopped, or something goes wrong meanwhile.
-pub fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran> {
+/// The world of real hosts and real time.
+#[derive(Debug, Clone, Copy)]
+pub struct RealHosts;
+
+impl World for RealHosts {
+    fn run(&self, scenario: &Scenario, files: &Files) -> Result<Ran, Error> {
+        run_unwatched(scenario, files).map_err(|why| Error::World(why.into()))
+    }
+}
+
+fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran> {
     let stop = Stop::on_signals()?;
     let ran = carry(scenario, files, build_without_traffic(scenario, files)?, (&mut Unwatched(&stop), &stop))?;
     if stop.is_asked() { Err(anyhow!("stopped by a signal")) } else { Ok(ran) }

@@ -1,14 +1,12 @@
 //! The summary of a sweep, as its cells come in order, and where it goes.
 
-use super::cell::Told;
-use super::interval;
-use super::plan::Plan;
 use crate::args::Output;
 use crate::outcome::print;
 use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result};
-use queuescope_report::model::{SWEEP_FIGURES, Sweep, SweepFigures, SweepMean, SweepRow};
+use queuescope_report::model::SweepFigures;
 use queuescope_report::{html, json, text};
+use queuescope_run::sweep::{Plan, Rows, Summed};
 use queuescope_table::{CellRow, CellWriter};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,16 +18,7 @@ pub struct Summary<'a> {
     json: bool,
     html: Option<(PathBuf, File)>,
     table: Option<(PathBuf, CellWriter<BufWriter<File>>)>,
-    rows: Vec<SweepRow>,
-    current: Option<Row>,
-    cells: u64,
-}
-
-/// A combination of values, of which more cells may come.
-struct Row {
-    number: u64,
-    meter: String,
-    figures: Vec<[Option<f64>; SWEEP_FIGURES]>,
+    rows: Rows<'a>,
 }
 
 impl<'a> Summary<'a> {
@@ -46,7 +35,7 @@ impl<'a> Summary<'a> {
                 CellWriter::new(out, paths, &SweepFigures::<f64>::NAMES).with_context(|| cannot_write(path))?;
             anyhow::Ok((path.clone(), writer))
         });
-        Ok(Self { plan, json: output.json, html, table: table.transpose()?, rows: Vec::new(), current: None, cells: 0 })
+        Ok(Self { plan, json: output.json, html, table: table.transpose()?, rows: Rows::new(plan) })
     }
 
     /// Whether cells are wanted as lines of JSON.
@@ -58,11 +47,10 @@ impl<'a> Summary<'a> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&mut self, cell: u64, told: Told) -> Result<()> {
-        let Told { figures, meter, line } = told;
-        let number = self.plan.row(cell);
+    pub fn add(&mut self, cell: u64, summed: Summed) -> Result<()> {
+        let Summed { figures, meter, line } = summed;
         if let Some((path, table)) = &mut self.table {
-            let (values, figures) = (self.plan.values(number), figures.to_array());
+            let (values, figures) = (self.plan.values(self.plan.row(cell)), figures.to_array());
             let row = CellRow {
                 index: cell,
                 key: &self.plan.cells[cell as usize],
@@ -75,11 +63,7 @@ impl<'a> Summary<'a> {
         if let Some(line) = line {
             io::stdout().lock().write_all(&line).context(NO_OUTPUT)?;
         }
-        self.cells += 1;
-        if self.current.as_ref().is_some_and(|row| row.number != number) {
-            self.end_row();
-        }
-        self.current.get_or_insert(Row { number, meter, figures: Vec::new() }).figures.push(figures.to_array());
+        self.rows.add(cell, &figures, meter);
         Ok(())
     }
 
@@ -87,21 +71,8 @@ impl<'a> Summary<'a> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(mut self) -> Result<()> {
-        self.end_row();
-        let plan = self.plan;
-        let sweep = Sweep {
-            name: plan.name.clone(),
-            about: plan.about.clone(),
-            scenario: plan.scenario.clone(),
-            seed: plan.seed,
-            seeds: plan.seeds,
-            parameters: plan.parameters.clone(),
-            cells: plan.len(),
-            cells_here: self.cells,
-            rows: self.rows,
-            skipped: plan.skipped.clone(),
-        };
+    pub fn finish(self) -> Result<()> {
+        let sweep = self.rows.finish();
         if let Some((path, table)) = self.table {
             let mut out = table.finish().with_context(|| cannot_write(&path))?;
             out.flush().with_context(|| cannot_write(&path))?;
@@ -111,20 +82,6 @@ impl<'a> Summary<'a> {
             html::write_sweep(&sweep, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(&path))?;
         }
         print(self.json, |mut out| json::write_sweep(&sweep, &mut out), |mut out| text::write_sweep(&sweep, &mut out))
-    }
-
-    fn end_row(&mut self) {
-        let Some(Row { number, meter, figures }) = self.current.take() else { return };
-        let mean = |figure: usize| -> Option<SweepMean> {
-            let values: Vec<_> = figures.iter().filter_map(|cell| cell[figure]).collect();
-            interval::mean(&values)
-        };
-        self.rows.push(SweepRow {
-            values: self.plan.values(number),
-            cells: figures.len() as u64,
-            meter,
-            figures: SweepFigures::from_array(std::array::from_fn(mean)),
-        });
     }
 }
 

@@ -1,0 +1,183 @@
+//! What the paper describes and did not run: a domain of several bottlenecks, and a sender that writes its own activity.
+//!
+//! Both are graphs: an edge for each client, which only meters, and links of the paper's rate, delay and buffer, which only drop.
+
+use super::{Size, tcp};
+use crate::results::{Point, Results};
+use crate::study::Cell;
+use crate::tell::Finding;
+use std::fmt::Write;
+
+pub const DOMAIN: &str = "domain";
+pub const LIAR: &str = "own-activity";
+
+/// The heavy clients, one for each bottleneck in a row.
+const HEAVY: [&str; 3] = ["client 2", "client 3", "client 4"];
+const HOPS: usize = HEAVY.len();
+/// Flows of each heavy client.
+const FLOWS: u32 = 16;
+/// What is varied.
+const ABC: &str = "ABC";
+const CLIENT_0: &str = "client 0";
+
+/// Who measures activity in the domain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Measured {
+    /// Nobody: there is no ABC.
+    Nowhere,
+    /// The edges; the links read what they wrote.
+    AtEdges,
+    /// Each link, anew.
+    AtEachHop,
+}
+
+impl Measured {
+    const ALL: [Self; 3] = [Self::Nowhere, Self::AtEdges, Self::AtEachHop];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nowhere => "no",
+            Self::AtEdges => "carried",
+            Self::AtEachHop => "measured at each hop",
+        }
+    }
+}
+
+/// What a heavy client writes into its packets, and whether its edge measures it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Client {
+    Honest,
+    Overwritten,
+    Trusted,
+}
+
+impl Client {
+    const ALL: [Self; 3] = [Self::Honest, Self::Overwritten, Self::Trusted];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Honest => "writes nothing",
+            Self::Overwritten => "writes -10, and is measured",
+            Self::Trusted => "writes -10, and is not measured",
+        }
+    }
+}
+
+/// All cells of both.
+pub fn cells(size: Size, cells: &mut Vec<Cell>) {
+    for seed in 1..=size.seeds {
+        for measured in Measured::ALL {
+            let parameters = vec![(ABC, measured.name().to_owned())];
+            cells.push(Cell { figure: DOMAIN, parameters, seed, scenario: domain(size, measured, seed) });
+        }
+        for client in Client::ALL {
+            let parameters = vec![(CLIENT_0, client.name().to_owned())];
+            cells.push(Cell { figure: LIAR, parameters, seed, scenario: own_activity(size, client, seed) });
+        }
+    }
+}
+
+/// The client with one flow passes all hops; on each it meets one with sixteen.
+fn domain(size: Size, measured: Measured, seed: u64) -> String {
+    let mut text = head(size, seed, "hop 2");
+    edge(&mut text, "light", 1, measured == Measured::AtEdges);
+    for hop in 1..=HOPS {
+        edge(&mut text, &format!("heavy {hop}"), hop, measured == Measured::AtEdges);
+        let program = match measured {
+            Measured::Nowhere => "",
+            Measured::AtEdges => "[wires.pipeline.abc]\nmeters = false\nstrips = false\n",
+            Measured::AtEachHop => "[wires.pipeline.abc]\nstrips = false\n",
+        };
+        bottleneck(&mut text, hop, program);
+    }
+    flows(&mut text, ("client 1", "light"), HOPS + 1, (seed, 0), &tcp(1));
+    for (hop, name) in (1..).zip(HEAVY) {
+        flows(&mut text, (name, &format!("heavy {hop}")), hop + 1, (seed, hop as u64), &tcp(FLOWS));
+    }
+    text
+}
+
+/// One bottleneck; client 0 has sixteen flows and writes an activity of its own.
+fn own_activity(size: Size, client: Client, seed: u64) -> String {
+    let mut text = head(size, seed, "hop 1");
+    edge(&mut text, "heavy", 1, client != Client::Trusted);
+    edge(&mut text, "light", 1, true);
+    bottleneck(&mut text, 1, "[wires.pipeline.abc]\nmeters = false\n");
+    let writes = if client == Client::Honest { "" } else { "activity = -10.0\n" };
+    flows(&mut text, ("client 0", "heavy"), 2, (seed, 0), &format!("{}{writes}", tcp(FLOWS)));
+    flows(&mut text, ("client 1", "light"), 2, (seed, 1), &tcp(1));
+    text
+}
+
+fn head(size: Size, seed: u64, meter: &str) -> String {
+    format!(
+        "seed = {seed}\nduration = \"{}s\"\ntopology = \"graph\"\n\n[access]\nrate = \"100mbps\"\ndelay = \"2.5ms\"\n\n\
+         [[meters]]\nlink = \"{meter}\"\n",
+        size.seconds
+    )
+}
+
+/// A client's edge, before a hop. Writing to a string does not fail, here and below.
+fn edge(text: &mut String, name: &str, hop: usize, meters: bool) {
+    let program = if meters { "[wires.pipeline.abc]\nstrips = false\naqm = \"none\"\n" } else { "" };
+    _ = write!(
+        text,
+        "\n[[wires]]\nfrom = \"{name}\"\nto = \"r{hop}\"\nrate = \"100mbps\"\ndelay = \"0ms\"\nlimit = \"1000packets\"\n{program}"
+    );
+}
+
+fn bottleneck(text: &mut String, hop: usize, program: &str) {
+    _ = write!(
+        text,
+        "\n[[wires]]\nname = \"hop {hop}\"\nfrom = \"r{hop}\"\nto = \"r{}\"\nrate = \"50040kbps\"\ndelay = \"5ms\"\n\
+         limit = \"24packets\"\n{program}",
+        hop + 1
+    );
+}
+
+fn flows(text: &mut String, (name, from): (&str, &str), to: usize, (seed, number): (u64, u64), traffic: &str) {
+    let start = super::start(seed, number);
+    _ = write!(
+        text,
+        "\n[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"r{to}\"\nstart = \"{start}ms\"\n{traffic}"
+    );
+}
+
+/// What comes out of both, which the paper does not tell.
+pub fn findings(results: &Results) -> Vec<Finding> {
+    let goodput = |figure, parameter: &str, is: &str, who: &str| {
+        let point = |point: &&Point| point.parameter(parameter) == is;
+        let found = results.of(figure).find(point);
+        found.map_or("-".to_owned(), |point| point.shown(&format!("{who} goodput (Mb/s)"), 1))
+    };
+    let of_domain = |measured: Measured, who: &str| goodput(DOMAIN, ABC, measured.name(), who);
+    let of_liar = |client: Client, who: &str| goodput(LIAR, CLIENT_0, client.name(), who);
+    let heavy = ["client 2", "client 3", "client 4"].map(|who| of_domain(Measured::AtEdges, who));
+    vec![
+        Finding {
+            figure: DOMAIN,
+            what: format!("one flow over {HOPS} bottlenecks beside {FLOWS} flows on each: its goodput (Mb/s)"),
+            paper: "not run".to_owned(),
+            ours: of_domain(Measured::AtEdges, "client 1"),
+            difference: None,
+            why: format!(
+                "{} without ABC, {} if each hop measures anew; the heavy ones get {}",
+                of_domain(Measured::Nowhere, "client 1"),
+                of_domain(Measured::AtEachHop, "client 1"),
+                heavy.join(", ")
+            ),
+        },
+        Finding {
+            figure: LIAR,
+            what: format!("client 1's goodput beside {FLOWS} flows that write an activity of -10 (Mb/s)"),
+            paper: "not run".to_owned(),
+            ours: of_liar(Client::Overwritten, "client 1"),
+            difference: None,
+            why: format!(
+                "{} if they write nothing; {} if their edge does not measure them",
+                of_liar(Client::Honest, "client 1"),
+                of_liar(Client::Trusted, "client 1")
+            ),
+        },
+    ]
+}

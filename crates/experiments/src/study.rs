@@ -1,0 +1,129 @@
+//! What an experiment is made of: a study of a paper, and its cells.
+
+use super::results::{Results, Values};
+use super::tell::Told;
+use crate::error::{Error, Result};
+use queuescope_report::model::{Sim, Skipped};
+use queuescope_report::text::{LIMITED, limited};
+use queuescope_run::summary::About as Whole;
+use queuescope_run::{Ran, Simulated, World};
+use queuescope_scenario::Scenario;
+use queuescope_sim::{Files, Simulation};
+use std::collections::BTreeMap;
+
+/// A paper's experiments.
+pub trait Study: Sync {
+    /// As on the command line.
+    fn name(&self) -> &'static str;
+    /// The paper.
+    fn source(&self) -> &'static str;
+    /// What else is to be known of what was run, in a sentence; empty if there is nothing.
+    fn remark(&self, _small: bool) -> String {
+        String::new()
+    }
+    /// Whether its cells run on real hosts, too, which share the machine's time with nobody.
+    fn is_real(&self) -> bool {
+        false
+    }
+    /// All cells, in order; few and short ones if it is to be small.
+    fn cells(&self, small: bool) -> Vec<Cell>;
+    /// Of the intervals of means over seeds.
+    fn confidence(&self) -> f64 {
+        0.95
+    }
+    /// Runs a cell: what is measured of it.
+    ///
+    /// # Errors
+    /// If it cannot be run.
+    fn measure(&self, cell: &Cell, setting: &Setting<'_>) -> Result<Values>;
+    /// What it amounts to.
+    fn tell(&self, results: &Results) -> Told;
+}
+
+/// How the scenario of a cell begins that is not simulated.
+pub const ON_REAL_HOSTS: &str = "# On real hosts.\n";
+
+/// What experiments are run with.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    /// The world of real hosts, where there is one.
+    pub real: Option<&'a dyn World>,
+    /// Hears what is remarkable while cells run.
+    pub note: &'a (dyn Fn(&str) + Sync),
+}
+
+impl<'a> Setting<'a> {
+    /// The world of real hosts.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn real_hosts(&self) -> Result<&'a dyn World> {
+        self.real.ok_or(Error::NoRealHosts)
+    }
+}
+
+/// What is run once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// The figure or table that it is for.
+    pub figure: &'static str,
+    /// What is varied, by name.
+    pub parameters: Vec<(&'static str, String)>,
+    pub seed: u64,
+    /// The whole scenario: all that its values depend on, what is not simulated as comments.
+    pub scenario: String,
+}
+
+impl Cell {
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    /// Its scenario.
+    pub fn parsed(&self) -> Result<Scenario> {
+        Ok(Scenario::parse(self.figure, &self.scenario, &[])?)
+    }
+
+    /// Runs its scenario.
+    pub fn simulate(&self, setting: &Setting<'_>) -> Result<Sim> {
+        self.run_in(self.world(setting)?, setting)
+    }
+
+    /// Runs its scenario in a world.
+    pub fn run_in(&self, world: &dyn World, setting: &Setting<'_>) -> Result<Sim> {
+        Ok(self.ran_in(world, setting)?.summary())
+    }
+
+    /// Runs its scenario: for what a report does not have.
+    pub fn simulation(&self, setting: &Setting<'_>) -> Result<Simulation> {
+        Ok(self.whole(setting)?.0)
+    }
+
+    /// Runs its scenario: with what it is about, for groups of flows.
+    pub fn whole(&self, setting: &Setting<'_>) -> Result<(Simulation, Whole)> {
+        let Ran { simulation, about, .. } = self.ran_in(self.world(setting)?, setting)?;
+        Ok((simulation, about))
+    }
+
+    /// Where it is to run.
+    fn world<'a>(&self, setting: &Setting<'a>) -> Result<&'a dyn World> {
+        if self.scenario.starts_with(ON_REAL_HOSTS) { setting.real_hosts() } else { Ok(&Simulated) }
+    }
+
+    fn ran_in(&self, world: &dyn World, setting: &Setting<'_>) -> Result<Ran> {
+        let ran = world.run(&self.parsed()?, &Files::default())?;
+        for Skipped { reason, count, meaning } in &ran.skipped {
+            (setting.note)(&format!("{}: {count} {reason}: {meaning}", self.name()));
+        }
+        if let Some(why) = ran.real_time.as_ref().and_then(limited) {
+            (setting.note)(&format!("{}: {LIMITED}: {why}", self.name()));
+        }
+        Ok(ran)
+    }
+
+    /// As messages name it.
+    pub fn name(&self) -> String {
+        let values: Vec<_> = self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        format!("{}, {}, seed {}", self.figure, values.join(", "), self.seed)
+    }
+}

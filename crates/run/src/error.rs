@@ -1,0 +1,121 @@
+//! What can go wrong with scenarios and sweeps.
+
+use crate::sweep::CellsError;
+use queuescope_pcap::OpenError;
+use queuescope_scenario::TextError;
+use queuescope_sim::{BuildError, TraceError};
+use std::io;
+use std::path::Path;
+
+/// Why a scenario or a sweep was not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A scenario means nothing; the error shows where in its text.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// A scenario cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A capture cannot be opened, or is none.
+    #[error(transparent)]
+    Capture(#[from] OpenError),
+    /// A file cannot be read.
+    #[error("cannot read {name}")]
+    Read {
+        /// The file.
+        name: String,
+        /// Why.
+        #[source]
+        why: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {name}")]
+    Write {
+        /// The file.
+        name: String,
+        /// Why.
+        #[source]
+        why: io::Error,
+    },
+    /// A trace is too long.
+    #[error("the trace {name} is longer than 64 MiB: traces repeat, and may be shorter")]
+    LongTrace {
+        /// The file.
+        name: String,
+    },
+    /// A trace is no text.
+    #[error("{name} is no trace of a link: it is no text")]
+    NoText {
+        /// The file.
+        name: String,
+    },
+    /// A file is no trace.
+    #[error("{name} is no trace of a link")]
+    NoTrace {
+        /// The file.
+        name: String,
+        /// Why.
+        #[source]
+        why: TraceError,
+    },
+    /// A scenario measures no link.
+    #[error("the scenario has no link to watch")]
+    NoLinks,
+    /// A scenario has no such link.
+    #[error("there is no link '{wanted}'; the links are {}", known.join(", "))]
+    NoLink {
+        /// The link that was asked for.
+        wanted: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// A simulation is full.
+    #[error(
+        "{packets} packets are on their way or wait, more than the simulator has room for: give queues a limit, or send less"
+    )]
+    Full {
+        /// How many packets are in it.
+        packets: usize,
+    },
+    /// Cells of a sweep cannot be run.
+    #[error(transparent)]
+    Cells(Box<CellsError>),
+    /// A folder has no results of a sweep.
+    #[error("{folder} has no results: there is no {plan}, which queuescope sim --results writes")]
+    NoPlan {
+        /// The folder.
+        folder: String,
+        /// The file that is missing.
+        plan: &'static str,
+    },
+    /// A file is no plan of a sweep.
+    #[error("{file} is no plan of a sweep ({problem}): name another folder, or remove it")]
+    BadPlan {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What came of a cell cannot be written as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The same, and the output cannot take it.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+    /// Another world than the simulated one failed.
+    #[error(transparent)]
+    World(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let name = path.display().to_string();
+        |why| Self::Read { name, why }
+    }
+
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let name = path.display().to_string();
+        |why| Self::Write { name, why }
+    }
+}

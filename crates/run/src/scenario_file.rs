@@ -1,0 +1,121 @@
+//! A scenario's file with what is changed of it, and the files that it names.
+
+use crate::captured;
+use crate::error::Error;
+use crate::files::open_regular;
+use queuescope_ingest::is_standard_input;
+use queuescope_report::model::Skipped;
+use queuescope_scenario::{Override, Scenario};
+use queuescope_sim::{Files, RateTrace};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// More than any scenario has, which is refused then: a device without end is not read for ever.
+const LARGEST: u64 = (1 << 20) + 1;
+/// The same of a trace: ten million opportunities to send and more.
+const LARGEST_TRACE: u64 = 1 << 26;
+
+/// A scenario's file, read once, of which any number of variants can be made.
+#[derive(Debug)]
+pub struct ScenarioFile {
+    /// As the user named it.
+    pub name: String,
+    folder: PathBuf,
+    text: Vec<u8>,
+    /// What is changed.
+    overrides: Vec<Override>,
+}
+
+impl ScenarioFile {
+    /// Reads it from a file, or `-` for standard input, with values that are replaced.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "the scenario is the file that the user names, and may be a pipe")]
+    pub fn read(path: &Path, overrides: impl IntoIterator<Item = Override>) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let mut text = Vec::new();
+        let read = if is_standard_input(path) {
+            io::stdin().take(LARGEST).read_to_end(&mut text)
+        } else {
+            fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text))
+        };
+        read.map_err(Error::read(path))?;
+        let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+        Ok(Self { name, folder, text, overrides: overrides.into_iter().collect() })
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// Shown in the text that the user wrote.
+    pub fn scenario(&self) -> Result<Scenario, Error> {
+        self.parse(&[])
+    }
+
+    /// What it says with more overrides, and without its sweep.
+    ///
+    /// # Errors
+    /// As [`scenario`](Self::scenario).
+    pub fn variant(&self, overrides: &[Override]) -> Result<Scenario, Error> {
+        let overrides: Vec<_> = overrides.iter().cloned().chain([Override::new(NO_SWEEP)]).collect();
+        self.parse(&overrides)
+    }
+
+    fn parse(&self, overrides: &[Override]) -> Result<Scenario, Error> {
+        let overrides: Vec<_> = self.overrides.iter().chain(overrides).cloned().collect();
+        Ok(Scenario::parse_bytes(&self.name, &self.text, &overrides)?)
+    }
+
+    /// The path of a file that the scenario names.
+    pub fn beside(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    /// Reads files that a scenario names, traces of links and captures, and tells what is remarkable in them.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is not what it should be.
+    pub fn files(
+        &self,
+        (traces, captures): (BTreeSet<String>, BTreeSet<String>),
+    ) -> Result<(Files, Vec<Skipped>), Error> {
+        let (mut files, mut skipped) = (Files::default(), Vec::new());
+        for path in traces.iter().chain(&captures) {
+            // What a file names is not waited for, as what is named by hand is.
+            open_regular(&self.beside(path)).map_err(Error::read(path.as_ref()))?;
+        }
+        for path in traces {
+            let trace = trace(&self.beside(&path), &path)?;
+            files.traces.insert(path, trace);
+        }
+        for path in captures {
+            let (packets, notes) = captured::read(&self.beside(&path))?;
+            files.captures.insert(path, packets);
+            skipped.extend(notes);
+        }
+        Ok((files, skipped))
+    }
+}
+
+/// Reads a trace of a link, which the user calls `name`.
+///
+/// # Errors
+/// If it cannot be read, or is none.
+#[expect(clippy::disallowed_methods, reason = "a user names the trace, and it may be a pipe")]
+pub fn trace(path: &Path, name: &str) -> Result<RateTrace, Error> {
+    let name = || name.to_owned();
+    let mut text = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(LARGEST_TRACE + 1).read_to_end(&mut text));
+    read.map_err(|why| Error::Read { name: format!("the trace {}", name()), why })?;
+    if text.len() as u64 > LARGEST_TRACE {
+        return Err(Error::LongTrace { name: name() });
+    }
+    let text = String::from_utf8(text).map_err(|_| Error::NoText { name: name() })?;
+    RateTrace::mahimahi(&text).map_err(|why| Error::NoTrace { name: name(), why })
+}
+
+/// An override: a scenario with this sweeps nothing.
+pub const NO_SWEEP: &str = "sweep={}";

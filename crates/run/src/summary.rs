@@ -1,0 +1,284 @@
+//! What a report says of a simulation.
+
+use queuescope_queue::{DropReason, MarkReason};
+use queuescope_report::model::{
+    Sim, SimFlow, SimFlowSample, SimGroup, SimLink, SimLinkGroup, SimLinkSample, SimSample, SimTimes, SweepTotals,
+};
+use queuescope_scenario::Scenario;
+use queuescope_sim::summary::Times;
+use queuescope_sim::{DatagramRecord, FlowRecord, Group, GroupStats, LinkId, LinkStats, Sample, Simulation, summary};
+use queuescope_wire::{Granularity, Nanos};
+use std::collections::BTreeMap;
+
+/// What a report says of a simulation beside what that knows.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The scenario's name.
+    pub name: String,
+    /// What it is about.
+    pub about: Option<String>,
+    /// The whole scenario.
+    pub scenario: String,
+    /// Its seed.
+    pub seed: u64,
+    /// The link that the report is about.
+    pub meter: String,
+    /// The groups, by number: of TCP flows, and of datagrams.
+    pub groups: Vec<Group>,
+}
+
+impl About {
+    /// What a scenario says of itself.
+    pub fn of(scenario: &Scenario, meter: String, groups: Vec<Group>) -> Self {
+        Self {
+            name: scenario.name.clone(),
+            about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
+            scenario: scenario.explain(),
+            seed: scenario.seed,
+            meter,
+            groups,
+        }
+    }
+
+    /// The same, of a scenario that may have no name but that of its `file`.
+    pub fn named(self, file: &str) -> Self {
+        let name = if self.name.is_empty() { file.to_owned() } else { self.name };
+        Self { name, ..self }
+    }
+}
+
+/// Flows that a report lists one by one.
+const FLOWS_TOLD: usize = 1_000;
+
+/// What `simulation` did.
+pub fn of(simulation: &Simulation, about: About) -> Sim {
+    let flows = simulation.flows();
+    let first = flows.iter().take(FLOWS_TOLD);
+    let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
+    let group_name = |group: u32| about.groups.get(group as usize).map_or_else(String::new, |group| group.name.clone());
+    Sim {
+        links: simulation.measured().map(|id| link(simulation, id, &about.groups)).collect(),
+        groups: groups(simulation, &flows, &about.groups, times),
+        flows: first
+            .map(|flow| SimFlow {
+                number: flow.number,
+                name: Granularity::FiveTuple.name(&flow.key),
+                group: group_name(flow.group),
+                started_ns: flow.started.0,
+                finished_ns: flow.finished.map(|at| at.0),
+                bytes: flow.bytes,
+                delivered_bytes: flow.counted().delivered,
+                goodput_bps: times.over_run(flow.counted().delivered),
+                lifetime_goodput_bps: times.over_lifetime(flow),
+                retransmissions: flow.counted().retransmissions,
+                timeouts: flow.counted().timeouts,
+                rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
+            })
+            .collect(),
+        flows_more: flows.len().saturating_sub(FLOWS_TOLD) as u64,
+        samples: samples(simulation.samples()),
+        hops: simulation.hops(),
+        duration_ns: simulation.now().0,
+        warmup_ns: simulation.warmup().0,
+        name: about.name,
+        about: about.about,
+        scenario: about.scenario,
+        seed: about.seed,
+        meter: about.meter,
+        real_time: None,
+    }
+}
+
+/// What all flows of `simulation` have together.
+pub fn totals(simulation: &Simulation) -> SweepTotals {
+    let all = simulation.flows();
+    let (flows, sources): (Vec<_>, Vec<_>) = (all.iter().collect(), simulation.datagrams().collect());
+    let times = Stretch { warmup: simulation.warmup(), end: simulation.now() };
+    SweepTotals {
+        goodput_bps: times.over_run(delivered(&flows, &sources)),
+        jain: summary::jain(times.each(&flows, &sources)),
+        completion: completion(&flows, times.warmup),
+    }
+}
+
+fn link(simulation: &Simulation, id: LinkId, groups: &[Group]) -> SimLink {
+    let (params, stats) = (simulation.topology().link(id), simulation.link(id));
+    let rate = params.rate.mean();
+    let (discipline, counters) = simulation.discipline(id);
+    let share = |n: u64| share(n, stats.offered.packets);
+    let able = params.rate.capacity(simulation.warmup()..simulation.now());
+    let sent = stats.sent.on_link(params.overhead);
+    SimLink {
+        name: params.name.clone(),
+        discipline: discipline.to_owned(),
+        rate_bps: rate.bits_per_second(),
+        delay_ns: params.delay.0,
+        overhead_bytes: params.overhead,
+        offered_packets: stats.offered.packets,
+        offered_bytes: stats.offered.bytes.0,
+        sent_packets: stats.sent.packets,
+        sent_bytes: stats.sent.bytes.0,
+        // A packet counts whole as it starts, and the last may not have ended.
+        utilisation: if able.0 > 0 { (sent.0 as f64 / able.0 as f64).min(1.0) } else { 0.0 },
+        lost_packets: stats.lost,
+        loss_rate: self::share(stats.lost, stats.sent.packets),
+        drops: by_reason(DropReason::ALL.iter().map(|reason| reason.name()).zip(stats.drops)),
+        marks: by_reason(MarkReason::ALL.iter().map(|reason| reason.name()).zip(stats.marks)),
+        drop_rate: share(stats.drops.iter().sum()),
+        mark_rate: share(stats.marks.iter().sum()),
+        wasted_ns: stats.wasted.0,
+        longest_queue_bytes: stats.longest.0,
+        sojourn: stats.sojourn().as_ref().map(told).unwrap_or_default(),
+        groups: link_groups(stats, groups),
+        counters: counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect(),
+    }
+}
+
+/// The groups that came to a link, if there are several.
+fn link_groups(stats: &LinkStats, groups: &[Group]) -> Vec<SimLinkGroup> {
+    let came = |group: &GroupStats| group.sojourn.count() + group.dropped;
+    let there: Vec<_> = groups.iter().zip(stats.groups()).filter(|(_, stats)| came(stats) > 0).collect();
+    let of = |(group, stats): &(&Group, &GroupStats)| SimLinkGroup {
+        name: group.name.clone(),
+        loss_rate: share(stats.lost, stats.sojourn.count()),
+        drop_rate: share(stats.dropped, came(stats)),
+        mark_rate: share(stats.marked, came(stats)),
+        sojourn: told(&stats.sojourn),
+    };
+    if there.len() > 1 { there.iter().map(of).collect() } else { Vec::new() }
+}
+
+/// So many as a share of all; none of nothing.
+fn share(n: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { n as f64 / of as f64 }
+}
+
+/// The reasons that there were.
+fn by_reason(counts: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counts.filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)).collect()
+}
+
+fn told(times: &Times) -> SimTimes {
+    let at = |percent| times.percentile(percent).map_or(0, |time| time.0);
+    SimTimes {
+        count: times.count(),
+        mean_ns: times.mean().unwrap_or(0.0),
+        p50_ns: at(50.0),
+        p95_ns: at(95.0),
+        p99_ns: at(99.0),
+        max_ns: at(100.0),
+    }
+}
+
+/// The stretch of time that counts.
+#[derive(Clone, Copy)]
+struct Stretch {
+    warmup: Nanos,
+    end: Nanos,
+}
+
+impl Stretch {
+    /// Bits per second that a flow delivered over its lifetime.
+    fn over_lifetime(self, flow: &FlowRecord) -> f64 {
+        let from = flow.started.max(self.warmup);
+        let to = flow.finished.unwrap_or(self.end);
+        let seconds = to.saturating_sub(from).as_secs_f64();
+        if seconds > 0.0 { (flow.counted().delivered) as f64 * 8.0 / seconds } else { 0.0 }
+    }
+
+    /// Bits per second of so many bytes over the run.
+    fn over_run(self, bytes: u64) -> f64 {
+        let seconds = self.end.saturating_sub(self.warmup).as_secs_f64();
+        if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+    }
+
+    /// The goodput of each flow that was there, over its lifetime; of datagrams, over the run.
+    fn each<'a>(self, flows: &[&'a FlowRecord], sources: &[&'a DatagramRecord]) -> impl Iterator<Item = f64> {
+        // What came and went before the warm-up was over has no part in it.
+        let there = flows.iter().filter(move |flow| flow.finished.is_none_or(|at| at > self.warmup));
+        let flows = there.map(move |flow| self.over_lifetime(flow));
+        flows.chain(sources.iter().map(move |source| self.over_run(source.payload_delivered())))
+    }
+}
+
+/// Bytes that the receivers got.
+fn delivered(flows: &[&FlowRecord], sources: &[&DatagramRecord]) -> u64 {
+    flows.iter().map(|flow| flow.counted().delivered).sum::<u64>()
+        + sources.iter().map(|source| source.payload_delivered()).sum::<u64>()
+}
+
+fn groups(simulation: &Simulation, flows: &[FlowRecord], names: &[Group], times: Stretch) -> Vec<SimGroup> {
+    let datagrams: Vec<_> = simulation.datagrams().collect();
+    let of = |(number, name): (usize, &Group)| {
+        let flows: Vec<_> = flows.iter().filter(|flow| flow.group as usize == number).collect();
+        let sources: Vec<_> = datagrams.iter().filter(|source| source.group as usize == number).copied().collect();
+        group(name, &flows, &sources, times)
+    };
+    names.iter().enumerate().map(of).collect()
+}
+
+fn group(name: &Group, flows: &[&FlowRecord], sources: &[&DatagramRecord], times: Stretch) -> SimGroup {
+    let each: Vec<_> = times.each(flows, sources).collect();
+    let rtts: Vec<_> = flows.iter().filter_map(|flow| flow.smoothed_rtt).map(|rtt| rtt.0 as f64).collect();
+    SimGroup {
+        name: name.name.clone(),
+        transport: name.transport.clone(),
+        flows: (flows.len() + sources.len()) as u64,
+        finished: flows.iter().filter(|flow| flow.finished.is_some()).count() as u64,
+        goodput_bps: times.over_run(delivered(flows, sources)),
+        least_lifetime_goodput_bps: each.iter().copied().reduce(f64::min).unwrap_or(0.0),
+        most_lifetime_goodput_bps: each.iter().copied().reduce(f64::max).unwrap_or(0.0),
+        jain: summary::jain(each.iter().copied()).unwrap_or(0.0),
+        retransmissions: flows.iter().map(|flow| flow.counted().retransmissions).sum(),
+        timeouts: flows.iter().map(|flow| flow.counted().timeouts).sum(),
+        rtt_ns: (!rtts.is_empty()).then(|| rtts.iter().sum::<f64>() / rtts.len() as f64),
+        completion: completion(flows, times.warmup),
+    }
+}
+
+/// How long flows took that finished after the warm-up.
+fn completion(flows: &[&FlowRecord], warmup: Nanos) -> Option<SimTimes> {
+    let mut times = Times::new();
+    for flow in flows {
+        if let Some(at) = flow.finished.filter(|at| *at > warmup) {
+            times.record(at.saturating_sub(flow.started));
+        }
+    }
+    (times.count() > 0).then(|| told(&times))
+}
+
+/// The samples, what they counted as differences.
+fn samples(samples: &[Sample]) -> Vec<SimSample> {
+    let mut told = Vec::with_capacity(samples.len());
+    let mut before: Option<&Sample> = None;
+    for sample in samples {
+        let links = sample.links.iter().enumerate().map(|(n, link)| {
+            // At the end of the warm-up counters begin anew.
+            let since = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
+            let then = before.and_then(|before| before.links.get(n));
+            SimLinkSample {
+                backlog_packets: link.backlog.packets,
+                backlog_bytes: link.backlog.bytes.0,
+                sent_packets: since(link.sent.packets, then.map_or(0, |then| then.sent.packets)),
+                sent_bytes: since(link.sent.bytes.0, then.map_or(0, |then| then.sent.bytes.0)),
+                lost: since(link.lost, then.map_or(0, |then| then.lost)),
+                drops: since(link.drops, then.map_or(0, |then| then.drops)),
+                marks: since(link.marks, then.map_or(0, |then| then.marks)),
+                drop_probability: link.drop_probability,
+            }
+        });
+        let flows = sample.flows.iter().map(|flow| {
+            let then = before.and_then(|before| before.flows.iter().find(|then| then.number == flow.number));
+            SimFlowSample {
+                number: flow.number,
+                window_bytes: flow.window,
+                in_flight_bytes: flow.in_flight,
+                rtt_ns: flow.smoothed_rtt.map(|rtt| rtt.0),
+                delivered_bytes: flow.delivered - then.map_or(0, |then| then.delivered),
+            }
+        });
+        told.push(SimSample { at_ns: sample.at.0, links: links.collect(), flows: flows.collect() });
+        before = Some(sample);
+    }
+    told
+}

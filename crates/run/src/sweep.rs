@@ -1,0 +1,69 @@
+//! Sweeps: many variants of a scenario, each a cell, on all cores.
+//!
+//! What comes of a sweep depends on it alone: cells are handed over in their order, whichever thread ran them.
+
+mod cell;
+mod check;
+mod interval;
+mod key;
+mod plan;
+mod rows;
+mod shard;
+mod store;
+mod work;
+
+use crate::error::Error;
+use crate::scenario_file::ScenarioFile;
+pub use cell::Summed;
+pub use check::{CellsError, Checked, check};
+pub use interval::{mean, mean_at};
+pub use key::{Sum, hex, key, sum, sum_of};
+pub use plan::Plan;
+pub use rows::Rows;
+pub use shard::{Shard, ShardError};
+pub use store::{About, CellResult, Found, Store};
+pub use work::{in_order, threads};
+
+/// Runs all cells of a shard on so many threads, or finds them among earlier results in a `store`, and hands each to `take` in
+/// order, by its number in the sweep; with the whole cell as a line of JSON if it is `with_lines`.
+///
+/// # Errors
+/// If a cell cannot be run or kept; those of `take`.
+pub fn run<E: From<Error> + Send>(
+    file: &ScenarioFile,
+    checked: &Checked,
+    store: Option<&Store>,
+    (shard, threads): (Shard, usize),
+    with_lines: bool,
+    mut take: impl FnMut(u64, Summed, Origin) -> Result<(), E>,
+) -> Result<(), E> {
+    let Checked { plan, cells, files } = checked;
+    let one = |number: u64| {
+        let index = shard.cell(number);
+        let key = &plan.cells[index as usize];
+        let (result, origin) = match store.map_or(Ok(Found::Nothing), |store| store.load(key))? {
+            Found::Whole(result) => (*result, Origin::Earlier),
+            other => {
+                let result = cell::run(file, &cells[index as usize], files)?;
+                let result = match store {
+                    Some(store) => store.keep(key, plan.about(index), result)?,
+                    None => result,
+                };
+                (result, if let Found::Damaged(why) = other { Origin::Again(why) } else { Origin::New })
+            }
+        };
+        Ok((Summed::of(plan, index, result, with_lines)?, origin))
+    };
+    in_order(threads, shard.count(plan.len()), one, |number, (summed, origin)| take(shard.cell(number), summed, origin))
+}
+
+/// Where the result of a cell comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It was run.
+    New,
+    /// It was kept by an earlier run.
+    Earlier,
+    /// It was run again, since what was kept is damaged, for this reason.
+    Again(String),
+}

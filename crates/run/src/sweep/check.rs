@@ -1,0 +1,225 @@
+//! Before anything is run: whether each cell can be, and its key.
+
+use super::key::{self, FORMAT, Sum};
+use super::plan::{Plan, shown};
+use super::{cell, work};
+use crate::error::Error;
+use crate::files::open_regular;
+use crate::scenario_file::ScenarioFile;
+use queuescope_report::model::{Skipped, SweepParameter};
+use queuescope_scenario::{Cell, Scenario};
+use queuescope_sim::{Files, files_of};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+/// A sweep that can be run.
+#[derive(Debug)]
+pub struct Checked {
+    /// What it consists of.
+    pub plan: Plan,
+    /// The variants of the scenario, in order.
+    pub cells: Vec<Cell>,
+    /// All files that one of them names.
+    pub files: Files,
+}
+
+/// Combinations that cannot be run and are named beside the first, which is shown in full.
+const MOST_NAMED: usize = 9;
+
+/// Makes the plan of a sweep, whose figures are those of the link `meter` or of the scenario's own. `progress` is called for each
+/// cell.
+///
+/// # Errors
+/// If a cell cannot be run, or a file cannot be read.
+pub fn check(
+    file: &ScenarioFile,
+    scenario: &Scenario,
+    meter: Option<&str>,
+    threads: usize,
+    progress: &mut dyn FnMut(),
+) -> Result<Checked, Error> {
+    let cells: Vec<_> = scenario.sweep.cells(scenario.seed).collect();
+    let mut plan = plan(meter, file, scenario);
+    let variants = cells.len() as u64;
+    let (mut failures, mut found) = (Failures::default(), Vec::with_capacity(cells.len()));
+    let none = Files::default();
+    let read = |number: u64| Ok::<_, Error>(of_text(meter, file, &cells[number as usize], &none));
+    work::in_order(threads, variants, read, |number, variant| {
+        progress();
+        match variant {
+            Ok(variant) => found.push(variant),
+            Err(why) => failures.add(&plan, number, why),
+        }
+        Ok(())
+    })?;
+    failures.end(variants)?;
+    let files = Named::read(file, &found)?;
+    let with_files: Vec<_> =
+        (0..).zip(&found).filter(|(_, variant)| variant.has_files()).map(|(number, _)| number).collect();
+    let build = |place: u64| {
+        let number: u64 = with_files[place as usize];
+        let built =
+            file.variant(&cells[number as usize].overrides).and_then(|it| cell::check(meter, &it, &files.files));
+        Ok::<_, Error>((number, built))
+    };
+    work::in_order(threads, with_files.len() as u64, build, |_, (number, built)| {
+        if let Err(why) = built {
+            failures.add(&plan, number, why);
+        }
+        Ok(())
+    })?;
+    failures.end(variants)?;
+    plan.cells = found.iter().map(|variant| key::key(&plan.version, &variant.scenario, files.of(variant))).collect();
+    plan.skipped = files.skipped;
+    Ok(Checked { plan, cells, files: files.files })
+}
+
+/// The plan, but for its cells and what is remarkable in files.
+fn plan(meter: Option<&str>, file: &ScenarioFile, scenario: &Scenario) -> Plan {
+    let sweep = &scenario.sweep;
+    let parameter = |(path, values): &(String, Vec<String>)| SweepParameter {
+        path: path.clone(),
+        values: values.iter().map(|value| shown(value)).collect(),
+    };
+    let stem = Path::new(&file.name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    Plan {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: if scenario.name.is_empty() { stem } else { scenario.name.clone() },
+        about: Some(scenario.about.clone()).filter(|about| !about.is_empty()),
+        scenario: scenario.explain(),
+        seed: scenario.seed,
+        seeds: sweep.seeds,
+        meter: meter.map(str::to_owned),
+        parameters: sweep.values.iter().map(parameter).collect(),
+        skipped: Vec::new(),
+        cells: Vec::new(),
+    }
+}
+
+/// A variant, as far as its text tells.
+struct Variant {
+    /// The digest of the whole scenario.
+    scenario: Sum,
+    traces: BTreeSet<String>,
+    captures: BTreeSet<String>,
+}
+
+impl Variant {
+    fn has_files(&self) -> bool {
+        !self.traces.is_empty() || !self.captures.is_empty()
+    }
+}
+
+/// Reads a variant, and builds it if it names no files.
+fn of_text(meter: Option<&str>, file: &ScenarioFile, cell: &Cell, none: &Files) -> Result<Variant, Error> {
+    let scenario = file.variant(&cell.overrides)?;
+    let (traces, captures) = files_of(&scenario);
+    let variant = Variant { scenario: key::sum(scenario.explain().as_bytes()), traces, captures };
+    if !variant.has_files() {
+        cell::check(meter, &scenario, none)?;
+    }
+    Ok(variant)
+}
+
+/// The files that variants name, each read once, with the digests of their bytes.
+struct Named {
+    files: Files,
+    skipped: Vec<Skipped>,
+    sums: BTreeMap<String, Sum>,
+}
+
+impl Named {
+    fn read(file: &ScenarioFile, variants: &[Variant]) -> Result<Self, Error> {
+        let traces: BTreeSet<_> = variants.iter().flat_map(|variant| &variant.traces).cloned().collect();
+        let captures: BTreeSet<_> = variants.iter().flat_map(|variant| &variant.captures).cloned().collect();
+        let mut sums = BTreeMap::new();
+        for path in traces.iter().chain(&captures) {
+            let sum = open_regular(&file.beside(path)).and_then(key::sum_of);
+            sums.insert(path.clone(), sum.map_err(Error::read(path.as_ref()))?);
+        }
+        let (files, skipped) = file.files((traces, captures))?;
+        Ok(Self { files, skipped, sums })
+    }
+
+    /// The digests of what a variant names.
+    fn of<'a>(&'a self, variant: &'a Variant) -> impl Iterator<Item = (&'a str, &'a Sum)> {
+        let paths = variant.traces.iter().chain(&variant.captures);
+        paths.filter_map(|path| Some((path.as_str(), self.sums.get(path)?)))
+    }
+}
+
+/// Cells that cannot be run.
+#[derive(Default)]
+struct Failures {
+    count: u64,
+    first: Option<(String, Error)>,
+    /// The combination that the last was of, and how many there are.
+    last: Option<u64>,
+    combinations: u64,
+    more: Vec<String>,
+}
+
+impl Failures {
+    fn add(&mut self, plan: &Plan, cell: u64, why: Error) {
+        self.count += 1;
+        // Seeds seldom matter.
+        if self.last.replace(plan.row(cell)) == Some(plan.row(cell)) {
+            return;
+        }
+        self.combinations += 1;
+        if self.first.is_none() {
+            self.first = Some((plan.name(cell), why));
+        } else if self.more.len() < MOST_NAMED {
+            self.more.push(plan.combination(cell));
+        }
+    }
+
+    /// Ends the checks if there were some.
+    fn end(&mut self, cells: u64) -> Result<(), Error> {
+        let Some((name, first)) = self.first.take() else { return Ok(()) };
+        let rest = self.combinations - 1 - self.more.len() as u64;
+        let more = std::mem::take(&mut self.more);
+        Err(Error::Cells(Box::new(CellsError { count: self.count, cells, name, first, more, rest })))
+    }
+}
+
+/// Cells of a sweep that cannot be run, so that none was.
+#[derive(Debug)]
+pub struct CellsError {
+    /// How many.
+    pub count: u64,
+    /// Of how many.
+    pub cells: u64,
+    /// The name of the first.
+    pub name: String,
+    /// Why that cannot be run.
+    pub first: Error,
+    /// Other combinations of values that cannot be run, and how many more there are.
+    pub more: Vec<String>,
+    /// See `more`.
+    pub rest: u64,
+}
+
+impl CellsError {
+    /// The whole message, with the first error as it is `shown`.
+    pub fn message(&self, shown: &str) -> String {
+        let Self { count, cells, name, more, rest, .. } = self;
+        let shown = format!("{name}:\n{shown}");
+        let mut others = more.clone();
+        others.extend((*rest > 0).then(|| format!("and {rest} more")));
+        let others = if others.is_empty() { String::new() } else { format!("\nand\n{}", others.join("\n")) };
+        format!("{count} of the sweep's {cells} cells cannot be run, so nothing is:\n{}{others}", shown.trim_end())
+    }
+}
+
+impl fmt::Display for CellsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let causes = std::iter::successors(Some(&self.first as &dyn std::error::Error), |error| error.source());
+        let causes: Vec<_> = causes.map(ToString::to_string).collect();
+        f.pad(&self.message(&causes.join(": ")))
+    }
+}
+
+impl std::error::Error for CellsError {}

@@ -1,0 +1,168 @@
+//! Work on several threads whose results come in order.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::thread;
+
+/// How far threads may run ahead of the first result that is not there yet, so that what waits for it is bounded.
+const AHEAD: u64 = 512;
+
+/// Does `work` for the numbers from 0 to `count` on so many threads, and hands what comes of it to `take` in order of the
+/// numbers. The first error, in that order, ends it.
+///
+/// # Errors
+/// Those of `work` and `take`.
+pub fn in_order<T: Send, E: Send>(
+    threads: usize,
+    count: u64,
+    work: impl Fn(u64) -> Result<T, E> + Sync,
+    mut take: impl FnMut(u64, T) -> Result<(), E>,
+) -> Result<(), E> {
+    let (next, gate) = (AtomicU64::new(0), Gate::default());
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads.min(usize::try_from(count).unwrap_or(usize::MAX)) {
+            let (sender, next, gate, work) = (sender.clone(), &next, &gate, &work);
+            scope.spawn(move || {
+                let _closes = CloseIfPanics(gate);
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count || !gate.pass(number) || sender.send((number, work(number))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let (mut early, mut due) = (BTreeMap::new(), 0);
+        let result = receiver.iter().try_for_each(|(number, done)| {
+            early.insert(number, done);
+            while let Some(done) = early.remove(&due) {
+                take(due, done?)?;
+                due += 1;
+                gate.open_to(due);
+            }
+            Ok(())
+        });
+        gate.close();
+        result
+    })
+}
+
+/// Holds back those who are too far ahead.
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    due: u64,
+    closed: bool,
+}
+
+impl Gate {
+    /// Waits until `number` is not too far ahead; whether it is still wanted.
+    fn pass(&self, number: u64) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let early = |state: &mut State| !state.closed && number >= state.due.saturating_add(AHEAD);
+        let state = self.moved.wait_while(state, early).unwrap_or_else(PoisonError::into_inner);
+        !state.closed
+    }
+
+    fn open_to(&self, due: u64) {
+        self.change(|state| state.due = due);
+    }
+
+    fn close(&self) {
+        self.change(|state| state.closed = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.moved.notify_all();
+    }
+}
+
+/// A result that never comes must not be waited for.
+struct CloseIfPanics<'a>(&'a Gate);
+
+impl Drop for CloseIfPanics<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.close();
+        }
+    }
+}
+
+/// How many threads there are to be.
+pub fn threads(jobs: Option<u16>) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    jobs.map_or_else(cores, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::bail;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn results_come_in_order_whatever_the_number_of_threads() {
+        for threads in [1, 2, 7] {
+            let mut taken = Vec::new();
+            // The first of each hundred has most to do.
+            let work = |number: u64| {
+                let rounds = if number.is_multiple_of(100) { 100_000 } else { 10 };
+                Ok((0..rounds).fold(number, |sum, round| sum ^ (round * number)) & 1 | number << 1)
+            };
+            in_order(threads, 3_000, work, |number, done| {
+                taken.push((number, done >> 1));
+                Ok(())
+            })
+            .unwrap();
+            assert!(taken.iter().copied().eq((0..3_000).map(|number| (number, number))));
+        }
+    }
+
+    #[test]
+    fn the_first_error_in_order_is_told() {
+        for threads in [1, 2, 7] {
+            let mut taken = 0;
+            let work = |number| if number % 10 == 7 { bail!("{number} failed") } else { Ok(number) };
+            let result = in_order(threads, 10_000, work, |_, _| {
+                taken += 1;
+                Ok(())
+            });
+            assert_eq!((result.unwrap_err().to_string().as_str(), taken), ("7 failed", 7));
+            let result = in_order(threads, 10_000, Ok, |number, _| if number == 5 { bail!("enough") } else { Ok(()) });
+            assert_eq!(result.unwrap_err().to_string(), "enough");
+        }
+        in_order(3, 0, |_| bail!("nothing is to be done"), |_, ()| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn nobody_waits_for_one_who_panicked() {
+        let panicked = AtomicBool::new(false);
+        let run = || {
+            in_order(
+                2,
+                10 * AHEAD,
+                |number| {
+                    if number == 0 {
+                        panicked.store(true, Ordering::Relaxed);
+                        // Without the message of a panic among those of the tests.
+                        std::panic::resume_unwind(Box::new("gone"));
+                    }
+                    Ok(())
+                },
+                |_, ()| Ok(()),
+            )
+        };
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+        assert!(panicked.load(Ordering::Relaxed));
+    }
+}
