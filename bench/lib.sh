@@ -14,7 +14,7 @@ need() {
 }
 
 build() {
-  cargo build --release --locked --quiet -p queuescope -p xtask
+  cargo build --release --locked --quiet -p queuescope-cli -p xtask
   queuescope=${CARGO_TARGET_DIR:-target}/release/queuescope
   xtask=${CARGO_TARGET_DIR:-target}/release/xtask
 }

@@ -7,7 +7,7 @@ capture=data/demo.pcap.xz
 report=out/demo.html
 arguments=(analyze "$capture" --rate 20mbps --html "$report")
 
-"${CARGO:-cargo}" build --release --locked -p queuescope
+"${CARGO:-cargo}" build --release --locked -p queuescope-cli
 mkdir -p out
 printf '\n$ queuescope %s\n\n' "${arguments[*]}"
 "${CARGO_TARGET_DIR:-target}/release/queuescope" "${arguments[@]}"

@@ -27,6 +27,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-run", 6),
     ("queuescope-experiments", 7),
     ("queuescope", 8),
+    ("queuescope-cli", 8),
 ];
 
 /// Crates that are no part of the product.

@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, AnalysisParams, Scale};
 use crate::index::FLOWS;
 use crate::show::{Show, ShowError};
 use queuescope_ingest::records::Unknown;
-use queuescope_ingest::{self as ingest, Chosen, Input, Listener, Opened, OpenedCapture, Queue, Source};
+use queuescope_ingest::{self as ingest, Chosen, Listener, OpenedCapture, Queue, Source};
 use queuescope_meter::{History, Tau};
 use queuescope_queue::Limit;
 use queuescope_report::model::Report;
@@ -154,10 +154,7 @@ impl Analyzer {
     /// # Errors
     /// If it cannot be read or is no capture, or an expression means nothing.
     pub fn run_file(&self, path: impl AsRef<Path>) -> Result<Report, Error> {
-        match ingest::open(&Input::capture(path.as_ref(), self.rate).only(self.only.clone()), None)? {
-            Opened::Capture(capture) => self.replay(capture),
-            Opened::Table(_) => unreachable!("a capture was opened"),
-        }
+        self.replay(OpenedCapture::open(path.as_ref(), self.rate, self.only.as_deref(), None)?)
     }
 
     /// The report of packets that left a queue, in the order in which they did. What a packet met in the queue

@@ -1,6 +1,6 @@
 //! How right ConQuest is about a router that it only sees by taps: the curve of the paper's figure 13.
 //!
-//! `cargo run --release -p queuescope --example tap_curve -- CAPTURE RATE LIMIT`
+//! `cargo run --release -p queuescope-cli --example tap_curve -- CAPTURE RATE LIMIT`
 //!
 //! The capture passes a FIFO; taps with clocks of their own see two of the three links into it, and the one out of it.
 //! What they saw is matched, and its departures go through ConQuest as the paper's prototype had it: four snapshots of

@@ -1,6 +1,6 @@
 //! Writes captures to try `queuescope tap` on: a capture that passes a FIFO, as taps on both sides would have seen it.
 //!
-//! `cargo run --release -p queuescope --example tap_pair -- CAPTURE RATE LIMIT DIRECTORY`
+//! `cargo run --release -p queuescope-cli --example tap_pair -- CAPTURE RATE LIMIT DIRECTORY`
 //!
 //! The clock behind the router is 0.4 s ahead and gains 20 ppm; that of the second link is 0.3 s behind and loses 7 ppm.
 //! Sources are spread over three links in; `in3.pcap` is there to be left out. Stamps are of a packet's first bit.

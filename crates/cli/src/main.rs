@@ -1,9 +1,9 @@
 //! The command `queuescope`.
 
 use anyhow::Result;
-use queuescope::args::{Cli, Command};
-use queuescope::outcome::Outcome;
-use queuescope::{analyze, experiment, folder, generate, merge, p4, query, record, sim, tap, watch, why};
+use queuescope_cli::args::{Cli, Command};
+use queuescope_cli::outcome::Outcome;
+use queuescope_cli::{analyze, experiment, folder, generate, merge, p4, query, record, sim, tap, watch, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -34,7 +34,7 @@ fn run() -> Result<Outcome> {
     let seer = queuescope_live::capabilities::restrain()?;
     let cli = Cli::read();
     #[cfg(target_os = "linux")]
-    let seer = queuescope::granted::keep_for(&cli.command, seer)?;
+    let seer = queuescope_cli::granted::keep_for(&cli.command, seer)?;
     match &cli.command {
         Command::Analyze(args) => analyze::run(args),
         Command::Why(args) => why::run(args),
@@ -48,19 +48,19 @@ fn run() -> Result<Outcome> {
         Command::Experiment(args) => experiment::run(args),
         Command::P4(what) => p4::run(what),
         #[cfg(target_os = "linux")]
-        Command::Live(args) => queuescope::live::run(args, seer),
+        Command::Live(args) => queuescope_cli::live::run(args, seer),
         #[cfg(target_os = "linux")]
-        Command::Doctor(args) => queuescope::doctor::run(args, seer.as_ref()),
+        Command::Doctor(args) => queuescope_cli::doctor::run(args, seer.as_ref()),
         #[cfg(target_os = "linux")]
-        Command::Capture(args) => queuescope::capture_live::run(args),
+        Command::Capture(args) => queuescope_cli::capture_live::run(args),
         #[cfg(target_os = "linux")]
-        Command::Link(args) => queuescope::link::run(args),
+        Command::Link(args) => queuescope_cli::link::run(args),
         #[cfg(target_os = "linux")]
-        Command::Compare(args) => queuescope::compare::run(args),
+        Command::Compare(args) => queuescope_cli::compare::run(args),
         #[cfg(target_os = "linux")]
-        Command::Keep(args) => queuescope::link::keep(args),
+        Command::Keep(args) => queuescope_cli::link::keep(args),
         #[cfg(target_os = "linux")]
-        Command::Traffic(what) => queuescope::traffic::run(what),
+        Command::Traffic(what) => queuescope_cli::traffic::run(what),
         Command::Generate { what } => generate::run(*what).map(|()| Outcome::Whole),
     }
 }

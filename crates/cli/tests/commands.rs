@@ -1,6 +1,6 @@
 //! The command as it is typed: what it prints and how it ends, held against `cmd/*.trycmd`.
 //!
-//! `TRYCMD=overwrite cargo test -p queuescope --test commands` writes what it prints now.
+//! `TRYCMD=overwrite cargo test -p queuescope-cli --test commands` writes what it prints now.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 

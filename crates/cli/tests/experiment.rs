@@ -1,6 +1,6 @@
 //! Experiments, small: what comes out does not drift.
 //!
-//! `GOLDEN=overwrite cargo test -p queuescope --test experiment` writes what comes out now.
+//! `GOLDEN=overwrite cargo test -p queuescope-cli --test experiment` writes what comes out now.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 

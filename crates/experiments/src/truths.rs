@@ -1,7 +1,7 @@
 //! The truth about every departure of a capture that is replayed, or of a scenario's link: what sketches are held against.
 
 use crate::error::{Error, Result};
-use queuescope_ingest::{Input, Listener, Opened, Queue, open};
+use queuescope_ingest::{Listener, OpenedCapture, Queue};
 use queuescope_meter::Truths;
 use queuescope_queue::{Dropped, Headers, Limit, MarkReason, Sink};
 use queuescope_run::{check_room, metered_link};
@@ -36,9 +36,7 @@ pub fn of_capture(file: &Path, rate: Rate, speedup: Speedup) -> Result<Left> {
     let mut queue = Queue::default();
     queue.limit = Limit::None;
     queue.speedup = speedup;
-    let Opened::Capture(capture) = open(&Input::capture(file, rate), None)? else {
-        unreachable!("a capture is opened as one")
-    };
+    let capture = OpenedCapture::open(file, rate, None, None)?;
     let mut recorder = Recorder::new(None);
     let Ok(source) = capture.replay(&queue, KeyMask::covering(&FLOW), &mut recorder, &mut |_, _| ());
     if let Some(damage) = source.input.damage {

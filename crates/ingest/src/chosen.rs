@@ -1,22 +1,21 @@
 //! `--input`, `--victims`, and `--where` of what is recorded: which packets are meant, by an expression.
 
 use crate::error::ExpressionError;
-use crate::notes::{noted, unnamed};
-use crate::records::{Departures, Frames, Records, Rows, Unknown};
+use crate::notes::noted;
+use crate::records::{Departures, Frames, Records, Unknown};
 use queuescope_log::{Dnf, Filter, NoAggregates, Schema, Scope};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
-use queuescope_table::Row;
 use queuescope_text::quoted;
 use queuescope_wire::parse::Frame;
-use queuescope_wire::{Departure, FlowId, FlowKey, Nanos};
+use queuescope_wire::{Departure, FlowKey, Nanos};
 
 /// Decides which packets are meant, and counts the others.
 #[derive(Debug, Clone)]
 pub struct Chosen<R> {
-    filter: Filter,
-    records: R,
-    left_out: u64,
+    pub(crate) filter: Filter,
+    pub(crate) records: R,
+    pub(crate) left_out: u64,
     flag: Flag,
     /// The expression.
     text: String,
@@ -116,21 +115,6 @@ impl Chosen<Departures> {
     /// The same of what is no packet more: a mark.
     pub fn holds_uncounted(&mut self, departure: &Departure, key: &FlowKey) -> bool {
         self.filter.matches(self.records.fill(departure, key), &NoAggregates)
-    }
-}
-
-impl Chosen<Rows> {
-    /// Whether the row with this number, from 0, is meant. Flows have no numbers here: who gives them would have to
-    /// remember every name.
-    pub fn holds(&mut self, row: &Row<'_>, number: u64) -> bool {
-        let holds = self.filter.matches(self.records.fill(row, number, FlowId(0)), &NoAggregates);
-        self.left_out += u64::from(!holds);
-        holds
-    }
-
-    /// How many rows were not meant, and of how many the expression could not see who they belong to.
-    pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
-        self.note().into_iter().chain(unnamed(self.records.unnamed()))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::Progress;
 use crate::chosen::Chosen;
 use crate::listener::Listener;
 use crate::notes::noted;
-use crate::records::Rows;
+use crate::rows::Rows;
 use crate::rows::{damage, departure, malformed, odd};
 use crate::stop::Stop;
 use queuescope_report::model::Skipped;

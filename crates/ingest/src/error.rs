@@ -2,6 +2,7 @@
 
 use queuescope_log::DnfError;
 use queuescope_pcap::OpenError;
+#[cfg(feature = "table")]
 use queuescope_table::TableError;
 use queuescope_text::TextError;
 use std::io;
@@ -14,6 +15,7 @@ pub enum Error {
     #[error(transparent)]
     Capture(#[from] OpenError),
     /// A table cannot be opened, or is none.
+    #[cfg(feature = "table")]
     #[error(transparent)]
     Table(#[from] TableError),
     /// Standard input cannot be read.

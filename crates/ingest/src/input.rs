@@ -3,6 +3,7 @@
 use queuescope_queue::Limit;
 use queuescope_scenario::Overhead;
 use queuescope_sim::Speedup;
+#[cfg(feature = "table")]
 use queuescope_table::TableOptions;
 use queuescope_wire::{Nanos, Rate};
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub enum How {
     /// It is a capture, whose packets pass a queue that a link of this rate drains.
     Replayed(Rate),
     /// It is a table of departures.
+    #[cfg(feature = "table")]
     Table(TableOptions),
 }
 
@@ -36,6 +38,7 @@ impl Input {
     }
 
     /// A table of departures.
+    #[cfg(feature = "table")]
     pub fn table(file: impl Into<PathBuf>, options: TableOptions) -> Self {
         Self { file: file.into(), how: How::Table(options), only: None }
     }

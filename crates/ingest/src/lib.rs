@@ -6,8 +6,10 @@
 //! - [`Arriving`] is a capture that may let its reader wait; [`Stop`] is the end that a signal asks for.
 //! - [`Chosen`]: which packets an expression means, about the [`records`] that are made of them.
 //!
+//! Tables need the feature `table`, which brings Arrow and Parquet.
+//!
 //! ```no_run
-//! use queuescope_ingest::{How, Input, Listener, Opened, Queue, open};
+//! use queuescope_ingest::{Listener, OpenedCapture, Queue};
 //! use queuescope_queue::{Dropped, MarkReason, Sink};
 //! use queuescope_sim::Output;
 //! use queuescope_wire::{Departure, Flows, Granularity, KeyMask, MaskedKey, FlowId, Nanos, Packet, Rate};
@@ -36,10 +38,8 @@
 //!
 //! let flows = [Granularity::FiveTuple];
 //! let mut longest = Longest(Nanos::ZERO, Flows::masked(KeyMask::covering(&flows), &flows, 1 << 20));
-//! let input = Input::capture("trace.pcap.gz", "100mbps".parse()?);
-//! if let Opened::Capture(capture) = open(&input, None)? {
-//!     capture.replay(&Queue::default(), KeyMask::covering(&flows), &mut longest, &mut |_, _| ())?;
-//! }
+//! let capture = OpenedCapture::open("trace.pcap.gz".as_ref(), "100mbps".parse()?, None, None)?;
+//! capture.replay(&Queue::default(), KeyMask::covering(&flows), &mut longest, &mut |_, _| ())?;
 //! println!("a packet waited for {}", longest.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -48,15 +48,19 @@ mod arriving;
 mod capture;
 mod chosen;
 mod clock;
+#[cfg(feature = "table")]
 mod departures;
 mod error;
 mod input;
 mod listener;
 pub mod notes;
 pub mod records;
+#[cfg(feature = "table")]
 pub mod rows;
 mod source;
 mod stop;
+#[cfg(feature = "table")]
+mod table;
 
 pub use arriving::{Arriving, is_standard_input, length, open_capture};
 pub use chosen::{Chosen, Flag, expression};
@@ -64,8 +68,10 @@ pub use clock::Clock;
 pub use error::{Error, ExpressionError};
 pub use input::{How, Input, Queue};
 pub use listener::Listener;
-pub use source::{Opened, OpenedCapture, OpenedTable, Source, open, open_table};
+pub use source::{Opened, OpenedCapture, Source, open};
 pub use stop::Stop;
+#[cfg(feature = "table")]
+pub use table::{OpenedTable, open_table};
 
 /// Hears how far reading has come: bytes of the input, and packets.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);

@@ -1,11 +1,9 @@
 //! Packets as records, which expressions are about.
 
 use crate::error::ExpressionError;
-use crate::rows::departure;
 use queuescope_log::{AttributeId, Dnf, Schema, departure, packet};
 use queuescope_pcap::Record;
 use queuescope_sim::number;
-use queuescope_table::Row;
 use queuescope_wire::parse::{Frame, LinkType};
 use queuescope_wire::{Backlog, Departure, FlowId, FlowKey, Nanos, Packet, PacketId, QueueId};
 
@@ -35,13 +33,6 @@ pub struct Frames {
 #[derive(Debug, Clone)]
 pub struct Departures {
     record: Box<[u8; departure::SIZE]>,
-}
-
-/// Rows of a table of departures as records of the schema `departure`. What a table does not have is zero.
-#[derive(Debug, Clone, Default)]
-pub struct Rows {
-    departures: Departures,
-    unnamed: u64,
 }
 
 impl Frames {
@@ -114,22 +105,6 @@ impl Unknown {
     }
 }
 
-impl Rows {
-    /// The record of the row with this number, from 0. The flow is what its name says.
-    pub fn fill(&mut self, row: &Row<'_>, number: u64, flow: FlowId) -> &[u8; departure::SIZE] {
-        let key = FlowKey::named(row.flow).map(|(_, key)| key);
-        self.unnamed += u64::from(key.is_none());
-        // Packets are counted from 1, as `why --packet` and tables of ours do.
-        let (departure, _) = departure(row, number + 1, flow);
-        self.departures.fill(&departure, &key.unwrap_or_default())
-    }
-
-    /// Rows whose flow's name does not say who it is.
-    pub fn unnamed(&self) -> u64 {
-        self.unnamed
-    }
-}
-
 impl Records for Frames {
     fn schema() -> &'static Schema {
         packet::schema()
@@ -139,16 +114,6 @@ impl Records for Frames {
 impl Records for Departures {
     fn schema() -> &'static Schema {
         departure::schema()
-    }
-}
-
-impl Records for Rows {
-    fn schema() -> &'static Schema {
-        departure::schema()
-    }
-
-    fn askable(expression: &Dnf) -> Result<(), ExpressionError> {
-        Unknown::OF_TABLE.check(expression.attributes())
     }
 }
 

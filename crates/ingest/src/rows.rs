@@ -1,9 +1,61 @@
 //! Rows of a table of departures: what each describes, and what was remarkable about them.
 
-use crate::notes::noted;
+use crate::chosen::Chosen;
+use crate::error::ExpressionError;
+use crate::notes::{noted, unnamed};
+use crate::records::{Departures, Records, Unknown};
+use queuescope_log::{Dnf, NoAggregates, Schema, departure as record};
 use queuescope_report::model::Skipped;
 use queuescope_table::{Row, TableError, TableStats};
-use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, Packet, PacketId, QueueId};
+use queuescope_wire::{Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Packet, PacketId, QueueId};
+
+/// Rows of a table of departures as records of the schema `departure`. What a table does not have is zero.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    departures: Departures,
+    unnamed: u64,
+}
+
+impl Rows {
+    /// The record of the row with this number, from 0. The flow is what its name says.
+    pub fn fill(&mut self, row: &Row<'_>, number: u64, flow: FlowId) -> &[u8; record::SIZE] {
+        let key = FlowKey::named(row.flow).map(|(_, key)| key);
+        self.unnamed += u64::from(key.is_none());
+        // Packets are counted from 1, as `why --packet` and tables of ours do.
+        let (departure, _) = departure(row, number + 1, flow);
+        self.departures.fill(&departure, &key.unwrap_or_default())
+    }
+
+    /// Rows whose flow's name does not say who it is.
+    pub fn unnamed(&self) -> u64 {
+        self.unnamed
+    }
+}
+
+impl Records for Rows {
+    fn schema() -> &'static Schema {
+        record::schema()
+    }
+
+    fn askable(expression: &Dnf) -> Result<(), ExpressionError> {
+        Unknown::OF_TABLE.check(expression.attributes())
+    }
+}
+
+impl Chosen<Rows> {
+    /// Whether the row with this number, from 0, is meant. Flows have no numbers here: they would have to be
+    /// remembered by name.
+    pub fn holds(&mut self, row: &Row<'_>, number: u64) -> bool {
+        let holds = self.filter.matches(self.records.fill(row, number, FlowId(0)), &NoAggregates);
+        self.left_out += u64::from(!holds);
+        holds
+    }
+
+    /// How many rows were not meant, and of how many the expression could not see who they belong to.
+    pub fn notes(&self) -> impl Iterator<Item = Skipped> + use<> {
+        self.note().into_iter().chain(unnamed(self.records.unnamed()))
+    }
+}
 
 /// The departure that a row describes, as far as it does, and whether its size is more than any.
 pub fn departure(row: &Row<'_>, number: u64, flow: FlowId) -> (Departure, bool) {

@@ -1,20 +1,21 @@
 //! What can be opened and read: a capture that is replayed, or a table.
 
-use crate::arriving::{Arriving, is_standard_input, length};
+use crate::arriving::{Arriving, length};
 use crate::chosen::{Chosen, Flag};
 use crate::error::Error;
 use crate::input::{How, Input, Queue};
 use crate::listener::Listener;
-use crate::records::{Frames, Rows};
-use crate::stop::{Stop, Stoppable};
-use crate::{Progress, capture, departures};
+use crate::records::Frames;
+use crate::stop::Stop;
+#[cfg(feature = "table")]
+use crate::table::OpenedTable;
+use crate::{Progress, capture};
 use queuescope_pcap::CaptureReader;
 use queuescope_queue::{Limit, Outlet, TailDrop, TailDropParams};
 use queuescope_report::model;
 use queuescope_sim::Replay;
-use queuescope_table::{DepartureReader, TableOptions};
 use queuescope_wire::{Departure, KeyMask, MaskedKey, Nanos, QueueId, Rate};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// Opens an input, to be read until its end, or until a signal comes if one may `stop` it.
@@ -22,36 +23,21 @@ use std::path::Path;
 /// # Errors
 /// If the expression means nothing; if the input cannot be read, or is not what it is said to be.
 pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened, Error> {
-    let origin =
-        Origin { name: input.file.display().to_string(), length: length(&input.file), only: input.only.clone() };
-    let only = input.only.as_deref();
     Ok(match &input.how {
-        How::Replayed(rate) => {
-            let chosen = Chosen::of(Flag::Input, only)?;
-            Opened::Capture(OpenedCapture { arriving: Arriving::open(&input.file, stop)?, chosen, rate: *rate, origin })
-        }
-        How::Table(options) => {
-            let chosen = Chosen::of(Flag::Input, only)?;
-            let reader = table_until(&input.file, options.clone(), stop)?;
-            Opened::Table(OpenedTable { reader, chosen, stop: stop.cloned(), origin })
-        }
+        How::Replayed(rate) => Opened::Capture(OpenedCapture::open(&input.file, *rate, input.only.as_deref(), stop)?),
+        #[cfg(feature = "table")]
+        How::Table(options) => Opened::Table(OpenedTable::open(input, options, stop)?),
     })
-}
-
-/// Opens a table of departures, or standard input as one.
-///
-/// # Errors
-/// If it cannot be read, or is no such table.
-pub fn open_table(path: &Path, options: TableOptions) -> Result<DepartureReader, Error> {
-    table_until(path, options, None)
 }
 
 /// An input that could be opened, with what is chosen of it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Opened {
     /// A capture.
     Capture(OpenedCapture),
     /// A table of departures.
+    #[cfg(feature = "table")]
     Table(OpenedTable),
 }
 
@@ -65,6 +51,16 @@ pub struct OpenedCapture {
 }
 
 impl OpenedCapture {
+    /// Opens a capture file, or standard input as `-`: all of it, or the packets of which `only` holds. It is read until its end,
+    /// or until a signal comes if one may `stop` it.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no capture; if the expression means nothing.
+    pub fn open(path: &Path, rate: Rate, only: Option<&str>, stop: Option<&Stop>) -> Result<Self, Error> {
+        let chosen = Chosen::of(Flag::Input, only)?;
+        Ok(Self { arriving: Arriving::open(path, stop)?, chosen, rate, origin: Origin::of(path, only) })
+    }
+
     /// A capture from any source, which the report and errors call `name`: all of it, or the packets of which `only` holds.
     ///
     /// # Errors
@@ -131,62 +127,19 @@ impl OpenedCapture {
     }
 }
 
-/// A table that could be opened.
-#[derive(Debug)]
-pub struct OpenedTable {
-    reader: DepartureReader,
-    chosen: Option<Chosen<Rows>>,
-    stop: Option<Stop>,
-    origin: Origin,
-}
-
-impl OpenedTable {
-    /// Reads its departures.
-    ///
-    /// # Errors
-    /// Those of the listener. Damage is in the source's `input`.
-    pub fn read<L: Listener<Key = str>>(
-        mut self,
-        listener: &mut L,
-        progress: Progress<'_>,
-    ) -> Result<Source, L::Error> {
-        let read = departures::read(&mut self.reader, (self.chosen, self.stop.as_ref()), listener, progress)?;
-        Ok(Source {
-            input: model::Input {
-                name: self.origin.name,
-                format: self.reader.format().to_string(),
-                first_ns: read.span.0.0,
-                damage: read.damage,
-            },
-            packets: read.packets,
-            bytes: read.bytes,
-            span: read.span,
-            super_packets: 0,
-            rate: None,
-            limit: AS_IT_WAS.to_owned(),
-            speedup: "1".to_owned(),
-            overhead: "none".to_owned(),
-            on_link: 0,
-            inner: false,
-            split_gso: false,
-            only: self.origin.only,
-            knows_drops: false,
-            skipped: read.skipped,
-        })
-    }
-
-    /// How many bytes its file has, where that can be known.
-    pub fn length(&self) -> Option<u64> {
-        self.origin.length
-    }
-}
-
 /// Where an input is from.
 #[derive(Debug)]
-struct Origin {
-    name: String,
-    length: Option<u64>,
-    only: Option<String>,
+pub(crate) struct Origin {
+    pub name: String,
+    pub length: Option<u64>,
+    pub only: Option<String>,
+}
+
+impl Origin {
+    /// From a file, or packets of it.
+    pub fn of(path: &Path, only: Option<&str>) -> Self {
+        Self { name: path.display().to_string(), length: length(path), only: only.map(str::to_owned) }
+    }
 }
 
 /// How packets came to the queue, and what was read.
@@ -258,7 +211,7 @@ impl Source {
 }
 
 /// The limit of a queue that nothing is known of.
-const AS_IT_WAS: &str = "as it was";
+pub(crate) const AS_IT_WAS: &str = "as it was";
 
 /// A limit as the report shows it.
 fn limit_name(limit: Limit) -> String {
@@ -269,17 +222,4 @@ fn limit_name(limit: Limit) -> String {
         Limit::Packets(packets) => format!("{packets} packets"),
         Limit::Time(time) => time.to_string(),
     }
-}
-
-/// Opens a table, to be read until its end, or until a signal comes if one may `stop` it.
-fn table_until(path: &Path, options: TableOptions, stop: Option<&Stop>) -> Result<DepartureReader, Error> {
-    let name = "standard input";
-    Ok(match stop {
-        _ if !is_standard_input(path) => DepartureReader::open(path, options),
-        Some(stop) => {
-            let input = Stoppable::standard_input(stop).map_err(Error::StandardInput)?;
-            DepartureReader::from_csv(input, name, options)
-        }
-        None => DepartureReader::from_csv(io::stdin(), name, options),
-    }?)
 }

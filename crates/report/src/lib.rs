@@ -3,6 +3,7 @@
 //! [`model::Report`] holds everything that an analysis found; [`text`], [`json`] and [`html`] only show it.
 
 pub mod format;
+#[cfg(feature = "html")]
 pub mod html;
 pub mod json;
 pub mod model;

@@ -1,7 +1,7 @@
 //! Every command with every option that takes a path.
 
 use clap::{ArgMatches, Command, CommandFactory};
-use queuescope::args::Cli;
+use queuescope_cli::args::Cli;
 use std::any::TypeId;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

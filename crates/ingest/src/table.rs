@@ -1,0 +1,93 @@
+//! Tables of departures: opened, and read.
+
+use crate::arriving::is_standard_input;
+use crate::chosen::{Chosen, Flag};
+use crate::error::Error;
+use crate::input::Input;
+use crate::listener::Listener;
+use crate::rows::Rows;
+use crate::source::{AS_IT_WAS, Origin, Source};
+use crate::stop::{Stop, Stoppable};
+use crate::{Progress, departures};
+use queuescope_report::model;
+use queuescope_table::{DepartureReader, TableOptions};
+use std::io;
+use std::path::Path;
+
+/// Opens a table of departures, or standard input as one.
+///
+/// # Errors
+/// If it cannot be read, or is no such table.
+pub fn open_table(path: &Path, options: TableOptions) -> Result<DepartureReader, Error> {
+    table_until(path, options, None)
+}
+
+/// A table that could be opened.
+#[derive(Debug)]
+pub struct OpenedTable {
+    reader: DepartureReader,
+    chosen: Option<Chosen<Rows>>,
+    stop: Option<Stop>,
+    origin: Origin,
+}
+
+impl OpenedTable {
+    pub(crate) fn open(input: &Input, options: &TableOptions, stop: Option<&Stop>) -> Result<Self, Error> {
+        let only = input.only.as_deref();
+        let chosen = Chosen::of(Flag::Input, only)?;
+        let reader = table_until(&input.file, options.clone(), stop)?;
+        Ok(Self { reader, chosen, stop: stop.cloned(), origin: Origin::of(&input.file, only) })
+    }
+
+    /// Reads its departures.
+    ///
+    /// # Errors
+    /// Those of the listener. Damage is in the source's `input`.
+    pub fn read<L: Listener<Key = str>>(
+        mut self,
+        listener: &mut L,
+        progress: Progress<'_>,
+    ) -> Result<Source, L::Error> {
+        let read = departures::read(&mut self.reader, (self.chosen, self.stop.as_ref()), listener, progress)?;
+        Ok(Source {
+            input: model::Input {
+                name: self.origin.name,
+                format: self.reader.format().to_string(),
+                first_ns: read.span.0.0,
+                damage: read.damage,
+            },
+            packets: read.packets,
+            bytes: read.bytes,
+            span: read.span,
+            super_packets: 0,
+            rate: None,
+            limit: AS_IT_WAS.to_owned(),
+            speedup: "1".to_owned(),
+            overhead: "none".to_owned(),
+            on_link: 0,
+            inner: false,
+            split_gso: false,
+            only: self.origin.only,
+            knows_drops: false,
+            skipped: read.skipped,
+        })
+    }
+
+    /// How many bytes its file has, where that can be known.
+    pub fn length(&self) -> Option<u64> {
+        self.origin.length
+    }
+}
+
+/// Opens a table, to be read until its end, or until a signal comes if one may `stop` it.
+fn table_until(path: &Path, options: TableOptions, stop: Option<&Stop>) -> Result<DepartureReader, Error> {
+    let name = "standard input";
+    Ok(match stop {
+        _ if !is_standard_input(path) => DepartureReader::open(path, options),
+        Some(stop) => {
+            let input = Stoppable::standard_input(stop).map_err(Error::StandardInput)?;
+            DepartureReader::from_csv(input, name, options)
+        }
+        None => DepartureReader::from_csv(io::stdin(), name, options),
+    }?)
+}

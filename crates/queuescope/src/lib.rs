@@ -1,0 +1,72 @@
+//! Which flows are filling a queue, and what to do about them: the engine of the command `queuescope`, as a library.
+//!
+//! ```
+//! use queuescope::Analyzer;
+//! use std::fs::File;
+//!
+//! # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+//! let report = Analyzer::new("20mbps".parse()?).run(File::open(trace)?)?;
+//! let worst = report.bursts.iter().max_by_key(|burst| burst.peak_delay_ns).ok_or("there was no burst")?;
+//! println!("a packet waited for {} ns", worst.peak_delay_ns);
+//! for culprit in &worst.culprits[0].flows {
+//!     println!("{:>5.1} %  {}", 100.0 * culprit.share, culprit.flow);
+//! }
+//! # assert!(!worst.culprits[0].flows.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Each feature adds modules:
+//!
+//! | feature | what it is for | modules |
+//! | --- | --- | --- |
+//! | `pcap` (default) | captures: what would have stood in a queue, and who filled it | [`analysis`], [`ingest`], [`meter`], [`pcap`], [`report`], [`sketch`] |
+//! | `table` | departures as CSV and Parquet | `table` |
+//! | `sim` | networks, event by event; disciplines and congestion controls, also your own | `sim`, `queue`, `tcp`, `scenario`, `run` |
+//! | `log` | headers of all packets in memory, with filters, aggregates and triggers | `log` |
+//! | `archive` | the same in folders; query results as Arrow batches | `archive` |
+//! | `p4` | whether an algorithm fits the pipeline of a switch | `p4` |
+//! | `live` | Linux: the queue of an interface, by eBPF | `live` |
+//! | `link` | Linux: real hosts over a simulated network | `link` |
+//! | `html` | reports as pages for a browser | in [`report`] |
+//!
+//! Units and packets ([`Nanos`], [`Rate`], [`ByteCount`], [`Packet`], [`Departure`]) are always there.
+
+pub use queuescope_wire::{
+    self as wire, Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Granularity, Nanos, Packet, PacketId,
+    QueueId, Rate,
+};
+
+#[cfg(feature = "pcap")]
+pub use queuescope_analysis::{self as analysis, Analyzer};
+#[cfg(feature = "archive")]
+pub use queuescope_archive as archive;
+#[cfg(feature = "pcap")]
+pub use queuescope_ingest as ingest;
+#[cfg(all(feature = "link", target_os = "linux"))]
+pub use queuescope_link as link;
+#[cfg(all(feature = "live", target_os = "linux"))]
+pub use queuescope_live as live;
+#[cfg(feature = "log")]
+pub use queuescope_log as log;
+#[cfg(feature = "pcap")]
+pub use queuescope_meter as meter;
+#[cfg(feature = "p4")]
+pub use queuescope_p4 as p4;
+#[cfg(feature = "pcap")]
+pub use queuescope_pcap as pcap;
+#[cfg(feature = "sim")]
+pub use queuescope_queue as queue;
+#[cfg(any(feature = "pcap", feature = "sim"))]
+pub use queuescope_report as report;
+#[cfg(feature = "sim")]
+pub use queuescope_run as run;
+#[cfg(feature = "sim")]
+pub use queuescope_scenario as scenario;
+#[cfg(feature = "sim")]
+pub use queuescope_sim as sim;
+#[cfg(feature = "pcap")]
+pub use queuescope_sketch as sketch;
+#[cfg(feature = "table")]
+pub use queuescope_table as table;
+#[cfg(feature = "sim")]
+pub use queuescope_tcp as tcp;
