@@ -32,7 +32,6 @@ pub fn open(input: &Input, stop: Option<&Stop>) -> Result<Opened, Error> {
 
 /// An input that could be opened, with what is chosen of it.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Opened {
     /// A capture.
     Capture(OpenedCapture),
