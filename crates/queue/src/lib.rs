@@ -1,27 +1,42 @@
 //! Queue disciplines: what enters a queue, what leaves it, and in which order. Sans-IO: time comes in, nothing else does.
 //!
-//! [`Discipline`] is one queue, [`Pipeline`] a switch program around queues. A [`Sink`] is told of every packet that is
+//! [`Discipline`] is one queue, [`Pipeline`] a switch program around queues. A [`Sink`] learns of every packet that is
 //! dropped or marked, so that nothing is lost in silence. One file per algorithm, each with its parameters, its state and
-//! its counters:
+//! its counters.
 //!
-//! - [`TailDrop`]: first in, first out, and what does not fit is dropped.
-//! - [`Codel`]: keeps the time that packets wait near a target (RFC 8289).
-//! - [`FqCodel`]: fair among flows, each under CoDel (RFC 8290).
-//! - [`MultiQueue`]: several tail-drop queues of one port and their scheduler, also behind a [`Pipeline`].
-//! - [`HashQueues`]: a flow is in one of n queues, served round robin.
-//! - [`Red`]: drops or marks at random, the more probably the longer the queue is on average (with ARED and others).
-//! - [`Pie`]: early drops by a PI controller on the delay (RFC 8033).
-//! - [`Pi2`]: the same with its output squared; [`DualPi2`]: two queues coupled by it (RFC 9332).
-//!
-//! [`AnyDiscipline`] is any of them, chosen while the program runs.
-//!
-//! Switch programs, behind one type in [`AnyPipeline`]:
-//!
-//! - [`HashToQueues`]: flows spread over the queues of a port.
-//! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
-//! - [`PieCp`], [`PieDp`], [`PieTable`]: PIE as a switch can run it (Kunze et al., IM 2021).
-//! - [`ConQuestAqm`]: flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).
-//! - [`Abc`]: who sends much is dropped first, by the activity that packets carry (Menth et al., Future Internet 2019).
+//! [`AnyDiscipline`] is any discipline and [`AnyPipeline`] any switch program, chosen while the program runs. The two lists
+//! below say which there are; a [`DisciplineFactory`] or a [`PipelineFactory`] adds one from outside this crate.
+
+// Every discipline: its parameters, its name in scenarios and reports, and what it is.
+any::disciplines! {
+    TailDrop(TailDropParams) "tail-drop": "First in, first out, and what does not fit is dropped.";
+    Red(RedParams) "red": "Random early detection (Floyd and Jacobson 1993), also adaptive.";
+    Codel(CodelParams) "codel": "CoDel (RFC 8289): the wait is kept near a target.";
+    FqCodel(FqCodelParams) "fq-codel": "FQ-CoDel (RFC 8290): fair among flows, each under CoDel.";
+    Pie(PieParams) "pie": "PIE (RFC 8033): early drops by a controller on the delay.";
+    Pi2(Pi2Params) "pi2": "PI2 (De Schepper et al. 2016): as PIE, with its output squared.";
+    DualPi2(DualPi2Params) "dual-pi2": "DualPI2 (RFC 9332): a queue for L4S and one for the rest, coupled.";
+    MultiQueue(MultiQueueParams) "multi-queue":
+        "A queue for each class of service. `limit` of the link is for all together.";
+    HashQueues(HashQueuesParams) "hash-queues":
+        "A queue for each hash of the flow, served round robin. `limit` of the link is for all together.";
+}
+
+// Every switch program, likewise.
+any_pipeline::pipelines! {
+    HashToQueues(HashToQueuesParams) "hash-to-queues":
+        "Flows spread over the queues of a port by a hash, served round robin.";
+    AckWindow(AckWindowParams) "ack-window":
+        "Receive windows of ACKs are bounded by a flow's share of the link with the program that its data passes.";
+    PieCp(PieCpParams) "pie-cp": "PIE with its controller in the control plane (Kunze et al., IM 2021).";
+    PieDp(PieDpParams) "pie-dp": "PIE in the data plane, by shifts.";
+    PieTable(PieTableParams) "pie-table": "PIE in the data plane, by tables.";
+    EgressPi(EgressPiParams) "egress-pi": "A squared PI controller behind the queue, of integers and shifts only.";
+    ConQuestAqm(ConQuestAqmParams) "conquest-aqm":
+        "Flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).";
+    Abc(AbcParams) "abc":
+        "Activity-based congestion management: who sends much is dropped first (Menth and Zeitler 2018, Brummer et al. 2019).";
+}
 
 mod abc;
 mod ack_window;
@@ -29,6 +44,9 @@ mod any;
 mod any_pipeline;
 mod codel;
 mod conquest_aqm;
+mod counters;
+mod custom_discipline;
+mod custom_pipeline;
 mod discipline;
 mod dual_pi2;
 mod egress_pi;
@@ -56,16 +74,18 @@ pub use abc::{
     MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
 };
 pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
-pub use any::{AnyDiscipline, DisciplineParams};
-pub use any_pipeline::{AnyPipeline, PipelineError, PipelineParams};
+pub use any_pipeline::PipelineError;
 pub use codel::{Codel, CodelFlavour, CodelParams, CodelStats};
 pub use conquest_aqm::{
     ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, ConQuestChange, Curve, HoldParams, Response, Step, Steps,
     StepsError, WeightUnit,
 };
+pub use custom_discipline::{CustomDiscipline, DisciplineFactory};
+pub use custom_pipeline::{CustomPipeline, PipelineFactory};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
 pub use dual_pi2::{DualPi2, DualPi2Params, DualPi2Scheduler, DualPi2Stats};
 pub use egress_pi::{EgressPi, EgressPiParams, EgressPiStats};
+pub use fifo::{Fifo, Waiting};
 pub use fq_codel::{FqCodel, FqCodelParams, FqCodelStats, Placement};
 pub use hash_queues::{HashQueues, HashQueuesParams};
 pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};

@@ -26,7 +26,7 @@ use queuescope_queue::{Activity, Host};
 use queuescope_report::model::{self, NO_METER, Report, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::{
-    Built, DatagramRecord, EntranceParams, Files, FlowRecord, NodeId, Progress, Simulation, TrafficSource,
+    Built, Choice, DatagramRecord, EntranceParams, Files, FlowRecord, NodeId, Progress, Simulation, TrafficSource,
     build_without_traffic, connection_key, files_of, traffic_of,
 };
 use queuescope_tcp::Algorithm;
@@ -162,7 +162,10 @@ impl Planned {
         for source in traffic_of(scenario, files, hosts)? {
             match source {
                 TrafficSource::Flows { group, transport, stop, starts } => {
-                    let algorithm = transport.algorithm.algorithm();
+                    let algorithm = match &transport.algorithm {
+                        Choice::BuiltIn(params) => params.algorithm(),
+                        Choice::Custom(control) => bail!("the kernel has no congestion control '{}'", control.name()),
+                    };
                     let port = if algorithm == Algorithm::Dctcp { DCTCP_PORT } else { PORT };
                     let name = kernel_name(algorithm);
                     let place = congestion.iter().position(|known| known == name).unwrap_or_else(|| {
