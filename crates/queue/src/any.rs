@@ -155,7 +155,7 @@ pub(crate) use disciplines;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Discipline, Outlet};
+    use crate::{Discipline, MultiQueueParams, Outlet};
     use std::collections::BTreeSet;
 
     #[test]
@@ -181,18 +181,28 @@ mod tests {
         assert_eq!(DisciplineParams::default(), DisciplineParams::TailDrop(TailDropParams::default()));
     }
 
-    /// What a discipline states of itself, for the disciplines that do.
+    /// Whether the order is kept, how many queues there are, and whether there is a probability.
     #[test]
-    fn disciplines_state_their_order_their_queues_and_their_probability() {
+    fn disciplines_state_what_they_are() {
         let rate = queuescope_wire::Rate::from_bits_per_second(1_000_000).unwrap();
         let outlet = Outlet { overhead: 0, rate, queue: queuescope_wire::QueueId(0), seed: 0 };
-        let built: Vec<_> = DisciplineParams::defaults().iter().map(|params| params.build(outlet)).collect();
-        let named = |holds: &dyn Fn(&crate::AnyDiscipline) -> bool| -> Vec<_> {
-            built.iter().filter(|one| holds(one)).map(crate::AnyDiscipline::name).collect()
-        };
-        assert_eq!(named(&Discipline::is_fifo), ["tail-drop", "red", "pie", "pi2"]);
-        assert_eq!(named(&|one| one.queues() == 2), ["dual-pi2"]);
-        assert_eq!(named(&|one| one.queues() == 8), ["multi-queue", "hash-queues"]);
-        assert_eq!(named(&|one| one.drop_probability().is_some()), ["pie", "pi2", "dual-pi2"]);
+        let all = DisciplineParams::defaults();
+        for (name, is_fifo, queues, probability) in [
+            ("tail-drop", true, 1, None),
+            ("red", true, 1, None),
+            ("codel", false, 1, None),
+            ("fq-codel", false, 1, None),
+            ("pie", true, 1, Some(0.0)),
+            ("pi2", true, 1, Some(0.0)),
+            ("dual-pi2", false, 2, Some(0.0)),
+            ("multi-queue", false, 8, None),
+            ("hash-queues", false, 8, None),
+        ] {
+            let built = all.iter().find(|params| params.name() == name).unwrap().build(outlet);
+            let stated = (built.is_fifo(), built.queues(), built.drop_probability());
+            assert_eq!(stated, (is_fifo, queues, probability), "{name}");
+        }
+        let single = MultiQueueParams { queues: std::num::NonZeroU16::MIN, ..MultiQueueParams::default() };
+        assert!(DisciplineParams::MultiQueue(single).build(outlet).is_fifo(), "there is one order in one queue");
     }
 }
