@@ -11,10 +11,12 @@ impl Default for DisciplineParams {
     }
 }
 
-/// Writes [`DisciplineParams`] and [`AnyDiscipline`](crate::AnyDiscipline) from lines of: the discipline, its parameters, its
-/// name for people, and what it is.
+/// Writes [`DisciplineParams`] and [`AnyDiscipline`](crate::AnyDiscipline) from lines of: its name for people, its module, the
+/// discipline, its parameters, what else the module exports, and what it is.
 macro_rules! disciplines {
-    ($($Type:ident($Params:ty) $name:literal: $about:literal;)*) => {
+    ($($name:literal $module:ident::{$Type:ident, $Params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
+        $(pub use $module::{$Type, $Params $(, $more)*};)*
+
         /// The parameters of one of the disciplines.
         #[derive(Debug, Clone, PartialEq)]
         pub enum DisciplineParams {

@@ -46,10 +46,12 @@ pub enum PipelineError {
     Ports(usize),
 }
 
-/// Writes [`PipelineParams`] and [`AnyPipeline`] from lines of: the program, its parameters, its name for people, and what
-/// it is.
+/// Writes [`PipelineParams`] and [`AnyPipeline`] from lines of: its name for people, its module, the program, its parameters,
+/// what else the module exports, and what it is.
 macro_rules! pipelines {
-    ($($Type:ident($Params:ty) $name:literal: $about:literal;)*) => {
+    ($($name:literal $module:ident::{$Type:ident, $Params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
+        $(pub use $module::{$Type, $Params $(, $more)*};)*
+
         /// The parameters of any switch program.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(clippy::large_enum_variant, reason = "there is one of them for a switch")]

@@ -15,26 +15,27 @@ mod new_reno;
 mod vegas;
 
 pub use any::{Profile, UnknownName};
-pub use bbr::{AfterRecovery, AggregationParams, Bbr, BbrMode, BbrParams, BbrStats, Limit, PolicerParams, Quantum};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
-pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
 pub use custom::{ControlFactory, CustomControl, Opening};
-pub use dctcp::{Dctcp, DctcpParams, DctcpStats};
 pub use hystart::{HyStartParams, HyStartPlusPlusParams};
-pub use illinois::{Illinois, IllinoisParams};
-pub use new_reno::{Counting, NewReno, NewRenoParams};
-pub use vegas::{OnLoss, Vegas, VegasParams, VegasStats, Waiting};
 
 use queuescope_wire::{Nanos, Rate};
 
-// Every congestion control: its name in scenarios and reports, its parameters, and what it is.
+// Every congestion control: its name in scenarios and reports, what its file exports (the type, its parameters, all else),
+// and what it is.
 any::algorithms! {
-    "newreno" NewReno(NewRenoParams): "NewReno (RFC 5681, RFC 6582).";
-    "cubic" Cubic(CubicParams): "CUBIC (RFC 9438), with HyStart.";
-    "bbr" Bbr(BbrParams): "BBR version 1.";
-    "vegas" Vegas(VegasParams): "Vegas (Brakmo and Peterson 1995).";
-    "illinois" Illinois(IllinoisParams): "Illinois (Liu, Başar and Srikant 2006).";
-    "dctcp" Dctcp(DctcpParams): "DCTCP (RFC 8257); it needs ECN.";
+    "newreno" new_reno::{NewReno, NewRenoParams, Counting}:
+        "NewReno (RFC 5681, RFC 6582).";
+    "cubic" cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart}:
+        "CUBIC (RFC 9438), with HyStart.";
+    "bbr" bbr::{Bbr, BbrParams, AfterRecovery, AggregationParams, BbrMode, BbrStats, Limit, PolicerParams, Quantum}:
+        "BBR version 1.";
+    "vegas" vegas::{Vegas, VegasParams, OnLoss, VegasStats, Waiting}:
+        "Vegas (Brakmo and Peterson 1995).";
+    "illinois" illinois::{Illinois, IllinoisParams}:
+        "Illinois (Liu, Başar and Srikant 2006).";
+    "dctcp" dctcp::{Dctcp, DctcpParams, DctcpStats}:
+        "DCTCP (RFC 8257); it needs ECN.";
 }
 
 /// A congestion control. Times never decrease.

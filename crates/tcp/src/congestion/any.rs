@@ -86,7 +86,9 @@ impl std::error::Error for UnknownName {}
 
 /// From the list of algorithms, the enums over them.
 macro_rules! algorithms {
-    ($($name:literal $control:ident($params:ident): $about:literal;)*) => {
+    ($($name:literal $module:ident::{$control:ident, $params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
+        $(pub use $module::{$control, $params $(, $more)*};)*
+
         /// A congestion control by name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Algorithm {
