@@ -13,8 +13,10 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct DisciplineFactory {
     name: &'static str,
-    make: Arc<dyn Fn(Outlet) -> CustomDiscipline + Send + Sync>,
+    make: Arc<Make>,
 }
+
+type Make = dyn Fn(Outlet) -> CustomDiscipline + Send + Sync;
 
 impl DisciplineFactory {
     /// `make` returns an empty queue; what is random in it, the seed of the [`Outlet`] decides. Reports call it `name`.

@@ -9,8 +9,10 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct PipelineFactory {
     name: &'static str,
-    make: Arc<dyn Fn(&[Outlet]) -> CustomPipeline + Send + Sync>,
+    make: Arc<Make>,
 }
+
+type Make = dyn Fn(&[Outlet]) -> CustomPipeline + Send + Sync;
 
 impl PipelineFactory {
     /// `make` returns a program for a switch with these ports. What is random in it, their seeds decide. Reports call it

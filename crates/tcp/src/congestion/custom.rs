@@ -9,8 +9,10 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct ControlFactory {
     name: &'static str,
-    make: Arc<dyn Fn(Opening) -> CustomControl + Send + Sync>,
+    make: Arc<Make>,
 }
+
+type Make = dyn Fn(Opening) -> CustomControl + Send + Sync;
 
 /// What a congestion control begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
