@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 CARGO ?= cargo
 
-.PHONY: help demo test setup setup-test fmt clippy floors licences unit properties doc models sanitize fuzz-check fuzz skipped
+.PHONY: help demo test setup setup-test fmt clippy floors licences extension unit properties doc models sanitize fuzz-check fuzz skipped
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -18,7 +18,7 @@ help: ## List the commands
 demo: setup ## Build, analyse the capture in data/, print the culprits, write the HTML report
 	@scripts/demo.sh
 
-test: setup-test ## Run every check: format, lints, floors, tests, documentation
+test: setup-test ## Run every check: format, lints, floors, tests, documentation, a crate outside
 	@scripts/test.sh $(MAKE)
 
 setup: ## Install what is missing to build
@@ -38,6 +38,9 @@ floors: ## Check that no crate imports its own floor or a higher one
 
 licences: ## Check the licences of all dependencies
 	$(CARGO) xtask licences
+
+extension: ## Build and test a crate outside the workspace that extends the simulator
+	scripts/extension.sh
 
 unit: ## Run unit, property, golden, documentation and command tests
 	scripts/unit.sh

@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 make=${1:-make}
-checks=(fmt floors licences clippy doc unit)
+checks=(fmt floors licences clippy doc extension unit)
 summary=()
 failed=0
 
@@ -13,7 +13,7 @@ for check in "${checks[@]}"; do
   printf '\n== %s\n' "$check"
   SECONDS=0
   if "$make" --no-print-directory "$check"; then result=ok; else result=FAILED failed=1; fi
-  summary+=("$(printf '  %-8s %-6s %4d s' "$check" "$result" "$SECONDS")")
+  summary+=("$(printf '  %-9s %-6s %4d s' "$check" "$result" "$SECONDS")")
 done
 
 printf '\n== skipped\n'

@@ -10,6 +10,7 @@
 //! Flows are kept in a table of fixed size, one to an entry found by hash. A flow whose entry is taken by another that
 //! is active is not bounded; it is counted, and it does count for nobody's share.
 
+use crate::counters::counters;
 use crate::hash_to_queues::{digest, reduce};
 use crate::{Egress, Headers, Ingress, Outlet, Pipeline, Port, Sink, TailDropParams};
 use queuescope_tcp::Flags;
@@ -94,6 +95,8 @@ pub struct AckWindowStats {
     /// Flows that were forgotten because they were idle.
     pub expired: u64,
 }
+
+counters!(AckWindowStats { acks, lowered, untracked, expired });
 
 impl AckWindow {
     /// A program that knows no flow yet, of a switch with these ports.
@@ -247,6 +250,14 @@ impl Pipeline for AckWindow {
             self.add_flow(port, -1);
         }
         self.sweep = active.then(|| now.saturating_add(self.params.idle));
+    }
+
+    fn sees_all_ports(&self) -> bool {
+        true
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

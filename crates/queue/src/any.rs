@@ -1,43 +1,8 @@
 //! Any of the disciplines, chosen while the program runs: for scenarios, commands and comparisons.
 //!
-//! To add one, write a line in [`disciplines`] below.
+//! The list of them is in the crate's root.
 
-use crate::{
-    Codel, CodelParams, CodelStats, Discipline, DualPi2, DualPi2Params, DualPi2Stats, FqCodel, FqCodelParams,
-    FqCodelStats, HashQueues, HashQueuesParams, MultiQueue, MultiQueueParams, MultiQueueStats, Outlet, Pi2, Pi2Params,
-    Pi2Stats, Pie, PieParams, PieStats, Red, RedParams, RedStats, Sink, TailDrop, TailDropParams, TailDropStats,
-};
-use queuescope_wire::{Backlog, Departure, Nanos, Packet};
-
-disciplines! {
-    /// First in, first out, and what does not fit is dropped.
-    TailDrop(TailDropParams) "tail-drop": TailDropStats { offered, departed, overlimit },
-    /// Random early detection.
-    Red(RedParams) "red": RedStats {
-        offered, departed, overlimit, early, forced, marked_early, marked_forced, marked_threshold,
-    },
-    /// The wait kept near a target.
-    Codel(CodelParams) "codel": CodelStats {
-        offered, departed, overlimit, target, marked_target, marked_threshold,
-    },
-    /// Fair among flows, each under CoDel.
-    FqCodel(FqCodelParams) "fq-codel": FqCodelStats {
-        offered, departed, overlimit, fattest_flow, target, marked_target, marked_threshold, new_flows,
-    },
-    /// Early drops by a controller of the delay.
-    Pie(PieParams) "pie": PieStats { offered, departed, overlimit, early, marked, updates },
-    /// The same, squared for those who respond to its root.
-    Pi2(Pi2Params) "pi2": Pi2Stats { offered, departed, overlimit, early, marked, updates },
-    /// A classic queue and one of low latency, coupled.
-    DualPi2(DualPi2Params) "dual-pi2": DualPi2Stats {
-        offered, departed_classic, departed_low_latency, overlimit, early_classic, early_low_latency, marked_classic,
-        marked_coupled, marked_ramp, updates,
-    },
-    /// A queue for each class of service.
-    MultiQueue(MultiQueueParams) "multi-queue": MultiQueueStats { offered, departed, overlimit, over_shared_limit },
-    /// A queue for each hash of the flow, served round robin.
-    HashQueues(HashQueuesParams) "hash-queues": MultiQueueStats { offered, departed, overlimit, over_shared_limit },
-}
+use crate::{DisciplineParams, TailDropParams};
 
 impl Default for DisciplineParams {
     /// Tail drop without a limit.
@@ -46,38 +11,16 @@ impl Default for DisciplineParams {
     }
 }
 
-impl DisciplineParams {
-    /// How many queues its departures tell apart: their numbers are so many from the outlet's on.
-    pub fn queues(&self) -> u16 {
-        match self {
-            Self::MultiQueue(params) => params.queues.get(),
-            Self::HashQueues(params) => params.queues.get(),
-            Self::DualPi2(_) => 2,
-            _ => 1,
-        }
-    }
-}
-
-impl AnyDiscipline {
-    /// The probability with which it drops or marks a packet of classic traffic at the moment, of disciplines that keep one.
-    pub fn drop_probability(&self) -> Option<f64> {
-        match self {
-            Self::Pie(discipline) => Some(discipline.drop_probability()),
-            Self::Pi2(discipline) => Some(discipline.drop_probability()),
-            Self::DualPi2(discipline) => Some(discipline.drop_probability()),
-            _ => None,
-        }
-    }
-}
-
-/// Writes [`DisciplineParams`] and [`AnyDiscipline`] from lines of: the discipline, its parameters, its name for
-/// people, and the counters of its `stats()`, all of them.
+/// Writes [`DisciplineParams`] and [`AnyDiscipline`](crate::AnyDiscipline) from lines of: its name for people, its module, the
+/// discipline, its parameters, what else the module exports, and what it is.
 macro_rules! disciplines {
-    ($($(#[$doc:meta])* $Type:ident($Params:ty) $name:literal: $Stats:ident { $($counter:ident),* $(,)? }),* $(,)?) => {
+    ($($name:literal $module:ident::{$Type:ident, $Params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
+        $(pub use $module::{$Type, $Params $(, $more)*};)*
+
         /// The parameters of one of the disciplines.
         #[derive(Debug, Clone, PartialEq)]
         pub enum DisciplineParams {
-            $($(#[$doc])* $Type($Params),)*
+            $(#[doc = $about] $Type($Params),)*
         }
 
         impl DisciplineParams {
@@ -96,6 +39,13 @@ macro_rules! disciplines {
                 }
             }
 
+            /// What the discipline is, in a sentence.
+            pub fn about(&self) -> &'static str {
+                match self {
+                    $(Self::$Type(_) => $about,)*
+                }
+            }
+
             /// An empty queue.
             pub fn build(&self, outlet: Outlet) -> AnyDiscipline {
                 match self {
@@ -108,7 +58,9 @@ macro_rules! disciplines {
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant, reason = "there are few of them, and each packet would follow the pointer")]
         pub enum AnyDiscipline {
-            $($(#[$doc])* $Type($Type),)*
+            $(#[doc = $about] $Type($Type),)*
+            /// One from outside this crate.
+            Custom(CustomDiscipline),
         }
 
         impl AnyDiscipline {
@@ -116,40 +68,33 @@ macro_rules! disciplines {
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$Type(_) => $name,)*
-                }
-            }
-
-            /// What it counted so far: the fields of its own statistics, by name.
-            pub fn stats(&self) -> Vec<(&'static str, u64)> {
-                match self {
-                    $(Self::$Type(discipline) => {
-                        // No field can be forgotten.
-                        let $Stats { $($counter),* } = *discipline.stats();
-                        vec![$((stringify!($counter), $counter)),*]
-                    })*
+                    Self::Custom(discipline) => discipline.name(),
                 }
             }
         }
 
         impl Discipline for AnyDiscipline {
             #[inline]
-            fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
+            fn enqueue(&mut self, packet: queuescope_wire::Packet, now: queuescope_wire::Nanos, sink: &mut impl Sink) {
                 match self {
                     $(Self::$Type(discipline) => Discipline::enqueue(discipline, packet, now, sink),)*
+                    Self::Custom(discipline) => Discipline::enqueue(discipline, packet, now, sink),
                 }
             }
 
             #[inline]
-            fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure> {
+            fn dequeue(&mut self, now: queuescope_wire::Nanos, sink: &mut impl Sink) -> Option<queuescope_wire::Departure> {
                 match self {
                     $(Self::$Type(discipline) => Discipline::dequeue(discipline, now, sink),)*
+                    Self::Custom(discipline) => Discipline::dequeue(discipline, now, sink),
                 }
             }
 
             #[inline]
-            fn backlog(&self) -> Backlog {
+            fn backlog(&self) -> queuescope_wire::Backlog {
                 match self {
                     $(Self::$Type(discipline) => Discipline::backlog(discipline),)*
+                    Self::Custom(discipline) => Discipline::backlog(discipline),
                 }
             }
 
@@ -157,30 +102,62 @@ macro_rules! disciplines {
             fn wants_to_be_asked(&self) -> bool {
                 match self {
                     $(Self::$Type(discipline) => Discipline::wants_to_be_asked(discipline),)*
+                    Self::Custom(discipline) => Discipline::wants_to_be_asked(discipline),
                 }
             }
 
             #[inline]
-            fn next_timer(&self) -> Option<Nanos> {
+            fn next_timer(&self) -> Option<queuescope_wire::Nanos> {
                 match self {
                     $(Self::$Type(discipline) => Discipline::next_timer(discipline),)*
+                    Self::Custom(discipline) => Discipline::next_timer(discipline),
                 }
             }
 
             #[inline]
-            fn on_timer(&mut self, now: Nanos) {
+            fn on_timer(&mut self, now: queuescope_wire::Nanos) {
                 match self {
                     $(Self::$Type(discipline) => Discipline::on_timer(discipline, now),)*
+                    Self::Custom(discipline) => Discipline::on_timer(discipline, now),
+                }
+            }
+
+            fn is_fifo(&self) -> bool {
+                match self {
+                    $(Self::$Type(discipline) => Discipline::is_fifo(discipline),)*
+                    Self::Custom(discipline) => Discipline::is_fifo(discipline),
+                }
+            }
+
+            fn queues(&self) -> u16 {
+                match self {
+                    $(Self::$Type(discipline) => Discipline::queues(discipline),)*
+                    Self::Custom(discipline) => Discipline::queues(discipline),
+                }
+            }
+
+            fn drop_probability(&self) -> Option<f64> {
+                match self {
+                    $(Self::$Type(discipline) => Discipline::drop_probability(discipline),)*
+                    Self::Custom(discipline) => Discipline::drop_probability(discipline),
+                }
+            }
+
+            fn counters(&self) -> Vec<(&'static str, u64)> {
+                match self {
+                    $(Self::$Type(discipline) => Discipline::counters(discipline),)*
+                    Self::Custom(discipline) => Discipline::counters(discipline),
                 }
             }
         }
     };
 }
-use disciplines;
+pub(crate) use disciplines;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Discipline, MultiQueueParams, Outlet};
     use std::collections::BTreeSet;
 
     #[test]
@@ -193,16 +170,41 @@ mod tests {
         for params in all {
             let built = params.build(outlet);
             assert_eq!(built.name(), params.name());
-            assert!(built.stats().iter().all(|&(_, count)| count == 0));
+            assert!(built.counters().iter().all(|&(_, count)| count == 0));
             assert!(
                 ["offered", "departed"]
                     .iter()
-                    .all(|name| built.stats().iter().any(|(other, _)| other.starts_with(name)))
+                    .all(|name| built.counters().iter().any(|(other, _)| other.starts_with(name)))
             );
-            assert!(params.queues() > 0);
-            let probability = params.name().contains("pi").then_some(0.0);
-            assert_eq!(built.drop_probability(), probability, "{}", params.name());
+            assert!(built.queues() > 0);
+            assert!(!built.is_fifo() || built.queues() == 1);
+            assert!(built.drop_probability().is_none_or(|probability| probability == 0.0), "{}", params.name());
         }
         assert_eq!(DisciplineParams::default(), DisciplineParams::TailDrop(TailDropParams::default()));
+    }
+
+    /// Whether the order is kept, how many queues there are, and whether there is a probability.
+    #[test]
+    fn disciplines_state_what_they_are() {
+        let rate = queuescope_wire::Rate::from_bits_per_second(1_000_000).unwrap();
+        let outlet = Outlet { overhead: 0, rate, queue: queuescope_wire::QueueId(0), seed: 0 };
+        let all = DisciplineParams::defaults();
+        for (name, is_fifo, queues, probability) in [
+            ("tail-drop", true, 1, None),
+            ("red", true, 1, None),
+            ("codel", false, 1, None),
+            ("fq-codel", false, 1, None),
+            ("pie", true, 1, Some(0.0)),
+            ("pi2", true, 1, Some(0.0)),
+            ("dual-pi2", false, 2, Some(0.0)),
+            ("multi-queue", false, 8, None),
+            ("hash-queues", false, 8, None),
+        ] {
+            let built = all.iter().find(|params| params.name() == name).unwrap().build(outlet);
+            let stated = (built.is_fifo(), built.queues(), built.drop_probability());
+            assert_eq!(stated, (is_fifo, queues, probability), "{name}");
+        }
+        let single = MultiQueueParams { queues: std::num::NonZeroU16::MIN, ..MultiQueueParams::default() };
+        assert!(DisciplineParams::MultiQueue(single).build(outlet).is_fifo(), "there is one order in one queue");
     }
 }

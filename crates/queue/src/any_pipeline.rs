@@ -1,40 +1,12 @@
 //! Every switch program behind one type, so that a scenario may name any of them and no packet costs a virtual call.
 //!
-//! To add one, write a line in [`pipelines`] below, and arms for how it is built and what its queues are.
+//! The list of them is in the crate's root; how each is built is here.
 
 use crate::{
-    Abc, AbcError, AbcParams, AbcStats, AckWindow, AckWindowError, AckWindowParams, AckWindowStats, ConQuestAqm,
-    ConQuestAqmParams, ConQuestAqmStats, Egress, EgressPi, EgressPiParams, EgressPiStats, HashToQueues,
-    HashToQueuesParams, HashToQueuesStats, Headers, Ingress, Limit, MultiQueueParams, Outlet, PieCp, PieCpParams,
-    PieCpStats, PieDataPlaneStats, PieDp, PieDpParams, PieTable, PieTableParams, Pipeline, Port, Scheduler, Sink,
-    TailDropParams,
+    Abc, AbcError, AckWindow, AckWindowError, AnyPipeline, ConQuestAqm, EgressPi, HashToQueues, Outlet, PieCp, PieDp,
+    PieTable, PipelineParams,
 };
 use queuescope_sketch::ParamsError;
-use queuescope_wire::{Departure, Nanos, Packet};
-use std::num::NonZeroU16;
-
-pipelines! {
-    /// Flows spread over the queues of a port.
-    HashToQueues(HashToQueuesParams) "hash-to-queues": HashToQueuesStats { spread },
-    /// Receive windows of ACKs are bounded.
-    AckWindow(AckWindowParams) "ack-window": AckWindowStats { acks, lowered, untracked, expired },
-    /// PIE with its controller in the control plane.
-    PieCp(PieCpParams) "pie-cp": PieCpStats { offered, early, updates },
-    /// PIE in the data plane, by shifts.
-    PieDp(PieDpParams) "pie-dp": PieDataPlaneStats { offered, early, updates },
-    /// PIE in the data plane, by tables.
-    PieTable(PieTableParams) "pie-table": PieDataPlaneStats { offered, early, updates },
-    /// A squared PI controller behind the queue.
-    EgressPi(EgressPiParams) "egress-pi": EgressPiStats { offered, chosen, marked, marked_before, dropped, updates },
-    /// Flows that have too much of the queue are marked or dropped.
-    ConQuestAqm(ConQuestAqmParams) "conquest-aqm": ConQuestAqmStats {
-        departed, congested, chosen, marked, dropped, marked_before, spared, fed_back, collisions,
-    },
-    /// Who sends much is dropped first.
-    Abc(AbcParams) "abc": AbcStats {
-        metered, overwritten, accepted, dropped, overlimit, missing, stripped, replaced, crowded,
-    },
-}
 
 impl PipelineParams {
     /// The program, on a switch with these ports; the first one's seed is that of the whole program.
@@ -55,58 +27,6 @@ impl PipelineParams {
             Self::Abc(params) => AnyPipeline::Abc(Abc::new(params.clone(), outlets)?),
         })
     }
-
-    /// What each queue of each port is, which the driver keeps.
-    pub fn queue(&self) -> TailDropParams {
-        match self {
-            Self::HashToQueues(params) => params.queue,
-            Self::AckWindow(params) => params.queue,
-            Self::PieCp(params) => params.queue,
-            Self::PieDp(params) => params.queue,
-            Self::PieTable(params) => params.queue,
-            Self::EgressPi(params) => params.queue,
-            Self::ConQuestAqm(params) => params.queue,
-            Self::Abc(params) => params.queue,
-        }
-    }
-
-    /// Whether it has to see packets towards ports that it does not manage, too.
-    pub fn sees_all_ports(&self) -> bool {
-        matches!(self, Self::AckWindow(_))
-    }
-
-    /// The queues of each port and who is served next, as the program takes them to be.
-    pub fn queues(&self) -> MultiQueueParams {
-        self.queues_with(self.queue().limit)
-    }
-
-    /// The same of a port with a limit of its own: of each queue; for ABC, which counts them as one, of all together.
-    pub fn queues_with(&self, limit: Limit) -> MultiQueueParams {
-        let (queues, scheduler) = match self {
-            Self::HashToQueues(params) => (params.queues, Scheduler::RoundRobin),
-            Self::Abc(params) => (params.queues(), Scheduler::StrictPriority),
-            _ => (1, Scheduler::RoundRobin),
-        };
-        let queues = NonZeroU16::new(queues).unwrap_or(NonZeroU16::MIN);
-        let (limit, shared_limit) = match self {
-            Self::Abc(_) => (Limit::None, limit),
-            _ => (limit, Limit::None),
-        };
-        MultiQueueParams { queues, scheduler, limit, shared_limit }
-    }
-}
-
-impl AnyPipeline {
-    /// The probability with which `port` drops at the moment, of programs that have one.
-    pub fn drop_probability(&self, port: Port) -> Option<f64> {
-        match self {
-            Self::PieCp(program) => program.drop_probability(port),
-            Self::PieDp(program) => program.drop_probability(port),
-            Self::PieTable(program) => program.drop_probability(port),
-            Self::EgressPi(program) => program.drop_probability(port),
-            Self::HashToQueues(_) | Self::AckWindow(_) | Self::ConQuestAqm(_) | Self::Abc(_) => None,
-        }
-    }
 }
 
 /// Parameters that no program can have, or none on this switch.
@@ -126,15 +46,17 @@ pub enum PipelineError {
     Ports(usize),
 }
 
-/// Writes [`PipelineParams`] and [`AnyPipeline`] from lines of: the program, its parameters, its name for people, and the
-/// counters of its `stats()`, all of them.
+/// Writes [`PipelineParams`] and [`AnyPipeline`] from lines of: its name for people, its module, the program, its parameters,
+/// what else the module exports, and what it is.
 macro_rules! pipelines {
-    ($($(#[$doc:meta])* $Type:ident($Params:ty) $name:literal: $Stats:ident { $($counter:ident),* $(,)? }),* $(,)?) => {
+    ($($name:literal $module:ident::{$Type:ident, $Params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
+        $(pub use $module::{$Type, $Params $(, $more)*};)*
+
         /// The parameters of any switch program.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(clippy::large_enum_variant, reason = "there is one of them for a switch")]
         pub enum PipelineParams {
-            $($(#[$doc])* $Type($Params),)*
+            $(#[doc = $about] $Type($Params),)*
         }
 
         impl PipelineParams {
@@ -152,13 +74,37 @@ macro_rules! pipelines {
                     $(Self::$Type(_) => $name,)*
                 }
             }
+
+            /// What the program is, in a sentence.
+            pub fn about(&self) -> &'static str {
+                match self {
+                    $(Self::$Type(_) => $about,)*
+                }
+            }
+
+            /// What each queue of each port is, which the driver keeps.
+            pub fn queue(&self) -> TailDropParams {
+                match self {
+                    $(Self::$Type(params) => params.queue,)*
+                }
+            }
+
+            /// The same program, each of whose queues holds `limit`.
+            pub fn with_limit(mut self, limit: Limit) -> Self {
+                match &mut self {
+                    $(Self::$Type(params) => params.queue.limit = limit,)*
+                }
+                self
+            }
         }
 
         /// Any switch program.
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant, reason = "there are few of them, and each packet would follow the pointer")]
         pub enum AnyPipeline {
-            $($(#[$doc])* $Type($Type),)*
+            $(#[doc = $about] $Type($Type),)*
+            /// One from outside this crate.
+            Custom(CustomPipeline),
         }
 
         impl AnyPipeline {
@@ -166,17 +112,7 @@ macro_rules! pipelines {
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$Type(_) => $name,)*
-                }
-            }
-
-            /// What it counted so far at all ports: the fields of its own statistics, by name.
-            pub fn stats(&self) -> Vec<(&'static str, u64)> {
-                match self {
-                    $(Self::$Type(program) => {
-                        // No field can be forgotten.
-                        let $Stats { $($counter),* } = *program.stats();
-                        vec![$((stringify!($counter), $counter)),*]
-                    })*
+                    Self::Custom(program) => program.name(),
                 }
             }
         }
@@ -186,13 +122,14 @@ macro_rules! pipelines {
             fn ingress(
                 &mut self,
                 port: Port,
-                packet: &mut Packet,
+                packet: &mut queuescope_wire::Packet,
                 headers: &mut Headers,
-                now: Nanos,
+                now: queuescope_wire::Nanos,
                 sink: &mut impl Sink,
             ) -> Ingress {
                 match self {
                     $(Self::$Type(program) => program.ingress(port, packet, headers, now, sink),)*
+                    Self::Custom(program) => program.ingress(port, packet, headers, now, sink),
                 }
             }
 
@@ -200,36 +137,70 @@ macro_rules! pipelines {
             fn egress(
                 &mut self,
                 port: Port,
-                departure: &mut Departure,
+                departure: &mut queuescope_wire::Departure,
                 headers: &mut Headers,
                 sink: &mut impl Sink,
             ) -> Egress {
                 match self {
                     $(Self::$Type(program) => program.egress(port, departure, headers, sink),)*
+                    Self::Custom(program) => program.egress(port, departure, headers, sink),
                 }
             }
 
             #[inline]
-            fn next_timer(&self) -> Option<Nanos> {
+            fn next_timer(&self) -> Option<queuescope_wire::Nanos> {
                 match self {
                     $(Self::$Type(program) => program.next_timer(),)*
+                    Self::Custom(program) => program.next_timer(),
                 }
             }
 
-            fn on_timer(&mut self, now: Nanos) {
+            fn on_timer(&mut self, now: queuescope_wire::Nanos) {
                 match self {
                     $(Self::$Type(program) => program.on_timer(now),)*
+                    Self::Custom(program) => program.on_timer(now),
+                }
+            }
+
+            fn queues(&self, limit: Limit) -> MultiQueueParams {
+                match self {
+                    $(Self::$Type(program) => Pipeline::queues(program, limit),)*
+                    Self::Custom(program) => program.queues(limit),
+                }
+            }
+
+            fn sees_all_ports(&self) -> bool {
+                match self {
+                    $(Self::$Type(program) => Pipeline::sees_all_ports(program),)*
+                    Self::Custom(program) => program.sees_all_ports(),
+                }
+            }
+
+            fn drop_probability(&self, port: Port) -> Option<f64> {
+                match self {
+                    $(Self::$Type(program) => Pipeline::drop_probability(program, port),)*
+                    Self::Custom(program) => program.drop_probability(port),
+                }
+            }
+
+            fn counters(&self) -> Vec<(&'static str, u64)> {
+                match self {
+                    $(Self::$Type(program) => Pipeline::counters(program),)*
+                    Self::Custom(program) => program.counters(),
                 }
             }
         }
     };
 }
-use pipelines;
+pub(crate) use pipelines;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PortRole;
+    use crate::{
+        AbcParams, AckWindowParams, ConQuestAqmParams, HashToQueuesParams, Limit, MultiQueueParams, Pipeline, Port,
+        PortRole, Scheduler,
+    };
     use queuescope_wire::{QueueId, Rate};
 
     fn ports(count: u16) -> Vec<Outlet> {
@@ -244,15 +215,14 @@ mod tests {
         for params in defaults {
             let program = params.build(&ports(2)).unwrap();
             assert_eq!(program.name(), params.name());
-            assert!(program.stats().iter().all(|(_, count)| *count == 0), "{}", params.name());
+            assert!(program.counters().iter().all(|(_, count)| *count == 0), "{}", params.name());
             let port = (params.name().starts_with("pie") || params.name() == "egress-pi").then_some(0.0);
             assert_eq!(program.drop_probability(Port(0)), port);
-            let held = params.queues();
+            assert_eq!(program.sees_all_ports(), params.name() == "ack-window");
+            let held = program.queues(Limit::Packets(7));
             let limits =
                 if params.name() == "abc" { (held.shared_limit, held.limit) } else { (held.limit, held.shared_limit) };
-            assert_eq!(limits, (params.queue().limit, Limit::None));
-            let other = params.queues_with(Limit::Packets(7));
-            assert!([other.limit, other.shared_limit].contains(&Limit::Packets(7)) && other.queues == held.queues);
+            assert_eq!(limits, (Limit::Packets(7), Limit::None));
         }
     }
 
@@ -274,15 +244,20 @@ mod tests {
 
     #[test]
     fn queues_are_those_that_the_program_fills() {
-        let queues = |params: PipelineParams| (params.queues().queues.get(), params.queues().scheduler);
+        let limit = Limit::Packets(24);
+        let held = |params: PipelineParams| params.build(&ports(1)).unwrap().queues(limit);
+        let queues = |params| {
+            let MultiQueueParams { queues, scheduler, .. } = held(params);
+            (queues.get(), scheduler)
+        };
         let hash = HashToQueuesParams { queues: 5, ..HashToQueuesParams::default() };
         assert_eq!(queues(PipelineParams::HashToQueues(hash)), (5, Scheduler::RoundRobin));
         let class = |queue| crate::DelayClass { queue, surcharge: 0.0 };
         let abc = AbcParams { classes: vec![class(0), class(2)], ..AbcParams::default() };
         assert_eq!(queues(PipelineParams::Abc(abc.clone())), (3, Scheduler::StrictPriority));
         // What the AQM counts is all of them, and so is what they hold.
-        let held = PipelineParams::Abc(abc).queues();
-        assert_eq!((held.limit, held.shared_limit), (Limit::None, Limit::Packets(24)));
+        let held = held(PipelineParams::Abc(abc));
+        assert_eq!((held.limit, held.shared_limit), (Limit::None, limit));
         assert_eq!(queues(PipelineParams::ConQuestAqm(ConQuestAqmParams::default())), (1, Scheduler::RoundRobin));
     }
 }

@@ -9,6 +9,7 @@
 //!   dequeue, while drops go on until one packet may leave.
 //! - A packet marked in place of a drop is not marked once more for the CE threshold (as ns-3; Linux counts both).
 
+use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::Room;
 use crate::{Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink};
@@ -91,6 +92,8 @@ pub struct CodelStats {
     pub marked_threshold: u64,
 }
 
+counters!(CodelStats { offered, departed, overlimit, target, marked_target, marked_threshold });
+
 impl Codel {
     /// An empty queue.
     pub fn new(params: CodelParams, outlet: Outlet) -> Self {
@@ -133,6 +136,10 @@ impl Discipline for Codel {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

@@ -30,6 +30,26 @@ pub trait Discipline {
 
     /// The time that [`Self::next_timer`] named has come.
     fn on_timer(&mut self, _now: Nanos) {}
+
+    /// Whether packets leave in the order in which they came, all of them.
+    fn is_fifo(&self) -> bool {
+        false
+    }
+
+    /// How many queues its departures distinguish: their numbers are so many from the outlet's on.
+    fn queues(&self) -> u16 {
+        1
+    }
+
+    /// The probability with which it drops or marks a packet of classic traffic at the moment, if it keeps one.
+    fn drop_probability(&self) -> Option<f64> {
+        None
+    }
+
+    /// What it counted so far, each counter with its name in reports.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// The link that a queue feeds, and which queue it is.
@@ -60,6 +80,18 @@ pub trait Sink {
 
     /// A packet's ECN codepoint was set to CE; `packet` shows it as it is now.
     fn marked(&mut self, packet: &Packet, reason: MarkReason, now: Nanos);
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    #[inline]
+    fn dropped(&mut self, dropped: &Dropped) {
+        S::dropped(self, dropped);
+    }
+
+    #[inline]
+    fn marked(&mut self, packet: &Packet, reason: MarkReason, now: Nanos) {
+        S::marked(self, packet, reason, now);
+    }
 }
 
 /// A packet that was dropped: the counterpart of a [`Departure`].

@@ -19,6 +19,7 @@
 //! - The weighted round robin, which the RFC leaves open, counts bytes, only while packets of both queues wait, and
 //!   begins anew in favour of L once nothing waits (after the note on Linux in appendix A.1).
 
+use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::Room;
 use crate::pi2::{is_scalable, next_base};
@@ -173,6 +174,19 @@ pub struct DualPi2Stats {
     /// Updates of the probability.
     pub updates: u64,
 }
+
+counters!(DualPi2Stats {
+    offered,
+    departed_classic,
+    departed_low_latency,
+    overlimit,
+    early_classic,
+    early_low_latency,
+    marked_classic,
+    marked_coupled,
+    marked_ramp,
+    updates,
+});
 
 /// Which sum of likelihoods: see [`DualPi2::recur`].
 #[derive(Debug, Clone, Copy)]
@@ -425,5 +439,17 @@ impl Discipline for DualPi2 {
         } else {
             self.clock.tick();
         }
+    }
+
+    fn queues(&self) -> u16 {
+        2
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.p_classic)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }

@@ -21,6 +21,7 @@
 //!
 //! The register of p' is signed: all bits from the least to the most, so that a saturating addition stops at 0 and at 1.
 
+use crate::counters::counters;
 use crate::pie_switch::QUEUE;
 use crate::random::Random;
 use crate::{DropReason, Egress, Headers, MarkReason, Pipeline, Port, Sink, TailDropParams};
@@ -104,6 +105,8 @@ pub struct EgressPiStats {
     pub updates: u64,
 }
 
+counters!(EgressPiStats { offered, chosen, marked, marked_before, dropped, updates });
+
 /// The registers of a port. Each is reached once for a packet.
 #[derive(Debug, Clone, Copy)]
 struct Registers {
@@ -136,11 +139,6 @@ impl EgressPi {
     pub fn base_probability(&self, port: Port) -> Option<f64> {
         let port = self.ports.get(usize::from(port.0))?;
         Some(f64::from(unsigned(port.probability)) / f64::from(u32::MAX))
-    }
-
-    /// The probability with which packets of classic congestion controls are marked: p' squared.
-    pub fn drop_probability(&self, port: Port) -> Option<f64> {
-        self.base_probability(port).map(|base| base * base)
     }
 
     /// Whether a packet is chosen.
@@ -190,6 +188,15 @@ impl Pipeline for EgressPi {
             }
         }
         Egress::Send
+    }
+
+    /// That with which packets of classic congestion controls are marked: p' squared.
+    fn drop_probability(&self, port: Port) -> Option<f64> {
+        self.base_probability(port).map(|base| base * base)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

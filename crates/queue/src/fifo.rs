@@ -5,15 +5,17 @@ use std::collections::VecDeque;
 
 /// Packets that wait in the order in which they came.
 #[derive(Debug, Default)]
-pub(crate) struct Fifo {
+pub struct Fifo {
     waiting: VecDeque<Waiting>,
     backlog: Backlog,
 }
 
 /// A packet that waits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
+pub struct Waiting {
+    /// It.
     pub packet: Packet,
+    /// When it came.
     pub enqueued: Nanos,
     /// What was in the queue when it came, without itself.
     pub backlog_in: Backlog,

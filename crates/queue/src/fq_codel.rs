@@ -16,6 +16,7 @@
 //!   ns-3: the one that had its first packet first).
 
 use crate::codel::{Control, Law, Line};
+use crate::counters::counters;
 use crate::fifo::{Fifo, Waiting};
 use crate::hash_queues::FlowHash;
 use crate::limit::Room;
@@ -134,6 +135,17 @@ pub struct FqCodelStats {
     /// How often a queue became active.
     pub new_flows: u64,
 }
+
+counters!(FqCodelStats {
+    offered,
+    departed,
+    overlimit,
+    fattest_flow,
+    target,
+    marked_target,
+    marked_threshold,
+    new_flows,
+});
 
 /// One of the queues.
 #[derive(Debug, Default)]
@@ -291,6 +303,10 @@ impl Discipline for FqCodel {
     #[inline]
     fn wants_to_be_asked(&self) -> bool {
         self.as_ns3 && self.backlog.packets == 0 && !(self.new.is_empty() && self.old.is_empty())
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

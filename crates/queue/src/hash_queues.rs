@@ -45,9 +45,9 @@ impl HashQueues {
         self.queues.stats()
     }
 
-    /// The queues.
-    pub fn queues(&self) -> &MultiQueue {
-        &self.queues
+    /// What waits in one queue, by number from 0; nothing in those that there are not.
+    pub fn backlog_of(&self, queue: u16) -> Backlog {
+        self.queues.backlog_of(queue)
     }
 
     /// Which queue a flow is in, by number from 0.
@@ -70,6 +70,18 @@ impl Discipline for HashQueues {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.queues.backlog()
+    }
+
+    fn is_fifo(&self) -> bool {
+        self.queues.is_fifo()
+    }
+
+    fn queues(&self) -> u16 {
+        self.queues.queues()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.queues.counters()
     }
 }
 
@@ -148,6 +160,6 @@ mod tests {
         let left: Vec<_> = std::iter::from_fn(|| queues.dequeue(Nanos(1), &mut Nobody)).take(3).collect();
         assert_eq!(left.iter().map(|left| left.packet.id.0).collect::<Vec<_>>(), [0, 100, 1]);
         assert_eq!(left[1].queue, QueueId(4 + queues.queue_of(light)));
-        assert_eq!(queues.queues().backlog_of(queues.queue_of(heavy)).packets, 98);
+        assert_eq!(queues.backlog_of(queues.queue_of(heavy)).packets, 98);
     }
 }

@@ -3,8 +3,10 @@
 //! A flow stays in one queue, so that its packets keep their order; flows that share a queue share what becomes of it. The
 //! port's scheduler serves the queues.
 
-use crate::{Egress, Headers, Ingress, Pipeline, Port, Sink, TailDropParams};
+use crate::counters::counters;
+use crate::{Egress, Headers, Ingress, Limit, MultiQueueParams, Pipeline, Port, Sink, TailDropParams};
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
+use std::num::NonZeroU16;
 
 /// How flows are spread over queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct HashToQueuesStats {
     pub spread: u64,
 }
 
+counters!(HashToQueuesStats { spread });
+
 impl HashToQueues {
     /// The program of a switch whose ports have `params.queues` queues each.
     pub fn new(params: HashToQueuesParams) -> Self {
@@ -67,6 +71,15 @@ impl Pipeline for HashToQueues {
     #[inline]
     fn egress(&mut self, _: Port, _: &mut Departure, _: &mut Headers, _: &mut impl Sink) -> Egress {
         Egress::Send
+    }
+
+    fn queues(&self, limit: Limit) -> MultiQueueParams {
+        let queues = NonZeroU16::new(self.params.queues).unwrap_or(NonZeroU16::MIN);
+        MultiQueueParams { queues, ..MultiQueueParams::one(limit) }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

@@ -1,27 +1,60 @@
 //! Queue disciplines: what enters a queue, what leaves it, and in which order. Sans-IO: time comes in, nothing else does.
 //!
-//! [`Discipline`] is one queue, [`Pipeline`] a switch program around queues. A [`Sink`] is told of every packet that is
+//! [`Discipline`] is one queue, [`Pipeline`] a switch program around queues. A [`Sink`] learns of every packet that is
 //! dropped or marked, so that nothing is lost in silence. One file per algorithm, each with its parameters, its state and
-//! its counters:
+//! its counters.
 //!
-//! - [`TailDrop`]: first in, first out, and what does not fit is dropped.
-//! - [`Codel`]: keeps the time that packets wait near a target (RFC 8289).
-//! - [`FqCodel`]: fair among flows, each under CoDel (RFC 8290).
-//! - [`MultiQueue`]: several tail-drop queues of one port and their scheduler, also behind a [`Pipeline`].
-//! - [`HashQueues`]: a flow is in one of n queues, served round robin.
-//! - [`Red`]: drops or marks at random, the more probably the longer the queue is on average (with ARED and others).
-//! - [`Pie`]: early drops by a PI controller on the delay (RFC 8033).
-//! - [`Pi2`]: the same with its output squared; [`DualPi2`]: two queues coupled by it (RFC 9332).
-//!
-//! [`AnyDiscipline`] is any of them, chosen while the program runs.
-//!
-//! Switch programs, behind one type in [`AnyPipeline`]:
-//!
-//! - [`HashToQueues`]: flows spread over the queues of a port.
-//! - [`AckWindow`]: receive windows of ACKs are bounded by a flow's share of the bottleneck.
-//! - [`PieCp`], [`PieDp`], [`PieTable`]: PIE as a switch can run it (Kunze et al., IM 2021).
-//! - [`ConQuestAqm`]: flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).
-//! - [`Abc`]: who sends much is dropped first, by the activity that packets carry (Menth et al., Future Internet 2019).
+//! [`AnyDiscipline`] is any discipline and [`AnyPipeline`] any switch program, chosen while the program runs. The two lists
+//! below say which there are; a [`DisciplineFactory`] or a [`PipelineFactory`] adds one from outside this crate.
+
+// Every discipline: its name in scenarios and reports, what its file exports (the type, its parameters, all else), and what
+// it is.
+any::disciplines! {
+    "tail-drop" tail_drop::{TailDrop, TailDropParams, TailDropStats}:
+        "First in, first out, and what does not fit is dropped.";
+    "red" red::{Red, RedParams, AredParams, RedAdaptation, RedStats, RedThresholds, RedUnit}:
+        "Random early detection (Floyd and Jacobson 1993), also adaptive.";
+    "codel" codel::{Codel, CodelParams, CodelFlavour, CodelStats}:
+        "CoDel (RFC 8289): the wait is kept near a target.";
+    "fq-codel" fq_codel::{FqCodel, FqCodelParams, FqCodelStats, Placement}:
+        "FQ-CoDel (RFC 8290): fair among flows, each under CoDel.";
+    "pie" pie::{Pie, PieParams, PieActivation, PieBurst, PieDecay, PieDelay, PieScaling, PieStats, ShortQueue}:
+        "PIE (RFC 8033): early drops by a controller on the delay.";
+    "pi2" pi2::{Pi2, Pi2Params, Pi2Stats}:
+        "PI2 (De Schepper et al. 2016): as PIE, with its output squared.";
+    "dual-pi2" dual_pi2::{DualPi2, DualPi2Params, DualPi2Scheduler, DualPi2Stats}:
+        "DualPI2 (RFC 9332): a queue for L4S and one for the rest, coupled.";
+    "multi-queue" multi::{MultiQueue, MultiQueueParams, MultiQueueStats, Scheduler}:
+        "A queue for each class of service. `limit` of the link is for all together.";
+    "hash-queues" hash_queues::{HashQueues, HashQueuesParams}:
+        "A queue for each hash of the flow, served round robin. `limit` of the link is for all together.";
+}
+
+// Every switch program, likewise.
+any_pipeline::pipelines! {
+    "hash-to-queues" hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats}:
+        "Flows spread over the queues of a port by a hash, served round robin.";
+    "ack-window" ack_window::{AckWindow, AckWindowParams, AckWindowError, AckWindowStats}:
+        "Receive windows of ACKs are bounded by a flow's share of the link with the program that its data passes.";
+    "pie-cp" pie_cp::{PieCp, PieCpParams, PieCpDecay, PieCpStats}:
+        "PIE with its controller in the control plane (Kunze et al., IM 2021).";
+    "pie-dp" pie_dp::{PieDp, PieDpParams, ShiftedUpdate, shifted_step}:
+        "PIE in the data plane, by shifts.";
+    "pie-table" pie_table::{PieTable, PieTableParams, PieRange, PieTableLayout, PieUpdateTable, TableUpdate}:
+        "PIE in the data plane, by tables.";
+    "egress-pi" egress_pi::{EgressPi, EgressPiParams, EgressPiStats}:
+        "A squared PI controller behind the queue, of integers and shifts only.";
+    "conquest-aqm" conquest_aqm::{
+        ConQuestAqm, ConQuestAqmParams, ActAt, ConQuestAqmStats, ConQuestChange, Curve, HoldParams, Response, Step,
+        Steps, StepsError, WeightUnit,
+    }:
+        "Flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).";
+    "abc" abc::{
+        Abc, AbcParams, AbcError, AbcStats, ActivityAqm, ActivityAqmParams, Aggregates, Average, Contract, DelayClass,
+        MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
+    }:
+        "Activity-based congestion management: who sends much is dropped first (Menth and Zeitler 2018, Brummer et al. 2019).";
+}
 
 mod abc;
 mod ack_window;
@@ -29,6 +62,9 @@ mod any;
 mod any_pipeline;
 mod codel;
 mod conquest_aqm;
+mod counters;
+mod custom_discipline;
+mod custom_pipeline;
 mod discipline;
 mod dual_pi2;
 mod egress_pi;
@@ -51,33 +87,12 @@ mod red;
 mod tail_drop;
 mod update_clock;
 
-pub use abc::{
-    Abc, AbcError, AbcParams, AbcStats, ActivityAqm, ActivityAqmParams, Aggregates, Average, Contract, DelayClass,
-    MeterParams, Missing, Others, PortRole, QueueLength, RateMeter, activity,
-};
-pub use ack_window::{AckWindow, AckWindowError, AckWindowParams, AckWindowStats};
-pub use any::{AnyDiscipline, DisciplineParams};
-pub use any_pipeline::{AnyPipeline, PipelineError, PipelineParams};
-pub use codel::{Codel, CodelFlavour, CodelParams, CodelStats};
-pub use conquest_aqm::{
-    ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestAqmStats, ConQuestChange, Curve, HoldParams, Response, Step, Steps,
-    StepsError, WeightUnit,
-};
+pub use any_pipeline::PipelineError;
+pub use custom_discipline::{CustomDiscipline, DisciplineFactory};
+pub use custom_pipeline::{CustomPipeline, PipelineFactory};
 pub use discipline::{Discipline, DropReason, Dropped, MarkReason, Outlet, Sink};
-pub use dual_pi2::{DualPi2, DualPi2Params, DualPi2Scheduler, DualPi2Stats};
-pub use egress_pi::{EgressPi, EgressPiParams, EgressPiStats};
-pub use fq_codel::{FqCodel, FqCodelParams, FqCodelStats, Placement};
-pub use hash_queues::{HashQueues, HashQueuesParams};
-pub use hash_to_queues::{HashToQueues, HashToQueuesParams, HashToQueuesStats};
+pub use fifo::{Fifo, Waiting};
 pub use limit::{Limit, LimitError};
-pub use multi::{MultiQueue, MultiQueueParams, MultiQueueStats, Scheduler};
-pub use pi2::{Pi2, Pi2Params, Pi2Stats};
-pub use pie::{Pie, PieActivation, PieBurst, PieDecay, PieDelay, PieParams, PieScaling, PieStats, ShortQueue};
-pub use pie_cp::{PieCp, PieCpDecay, PieCpParams, PieCpStats};
 pub use pie_data_plane::{PieDataPlane, PieDataPlaneStats, UpdateRule};
-pub use pie_dp::{PieDp, PieDpParams, ShiftedUpdate, shifted_step};
 pub use pie_switch::{PieGains, PieStep, Trend};
-pub use pie_table::{PieRange, PieTable, PieTableLayout, PieTableParams, PieUpdateTable, TableUpdate};
 pub use pipeline::{Activity, Egress, Headers, Host, Ingress, Pipeline, Port};
-pub use red::{AredParams, Red, RedAdaptation, RedParams, RedStats, RedThresholds, RedUnit};
-pub use tail_drop::{TailDrop, TailDropParams, TailDropStats};

@@ -12,6 +12,7 @@
 //! and loses its deficit. Round robin is the same list, one packet a turn. Strict priority does not interrupt a packet
 //! that the link is sending.
 
+use crate::counters::counters;
 use crate::fifo::Fifo;
 use crate::limit::Room;
 use crate::{Discipline, DropReason, Dropped, Limit, Outlet, Sink};
@@ -40,6 +41,13 @@ impl Default for MultiQueueParams {
             limit: Limit::None,
             shared_limit: Limit::None,
         }
+    }
+}
+
+impl MultiQueueParams {
+    /// One queue with a limit.
+    pub fn one(limit: Limit) -> Self {
+        Self { queues: NonZeroU16::MIN, scheduler: Scheduler::RoundRobin, limit, shared_limit: Limit::None }
     }
 }
 
@@ -83,6 +91,8 @@ pub struct MultiQueueStats {
     /// Those of them that their own queue would have had room for.
     pub over_shared_limit: u64,
 }
+
+counters!(MultiQueueStats { offered, departed, overlimit, over_shared_limit });
 
 impl MultiQueue {
     /// Empty queues.
@@ -145,11 +155,6 @@ impl MultiQueue {
         self.queues.get(usize::from(queue)).map_or_else(Backlog::default, Fifo::backlog)
     }
 
-    /// How many queues there are.
-    pub fn queues(&self) -> u16 {
-        self.queues.len() as u16
-    }
-
     /// What was counted so far.
     pub fn stats(&self) -> &MultiQueueStats {
         &self.stats
@@ -175,6 +180,18 @@ impl Discipline for MultiQueue {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn is_fifo(&self) -> bool {
+        self.queues.len() == 1
+    }
+
+    fn queues(&self) -> u16 {
+        self.queues.len() as u16
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

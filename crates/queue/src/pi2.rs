@@ -9,6 +9,7 @@
 //! classic packets meet `max_classic`; above that the queue grows to its limit, as the paper's section on overload has
 //! it.
 
+use crate::counters::counters;
 use crate::fifo::Fifo;
 use crate::limit::Room;
 use crate::pie::proportional_integral;
@@ -94,6 +95,8 @@ pub struct Pi2Stats {
     /// Updates of the probability.
     pub updates: u64,
 }
+
+counters!(Pi2Stats { offered, departed, overlimit, early, marked, updates });
 
 /// The base probability p' after an update, between 0 and `most`.
 pub(crate) fn next_base(base: f64, change: f64, most: f64) -> f64 {
@@ -208,5 +211,17 @@ impl Discipline for Pi2 {
         } else {
             self.clock.tick();
         }
+    }
+
+    fn is_fifo(&self) -> bool {
+        true
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.classic)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }

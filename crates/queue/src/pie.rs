@@ -25,6 +25,7 @@ mod params;
 pub(crate) use control::proportional_integral;
 pub use params::{PieActivation, PieBurst, PieDecay, PieDelay, PieParams, PieScaling, ShortQueue};
 
+use crate::counters::counters;
 use crate::fifo::Fifo;
 use crate::limit::Room;
 use crate::random::Chance;
@@ -74,6 +75,8 @@ pub struct PieStats {
     /// Updates of the probability that took place.
     pub updates: u64,
 }
+
+counters!(PieStats { offered, departed, overlimit, early, marked, updates });
 
 /// What becomes of a packet that finds room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -316,6 +319,18 @@ impl Discipline for Pie {
         self.burst.on_update(self.params.update, self.calm());
         self.old = self.delay;
         if self.at_rest() { self.clock.rest() } else { self.clock.tick() }
+    }
+
+    fn is_fifo(&self) -> bool {
+        true
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.probability)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

@@ -9,6 +9,7 @@
 //! 117 us wished). From the read to the write's effect passes `latency`; a loop cannot read before it has written, so a
 //! latency above the period stretches that. All ports are read at the same moment.
 
+use crate::counters::counters;
 use crate::pie::PieScaling;
 use crate::pie_switch::{QUEUE, TARGET, delay_register, fraction};
 use crate::random::Random;
@@ -83,6 +84,8 @@ pub struct PieCpStats {
     pub updates: u64,
 }
 
+counters!(PieCpStats { offered, early, updates });
+
 /// A port: two registers, and what the control plane remembers of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct CpPort {
@@ -146,11 +149,6 @@ impl PieCp {
     /// The probability with which `port` drops, where 2^32 - 1 is one; none of a port that is not there.
     pub fn probability_register(&self, port: Port) -> Option<u32> {
         self.ports.get(usize::from(port.0)).map(|port| port.probability)
-    }
-
-    /// The probability with which `port` drops.
-    pub fn drop_probability(&self, port: Port) -> Option<f64> {
-        self.probability_register(port).map(fraction)
     }
 
     fn write_back(&mut self) {
@@ -230,5 +228,13 @@ impl Pipeline for PieCp {
                 self.write_back();
             }
         }
+    }
+
+    fn drop_probability(&self, port: Port) -> Option<f64> {
+        self.probability_register(port).map(fraction)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }

@@ -1,6 +1,7 @@
 //! What PIE_DP and PIE_TABLE share (Kunze et al., IM 2021, sections VI.C and VI.D): registers of a port, sampled by generated
 //! packets, and drops behind the queue. They differ in the rule by which a sample changes the probability.
 
+use crate::counters::counters;
 use crate::pie_switch::{delay_register, fraction};
 use crate::random::Random;
 use crate::update_clock::UpdateClock;
@@ -36,6 +37,8 @@ pub struct PieDataPlaneStats {
     pub updates: u64,
 }
 
+counters!(PieDataPlaneStats { offered, early, updates });
+
 /// The registers of a port.
 #[derive(Debug, Clone, Copy, Default)]
 struct Registers {
@@ -69,11 +72,6 @@ impl<R> PieDataPlane<R> {
     /// The probability with which `port` drops, where 2^32 - 1 is one; none of a port that is not there.
     pub fn probability_register(&self, port: Port) -> Option<u32> {
         self.ports.get(usize::from(port.0)).map(|port| port.probability)
-    }
-
-    /// The probability with which `port` drops.
-    pub fn drop_probability(&self, port: Port) -> Option<f64> {
-        self.probability_register(port).map(fraction)
     }
 }
 
@@ -109,6 +107,14 @@ impl<R: UpdateRule> Pipeline for PieDataPlane<R> {
             changed |= port.sample(&self.rule, self.random.bits());
         }
         if changed { self.clock.tick() } else { self.clock.rest() }
+    }
+
+    fn drop_probability(&self, port: Port) -> Option<f64> {
+        self.probability_register(port).map(fraction)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

@@ -5,7 +5,7 @@
 //! section IV). Whoever drives it keeps the queues ([`MultiQueue`](crate::MultiQueue)), obeys what it answers, and tells the
 //! [`Sink`] of its drops.
 
-use crate::{DropReason, Sink};
+use crate::{DropReason, Limit, MultiQueueParams, Sink};
 use queuescope_tcp::Segment;
 use queuescope_wire::{Departure, FlowId, Nanos, Packet};
 
@@ -36,6 +36,27 @@ pub trait Pipeline {
 
     /// The time that [`Self::next_timer`] named has come.
     fn on_timer(&mut self, _now: Nanos) {}
+
+    /// The queues of each port and its scheduler, for a port that holds `limit`: each of its queues does, or all together where
+    /// the program counts them as one. By default there is one queue.
+    fn queues(&self, limit: Limit) -> MultiQueueParams {
+        MultiQueueParams::one(limit)
+    }
+
+    /// Whether it has to see packets towards ports that it does not manage, too.
+    fn sees_all_ports(&self) -> bool {
+        false
+    }
+
+    /// The probability with which `port` drops at the moment, if the program keeps one.
+    fn drop_probability(&self, _port: Port) -> Option<f64> {
+        None
+    }
+
+    /// What it counted so far at all ports, each counter with its name in reports.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// An output port of a switch, by number from 0.

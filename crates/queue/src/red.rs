@@ -23,6 +23,7 @@
 mod state;
 
 use self::state::{Curve, State, Verdict};
+use crate::counters::counters;
 use crate::fifo::Fifo;
 use crate::limit::Room;
 use crate::random::Chance;
@@ -202,6 +203,8 @@ pub struct RedStats {
     pub marked_threshold: u64,
 }
 
+counters!(RedStats { offered, departed, overlimit, early, forced, marked_early, marked_forced, marked_threshold });
+
 impl Red {
     /// An empty queue.
     pub fn new(params: RedParams, outlet: Outlet) -> Self {
@@ -319,5 +322,13 @@ impl Discipline for Red {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn is_fifo(&self) -> bool {
+        true
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }

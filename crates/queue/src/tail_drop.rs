@@ -3,6 +3,7 @@
 //! The queue of RFC 970 and of ConQuest's section 3.1; with [`Limit::None`] it is the unlimited buffer of its
 //! section 5.1.
 
+use crate::counters::counters;
 use crate::fifo::Fifo;
 use crate::limit::Room;
 use crate::{Discipline, DropReason, Dropped, Limit, Outlet, Sink};
@@ -34,6 +35,8 @@ pub struct TailDropStats {
     /// Packets that found no room.
     pub overlimit: u64,
 }
+
+counters!(TailDropStats { offered, departed, overlimit });
 
 impl TailDrop {
     /// An empty queue.
@@ -70,6 +73,14 @@ impl Discipline for TailDrop {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn is_fifo(&self) -> bool {
+        true
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

@@ -66,7 +66,7 @@ impl Scenario {
         for (link, wire) in network.links.iter_mut().zip(&links) {
             let limit = self.limit_of(&wire.link, rtt);
             link.discipline = crate::params::with_limit(&wire.link.discipline, limit);
-            link.pipeline = wire.link.pipeline.as_ref().map(|program| crate::params::with_queue_limit(program, limit));
+            link.pipeline = wire.link.pipeline.clone().map(|program| program.with_limit(limit));
             if wire.link.both_ways {
                 link.reverse_discipline = link.discipline.clone();
             }

@@ -14,7 +14,6 @@ mod tcp;
 pub(crate) use abc::ACTIVITY;
 pub(crate) use congestion::{Control, counts_marks};
 pub(crate) use discipline::with_limit;
-pub(crate) use pipeline::with_queue_limit;
 pub(crate) use tcp::of_profile;
 
 use crate::keys::{Field, Keys};

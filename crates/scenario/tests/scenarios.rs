@@ -445,12 +445,10 @@ fn a_profile_decides_what_is_not_said() {
 
 #[test]
 fn the_schema_in_the_documentation_is_current_and_admits_the_scenarios() {
-    let schema = Scenario::schema();
-    let kept: Value = serde_json::from_str(&common::text("docs/scenario.schema.json")).expect("it is JSON");
-    assert!(
-        kept == schema,
-        "cargo run -p queuescope-scenario --example scenario -- schema > docs/scenario.schema.json"
-    );
+    let (schema, file) = (Scenario::schema(), "docs/scenario.schema.json");
+    common::update(file, || format!("{schema:#}\n"));
+    let kept: Value = serde_json::from_str(&common::text(file)).expect("it is JSON");
+    assert!(kept == schema, "{file} is old: UPDATE_GOLDEN=1 writes it anew");
     let validator = jsonschema::validator_for(&schema).expect("the schema is one");
     for (file, text) in common::scenarios() {
         for text in [read(&file, &text, &[]).explain(), text] {
@@ -483,12 +481,15 @@ fn the_schema_refuses_what_is_wrong() {
 
 #[test]
 fn the_reference_in_the_documentation_is_current() {
-    let page = common::text("docs/scenarios.md");
-    let kept = page.split("<!-- reference -->\n").nth(1).expect("the page has the reference between two marks");
-    assert!(
-        kept.trim() == Scenario::reference().trim(),
-        "cargo run -p queuescope-scenario --example scenario -- reference, between the two marks of docs/scenarios.md"
-    );
+    const MARK: &str = "<!-- reference -->\n";
+    let file = "docs/scenarios.md";
+    let page = common::text(file);
+    let [before, _, after] = page.split(MARK).collect::<Vec<_>>()[..] else {
+        panic!("the page has the reference between two marks");
+    };
+    let now = format!("{before}{MARK}\n{}\n\n{MARK}{after}", Scenario::reference().trim());
+    common::update(file, || now.clone());
+    assert!(common::text(file) == now, "{file} is old: UPDATE_GOLDEN=1 writes it anew");
 }
 
 fn json_of(text: &str) -> Value {

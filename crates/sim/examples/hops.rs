@@ -8,9 +8,9 @@ use queuescope_queue::DisciplineParams;
 use queuescope_sim::shapes::{Dumbbell, Wire};
 use queuescope_sim::summary::Times;
 use queuescope_sim::workload::FlowStart;
-use queuescope_sim::{LinkRate, NodeId, Simulation, Transport};
+use queuescope_sim::{Simulation, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
-use queuescope_wire::{Class, Nanos, Rate};
+use queuescope_wire::{Nanos, Rate};
 use std::error::Error;
 use std::time::Instant;
 
@@ -25,21 +25,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let discipline = DisciplineParams::defaults().into_iter().find(|params| params.name() == discipline);
     let discipline = discipline.ok_or_else(|| format!("there are {:?}", DisciplineParams::NAMES))?;
     let access = Rate::from_bits_per_second(rate.bits_per_second().saturating_mul(10)).unwrap_or(rate);
-    let wire = |rate, delay, discipline| Wire { rate: LinkRate::Constant(rate), delay, overhead: 0, discipline };
-    let hosts = (0..flows).map(|_| wire(access, Nanos(rtt.0 / 8), DisciplineParams::default()));
-    let dumbbell = Dumbbell::new(&wire(rate, Nanos(rtt.0 / 4), discipline), None, hosts);
+    let hosts = (0..flows).map(|_| Wire::new(access, Nanos(rtt.0 / 8), DisciplineParams::default()));
+    let dumbbell = Dumbbell::new(&Wire::new(rate, Nanos(rtt.0 / 4), discipline), None, hosts);
     let (left, right, bottleneck) = (dumbbell.left, dumbbell.right, dumbbell.bottleneck);
     let mut simulation = Simulation::new(dumbbell.topology, 1, Nanos::ZERO)?;
     for (n, (from, to)) in left.iter().zip(&right).enumerate() {
-        let transport = Transport {
-            tcp: TcpParams::linux(),
-            algorithm: algorithm.parse::<Algorithm>()?.params(Profile::Linux),
-            class: Class(0),
-            l4s: false,
-            activity: None,
-        };
-        let (NodeId(from), NodeId(to)) = (*from, *to);
-        let start = FlowStart { at: Nanos(n as u64 * 1_000_000), from: from as usize, to: to as usize, bytes: None };
+        let transport = Transport::new(TcpParams::linux(), algorithm.parse::<Algorithm>()?.params(Profile::Linux));
+        let start = FlowStart { at: Nanos(n as u64 * 1_000_000), ..FlowStart::new(*from, *to) };
         simulation.add_flows(0, transport, None, std::iter::once(start));
     }
     let started = Instant::now();

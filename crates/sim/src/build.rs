@@ -217,14 +217,14 @@ impl Builder<'_> {
                 ),
             };
             let overhead = link.overhead;
-            let there = Wire { rate, delay: link.delay, overhead, discipline: link.discipline.clone() };
+            let there = Wire { rate, delay: link.delay, overhead, discipline: link.discipline.clone().into() };
             let names = (link.name.clone(), format!("{}-back", link.name));
             let ends = (nodes[link.ends.0], nodes[link.ends.1]);
             let both = add_both(&mut self.topology, (&names.0, &names.1), ends, &there, true);
             self.topology.link_mut(both.0).loss = link.loss;
             let back = self.topology.link_mut(both.1);
             back.loss = link.loss;
-            back.discipline = link.reverse_discipline.clone();
+            back.discipline = link.reverse_discipline.clone().into();
             back.measured = link.reverse_discipline != DisciplineParams::default();
             if let Some(rate) = link.reverse_rate {
                 back.rate = LinkRate::Constant(rate);
@@ -245,7 +245,7 @@ impl Builder<'_> {
             let managed: Vec<_> = here().filter_map(|(link, both)| Some((both.0, limit(link)?))).collect();
             let ports: Vec<_> = self.topology.links_from(*node).collect();
             let at: Vec<_> = ports.iter().map(|port| managed.iter().any(|(link, _)| link == port)).collect();
-            let pipeline = fitted(pipeline, &at, &promises);
+            let pipeline = fitted(pipeline, &at, &promises).into();
             self.topology.set_switch(*node, SwitchParams { pipeline, managed, recirculation: RECIRCULATION });
         }
     }
@@ -291,7 +291,7 @@ impl Builder<'_> {
             rate: LinkRate::Constant(access.rate),
             delay,
             overhead: self.scenario.link.overhead.on_ip_packet(),
-            discipline: DisciplineParams::default(),
+            discipline: DisciplineParams::default().into(),
         };
         let (near, far) = (wire(access.delay.saturating_add(extra)), wire(access.delay));
         let sender = self.topology.add_node(format!("{group}-sender-{}", n + 1));
@@ -334,7 +334,12 @@ fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise
             }
             PipelineParams::Abc(params)
         }
-        other => other,
+        other @ (PipelineParams::HashToQueues(_)
+        | PipelineParams::PieCp(_)
+        | PipelineParams::PieDp(_)
+        | PipelineParams::PieTable(_)
+        | PipelineParams::EgressPi(_)
+        | PipelineParams::ConQuestAqm(_)) => other,
     }
 }
 
@@ -363,7 +368,8 @@ fn add_flows(
     let of = |n: u32| hosts[n as usize % hosts.len()];
     match &flows.traffic {
         Traffic::Tcp(algorithm) => {
-            let transport = Transport { tcp: flows.stack, algorithm: *algorithm, class, l4s: flows.l4s, activity };
+            let transport =
+                Transport { tcp: flows.stack, algorithm: (*algorithm).into(), class, l4s: flows.l4s, activity };
             let mut starts: Vec<_> = (0..flows.count)
                 .map(|n| {
                     let ((from, to), bytes) = (of(n), flows.bytes.map(|bytes| bytes.0));
@@ -416,6 +422,7 @@ fn seed_of(scenario: &Scenario, group: u32) -> u64 {
 mod tests {
     use super::workloads::sizes;
     use super::*;
+    use crate::Choice;
     use queuescope_scenario::NamedSizes;
 
     /// Senders have a reference rate and a class, receivers a class; who was promised nothing is as the program says.
@@ -434,7 +441,9 @@ mod tests {
         let built = build(&Scenario::parse("test", text, &[]).unwrap(), &Files::default()).unwrap();
         let topology = built.simulation.topology();
         let switches: Vec<_> = topology.nodes.iter().filter_map(|node| node.switch.as_ref()).collect();
-        let [SwitchParams { pipeline: PipelineParams::Abc(params), .. }] = switches[..] else { panic!("{switches:?}") };
+        let [SwitchParams { pipeline: Choice::BuiltIn(PipelineParams::Abc(params)), .. }] = switches[..] else {
+            panic!("{switches:?}")
+        };
         let promised = params.aggregates.hosts.iter().map(|(host, number)| {
             let Contract { reference, class } = params.aggregates.contracts[*number as usize];
             (topology.node_name(NodeId(host.0)), reference.bits_per_second(), class.0)

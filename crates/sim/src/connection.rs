@@ -1,9 +1,10 @@
 //! TCP connections in a simulation: a sender, a receiver, and what became of them.
 
 use queuescope_queue::{Activity, Headers, Host};
-use queuescope_tcp::{AlgorithmParams, CongestionControl, Controller, Receiver, Segment, Sender, TcpParams};
+use queuescope_tcp::{CongestionControl, Controller, Opening, Receiver, Segment, Sender, TcpParams};
 use queuescope_wire::{Class, Ecn, FlowKey, Nanos};
 
+use crate::ControlChoice;
 use crate::event::{Events, Turn};
 use crate::packets::{Kind, OnItsWay, Owner, connection_key, flow_id};
 
@@ -13,13 +14,20 @@ pub struct Transport {
     /// The sender and the receiver.
     pub tcp: TcpParams,
     /// The congestion control.
-    pub algorithm: AlgorithmParams,
+    pub algorithm: ControlChoice,
     /// The class of service of data and acknowledgements.
     pub class: Class,
     /// Whether ECN-capable packets are ECT(1), for a queue of low latency (RFC 9331 section 4.1).
     pub l4s: bool,
     /// The activity that senders write into data themselves (ABC).
     pub activity: Option<Activity>,
+}
+
+impl Transport {
+    /// In the first class.
+    pub fn new(tcp: TcpParams, algorithm: impl Into<ControlChoice>) -> Self {
+        Self { tcp, algorithm: algorithm.into(), class: Class(0), l4s: false, activity: None }
+    }
 }
 
 /// A connection: data one way, acknowledgements the other.
@@ -144,8 +152,8 @@ impl FlowRecord {
 impl Connection {
     pub fn new(transport: &Transport, place: Place, workload: u32, bytes: Option<u64>, seed: u64, now: Nanos) -> Self {
         let tcp = &transport.tcp;
-        let control =
-            Controller::new(&transport.algorithm, tcp.mss, u64::from(tcp.initial_window) * u64::from(tcp.mss), seed);
+        let initial_window = u64::from(tcp.initial_window) * u64::from(tcp.mss);
+        let control = transport.algorithm.build(Opening { mss: tcp.mss, initial_window, seed });
         let receiver = Receiver::new(&transport.tcp, control.ecn());
         let record = FlowRecord {
             number: place.number,
@@ -162,7 +170,7 @@ impl Connection {
             smoothed_rtt: None,
         };
         Self {
-            sender: Sender::new(&transport.tcp, control, bytes),
+            sender: Sender::new(&transport.tcp, control, bytes).following_ns3(),
             receiver,
             place,
             workload,

@@ -11,6 +11,7 @@
 //! - [`summary`]: fairness and percentiles.
 
 mod build;
+mod choice;
 mod connection;
 mod detour;
 mod error;
@@ -36,6 +37,7 @@ mod transmitter;
 pub mod workload;
 
 pub use build::{Built, Files, Group, TrafficSource, build, build_without_traffic, files_of, traffic as traffic_of};
+pub use choice::{Choice, ControlChoice, DisciplineChoice, PipelineChoice};
 pub use connection::{FlowRecord, Progress, Transport};
 pub use detour::DetourParams;
 pub use error::BuildError;

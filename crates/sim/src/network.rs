@@ -8,7 +8,7 @@ use crate::link::{Link, LinkSink, LinkStats, Queue};
 use crate::packets::{OnItsWay, Owner, Packets};
 use crate::topology::{LinkId, NodeId, Topology};
 use queuescope_queue::{
-    AnyDiscipline, AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
+    AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
 };
 use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
 use std::collections::VecDeque;
@@ -65,13 +65,15 @@ impl Network {
         {
             let ports: Vec<_> = topology.links_from(NodeId(node as u32)).collect();
             let outlets: Vec<_> = ports.iter().map(|link| outlet(topology, *link, seed)).collect();
+            let name = || topology.nodes[node].name.clone();
             let pipeline = params.pipeline.build(&outlets);
+            let pipeline = pipeline.map_err(|error| BuildError::Program { switch: name(), error })?;
             for (port, &id) in ports.iter().enumerate() {
                 let here = topology.link(id);
                 let managed = params.managed.iter().find(|(link, _)| *link == id);
                 let queue = if let Some((_, limit)) = managed {
-                    Queue::Many(MultiQueue::new(params.pipeline.queues_with(*limit), outlets[port]))
-                } else if params.pipeline.sees_all_ports() {
+                    Queue::Many(MultiQueue::new(pipeline.queues(*limit), outlets[port]))
+                } else if pipeline.sees_all_ports() {
                     Queue::One(here.discipline.build(outlets[port]))
                 } else {
                     continue;
@@ -79,9 +81,8 @@ impl Network {
                 let place = (switches.len() as u32, Port(port as u16));
                 links[id.index()] = Some(Link::new(id, here, queue, Some(place), seed));
             }
-            let name = || topology.nodes[node].name.clone();
             switches.push(Switch {
-                pipeline: pipeline.map_err(|error| BuildError::Program { switch: name(), error })?,
+                pipeline,
                 recirculation: params.recirculation,
                 recirculated: VecDeque::new(),
                 timer: Nanos::MAX,
@@ -417,11 +418,8 @@ impl Network {
     /// Whether packets leave a link's queue in the order in which they came, all of them.
     pub fn is_fifo(&self, link: LinkId) -> bool {
         match &self.links[link.index()].queue {
-            Queue::One(discipline) => matches!(
-                discipline,
-                AnyDiscipline::TailDrop(_) | AnyDiscipline::Red(_) | AnyDiscipline::Pie(_) | AnyDiscipline::Pi2(_)
-            ),
-            Queue::Many(queues) => queues.queues() == 1,
+            Queue::One(discipline) => discipline.is_fifo(),
+            Queue::Many(queues) => queues.is_fifo(),
         }
     }
 
@@ -429,10 +427,10 @@ impl Network {
     pub fn discipline(&self, link: LinkId) -> (&'static str, Vec<(&'static str, u64)>) {
         let link = &self.links[link.index()];
         match (&link.queue, link.switch) {
-            (Queue::One(discipline), _) => (discipline.name(), discipline.stats()),
+            (Queue::One(discipline), _) => (discipline.name(), discipline.counters()),
             (Queue::Many(_), Some((switch, _))) => {
                 let pipeline = &self.switches[switch as usize].pipeline;
-                (pipeline.name(), pipeline.stats())
+                (pipeline.name(), pipeline.counters())
             }
             (Queue::Many(_), None) => ("queues", Vec::new()),
         }

@@ -1,9 +1,10 @@
 //! Topologies that are often wanted.
 
+use crate::DisciplineChoice;
 use crate::link::LinkRate;
 use crate::topology::{LinkId, LinkParams, NodeId, SwitchParams, Topology};
-use queuescope_queue::{DisciplineParams, PipelineParams};
-use queuescope_wire::Nanos;
+use queuescope_queue::PipelineParams;
+use queuescope_wire::{Nanos, Rate};
 
 /// How long a packet takes from the egress of a switch back to its ingress: the order that is told of switching chips.
 pub const RECIRCULATION: Nanos = Nanos(1_000);
@@ -18,7 +19,14 @@ pub struct Wire {
     /// Bytes that it adds to each packet as it sends it, beyond its IP packet: they take its time and none of its queue.
     pub overhead: u32,
     /// The queue before it.
-    pub discipline: DisciplineParams,
+    pub discipline: DisciplineChoice,
+}
+
+impl Wire {
+    /// A constant rate, and packets as they are.
+    pub fn new(rate: Rate, delay: Nanos, discipline: impl Into<DisciplineChoice>) -> Self {
+        Self { rate: LinkRate::Constant(rate), delay, overhead: 0, discipline: discipline.into() }
+    }
 }
 
 /// Hosts on both sides of one link.
@@ -46,6 +54,7 @@ impl Dumbbell {
         let (bottleneck, back) = add_both(&mut topology, ("bottleneck", "back"), there, bottleneck, true);
         if let Some(pipeline) = program {
             let managed = vec![(bottleneck, pipeline.queue().limit)];
+            let pipeline = pipeline.into();
             topology.set_switch(left_router, SwitchParams { pipeline, managed, recirculation: RECIRCULATION });
         }
         let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -80,7 +89,7 @@ pub fn add_both(
         delay,
         loss: 0.0,
         overhead,
-        discipline: DisciplineParams::default(),
+        discipline: DisciplineChoice::default(),
         measured: false,
     };
     let there = LinkParams { name: names.0.to_owned(), from, to, discipline, measured, ..back.clone() };

@@ -1,7 +1,7 @@
 //! Nodes and links: what a simulation is built from.
 
-use crate::LinkRate;
-use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
+use crate::{DisciplineChoice, LinkRate, PipelineChoice};
+use queuescope_queue::Limit;
 use queuescope_wire::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,10 +40,10 @@ pub(crate) struct Node {
 /// A switch that runs a program: all links that leave its node are its ports, in the order in which they were added. Packets
 /// pass the program at the ports that it manages; at the others only if it has to see them (the ACKs of flows whose
 /// windows it bounds), and the queues there are as their links say.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct SwitchParams {
     /// The program.
-    pub pipeline: PipelineParams,
+    pub pipeline: PipelineChoice,
     /// The links whose queues it has, and how much those hold of each.
     pub managed: Vec<(LinkId, Limit)>,
     /// How long a packet takes from egress back to ingress.
@@ -68,7 +68,7 @@ pub struct LinkParams {
     /// Bytes that it adds to each packet as it sends it, beyond its IP packet: they take its time and none of its queue.
     pub overhead: u32,
     /// The queue before it; of no effect where a switch's program manages it, which has its own.
-    pub discipline: DisciplineParams,
+    pub discipline: DisciplineChoice,
     /// Whether the sojourn times in its queue are recorded.
     pub measured: bool,
 }

@@ -29,6 +29,7 @@ pub use spans::{OnOff, Span};
 pub use trains::Trains;
 pub use udp::{Spacing, UdpParams, UdpSource};
 
+use crate::NodeId;
 use arrivals::Starts;
 use pairs::Draw;
 use queuescope_wire::{ByteCount, Nanos, Rate};
@@ -75,6 +76,13 @@ pub struct FlowStart {
     pub to: usize,
     /// How many bytes, above 0; if it is not given, it never ends.
     pub bytes: Option<u64>,
+}
+
+impl FlowStart {
+    /// At once, and without an end.
+    pub fn new(from: NodeId, to: NodeId) -> Self {
+        Self { at: Nanos::ZERO, from: from.0 as usize, to: to.0 as usize, bytes: None }
+    }
 }
 
 /// What no workload can be.

@@ -58,7 +58,7 @@ fn rate(bits: u64) -> Rate {
 
 fn wire(bits: u64, delay: u64, limit: Limit) -> Wire {
     let discipline = DisciplineParams::TailDrop(TailDropParams { limit });
-    Wire { rate: LinkRate::Constant(rate(bits)), delay: Nanos(delay), overhead: 0, discipline }
+    Wire { rate: LinkRate::Constant(rate(bits)), delay: Nanos(delay), overhead: 0, discipline: discipline.into() }
 }
 
 fn one_link(wire: &Wire) -> (Topology, [NodeId; 2], LinkId) {
@@ -147,7 +147,7 @@ fn a_queue_that_wants_to_be_asked_is_asked_at_the_end_of_a_transmission() {
         let params = FqCodelParams { flavour, ..FqCodelParams::default() };
         let mut topology = Topology::default();
         let nodes = ["a", "b"].map(|name| topology.add_node(name));
-        let link = Wire { discipline: DisciplineParams::FqCodel(params), ..wire(8_000_000, 0, Limit::None) };
+        let link = Wire { discipline: DisciplineParams::FqCodel(params).into(), ..wire(8_000_000, 0, Limit::None) };
         let (link, _) = add_both(&mut topology, ("", ""), (nodes[0], nodes[1]), &link, true);
         let mut simulation = Simulation::new(topology, 0, Nanos::ZERO).unwrap();
         let datagrams = times.map(|at| Datagram::from((Nanos(at), ByteCount(1_000))));

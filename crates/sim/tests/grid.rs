@@ -1,6 +1,6 @@
 //! Small scenarios of every discipline, switch program and congestion control, as a table that must not drift.
 //!
-//! `GOLDEN=overwrite cargo test -p queuescope-sim --test grid` writes it anew; the difference is to be read and explained.
+//! `UPDATE_GOLDEN=1 cargo test -p queuescope-sim --test grid` writes it anew; the difference is to be read and explained.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads its golden table")]
 
@@ -42,7 +42,7 @@ fn the_grid_is_as_it_was() {
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/grid.md");
-    if std::env::var_os("GOLDEN").is_some_and(|value| value == "overwrite") {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, &table).unwrap();
     }
     let golden = fs::read_to_string(&path).unwrap();

@@ -4,16 +4,13 @@ use queuescope_log::Schema;
 use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
 use queuescope_sim::shapes::{Dumbbell, Wire};
 use queuescope_sim::workload::FlowStart;
-use queuescope_sim::{
-    DatagramParams, DetourParams, Journey, LinkRate, NodeId, Records, Simulation, Telemetry, Transport,
-};
+use queuescope_sim::{DatagramParams, DetourParams, Journey, NodeId, Records, Simulation, Telemetry, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
 use queuescope_wire::{ByteCount, Class, Ecn, Nanos, Rate};
 
 fn wire(bits: u64, limit: Limit) -> Wire {
-    let rate = LinkRate::Constant(Rate::from_bits_per_second(bits).unwrap());
     let discipline = DisciplineParams::TailDrop(TailDropParams { limit });
-    Wire { rate, delay: Nanos(50_000), overhead: 0, discipline }
+    Wire::new(Rate::from_bits_per_second(bits).unwrap(), Nanos(50_000), discipline)
 }
 
 /// What a record says of an attribute.
@@ -28,14 +25,9 @@ fn a_record_is_what_was_simulated() {
     let dumbbell = Dumbbell::new(&wire(10_000_000, Limit::Packets(20)), None, hosts);
     let (left, right) = (dumbbell.left.clone(), dumbbell.right.clone());
     let mut simulation = Simulation::new(dumbbell.topology.clone(), 1, Nanos::ZERO).unwrap();
-    let transport = Transport {
-        tcp: TcpParams { ecn: true, ..TcpParams::linux() },
-        algorithm: Algorithm::Cubic.params(Profile::Linux),
-        class: Class(5),
-        l4s: false,
-        activity: None,
-    };
-    let start = FlowStart { at: Nanos(0), from: left[0].0 as usize, to: right[0].0 as usize, bytes: Some(300_000) };
+    let tcp = TcpParams { ecn: true, ..TcpParams::linux() };
+    let transport = Transport { class: Class(5), ..Transport::new(tcp, Algorithm::Cubic.params(Profile::Linux)) };
+    let start = FlowStart { bytes: Some(300_000), ..FlowStart::new(left[0], right[0]) };
     simulation.add_flows(0, transport, None, std::iter::once(start));
     let datagrams = (0..50).map(|n| (Nanos(n * 1_000_000), ByteCount(500)).into());
     simulation.add_datagrams(DatagramParams::new(left[1], right[1]), datagrams).unwrap();

@@ -1,4 +1,4 @@
-//! What a sender tells its congestion control, and what it asks of it. One file per algorithm.
+//! Congestion controls, and what passes between them and a sender. One file per algorithm; the list of them is below.
 //!
 //! The sender finds losses, repairs them and keeps the window during recovery (RFC 6675, RFC 6937); the algorithm decides
 //! how large the window and the pacing rate are. All windows are in bytes.
@@ -7,23 +7,36 @@ mod any;
 mod bbr;
 mod common;
 mod cubic;
+mod custom;
 mod dctcp;
 mod hystart;
 mod illinois;
 mod new_reno;
 mod vegas;
 
-pub use any::{Algorithm, AlgorithmParams, Controller, Profile, UnknownName};
-pub use bbr::{AfterRecovery, AggregationParams, Bbr, BbrMode, BbrParams, BbrStats, Limit, PolicerParams, Quantum};
+pub use any::{Profile, UnknownName};
 pub use common::{Reduced, ReductionStats, RoundEnd, RttSource};
-pub use cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart};
-pub use dctcp::{Dctcp, DctcpParams, DctcpStats};
+pub use custom::{ControlFactory, CustomControl, Opening};
 pub use hystart::{HyStartParams, HyStartPlusPlusParams};
-pub use illinois::{Illinois, IllinoisParams};
-pub use new_reno::{Counting, NewReno, NewRenoParams};
-pub use vegas::{OnLoss, Vegas, VegasParams, VegasStats, Waiting};
 
 use queuescope_wire::{Nanos, Rate};
+
+// Every congestion control: its name in scenarios and reports, what its file exports (the type, its parameters, all else),
+// and what it is.
+any::algorithms! {
+    "newreno" new_reno::{NewReno, NewRenoParams, Counting}:
+        "NewReno (RFC 5681, RFC 6582).";
+    "cubic" cubic::{Cubic, CubicParams, CubicStats, Growth, SlowStart}:
+        "CUBIC (RFC 9438), with HyStart.";
+    "bbr" bbr::{Bbr, BbrParams, AfterRecovery, AggregationParams, BbrMode, BbrStats, Limit, PolicerParams, Quantum}:
+        "BBR version 1.";
+    "vegas" vegas::{Vegas, VegasParams, OnLoss, VegasStats, Waiting}:
+        "Vegas (Brakmo and Peterson 1995).";
+    "illinois" illinois::{Illinois, IllinoisParams}:
+        "Illinois (Liu, Başar and Srikant 2006).";
+    "dctcp" dctcp::{Dctcp, DctcpParams, DctcpStats}:
+        "DCTCP (RFC 8257); it needs ECN.";
+}
 
 /// A congestion control. Times never decrease.
 pub trait CongestionControl {
@@ -40,18 +53,6 @@ pub trait CongestionControl {
 
     /// The retransmission timer has expired (RFC 6298): everything in flight counts as lost.
     fn on_timeout(&mut self, congestion: &Congestion, now: Nanos);
-
-    /// The timer is about to expire, and that counts as the first time for what is in flight, whether it is or not: only in
-    /// profiles that do not know RFC 5681's exception for repeated expiries (ns-3).
-    fn forget_timeouts(&mut self) {}
-
-    /// The sender's rate reduction has come to this window, which counts as the congestion window in the event that follows:
-    /// only in profiles that have one window for both (ns-3).
-    fn hold(&mut self, _bytes: u64) {}
-
-    /// The other end's SYN has come once more: the window is the initial one, and there is no threshold. Only in profiles
-    /// where that counts for an established connection (ns-3).
-    fn restart(&mut self, _initial_window: u64) {}
 
     /// All that was in flight when the congestion or the timeout came is acknowledged.
     fn on_recovered(&mut self, now: Nanos);
@@ -84,6 +85,22 @@ pub trait CongestionControl {
     fn ecn(&self) -> EcnUse {
         EcnUse::Classic
     }
+}
+
+/// What ns-3 does to a congestion control beside [`CongestionControl`]. A sender does it only
+/// [on request](crate::Sender::following_ns3), and as its parameters say.
+pub trait Ns3: CongestionControl {
+    /// The timer is about to expire, and that counts as the first time for what is in flight, whether it is or not: ns-3 does
+    /// not have RFC 5681's exception for repeated expiries.
+    fn forget_timeouts(&mut self);
+
+    /// The sender's rate reduction has come to this window, which counts as the congestion window in the event that follows:
+    /// ns-3 has one window for both.
+    fn hold(&mut self, bytes: u64);
+
+    /// The other end's SYN has come once more, which counts for an established connection: the window is the initial one, and
+    /// there is no threshold.
+    fn restart(&mut self, initial_window: u64);
 }
 
 /// What an ACK said.

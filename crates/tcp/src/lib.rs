@@ -2,7 +2,7 @@
 //!
 //! - [`Segment`]: a TCP header, with the length of what it carries.
 //! - [`Sender`] and [`Receiver`], made of [`TcpParams`]: the two ends of a connection that sends one way.
-//! - [`CongestionControl`]: what a sender asks and tells; one file per algorithm.
+//! - [`CongestionControl`]: one file per algorithm, behind one type in [`Controller`]; a [`ControlFactory`] makes one of your own.
 
 mod clock;
 pub mod congestion;
@@ -15,7 +15,7 @@ mod segment;
 mod sender;
 
 pub use congestion::{Ack, Congestion, CongestionControl, EcnUse, Phase, RateSample};
-pub use congestion::{Algorithm, AlgorithmParams, Controller, Profile};
+pub use congestion::{Algorithm, AlgorithmParams, ControlFactory, Controller, Opening, Profile};
 pub use params::{
     LossDetection, Pacing, RateMethod, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams,
 };

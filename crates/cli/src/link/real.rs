@@ -25,7 +25,7 @@ use queuescope_run::summary::{self, About};
 use queuescope_run::{Error, Ran, ScenarioFile, World, metered_link};
 use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{
-    Built, DatagramRecord, EntranceParams, Files, FlowRecord, NodeId, Progress, Simulation, TrafficSource,
+    Built, Choice, DatagramRecord, EntranceParams, Files, FlowRecord, NodeId, Progress, Simulation, TrafficSource,
     build_without_traffic, connection_key, files_of, traffic_of,
 };
 use queuescope_tcp::Algorithm;
@@ -167,7 +167,10 @@ impl Planned {
         for source in traffic_of(scenario, files, hosts)? {
             match source {
                 TrafficSource::Flows { group, transport, stop, starts } => {
-                    let algorithm = transport.algorithm.algorithm();
+                    let algorithm = match &transport.algorithm {
+                        Choice::BuiltIn(params) => params.algorithm(),
+                        Choice::Custom(control) => bail!("the kernel has no congestion control '{}'", control.name()),
+                    };
                     let port = if algorithm == Algorithm::Dctcp { DCTCP_PORT } else { PORT };
                     let name = kernel_name(algorithm);
                     let place = congestion.iter().position(|known| known == name).unwrap_or_else(|| {

@@ -24,11 +24,16 @@ mod aggregates;
 mod aqm;
 mod meter;
 
-use crate::{Activity, DropReason, Egress, Headers, Ingress, Limit, Outlet, Pipeline, Port, Sink, TailDropParams};
+use crate::counters::counters;
+use crate::{
+    Activity, DropReason, Egress, Headers, Ingress, Limit, MultiQueueParams, Outlet, Pipeline, Port, Scheduler, Sink,
+    TailDropParams,
+};
 pub use aggregates::{Aggregates, Contract, Others};
 pub use aqm::{ActivityAqm, ActivityAqmParams};
 pub use meter::{Average, MeterParams, RateMeter, activity};
 use queuescope_wire::{Departure, Nanos, Packet};
+use std::num::NonZeroU16;
 
 /// What an ABC node is made of.
 #[derive(Debug, Clone, PartialEq)]
@@ -187,6 +192,8 @@ pub struct AbcStats {
     pub crowded: u64,
 }
 
+counters!(AbcStats { metered, overwritten, accepted, dropped, overlimit, missing, stripped, replaced, crowded });
+
 impl Abc {
     /// The program of a switch with these ports.
     ///
@@ -305,6 +312,16 @@ impl Pipeline for Abc {
             self.stats.stripped += 1;
         }
         Egress::Send
+    }
+
+    /// By priority. The AQM counts all queues as one, and so does the limit.
+    fn queues(&self, limit: Limit) -> MultiQueueParams {
+        let queues = NonZeroU16::new(self.params.queues()).unwrap_or(NonZeroU16::MIN);
+        MultiQueueParams { queues, scheduler: Scheduler::StrictPriority, limit: Limit::None, shared_limit: limit }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

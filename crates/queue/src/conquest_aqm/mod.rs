@@ -19,6 +19,7 @@
 mod curve;
 mod held;
 
+use crate::counters::counters;
 use crate::hash_to_queues::digest;
 use crate::random::Random;
 use crate::{DropReason, Egress, Headers, Ingress, Limit, MarkReason, Outlet, Pipeline, Port, Sink, TailDropParams};
@@ -160,6 +161,18 @@ pub struct ConQuestAqmStats {
     /// Of these, those that took the register of another flow that was still held.
     pub collisions: u64,
 }
+
+counters!(ConQuestAqmStats {
+    departed,
+    congested,
+    chosen,
+    marked,
+    dropped,
+    marked_before,
+    spared,
+    fed_back,
+    collisions,
+});
 
 impl Default for ConQuestAqmParams {
     fn default() -> Self {
@@ -370,6 +383,10 @@ impl Pipeline for ConQuestAqm {
             self.set_threshold(threshold.unwrap_or(self.params.threshold));
             self.next_change += 1;
         }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.stats.by_name()
     }
 }
 

@@ -89,10 +89,10 @@ pub fn holds_what_is_promised(contestant: &Contestant, steps: &[Step], paced: bo
 
 fn run(contestant: &Contestant, steps: &[Step], paced: bool, seed: u64) -> Outcome {
     let outlet = Outlet { overhead: 0, rate: rate(), queue: QueueId(100), seed };
-    let queues = contestant.params.queues();
+    let discipline = contestant.params.build(outlet);
     let mut driver = Driver {
-        discipline: contestant.params.build(outlet),
-        ids: 100..100 + queues,
+        ids: 100..100 + discipline.queues(),
+        discipline,
         books: Books::default(),
         limit: contestant.limit,
         link_free: Nanos::ZERO,
@@ -202,7 +202,7 @@ impl Driver {
         assert_eq!(offered, books.outcome.left.len() as u64 + dropped);
         assert!(books.offered.iter().all(|offered| offered.fate == Fate::Gone));
         // A counter of several kinds of departure or drop has the kind behind its name.
-        let stats = discipline.stats();
+        let stats = discipline.counters();
         let counted = |name: &str| -> u64 {
             stats.iter().filter(|(counter, _)| counter.starts_with(name)).map(|&(_, count)| count).sum()
         };

@@ -3,7 +3,7 @@
 use crate::driver::{Switch, headers, outlets, packet};
 use queuescope_queue::{
     AbcParams, AckWindowParams, ActAt, ConQuestAqmParams, Curve, HashToQueuesParams, Headers, HoldParams, MeterParams,
-    Outlet, PipelineParams, QueueLength,
+    Outlet, Pipeline, PipelineParams, QueueLength,
 };
 use queuescope_sketch::ConQuestParams;
 use queuescope_tcp::{Flags, Segment};
@@ -18,7 +18,7 @@ fn run(params: &PipelineParams) -> String {
     let seeded = |(outlet, seed): (Outlet, u64)| Outlet { seed, ..outlet };
     let ports: Vec<_> = outlets(&[50_000_000, 1_000_000_000], 1).into_iter().zip(7..).map(seeded).collect();
     let program = params.build(&ports).unwrap();
-    let queues = params.queues();
+    let queues = program.queues(params.queue().limit);
     let mut switch = Switch::new(program, &ports, queues.queues.get(), queues.limit, Nanos(2_000));
     let mut random = 3u64;
     for id in 0..5_000u64 {
@@ -39,7 +39,7 @@ fn run(params: &PipelineParams) -> String {
     switch.run_out();
     switch.run_until(Nanos(5_000 * MS));
     let (sent, dropped, marked) = (switch.log.sent.len(), switch.log.dropped.len(), switch.log.marked.len());
-    let counters = switch.program.stats().into_iter().map(|(name, count)| format!(" {name} {count}"));
+    let counters = switch.program.counters().into_iter().map(|(name, count)| format!(" {name} {count}"));
     format!("{}: sent {sent} dropped {dropped} marked {marked} |{}\n", params.name(), counters.collect::<String>())
 }
 

@@ -9,7 +9,7 @@ use queuescope_tcp::congestion::{
     Counting, CubicParams, DctcpParams, Growth, HyStartParams, HyStartPlusPlusParams, IllinoisParams, NewRenoParams,
     OnLoss, Reduced, RoundEnd, RttSource, SlowStart, VegasParams, Waiting,
 };
-use queuescope_tcp::{Algorithm, AlgorithmParams};
+use queuescope_tcp::{Algorithm, AlgorithmParams, CongestionControl, Controller, EcnUse};
 use queuescope_wire::Nanos;
 
 /// A congestion control whose defaults are those of a profile.
@@ -47,14 +47,7 @@ impl Choice for Control {
     }
 
     fn about(&self) -> &'static str {
-        match self.params.algorithm() {
-            Algorithm::NewReno => "NewReno (RFC 5681, RFC 6582).",
-            Algorithm::Cubic => "CUBIC (RFC 9438), with HyStart.",
-            Algorithm::Bbr => "BBR version 1.",
-            Algorithm::Vegas => "Vegas (Brakmo and Peterson 1995).",
-            Algorithm::Illinois => "Illinois (Liu, Başar and Srikant 2006).",
-            Algorithm::Dctcp => "DCTCP (RFC 8257); it needs ECN.",
-        }
+        self.params.algorithm().about()
     }
 
     fn keys<K: Keys>(&mut self, keys: &mut K) {
@@ -71,7 +64,7 @@ impl Choice for Control {
 
 /// Whether it cannot do without ECN.
 pub(crate) fn counts_marks(params: &AlgorithmParams) -> bool {
-    matches!(params, AlgorithmParams::Dctcp(_))
+    Controller::new(params, 1, 1, 0).ecn() == EcnUse::Counted
 }
 
 const ONLY_IF_LIMITED: &str = "Whether the window grows only when it was what kept the sender from sending.";

@@ -2,36 +2,49 @@
 
 use super::pie::{dual_pi2, pi2, pie};
 use super::{BYTES, SHARE, STEP, TIME, optional};
-use crate::keys::{Keys, Table, choice, fields};
+use crate::keys::{Choice, Keys, Table, choice, fields};
 use crate::value::names;
 use queuescope_queue::{
-    AredParams, CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, FqCodelParams, HashQueuesParams, Limit,
-    MultiQueueParams, Pi2Params, PieParams, Placement, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler,
-    TailDropParams,
+    AredParams, CodelFlavour, CodelParams, DisciplineParams, FqCodelParams, HashQueuesParams, Limit, MultiQueueParams,
+    Placement, RedAdaptation, RedParams, RedThresholds, RedUnit, Scheduler, TailDropParams,
 };
 use queuescope_wire::{ByteCount, Nanos};
 use std::num::{NonZeroU16, NonZeroU32};
 
-choice! {
-    DisciplineParams, "discipline", keys;
-    "tail-drop", "First in, first out, and what does not fit is dropped.",
-        Self::TailDrop(TailDropParams::default()), Self::TailDrop(_) => {};
-    "red", "Random early detection (Floyd and Jacobson 1993), also adaptive.",
-        Self::Red(RedParams::default()), Self::Red(params) => red(params, keys);
-    "codel", "CoDel (RFC 8289): the wait is kept near a target.",
-        Self::Codel(CodelParams::default()), Self::Codel(params) => codel(params, keys);
-    "fq-codel", "FQ-CoDel (RFC 8290): fair among flows, each under CoDel.",
-        Self::FqCodel(FqCodelParams::default()), Self::FqCodel(params) => fq_codel(params, keys);
-    "pie", "PIE (RFC 8033): early drops by a controller on the delay.",
-        Self::Pie(PieParams::default()), Self::Pie(params) => pie(params, keys);
-    "pi2", "PI2 (De Schepper et al. 2016): as PIE, with its output squared.",
-        Self::Pi2(Pi2Params::default()), Self::Pi2(params) => pi2(params, keys);
-    "dual-pi2", "DualPI2 (RFC 9332): a queue for L4S and one for the rest, coupled.",
-        Self::DualPi2(DualPi2Params::default()), Self::DualPi2(params) => dual_pi2(params, keys);
-    "multi-queue", "A queue for each class of service. `limit` of the link is for all together.",
-        Self::MultiQueue(MultiQueueParams::default()), Self::MultiQueue(params) => multi_queue(params, keys);
-    "hash-queues", "A queue for each hash of the flow, served round robin. `limit` of the link is for all together.",
-        Self::HashQueues(HashQueuesParams::default()), Self::HashQueues(params) => hash_queues(params, keys);
+fields!(tables:; choices: DisciplineParams);
+
+impl Choice for DisciplineParams {
+    const WHAT: &'static str = "discipline";
+
+    fn fresh() -> Self {
+        Self::default()
+    }
+
+    fn options(&self) -> Vec<Self> {
+        Self::defaults()
+    }
+
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn about(&self) -> &'static str {
+        self.about()
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        match self {
+            Self::TailDrop(TailDropParams { limit: _ }) => {}
+            Self::Red(params) => red(params, keys),
+            Self::Codel(params) => codel(params, keys),
+            Self::FqCodel(params) => fq_codel(params, keys),
+            Self::Pie(params) => pie(params, keys),
+            Self::Pi2(params) => pi2(params, keys),
+            Self::DualPi2(params) => dual_pi2(params, keys),
+            Self::MultiQueue(params) => multi_queue(params, keys),
+            Self::HashQueues(params) => hash_queues(params, keys),
+        }
+    }
 }
 
 /// The same discipline with the limit of its link.

@@ -3,51 +3,52 @@
 use super::abc::abc;
 use super::conquest::conquest_aqm;
 use super::{FACTOR, STEP, TIME};
-use crate::keys::{Keys, Table, choice, fields};
+use crate::keys::{Choice, Keys, Table, fields};
 use crate::value::names;
 use queuescope_queue::{
-    AbcParams, AckWindowParams, ConQuestAqmParams, EgressPiParams, HashToQueuesParams, Limit, PieCpDecay, PieCpParams,
-    PieDpParams, PieGains, PieTableLayout, PieTableParams, PipelineParams, Trend,
+    AckWindowParams, EgressPiParams, HashToQueuesParams, PieCpDecay, PieCpParams, PieDpParams, PieGains,
+    PieTableLayout, PieTableParams, PipelineParams, Trend,
 };
 use queuescope_wire::{ByteCount, Nanos};
 
-choice! {
-    PipelineParams, "switch program", keys;
-    "hash-to-queues", "Flows spread over the queues of a port by a hash, served round robin.",
-        Self::HashToQueues(HashToQueuesParams::default()), Self::HashToQueues(params) => {
-            keys.within("queues", &mut params.queues, 1..=4096, "How many queues.");
-            keys.within("seed", &mut params.seed, 0..=i64::MAX as u64, "Chooses the hash function.");
-        };
-    "ack-window", "Receive windows of ACKs are bounded by a flow's share of the link with the program that its data passes.",
-        Self::AckWindow(AckWindowParams::default()), Self::AckWindow(params) => ack_window(params, keys);
-    "pie-cp", "PIE with its controller in the control plane (Kunze et al., IM 2021).",
-        Self::PieCp(PieCpParams::default()), Self::PieCp(params) => pie_cp(params, keys);
-    "pie-dp", "PIE in the data plane, by shifts.",
-        Self::PieDp(PieDpParams::default()), Self::PieDp(params) => pie_dp(params, keys);
-    "pie-table", "PIE in the data plane, by tables.",
-        Self::PieTable(PieTableParams::default()), Self::PieTable(params) => pie_table(params, keys);
-    "egress-pi", "A squared PI controller behind the queue, of integers and shifts only.",
-        Self::EgressPi(EgressPiParams::default()), Self::EgressPi(params) => egress_pi(params, keys);
-    "conquest-aqm", "Flows that have too much of the queue are marked or dropped (Chen et al., CoNEXT 2019).",
-        Self::ConQuestAqm(ConQuestAqmParams::default()), Self::ConQuestAqm(params) => conquest_aqm(params, keys);
-    "abc", "Activity-based congestion management: who sends much is dropped first (Menth and Zeitler 2018, Brummer et al. 2019).",
-        Self::Abc(AbcParams::default()), Self::Abc(params) => abc(params, keys);
+fields!(tables:; choices: PipelineParams);
+
+impl Choice for PipelineParams {
+    const WHAT: &'static str = "switch program";
+
+    fn fresh() -> Self {
+        Self::HashToQueues(HashToQueuesParams::default())
+    }
+
+    fn options(&self) -> Vec<Self> {
+        Self::defaults()
+    }
+
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn about(&self) -> &'static str {
+        self.about()
+    }
+
+    fn keys<K: Keys>(&mut self, keys: &mut K) {
+        match self {
+            Self::HashToQueues(params) => hash_to_queues(params, keys),
+            Self::AckWindow(params) => ack_window(params, keys),
+            Self::PieCp(params) => pie_cp(params, keys),
+            Self::PieDp(params) => pie_dp(params, keys),
+            Self::PieTable(params) => pie_table(params, keys),
+            Self::EgressPi(params) => egress_pi(params, keys),
+            Self::ConQuestAqm(params) => conquest_aqm(params, keys),
+            Self::Abc(params) => abc(params, keys),
+        }
+    }
 }
 
-/// The same program with the limit of its link.
-pub(crate) fn with_queue_limit(params: &PipelineParams, limit: Limit) -> PipelineParams {
-    let mut params = params.clone();
-    match &mut params {
-        PipelineParams::HashToQueues(params) => params.queue.limit = limit,
-        PipelineParams::AckWindow(params) => params.queue.limit = limit,
-        PipelineParams::PieCp(params) => params.queue.limit = limit,
-        PipelineParams::PieDp(params) => params.queue.limit = limit,
-        PipelineParams::PieTable(params) => params.queue.limit = limit,
-        PipelineParams::EgressPi(params) => params.queue.limit = limit,
-        PipelineParams::ConQuestAqm(params) => params.queue.limit = limit,
-        PipelineParams::Abc(params) => params.queue.limit = limit,
-    }
-    params
+fn hash_to_queues<K: Keys>(params: &mut HashToQueuesParams, keys: &mut K) {
+    keys.within("queues", &mut params.queues, 1..=4096, "How many queues.");
+    keys.within("seed", &mut params.seed, 0..=i64::MAX as u64, "Chooses the hash function.");
 }
 
 fn ack_window<K: Keys>(params: &mut AckWindowParams, keys: &mut K) {

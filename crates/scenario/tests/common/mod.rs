@@ -15,6 +15,13 @@ pub fn text(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// Writes a file of the repository anew, if `UPDATE_GOLDEN` is set.
+pub fn update(name: &str, text: impl FnOnce() -> String) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path(name), text()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
 /// Names and texts of the files with an extension in a folder, by name.
 pub fn files(folder: &Path, extension: &str) -> Vec<(String, Vec<u8>)> {
     let entries =

@@ -94,7 +94,7 @@ pub(super) fn add_workload(
         }
     };
     let params = WorkloadParams { start: load.start, until: load.stop, ..params };
-    let transport = Transport { tcp: load.stack, algorithm: load.tcp, class, l4s: load.l4s, activity: None };
+    let transport = Transport { tcp: load.stack, algorithm: load.tcp.into(), class, l4s: load.l4s, activity: None };
     let starts = Box::new(Workload::new(&params, seed)?);
     sources.push(TrafficSource::Flows { group, transport: Box::new(transport), stop: None, starts });
     Ok(())

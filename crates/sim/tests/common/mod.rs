@@ -3,9 +3,9 @@
 use queuescope_queue::DisciplineParams;
 use queuescope_sim::shapes::{Dumbbell, Wire};
 use queuescope_sim::workload::FlowStart;
-use queuescope_sim::{LinkRate, NodeId, Simulation, Transport};
+use queuescope_sim::{NodeId, Simulation, Transport};
 use queuescope_tcp::{Algorithm, Profile, TcpParams};
-use queuescope_wire::{Class, Nanos, Rate};
+use queuescope_wire::{Nanos, Rate};
 
 /// Long flows over a bottleneck.
 pub struct Setting {
@@ -41,13 +41,14 @@ impl Setting {
     /// The hosts' transport.
     pub fn transport(&self) -> Transport {
         let tcp = TcpParams { ecn: self.ecn, ..TcpParams::linux() };
-        Transport { tcp, algorithm: self.algorithm.params(Profile::Linux), class: Class(0), l4s: false, activity: None }
+        Transport::new(tcp, self.algorithm.params(Profile::Linux))
     }
 
     /// The network without flows, and the hosts.
     pub fn network(&self) -> (Simulation, Vec<NodeId>, Vec<NodeId>) {
-        let rate = |bits| LinkRate::Constant(Rate::from_bits_per_second(bits).unwrap());
-        let wire = |bits, delay, discipline| Wire { rate: rate(bits), delay: Nanos(delay), overhead: 0, discipline };
+        let wire = |bits, delay, discipline: DisciplineParams| {
+            Wire::new(Rate::from_bits_per_second(bits).unwrap(), Nanos(delay), discipline)
+        };
         let hosts = (0..self.flows).map(|_| wire(10 * self.rate, self.rtt.0 / 8, DisciplineParams::default()));
         let dumbbell = Dumbbell::new(&wire(self.rate, self.rtt.0 / 4, self.discipline.clone()), None, hosts);
         let simulation = Simulation::new(dumbbell.topology, self.seed, Nanos(self.warmup * 1_000_000_000)).unwrap();
@@ -60,7 +61,7 @@ pub fn run(setting: &Setting) -> Simulation {
     let (mut simulation, left, right) = setting.network();
     for (n, (from, to)) in (0u64..).zip(left.iter().zip(&right)) {
         let at = Nanos(n * 10_000_000);
-        let start = FlowStart { at, from: from.0 as usize, to: to.0 as usize, bytes: None };
+        let start = FlowStart { at, ..FlowStart::new(*from, *to) };
         simulation.add_flows(0, setting.transport(), None, std::iter::once(start));
     }
     simulation.run_until(Nanos(setting.seconds * 1_000_000_000), &mut ());

@@ -75,7 +75,7 @@ impl Building {
     fn link(&mut self, from: NodeId, to: NodeId, mbps: u64, delay_us: u64, limit: Limit) {
         let rate = LinkRate::Constant(Rate::from_bits_per_second(mbps * 1_000_000).expect("it is more than nothing"));
         let discipline = DisciplineParams::TailDrop(TailDropParams { limit });
-        let wire = Wire { rate, delay: Nanos(delay_us * 1_000), overhead: 0, discipline };
+        let wire = Wire { rate, delay: Nanos(delay_us * 1_000), overhead: 0, discipline: discipline.into() };
         let name = format!("{}-{}", from.0, to.0);
         add_both(&mut self.topology, (&name, &format!("{name}-back")), (from, to), &wire, false);
     }
@@ -102,7 +102,7 @@ impl Building {
         let mut simulation =
             Simulation::new(self.topology.clone(), seed, Nanos::ZERO).unwrap_or_else(|error| panic!("{error}"));
         for (from, to, at, bytes, class) in &self.flows {
-            let algorithm = self.algorithm.params(Profile::Linux);
+            let algorithm = self.algorithm.params(Profile::Linux).into();
             let transport = Transport { tcp: self.tcp, algorithm, class: *class, l4s: false, activity: None };
             let start = FlowStart { at: *at, from: from.0 as usize, to: to.0 as usize, bytes: Some(*bytes) };
             simulation.add_flows(0, transport, None, std::iter::once(start));

@@ -1,34 +1,11 @@
 //! Any of the congestion controls, chosen by name, without dynamic dispatch.
 //!
-//! To add one: write its file with `FooParams` (`Default`, `ns3`, `linux`) and `Foo` (`new`, [`CongestionControl`]), and
-//! give it a line in the list below. The list makes [`Algorithm`], [`AlgorithmParams`] and [`Controller`].
+//! The list of them is in [`congestion`](super). From it come [`Algorithm`], [`AlgorithmParams`](super::AlgorithmParams) and
+//! [`Controller`](super::Controller).
 
-use super::bbr::{Bbr, BbrParams};
-use super::cubic::{Cubic, CubicParams};
-use super::dctcp::{Dctcp, DctcpParams};
-use super::illinois::{Illinois, IllinoisParams};
-use super::new_reno::{NewReno, NewRenoParams};
-use super::vegas::{Vegas, VegasParams};
-use super::{Ack, Congestion, CongestionControl, EcnUse};
-use queuescope_wire::{Nanos, Rate};
+use super::Algorithm;
 use std::fmt;
 use std::str::FromStr;
-
-algorithms! {
-    /// RFC 5681, RFC 6582.
-    "newreno" NewReno(NewRenoParams);
-    /// RFC 9438.
-    "cubic" Cubic(CubicParams);
-    /// BBR version 1: draft-cardwell-iccrg-bbr-congestion-control-00.
-    "bbr" Bbr(BbrParams);
-    /// Brakmo and Peterson 1995.
-    "vegas" Vegas(VegasParams);
-    /// Liu, Başar and Srikant 2006.
-    "illinois" Illinois(IllinoisParams);
-    /// RFC 8257.
-    "dctcp" Dctcp(DctcpParams);
-    // HS-TCP, STCP, HTCP, BIC, Hybla, YeAH, Veno, Westwood+ and LoLa come here.
-}
 
 /// Whose version of an algorithm.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -109,11 +86,13 @@ impl std::error::Error for UnknownName {}
 
 /// From the list of algorithms, the enums over them.
 macro_rules! algorithms {
-    ($($(#[$doc:meta])* $name:literal $control:ident($params:ident);)*) => {
+    ($($name:literal $module:ident::{$control:ident, $params:ident $(, $more:ident)* $(,)?}: $about:literal;)*) => {
+        $(pub use $module::{$control, $params $(, $more)*};)*
+
         /// A congestion control by name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Algorithm {
-            $($(#[$doc])* $control,)*
+            $(#[doc = $about] $control,)*
         }
 
         impl Algorithm {
@@ -124,6 +103,13 @@ macro_rules! algorithms {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$control => $name,)*
+                }
+            }
+
+            /// What it is, in a sentence.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Self::$control => $about,)*
                 }
             }
 
@@ -142,7 +128,7 @@ macro_rules! algorithms {
         /// A congestion control with its parameters.
         #[derive(Debug, Clone, Copy, PartialEq)]
         pub enum AlgorithmParams {
-            $($(#[$doc])* $control($params),)*
+            $(#[doc = $about] $control($params),)*
         }
 
         impl AlgorithmParams {
@@ -155,11 +141,13 @@ macro_rules! algorithms {
         }
 
         /// Any congestion control.
-        #[derive(Debug, Clone)]
+        #[derive(Debug)]
         // The largest is what most simulations run, and a pointer to follow for each ACK would cost them more.
         #[allow(clippy::large_enum_variant)]
         pub enum Controller {
-            $($(#[$doc])* $control($control),)*
+            $(#[doc = $about] $control($control),)*
+            /// One from outside this crate.
+            Custom(CustomControl),
         }
 
         impl Controller {
@@ -172,10 +160,11 @@ macro_rules! algorithms {
                 }
             }
 
-            /// Which one it is.
-            pub fn algorithm(&self) -> Algorithm {
+            /// Its name in scenarios and reports.
+            pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$control(_) => Algorithm::$control,)*
+                    $(Self::$control(_) => $name,)*
+                    Self::Custom(custom) => custom.name(),
                 }
             }
         }
@@ -184,6 +173,7 @@ macro_rules! algorithms {
             fn on_established(&mut self, rtt: Option<Nanos>, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_established(rtt, now),)*
+                    Self::Custom(custom) => custom.control.on_established(rtt, now),
                 }
             }
 
@@ -191,42 +181,28 @@ macro_rules! algorithms {
             fn on_ack(&mut self, ack: &Ack, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_ack(ack, now),)*
+                    Self::Custom(custom) => custom.control.on_ack(ack, now),
                 }
             }
 
             fn on_congestion(&mut self, congestion: &Congestion, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_congestion(congestion, now),)*
+                    Self::Custom(custom) => custom.control.on_congestion(congestion, now),
                 }
             }
 
             fn on_timeout(&mut self, congestion: &Congestion, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_timeout(congestion, now),)*
-                }
-            }
-
-            fn forget_timeouts(&mut self) {
-                match self {
-                    $(Self::$control(control) => control.forget_timeouts(),)*
-                }
-            }
-
-            fn hold(&mut self, bytes: u64) {
-                match self {
-                    $(Self::$control(control) => control.hold(bytes),)*
-                }
-            }
-
-            fn restart(&mut self, initial_window: u64) {
-                match self {
-                    $(Self::$control(control) => control.restart(initial_window),)*
+                    Self::Custom(custom) => custom.control.on_timeout(congestion, now),
                 }
             }
 
             fn on_recovered(&mut self, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_recovered(now),)*
+                    Self::Custom(custom) => custom.control.on_recovered(now),
                 }
             }
 
@@ -234,12 +210,14 @@ macro_rules! algorithms {
             fn on_sent(&mut self, bytes: u64, in_flight: u64, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_sent(bytes, in_flight, now),)*
+                    Self::Custom(custom) => custom.control.on_sent(bytes, in_flight, now),
                 }
             }
 
             fn on_idle(&mut self, timeouts: u32, floor: u64, now: Nanos) {
                 match self {
                     $(Self::$control(control) => control.on_idle(timeouts, floor, now),)*
+                    Self::Custom(custom) => custom.control.on_idle(timeouts, floor, now),
                 }
             }
 
@@ -247,6 +225,7 @@ macro_rules! algorithms {
             fn window(&self) -> u64 {
                 match self {
                     $(Self::$control(control) => control.window(),)*
+                    Self::Custom(custom) => custom.control.window(),
                 }
             }
 
@@ -254,6 +233,7 @@ macro_rules! algorithms {
             fn slow_start_threshold(&self) -> u64 {
                 match self {
                     $(Self::$control(control) => control.slow_start_threshold(),)*
+                    Self::Custom(custom) => custom.control.slow_start_threshold(),
                 }
             }
 
@@ -261,6 +241,7 @@ macro_rules! algorithms {
             fn pacing_rate(&self) -> Option<Rate> {
                 match self {
                     $(Self::$control(control) => control.pacing_rate(),)*
+                    Self::Custom(custom) => custom.control.pacing_rate(),
                 }
             }
 
@@ -268,15 +249,41 @@ macro_rules! algorithms {
             fn rules_recovery(&self) -> bool {
                 match self {
                     $(Self::$control(control) => control.rules_recovery(),)*
+                    Self::Custom(custom) => custom.control.rules_recovery(),
                 }
             }
 
             fn ecn(&self) -> EcnUse {
                 match self {
                     $(Self::$control(control) => control.ecn(),)*
+                    Self::Custom(custom) => custom.control.ecn(),
+                }
+            }
+        }
+
+        /// One from outside is none of ns-3's.
+        impl Ns3 for Controller {
+            fn forget_timeouts(&mut self) {
+                match self {
+                    $(Self::$control(control) => control.forget_timeouts(),)*
+                    Self::Custom(_) => {}
+                }
+            }
+
+            fn hold(&mut self, bytes: u64) {
+                match self {
+                    $(Self::$control(control) => control.hold(bytes),)*
+                    Self::Custom(_) => {}
+                }
+            }
+
+            fn restart(&mut self, initial_window: u64) {
+                match self {
+                    $(Self::$control(control) => control.restart(initial_window),)*
+                    Self::Custom(_) => {}
                 }
             }
         }
     };
 }
-use algorithms;
+pub(crate) use algorithms;

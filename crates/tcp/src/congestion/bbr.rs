@@ -24,7 +24,7 @@ pub use params::{AfterRecovery, BbrParams, Quantum};
 pub use policer::PolicerParams;
 
 use super::common::{LARGEST_WINDOW, ReductionStats, Timeouts};
-use super::{Ack, Congestion, CongestionControl, RateSample};
+use super::{Ack, Congestion, CongestionControl, Ns3, RateSample};
 use aggregation::Aggregation;
 use chance::Chance;
 use filter::MaxFilter;
@@ -448,14 +448,6 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn restart(&mut self, initial_window: u64) {
-        (self.window, self.threshold) = (initial_window, u64::MAX);
-    }
-
-    fn forget_timeouts(&mut self) {
-        self.timeouts = Timeouts::default();
-    }
-
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {
         self.stats.events.timeouts += 1;
         if self.timeouts.is_first() {
@@ -517,6 +509,18 @@ impl CongestionControl for Bbr {
 
     fn rules_recovery(&self) -> bool {
         true
+    }
+}
+
+impl Ns3 for Bbr {
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, _bytes: u64) {}
+
+    fn restart(&mut self, initial_window: u64) {
+        (self.window, self.threshold) = (initial_window, u64::MAX);
     }
 }
 

@@ -18,7 +18,7 @@
 
 use super::common::{LARGEST_WINDOW, ReductionStats, RttSource, Timeouts, Window, may_grow};
 use super::hystart::{Exit, HyStart, HyStartParams, HyStartPlusPlus, HyStartPlusPlusParams};
-use super::{Ack, Congestion, CongestionControl};
+use super::{Ack, Congestion, CongestionControl, Ns3};
 use queuescope_wire::Nanos;
 
 /// How CUBIC grows and shrinks. The default is as RFC 9438 has it, with HyStart.
@@ -444,18 +444,6 @@ impl CongestionControl for Cubic {
         self.window.reduce(threshold, 2);
     }
 
-    fn forget_timeouts(&mut self) {
-        self.timeouts = Timeouts::default();
-    }
-
-    fn hold(&mut self, bytes: u64) {
-        self.window.set(bytes);
-    }
-
-    fn restart(&mut self, initial_window: u64) {
-        self.window.restart(initial_window);
-    }
-
     fn on_timeout(&mut self, congestion: &Congestion, now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {
@@ -495,6 +483,20 @@ impl CongestionControl for Cubic {
     #[inline]
     fn slow_start_threshold(&self) -> u64 {
         self.window.threshold
+    }
+}
+
+impl Ns3 for Cubic {
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
     }
 }
 

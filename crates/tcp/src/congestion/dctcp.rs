@@ -14,7 +14,7 @@
 //!   sent until the retransmission timer expires and leaves one.
 
 use super::common::{ReductionStats, Round, RoundEnd, Timeouts, Window};
-use super::{Ack, Congestion, CongestionControl, Counting, EcnUse};
+use super::{Ack, Congestion, CongestionControl, Counting, EcnUse, Ns3};
 use queuescope_wire::Nanos;
 
 /// How DCTCP averages and reduces. The default is as RFC 8257 has it.
@@ -181,18 +181,6 @@ impl CongestionControl for Dctcp {
         self.reduce(congestion.lost > 0);
     }
 
-    fn forget_timeouts(&mut self) {
-        self.timeouts = Timeouts::default();
-    }
-
-    fn hold(&mut self, bytes: u64) {
-        self.window.set(bytes);
-    }
-
-    fn restart(&mut self, initial_window: u64) {
-        self.window.restart(initial_window);
-    }
-
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {
@@ -219,5 +207,19 @@ impl CongestionControl for Dctcp {
 
     fn ecn(&self) -> EcnUse {
         EcnUse::Counted
+    }
+}
+
+impl Ns3 for Dctcp {
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
     }
 }

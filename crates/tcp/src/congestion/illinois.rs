@@ -17,7 +17,7 @@
 //! they are exact, and it counts.
 
 use super::common::{Reduced, ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
-use super::{Ack, Congestion, CongestionControl, Counting};
+use super::{Ack, Congestion, CongestionControl, Counting, Ns3};
 use queuescope_wire::Nanos;
 
 /// How Illinois grows and shrinks. The default is as Linux has it.
@@ -278,18 +278,6 @@ impl CongestionControl for Illinois {
         self.reduce(self.params.reduced.of(&self.window, congestion));
     }
 
-    fn forget_timeouts(&mut self) {
-        self.timeouts = Timeouts::default();
-    }
-
-    fn hold(&mut self, bytes: u64) {
-        self.window.set(bytes);
-    }
-
-    fn restart(&mut self, initial_window: u64) {
-        self.window.restart(initial_window);
-    }
-
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.timeouts += 1;
         if self.timeouts.is_first() {
@@ -316,5 +304,19 @@ impl CongestionControl for Illinois {
     #[inline]
     fn slow_start_threshold(&self) -> u64 {
         self.window.threshold
+    }
+}
+
+impl Ns3 for Illinois {
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
     }
 }

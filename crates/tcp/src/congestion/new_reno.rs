@@ -9,7 +9,7 @@
 //!   application, not the window, kept the sender from sending.
 
 use super::common::{Reduced, ReductionStats, Timeouts, Window, may_grow};
-use super::{Ack, Congestion, CongestionControl, Phase};
+use super::{Ack, Congestion, CongestionControl, Ns3, Phase};
 use queuescope_wire::Nanos;
 
 /// How NewReno grows and shrinks. The default is as the RFCs have it.
@@ -106,18 +106,6 @@ impl CongestionControl for NewReno {
         self.halve(self.params.reduced.of(&self.window, congestion));
     }
 
-    fn forget_timeouts(&mut self) {
-        self.timeouts = Timeouts::default();
-    }
-
-    fn hold(&mut self, bytes: u64) {
-        self.window.set(bytes);
-    }
-
-    fn restart(&mut self, initial_window: u64) {
-        self.window.restart(initial_window);
-    }
-
     fn on_timeout(&mut self, congestion: &Congestion, _now: Nanos) {
         self.stats.timeouts += 1;
         if self.timeouts.is_first() {
@@ -140,6 +128,20 @@ impl CongestionControl for NewReno {
     #[inline]
     fn slow_start_threshold(&self) -> u64 {
         self.window.threshold
+    }
+}
+
+impl Ns3 for NewReno {
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
     }
 }
 

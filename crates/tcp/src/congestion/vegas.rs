@@ -14,7 +14,7 @@
 //! sender tells of it ([`Phase::Disorder`], as in ns-3's profile).
 
 use super::common::{ReductionStats, Round, RoundEnd, RttSource, Timeouts, Window, may_grow};
-use super::{Ack, Congestion, CongestionControl, Counting, Phase};
+use super::{Ack, Congestion, CongestionControl, Counting, Ns3, Phase};
 use queuescope_wire::Nanos;
 
 /// How Vegas grows and shrinks. The default is as the paper has it.
@@ -257,18 +257,6 @@ impl CongestionControl for Vegas {
         self.active &= congestion.lost == 0;
     }
 
-    fn forget_timeouts(&mut self) {
-        self.timeouts = Timeouts::default();
-    }
-
-    fn hold(&mut self, bytes: u64) {
-        self.window.set(bytes);
-    }
-
-    fn restart(&mut self, initial_window: u64) {
-        self.window.restart(initial_window);
-    }
-
     fn on_timeout(&mut self, _congestion: &Congestion, _now: Nanos) {
         self.stats.reductions.timeouts += 1;
         if self.timeouts.is_first() {
@@ -303,5 +291,19 @@ impl CongestionControl for Vegas {
     #[inline]
     fn slow_start_threshold(&self) -> u64 {
         self.window.threshold
+    }
+}
+
+impl Ns3 for Vegas {
+    fn forget_timeouts(&mut self) {
+        self.timeouts = Timeouts::default();
+    }
+
+    fn hold(&mut self, bytes: u64) {
+        self.window.set(bytes);
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        self.window.restart(initial_window);
     }
 }

@@ -27,7 +27,10 @@ impl<C: CongestionControl> Sender<C> {
     /// The receiver has not heard that its SYN came.
     fn hear_syn_again(&mut self) {
         if self.params.repeated_syn_restarts {
-            self.control.restart(u64::from(self.params.initial_window) * u64::from(self.params.mss));
+            if let Some(ns3) = self.ns3 {
+                let initial = u64::from(self.params.initial_window) * u64::from(self.params.mss);
+                ns3(&mut self.control).restart(initial);
+            }
             self.due.nothing = true;
         } else {
             self.due.ack = true;
@@ -412,8 +415,11 @@ impl<C: CongestionControl> Sender<C> {
 
     /// What is to be reduced is what a reduction under way has left, if the profile says so.
     pub(super) fn hold_what_is_left(&mut self) {
-        if self.params.reduces_what_is_left && self.reduces() {
-            self.control.hold(self.reduction.window());
+        if self.params.reduces_what_is_left
+            && self.reduces()
+            && let Some(ns3) = self.ns3
+        {
+            ns3(&mut self.control).hold(self.reduction.window());
         }
     }
 

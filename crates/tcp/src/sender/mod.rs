@@ -19,7 +19,7 @@ mod transmit;
 mod written;
 
 use crate::clock::Clock;
-use crate::congestion::{CongestionControl, Phase};
+use crate::congestion::{CongestionControl, Ns3, Phase};
 use crate::params::TcpParams;
 use crate::rtt::RttEstimator;
 use delivery::Delivery;
@@ -34,6 +34,8 @@ use transmit::Choice;
 pub struct Sender<C: CongestionControl> {
     params: TcpParams,
     control: C,
+    /// The congestion control as ns-3's, if it is to be that.
+    ns3: Option<fn(&mut C) -> &mut dyn Ns3>,
     state: State,
     ecn: bool,
     flight: Flight,
@@ -165,6 +167,13 @@ struct Usage {
     until: u64,
 }
 
+impl<C: Ns3> Sender<C> {
+    /// Where its parameters are those of ns-3, the congestion control does what ns-3 does beside [`CongestionControl`].
+    pub fn following_ns3(self) -> Self {
+        Self { ns3: Some(|control| control), ..self }
+    }
+}
+
 impl<C: CongestionControl> Sender<C> {
     /// It is closed. It will send `bytes` and then close, or without end.
     pub fn new(params: &TcpParams, control: C, bytes: Option<u64>) -> Self {
@@ -173,6 +182,7 @@ impl<C: CongestionControl> Sender<C> {
         Self {
             params: *params,
             control,
+            ns3: None,
             state: State::Closed,
             ecn: false,
             flight: Flight::new(1, params.mss)

@@ -82,8 +82,10 @@ impl<C: CongestionControl> Sender<C> {
         self.due.forced = false;
         self.due.settled = None;
         self.due.tail_probe = false;
-        if self.params.timeouts_compound {
-            self.control.forget_timeouts();
+        if self.params.timeouts_compound
+            && let Some(ns3) = self.ns3
+        {
+            ns3(&mut self.control).forget_timeouts();
         }
         self.control.on_timeout(&Congestion { in_flight, lost, delivered: 0, next: self.flight.next() }, now);
         self.marks.cwr |= self.ecn && self.params.cwr_after_loss;

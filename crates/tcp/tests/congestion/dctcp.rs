@@ -2,7 +2,7 @@
 
 use crate::MSS;
 use crate::rounds::Rounds;
-use queuescope_tcp::congestion::{Dctcp, DctcpParams};
+use queuescope_tcp::congestion::{Dctcp, DctcpParams, Ns3};
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase};
 use queuescope_wire::Nanos;
 

@@ -133,13 +133,13 @@ proptest! {
                 let least = if params == Algorithm::Dctcp.params(Profile::Ns3) { 0 } else { mss };
                 prop_assert!((least..=LARGEST).contains(&control.window()), "{:?} {}", params, control.window());
                 if matches!(event, Event::Congestion(_))
-                    && control.algorithm() != Algorithm::Bbr
+                    && params.algorithm() != Algorithm::Bbr
                     && params != Algorithm::Dctcp.params(Profile::Ns3)
                 {
                     prop_assert!(control.window() >= 2 * mss);
                     prop_assert_eq!(control.window(), control.slow_start_threshold());
                 }
-                if control.algorithm() == Algorithm::Bbr {
+                if params.algorithm() == Algorithm::Bbr {
                     prop_assert!(control.pacing_rate().is_none_or(|rate| rate.bits_per_second() > 0));
                 }
                 prop_assert_eq!(control.window(), again.window());

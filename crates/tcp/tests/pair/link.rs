@@ -1,6 +1,7 @@
 //! The pair: both ends, and between them a link that delays, drops, repeats, reorders and marks as it is told.
 
 use crate::reno::Reno;
+use queuescope_tcp::congestion::Ns3;
 use queuescope_tcp::{CongestionControl, EcnUse, Receiver, Segment, Sender, TcpParams};
 use queuescope_wire::{Ecn, Nanos};
 use std::collections::BTreeMap;
@@ -50,7 +51,7 @@ pub struct Pair<C: CongestionControl = Reno> {
     back: u64,
 }
 
-impl<C: CongestionControl> Pair<C> {
+impl<C: Ns3> Pair<C> {
     /// `plan` says what becomes of the segment with this number (from 0, each way for itself).
     pub fn new(
         params: &TcpParams,
@@ -60,7 +61,7 @@ impl<C: CongestionControl> Pair<C> {
     ) -> Self {
         let ecn_use: EcnUse = control.ecn();
         Self {
-            sender: Sender::new(params, control, bytes),
+            sender: Sender::new(params, control, bytes).following_ns3(),
             receiver: Receiver::new(params, ecn_use),
             now: Nanos::ZERO,
             delay: 10_000_000,

@@ -1,5 +1,6 @@
 //! The plainest of congestion controls, for tests: slow start, additive increase, half at congestion (RFC 5681).
 
+use queuescope_tcp::congestion::Ns3;
 use queuescope_tcp::{Ack, Congestion, CongestionControl, EcnUse, Phase};
 use queuescope_wire::{Nanos, Rate};
 
@@ -78,15 +79,6 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn hold(&mut self, bytes: u64) {
-        self.held.push(bytes);
-    }
-
-    fn restart(&mut self, initial_window: u64) {
-        self.restarts.push(initial_window);
-        self.window = initial_window;
-    }
-
     fn on_recovered(&mut self, now: Nanos) {
         self.recovered.push(now);
     }
@@ -115,5 +107,18 @@ impl CongestionControl for Reno {
 
     fn ecn(&self) -> EcnUse {
         self.ecn
+    }
+}
+
+impl Ns3 for Reno {
+    fn forget_timeouts(&mut self) {}
+
+    fn hold(&mut self, bytes: u64) {
+        self.held.push(bytes);
+    }
+
+    fn restart(&mut self, initial_window: u64) {
+        self.restarts.push(initial_window);
+        self.window = initial_window;
     }
 }

@@ -1,0 +1,167 @@
+//! A discipline from outside this crate, beside those of [`AnyDiscipline`].
+//!
+//! Its type is behind a pointer, so that each call costs a little more than one of the disciplines here; nothing else
+//! differs.
+
+use crate::{AnyDiscipline, Discipline, Outlet, Sink};
+use queuescope_wire::{Backlog, Departure, Nanos, Packet};
+use std::fmt;
+use std::sync::Arc;
+
+/// Makes a discipline of your own for each link that is to have it, as [`DisciplineParams`](crate::DisciplineParams) make
+/// the disciplines of this crate.
+#[derive(Clone)]
+pub struct DisciplineFactory {
+    name: &'static str,
+    make: Arc<Make>,
+}
+
+type Make = dyn Fn(Outlet) -> CustomDiscipline + Send + Sync;
+
+impl DisciplineFactory {
+    /// `make` returns an empty queue; what is random in it, the seed of the [`Outlet`] decides. Reports call it `name`.
+    pub fn new<D: Discipline + Send + 'static>(
+        name: &'static str,
+        make: impl Fn(Outlet) -> D + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, make: Arc::new(move |outlet| CustomDiscipline::new(name, make(outlet))) }
+    }
+
+    /// Its name in reports.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// An empty queue.
+    pub fn build(&self, outlet: Outlet) -> AnyDiscipline {
+        AnyDiscipline::Custom((self.make)(outlet))
+    }
+}
+
+impl fmt::Debug for DisciplineFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DisciplineFactory").field(&self.name).finish()
+    }
+}
+
+/// A discipline that this crate does not know, and its name.
+pub struct CustomDiscipline {
+    name: &'static str,
+    discipline: Box<dyn Erased + Send>,
+}
+
+impl CustomDiscipline {
+    /// Reports call it `name`.
+    pub fn new(name: &'static str, discipline: impl Discipline + Send + 'static) -> Self {
+        Self { name, discipline: Box::new(discipline) }
+    }
+
+    /// Its name in reports.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl fmt::Debug for CustomDiscipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CustomDiscipline").field(&self.name).finish()
+    }
+}
+
+impl Discipline for CustomDiscipline {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut impl Sink) {
+        self.discipline.enqueue(packet, now, sink);
+    }
+
+    fn dequeue(&mut self, now: Nanos, sink: &mut impl Sink) -> Option<Departure> {
+        self.discipline.dequeue(now, sink)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.discipline.backlog()
+    }
+
+    fn wants_to_be_asked(&self) -> bool {
+        self.discipline.wants_to_be_asked()
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.discipline.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        self.discipline.on_timer(now);
+    }
+
+    fn is_fifo(&self) -> bool {
+        self.discipline.is_fifo()
+    }
+
+    fn queues(&self) -> u16 {
+        self.discipline.queues()
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        self.discipline.drop_probability()
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.discipline.counters()
+    }
+}
+
+/// [`Discipline`] without a type parameter, which a pointer to an unknown type needs.
+trait Erased {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, sink: &mut dyn Sink);
+    fn dequeue(&mut self, now: Nanos, sink: &mut dyn Sink) -> Option<Departure>;
+    fn backlog(&self) -> Backlog;
+    fn wants_to_be_asked(&self) -> bool;
+    fn next_timer(&self) -> Option<Nanos>;
+    fn on_timer(&mut self, now: Nanos);
+    fn is_fifo(&self) -> bool;
+    fn queues(&self) -> u16;
+    fn drop_probability(&self) -> Option<f64>;
+    fn counters(&self) -> Vec<(&'static str, u64)>;
+}
+
+impl<D: Discipline> Erased for D {
+    fn enqueue(&mut self, packet: Packet, now: Nanos, mut sink: &mut dyn Sink) {
+        Discipline::enqueue(self, packet, now, &mut sink);
+    }
+
+    fn dequeue(&mut self, now: Nanos, mut sink: &mut dyn Sink) -> Option<Departure> {
+        Discipline::dequeue(self, now, &mut sink)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Discipline::backlog(self)
+    }
+
+    fn wants_to_be_asked(&self) -> bool {
+        Discipline::wants_to_be_asked(self)
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        Discipline::next_timer(self)
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        Discipline::on_timer(self, now);
+    }
+
+    fn is_fifo(&self) -> bool {
+        Discipline::is_fifo(self)
+    }
+
+    fn queues(&self) -> u16 {
+        Discipline::queues(self)
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Discipline::drop_probability(self)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Discipline::counters(self)
+    }
+}

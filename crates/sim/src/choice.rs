@@ -1,0 +1,91 @@
+//! What stands at a place in a simulation: one that queuescope has, or one from outside.
+
+use queuescope_queue::{
+    AnyDiscipline, AnyPipeline, DisciplineFactory, DisciplineParams, Outlet, PipelineError, PipelineFactory,
+    PipelineParams,
+};
+use queuescope_tcp::{AlgorithmParams, ControlFactory, Controller, Opening};
+
+/// One that queuescope has, by its parameters `P`, or one of your own, by its factory `F`. Parameters and factories turn into
+/// it (`params.into()`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice<P, F> {
+    /// One that queuescope has.
+    BuiltIn(P),
+    /// One from outside.
+    Custom(F),
+}
+
+/// The queue before a link.
+pub type DisciplineChoice = Choice<DisciplineParams, DisciplineFactory>;
+
+/// The program of a switch.
+pub type PipelineChoice = Choice<PipelineParams, PipelineFactory>;
+
+/// The congestion control of a connection.
+pub type ControlChoice = Choice<AlgorithmParams, ControlFactory>;
+
+impl DisciplineChoice {
+    /// An empty queue.
+    pub fn build(&self, outlet: Outlet) -> AnyDiscipline {
+        match self {
+            Self::BuiltIn(params) => params.build(outlet),
+            Self::Custom(factory) => factory.build(outlet),
+        }
+    }
+}
+
+impl PipelineChoice {
+    /// The program, on a switch with these ports; the first one's seed is that of the whole program.
+    ///
+    /// # Errors
+    /// If the parameters fit no switch, or not one of so many ports.
+    pub fn build(&self, outlets: &[Outlet]) -> Result<AnyPipeline, PipelineError> {
+        match self {
+            Self::BuiltIn(params) => params.build(outlets),
+            Self::Custom(factory) => Ok(factory.build(outlets)),
+        }
+    }
+}
+
+impl ControlChoice {
+    /// The congestion control of a new connection.
+    pub fn build(&self, opening: Opening) -> Controller {
+        let Opening { mss, initial_window, seed } = opening;
+        match self {
+            Self::BuiltIn(params) => Controller::new(params, mss, initial_window, seed),
+            Self::Custom(factory) => factory.build(opening),
+        }
+    }
+}
+
+/// By default as with the parameters of queuescope.
+impl<P: Default, F> Default for Choice<P, F> {
+    fn default() -> Self {
+        Self::BuiltIn(P::default())
+    }
+}
+
+impl<P, F> From<P> for Choice<P, F> {
+    fn from(params: P) -> Self {
+        Self::BuiltIn(params)
+    }
+}
+
+impl From<DisciplineFactory> for DisciplineChoice {
+    fn from(factory: DisciplineFactory) -> Self {
+        Self::Custom(factory)
+    }
+}
+
+impl From<PipelineFactory> for PipelineChoice {
+    fn from(factory: PipelineFactory) -> Self {
+        Self::Custom(factory)
+    }
+}
+
+impl From<ControlFactory> for ControlChoice {
+    fn from(factory: ControlFactory) -> Self {
+        Self::Custom(factory)
+    }
+}
