@@ -27,7 +27,7 @@ mod traffic;
 mod values;
 
 #[cfg(target_os = "linux")]
-pub use acting::{ActingArgs, BoundsArgs, PolicyArgs, Written};
+pub use acting::ActingArgs;
 pub use analyze::{Analyze, Why};
 #[cfg(target_os = "linux")]
 pub use capture_live::{Capture, Way};

@@ -2,7 +2,6 @@
 
 use crate::args::{Capture as CaptureArgs, Way as Direction};
 use crate::headers::{Headers, IntoFolder, Kept, into_folder};
-use crate::live::stopped::Stopped;
 use crate::outcome::{Outcome, print};
 use crate::paths::cannot_write;
 use crate::spool::{Spool, Unwritten};
@@ -11,6 +10,7 @@ use anyhow::{Context, Result};
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::{Stop, is_standard_input};
 use queuescope_live::capture::{Capture, CaptureParams, Captured, Counts, Woken};
+use queuescope_monitor::Stopped;
 use queuescope_pcap::{PcapngWriter, Record, Statistics};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;

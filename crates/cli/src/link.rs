@@ -9,7 +9,6 @@ mod watched;
 pub use real::RealHosts;
 
 use crate::args::{Keep, Link};
-use crate::live::view::give_up;
 use crate::outcome::Outcome;
 use crate::sim::metered::Asked;
 use crate::source::granularities;
@@ -19,6 +18,7 @@ use queuescope_ingest::Stop;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_link::command::keep as stand_between;
 use queuescope_link::{End, HeldBack, RealTime, Sleep, Ways};
+use queuescope_monitor::give_up;
 use queuescope_queue::PipelineParams;
 use queuescope_report::model::{self, COMMANDS_LINK, NO_METER, Report, SCENARIO, Skipped};
 use queuescope_scenario::Scenario;

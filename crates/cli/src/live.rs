@@ -1,17 +1,9 @@
 //! `queuescope live`: what is in the queue of an interface now.
 
-mod acts;
-mod feed;
-pub mod listen;
 mod meanings;
-pub mod metrics;
-pub(crate) mod stopped;
-pub(crate) mod view;
-mod whose;
 
 use crate::args::Live;
 use crate::expressions::{explained, show};
-use crate::live::listen::Listen;
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
@@ -19,11 +11,8 @@ use crate::queued::QueuedLog;
 use crate::source::{self, granularities};
 use crate::spool::Unwritten;
 use crate::terminal::note;
-use acts::Acts;
 use anyhow::{Result, bail};
-use feed::Feed;
 use meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
-use metrics::Metrics;
 use queuescope_analysis::{Analysis, AnalysisParams, FLOWS, Findings, Scale, Watcher};
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::Unknown;
@@ -31,14 +20,12 @@ use queuescope_ingest::{Chosen, Listener, Source, Stop};
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
 use queuescope_meter::{History, Tau};
+use queuescope_monitor::{Acts, Feed, FlowOwners, Listen, Metrics, Screen, Seen as SeenBy, Stopped, View, give_up};
 use queuescope_report::model::{Input, Report, Skipped};
 use queuescope_report::{json, text};
 use queuescope_wire::{Backlog, ByteCount, Flows, Granularity, Nanos};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
-use stopped::Stopped;
-use view::{Screen, View, give_up};
-use whose::Whose;
 
 /// Packets told that are remembered, and flows.
 const DEPARTURES: usize = (1 << 18) - 1;
@@ -111,7 +98,8 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn begin(args: &'a Live, seer: Option<Seer>) -> Result<Self> {
-        let feed = Feed::new(args)?;
+        let mask = source::mask(&args.keys, &args.question.focus);
+        let feed = Feed::new(args.only.as_deref(), mask, args.keys.inner).map_err(explained)?;
         // Who is no person reads lines.
         let is_json = args.json || !io::stdout().is_terminal();
         let obstacle = if is_json { None } else { Screen::obstacle() };
@@ -131,7 +119,7 @@ impl<'a> Watch<'a> {
         let analysis = Analysis::new(flows(args), analysed, outputs)?;
         let metrics = args.metrics.as_ref().map(|at| metrics_at(at, args)).transpose()?;
         // Last, when nothing else can fail.
-        let acts = Acts::begin(&args.acting, &mut probe, feed.origin)?;
+        let acts = Acts::begin(&args.acting.options(), &mut probe, feed.origin, &note)?;
         let mut seen = Seen {
             args,
             unread: false,
@@ -141,7 +129,7 @@ impl<'a> Watch<'a> {
             is_json,
             counted: feed.origin,
             feed,
-            whose: Whose::new(&args.interface, granularities(&args.keys), seer),
+            owners: FlowOwners::new(&args.interface, granularities(&args.keys), seer),
             counters: Counters::default(),
             deepest: Backlog::default(),
             is_gone: false,
@@ -164,9 +152,10 @@ impl<'a> Watch<'a> {
         if at >= self.seen.counted.saturating_add(COUNT) {
             self.count()?;
         }
-        let Seen { feed, whose, .. } = &mut self.seen;
-        let came = feed.take(&mut self.probe, &mut self.analysis, self.view.as_mut(), whose)?;
-        whose.look();
+        let Seen { feed, owners, .. } = &mut self.seen;
+        let mut seen = SeenBy { analysis: &mut self.analysis, view: self.view.as_mut(), owners };
+        let came = feed.take::<_, anyhow::Error>(&mut self.probe, &mut seen)?;
+        self.seen.owners.look();
         // Of so many, there may be more that left before now.
         if came < Probe::AT_ONCE {
             self.analysis.nothing_before(at.saturating_sub(QUIET));
@@ -191,7 +180,7 @@ impl<'a> Watch<'a> {
 
     fn tell_bursts(&mut self) -> Result<()> {
         let mut ended = self.analysis.ended(self.seen.feed.origin);
-        self.seen.whose.bursts(&mut ended);
+        self.seen.owners.bursts(&mut ended);
         if let Some(view) = &mut self.view {
             ended.iter().for_each(|burst| view.burst(burst));
         }
@@ -232,9 +221,10 @@ impl<'a> Watch<'a> {
         if let Some(view) = &mut self.view {
             view.slices(&slices);
             view.counters(self.seen.counters);
-            view.owners(self.seen.whose.first());
+            view.owners(self.seen.owners.first());
             view.acting(self.seen.acts.doing(&self.probe, now())?, now());
-            view.unwritten(&self.analysis.watcher().unwritten());
+            let unwritten: Vec<_> = self.analysis.watcher().unwritten().iter().map(Unwritten::line).collect();
+            view.unwritten(&unwritten);
         }
         if let Some(metrics) = &self.metrics {
             metrics.look(self.seen.counters, &self.seen.acts, &slices, now());
@@ -251,7 +241,7 @@ impl<'a> Watch<'a> {
             let unwritten = self.analysis.watcher().unwritten();
             let unwritten = unwritten.iter().map(Unwritten::news);
             let untold = self.seen.untold();
-            let stopped = self.seen.whose.stopped().into_iter().chain(metrics).chain(unwritten).chain(untold);
+            let stopped = self.seen.owners.stopped().into_iter().chain(metrics).chain(unwritten).chain(untold);
             self.stopped.tell(stopped, |text| anstream::eprintln!("{text}"));
         }
         Ok(())
@@ -259,7 +249,7 @@ impl<'a> Watch<'a> {
 
     fn draw(&mut self) -> Result<()> {
         match (&mut self.screen, &self.view) {
-            (Some(screen), Some(view)) => screen.draw(view, now()),
+            (Some(screen), Some(view)) => Ok(screen.draw(view, now())?),
             _ => Ok(()),
         }
     }
@@ -295,7 +285,7 @@ impl<'a> Watch<'a> {
         self.count()?;
         while self.take()? > 0 {}
         self.look()?;
-        self.seen.whose.settle();
+        self.seen.owners.settle();
         self.analysis.nothing_before(Nanos::MAX);
         self.tell_bursts()?;
         let Self { seen, mut analysis, stop, metrics, .. } = self;
@@ -346,7 +336,7 @@ struct Seen<'a> {
     is_torn: bool,
     acts: Acts,
     feed: Feed,
-    whose: Whose,
+    owners: FlowOwners,
     counters: Counters,
     /// When they were read.
     counted: Nanos,
@@ -417,7 +407,7 @@ impl Seen<'_> {
         };
         let mut report = findings.report(source);
         "the probe's".clone_into(&mut report.setup.sketch.window_source);
-        self.whose.report(&mut report);
+        self.owners.report(&mut report);
         let totals = &mut report.totals;
         let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
         // Of these it is only known how many there were.
@@ -459,7 +449,7 @@ impl Seen<'_> {
             .notes()
             .chain(notes.into_iter().flatten())
             .chain(self.acts.notes())
-            .chain(self.whose.notes())
+            .chain(self.owners.notes())
             .collect()
     }
 }

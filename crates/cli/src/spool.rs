@@ -157,6 +157,11 @@ impl Unwritten {
         Self { what, path: path.to_owned(), packets: 0, bytes: 0, why: why.to_string() }
     }
 
+    /// Which, and why, in a line.
+    pub fn line(&self) -> String {
+        format!("{}: {}", self.path.display(), self.why)
+    }
+
     /// The same for whoever looks on as it begins.
     pub fn news(&self) -> Skipped {
         let meaning =

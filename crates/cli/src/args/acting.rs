@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow};
 use clap::{ArgGroup, Args, Parser, ValueHint};
 use queuescope_live::{Acting, Action, Weigh};
+use queuescope_monitor::{ActingBounds, ActingOptions, Policy, PolicyReader};
 use queuescope_queue::{Curve, Response, Step, Steps};
 use queuescope_wire::{ByteCount, Nanos, Rate};
 use std::path::PathBuf;
@@ -115,6 +116,30 @@ fn hold(text: &str) -> Result<Nanos, String> {
     let time = Nanos::read_long(text).map_err(|why| why.to_string())?;
     let is_fit = (Nanos(1_000)..=LONGEST_HOLD).contains(&time);
     if is_fit { Ok(time) } else { Err("use 1us to 1h".to_owned()) }
+}
+
+impl ActingArgs {
+    /// The same for what acts.
+    pub fn options(&self) -> ActingOptions {
+        let reader: PolicyReader = |text| Written::read(text).map(Policy::from).map_err(|why| format!("{why:#}"));
+        ActingOptions {
+            acting: self.policy.acting(),
+            bounds: self.bounds.clone().into(),
+            file: self.policy_file.clone().map(|path| (path, reader)),
+        }
+    }
+}
+
+impl From<BoundsArgs> for ActingBounds {
+    fn from(BoundsArgs { never, act_for }: BoundsArgs) -> Self {
+        Self { never, act_for }
+    }
+}
+
+impl From<Written> for Policy {
+    fn from(Written { off, policy, bounds }: Written) -> Self {
+        Self { off: off.is_some(), acting: policy.acting(), bounds: bounds.into() }
+    }
 }
 
 impl PolicyArgs {

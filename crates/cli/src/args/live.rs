@@ -1,11 +1,10 @@
 //! Arguments of `live`.
 
-use crate::live::listen::Listen;
-
 use super::acting::ActingArgs;
 use super::record::Queued;
 use super::shared::{Keys, Question};
 use clap::{Args, ValueHint};
+use queuescope_monitor::Listen;
 use queuescope_wire::Nanos;
 use std::path::PathBuf;
 

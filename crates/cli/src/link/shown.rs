@@ -1,12 +1,12 @@
 //! What a person sees of a link's queue while it carries packets, drawn by a thread of its own: packets do not wait for a terminal.
 
-use crate::live::view::{Screen, View};
 use crate::sim::metered::Metered;
 use crate::spool::Unwritten;
 use anyhow::{Context, Result, anyhow};
 use queuescope_analysis::Show;
 use queuescope_ingest::Stop;
 use queuescope_live::{Counters, Slice, now};
+use queuescope_monitor::{Screen, View};
 use queuescope_report::model::Burst;
 use queuescope_wire::{Departure, FlowKey, Granularity, Nanos};
 use std::mem;
@@ -226,7 +226,7 @@ fn take(view: &mut View, news: News) {
     }
     view.slices(&slices);
     view.counters(counters);
-    view.unwritten(&unwritten);
+    view.unwritten(&unwritten.iter().map(Unwritten::line).collect::<Vec<_>>());
     view.lost(lost);
     bursts.iter().for_each(|burst| view.burst(burst));
 }

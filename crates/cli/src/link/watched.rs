@@ -1,7 +1,6 @@
 //! What becomes of packets on a link, for its meters.
 
 use super::shown::Shown;
-use crate::live::stopped::Stopped;
 use crate::outputs::Outputs;
 use crate::sim::metered::{Known, Meters};
 use crate::spool::Unwritten;
@@ -12,6 +11,7 @@ use queuescope_ingest::Listener;
 use queuescope_ingest::records::{as_departure, numbered};
 use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
+use queuescope_monitor::Stopped;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
 use queuescope_sim::{LinkId, OnItsWay};

@@ -33,7 +33,7 @@ fn is_job(of: &str, process: impl Fn(&str) -> Option<Process>) -> bool {
     parent.is_some_and(|parent| parent.session == own.session)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command reads what the kernel tells")]
+#[expect(clippy::disallowed_methods, reason = "only /proc says whose job this is")]
 fn process(of: &str) -> Option<Process> {
     // A name may be no text.
     read(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{of}/stat")).ok()?))

@@ -1,8 +1,8 @@
 //! The file that says what is done to flows. It is read again and again beside the packets, so nothing is opened that would hold
 //! them up.
 
-use crate::args::Written;
-use anyhow::{Context, Result};
+use super::{Policy, PolicyReader};
+use crate::error::ActError;
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -16,6 +16,7 @@ const LONGEST: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct PolicyFile {
     path: PathBuf,
+    reader: PolicyReader,
     /// How it was when it was looked at last.
     last: Found,
 }
@@ -24,7 +25,7 @@ pub struct PolicyFile {
 #[derive(Debug)]
 pub enum Says {
     /// This is to be done.
-    Policy(Box<Written>),
+    Policy(Box<Policy>),
     /// Nothing is to be done.
     Off,
     /// Nothing at all.
@@ -48,10 +49,10 @@ impl PolicyFile {
     ///
     /// # Errors
     /// If it cannot be read, is no regular file, is too long or no text, or means nothing.
-    pub fn open(path: &Path) -> Result<(Self, Says)> {
-        let (text, written) = read(path).with_context(|| cannot_read(path))?;
-        let says = Says::of(&text).with_context(|| cannot_act(path))?;
-        Ok((Self { path: path.to_owned(), last: Found::Text(text, written) }, says))
+    pub fn open(path: &Path, reader: PolicyReader) -> Result<(Self, Says), ActError> {
+        let (text, written) = read(path).map_err(|why| ActError::Read { path: path.to_owned(), why })?;
+        let says = Says::of(&text, reader).map_err(|why| cannot_act(path, ActError::Policy(why)))?;
+        Ok((Self { path: path.to_owned(), reader, last: Found::Text(text, written) }, says))
     }
 
     /// What it says, if it was written, replaced or taken away since it was looked at last.
@@ -59,14 +60,14 @@ impl PolicyFile {
         let now = match read(&self.path) {
             Ok((text, written)) => Found::Text(text, written),
             Err(why) if why.kind() == io::ErrorKind::NotFound => Found::Missing,
-            Err(why) => Found::Unreadable(format!("{}: {why}", cannot_read(&self.path))),
+            Err(why) => Found::Unreadable(format!("cannot read {}: {why}", self.path.display())),
         };
         if now == self.last {
             return None;
         }
         self.last = now;
         Some(match &self.last {
-            Found::Text(text, _) => Says::of(text).unwrap_or_else(|why| Says::Unclear(format!("{why:#}"))),
+            Found::Text(text, _) => Says::of(text, self.reader).unwrap_or_else(Says::Unclear),
             Found::Missing => Says::Missing,
             Found::Unreadable(why) => Says::Unclear(why.clone()),
         })
@@ -74,23 +75,19 @@ impl PolicyFile {
 }
 
 impl Says {
-    fn of(text: &str) -> Result<Self> {
-        let written = Written::read(text)?;
-        Ok(match (&written.off, written.policy.acting()) {
-            (Some(_), _) => Self::Off,
-            (None, Some(_)) => Self::Policy(Box::new(written)),
-            (None, None) => Self::Nothing,
+    fn of(text: &str, reader: PolicyReader) -> Result<Self, String> {
+        let policy = reader(text)?;
+        Ok(match (policy.off, &policy.acting) {
+            (true, _) => Self::Off,
+            (false, Some(_)) => Self::Policy(Box::new(policy)),
+            (false, None) => Self::Nothing,
         })
     }
 }
 
 /// What failed if what the file asks for cannot be done.
-pub fn cannot_act(path: &Path) -> String {
-    format!("cannot act as {} says", path.display())
-}
-
-fn cannot_read(path: &Path) -> String {
-    format!("cannot read {}", path.display())
+pub fn cannot_act(path: &Path, why: ActError) -> ActError {
+    ActError::File { path: path.to_owned(), why: Box::new(why) }
 }
 
 fn read(path: &Path) -> io::Result<(String, Option<SystemTime>)> {
@@ -118,11 +115,41 @@ fn is_regular(data: &Metadata) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acts::ActingBounds;
+    use queuescope_live::{Acting, Action};
+    use queuescope_queue::Response;
     use rustix::fs::{CWD, FileType, mknodat};
     use std::fs::{remove_file, write};
 
+    /// Reads `off`, and `--drop` or `--mark` with any options, but none whose name begins otherwise.
+    fn reader(text: &str) -> Result<Policy, String> {
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let words: Vec<_> = lines.flat_map(str::split_whitespace).collect();
+        let known = ["off", "--drop", "--mark", "--for-real", "--never", "tcp"];
+        if let Some(other) = words.iter().find(|word| !known.contains(word)) {
+            return Err(format!("unexpected argument '{other}'"));
+        }
+        let action = |action| Acting { action: Action::Respond(action), ..Acting::default() };
+        let acting = match () {
+            () if words.contains(&"--drop") => Some(action(Response::Drop)),
+            () if words.contains(&"--mark") => Some(action(Response::MarkOnly)),
+            () => None,
+        };
+        Ok(Policy { off: words.contains(&"off"), acting, bounds: ActingBounds::default() })
+    }
+
+    fn open(path: &Path) -> Result<(PolicyFile, Says), ActError> {
+        PolicyFile::open(path, reader)
+    }
+
     fn refused(path: &Path) -> String {
-        format!("{:#}", PolicyFile::open(path).map(drop).expect_err("it is refused"))
+        let error = open(path).map(drop).expect_err("it is refused");
+        let cause = std::error::Error::source(&error).map(|why| format!(": {why}")).unwrap_or_default();
+        format!("{error}{cause}")
+    }
+
+    fn drops(policy: &Policy) -> bool {
+        policy.acting.as_ref().is_some_and(|acting| acting.action == Action::Respond(Response::Drop))
     }
 
     #[test]
@@ -147,7 +174,7 @@ mod tests {
         let path = folder.path().join("policy");
         let long = |length: u64| format!("--drop{}", " ".repeat(length as usize - "--drop".len()));
         write(&path, long(LONGEST)).unwrap();
-        assert!(matches!(PolicyFile::open(&path).unwrap().1, Says::Policy(written) if written.policy.drop.is_some()));
+        assert!(matches!(open(&path).unwrap().1, Says::Policy(policy) if drops(&policy)));
         write(&path, long(LONGEST + 1)).unwrap();
         let why = refused(&path);
         assert!(why.starts_with(&format!("cannot read {}: it is longer than 64 KiB", path.display())), "{why}");
@@ -162,8 +189,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy");
         write(&path, "--drop").unwrap();
-        let (mut file, says) = PolicyFile::open(&path).unwrap();
-        assert!(matches!(says, Says::Policy(written) if written.policy.drop.is_some()) && file.changed().is_none());
+        let (mut file, says) = open(&path).unwrap();
+        assert!(matches!(says, Says::Policy(policy) if drops(&policy)) && file.changed().is_none());
         let mut says = |text: &str| {
             write(&path, text).unwrap();
             let says = file.changed().unwrap_or_else(|| panic!("{text} is another"));
@@ -176,7 +203,7 @@ mod tests {
         assert!(matches!(says("off"), Says::Off));
         assert!(matches!(says("off\n--drop --for-real"), Says::Off));
         assert!(matches!(says("--drop --for-real"), Says::Policy(_)));
-        for unclear in ["--dro", "offf", "--drop --threshold", "--drop --never 'tcp"] {
+        for unclear in ["--dro", "offf", "--drop --threshold"] {
             assert!(matches!(says(unclear), Says::Unclear(_)), "{unclear}");
         }
         assert!(matches!(says("--mark"), Says::Policy(_)));
@@ -187,7 +214,7 @@ mod tests {
         assert!(file.changed().is_none());
         remove_file(&path).unwrap();
         write(&path, "--mark").unwrap();
-        assert!(matches!(file.changed(), Some(Says::Policy(written)) if written.policy.mark.is_some()));
+        assert!(matches!(file.changed(), Some(Says::Policy(policy)) if !drops(&policy)));
         // The same once more, later.
         File::options().write(true).open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
         assert!(matches!(file.changed(), Some(Says::Policy(_))) && file.changed().is_none());

@@ -1,17 +1,12 @@
-//! From what the kernel tells to departures.
+//! From what the kernel hands over to departures.
 
-use super::view::View;
-use super::whose::Whose;
-use crate::args::Live;
-use crate::expressions::explained;
-use crate::outputs::Outputs;
-use crate::source::mask;
-use anyhow::Result;
-use queuescope_analysis::Analysis;
+use crate::owners::FlowOwners;
+use crate::view::View;
+use queuescope_analysis::{Analysis, Watcher};
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_ingest::records::{Departures, Unknown};
-use queuescope_ingest::{Chosen, Flag, Listener};
-use queuescope_live::{Left, Probe, now, to_epoch};
+use queuescope_ingest::{Chosen, ExpressionError, Flag, Listener};
+use queuescope_live::{Left, Probe, ProbeError, now, to_epoch};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_sim::Output;
@@ -32,6 +27,7 @@ pub struct Feed {
     batch: Vec<Held>,
     /// When it was begun, by the kernel's clock, and what makes that the time of day.
     pub origin: Nanos,
+    /// See `origin`.
     pub to_epoch: u64,
     /// Departures are told in order.
     last: Nanos,
@@ -42,6 +38,16 @@ pub struct Feed {
     late: u64,
     /// Super-packets.
     pub super_packets: u64,
+}
+
+/// What sees each packet.
+pub struct Seen<'a, W> {
+    /// The analysis.
+    pub analysis: &'a mut Analysis<Flows, W>,
+    /// What a person sees meanwhile.
+    pub view: Option<&'a mut View>,
+    /// Whose flows they are.
+    pub owners: &'a mut FlowOwners,
 }
 
 /// Packets that were dropped some time in `[from, to]`.
@@ -64,15 +70,16 @@ struct Held {
 }
 
 impl Feed {
-    /// For packets of which an expression holds, if there is one.
+    /// For packets of which an expression holds, if there is one; `mask` is what of their keys counts, and flows are those inside
+    /// of tunnels if they are `inner`.
     ///
     /// # Errors
-    /// If that means nothing.
-    pub fn new(args: &Live) -> Result<Self> {
+    /// If the expression means nothing.
+    pub fn new(only: Option<&str>, mask: KeyMask, inner: bool) -> Result<Self, ExpressionError> {
         Ok(Self {
-            parser: Parser::new(if args.keys.inner { Tunnel::Inner } else { Tunnel::Outer }),
-            mask: mask(&args.keys, &args.question.focus),
-            chosen: Chosen::where_unknown(Flag::Input, args.only.as_deref(), Unknown::OF_OUTSIDE).map_err(explained)?,
+            parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
+            mask,
+            chosen: Chosen::where_unknown(Flag::Input, only, Unknown::OF_OUTSIDE)?,
             batch: Vec::new(),
             origin: now(),
             to_epoch: to_epoch(),
@@ -92,27 +99,25 @@ impl Feed {
         }
     }
 
-    /// Hands over what there is; how many packets were told to have left.
+    /// Hands over what there is; how many packets left.
     ///
     /// # Errors
-    /// Those of the kernel, and of the outputs.
-    pub fn take(
+    /// Those of the kernel, and of what watches packets beside the analysis.
+    pub fn take<W: Watcher, E: From<ProbeError> + From<W::Error>>(
         &mut self,
         probe: &mut Probe,
-        analysis: &mut Analysis<Flows, Outputs>,
-        mut view: Option<&mut View>,
-        whose: &mut Whose,
-    ) -> Result<u64> {
+        seen: &mut Seen<'_, W>,
+    ) -> Result<u64, E> {
         let mut batch = std::mem::take(&mut self.batch);
         let came = probe.left(|left| batch.push(Held::of(&left)))?;
         // Queues of one interface leave their packets side by side.
         batch.sort_by_key(|held| held.dequeued);
         for held in &batch {
-            self.lose_before(held.dequeued, analysis);
-            self.departed(held, analysis, view.as_deref_mut(), whose)?;
+            self.lose_before(held.dequeued, seen.analysis);
+            self.departed(held, seen)?;
         }
         if came < Probe::AT_ONCE {
-            self.lose_before(Nanos::MAX, analysis);
+            self.lose_before(Nanos::MAX, seen.analysis);
         }
         batch.clear();
         self.batch = batch;
@@ -120,20 +125,15 @@ impl Feed {
     }
 
     /// Hands over what may have been dropped before a time.
-    fn lose_before(&mut self, time: Nanos, analysis: &mut Analysis<Flows, Outputs>) {
+    fn lose_before<W: Watcher>(&mut self, time: Nanos, analysis: &mut Analysis<Flows, W>) {
         while let Some(Dropped { from, to, packets }) = self.dropped.front().filter(|dropped| dropped.from < time) {
             analysis.lost(*from, *to, *packets);
             self.dropped.pop_front();
         }
     }
 
-    fn departed(
-        &mut self,
-        held: &Held,
-        analysis: &mut Analysis<Flows, Outputs>,
-        view: Option<&mut View>,
-        whose: &mut Whose,
-    ) -> Result<()> {
+    fn departed<W: Watcher>(&mut self, held: &Held, seen: &mut Seen<'_, W>) -> Result<(), W::Error> {
+        let Seen { analysis, view, owners } = seen;
         let link = if held.framed { ETHERNET } else { RAW };
         let frame = self.parser.parse(LinkType::from_dlt(link), held.bytes, &held.headers);
         self.told.packets += u64::from(held.packets);
@@ -162,7 +162,7 @@ impl Feed {
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(&whole, &frame.key)) {
             return Ok(());
         }
-        whose.seen(&frame.key, dequeued);
+        owners.seen(&frame.key, dequeued);
         if let Some(view) = view {
             let delay = dequeued.saturating_sub(whole.enqueued);
             view.departed(&frame.key, held.digest, u64::from(held.bytes), delay, dequeued);

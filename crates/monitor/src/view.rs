@@ -14,7 +14,6 @@ mod tests;
 pub use screen::{Screen, give_up};
 
 use super::acts::{Doing, Mode};
-use crate::spool::Unwritten;
 use acting::{ActingNow, ActingShot};
 use flows::{FlowRow, FlowsNow};
 use history::{History, Moment, SHIFT, slice_of};
@@ -176,9 +175,8 @@ impl View {
         self.acting.told(doing, now);
     }
 
-    /// What cannot be written, while all else goes on.
-    pub fn unwritten(&mut self, unwritten: &[Unwritten]) {
-        let each: Vec<_> = unwritten.iter().map(|one| format!("{}: {}", one.path.display(), one.why)).collect();
+    /// What cannot be written while all else goes on, each with its file and the reason.
+    pub fn unwritten(&mut self, each: &[String]) {
         self.unwritten = (!each.is_empty()).then(|| each.join("  "));
     }
 

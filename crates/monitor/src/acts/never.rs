@@ -1,7 +1,7 @@
 //! `--never`: flows that are never acted on, from an expression to what the kernel compares.
 
-use crate::expressions::expression;
-use anyhow::{Context, Result, bail};
+use crate::error::{ActError, ExemptError};
+use queuescope_ingest::expression;
 use queuescope_live::{Condition, Field};
 use queuescope_log::{Predicate, Schema, departure};
 
@@ -12,14 +12,14 @@ pub type Terms = Vec<Vec<Condition>>;
 ///
 /// # Errors
 /// What is wrong with one, in its text; and if it is about what differs between packets of a flow, or what the kernel does not read.
-pub fn terms(expressions: &[String]) -> Result<Terms> {
-    let each = expressions.iter().map(|text| of(text).with_context(|| format!("cannot use --never '{text}'")));
-    Ok(each.collect::<Result<Vec<_>>>()?.concat())
+pub fn terms(expressions: &[String]) -> Result<Terms, ActError> {
+    let each = expressions.iter().map(|text| of(text).map_err(|why| ActError::Exempt { text: text.clone(), why }));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn of(text: &str) -> Result<Terms> {
+fn of(text: &str) -> Result<Terms, ExemptError> {
     if text.trim().is_empty() {
-        bail!("it is empty, which means every flow: write which flows are never acted on, such as `tcp port 22`");
+        return Err(ExemptError::Empty);
     }
     let schema = departure::schema();
     let expression = expression(schema, text)?;
@@ -27,7 +27,7 @@ fn of(text: &str) -> Result<Terms> {
     expression.terms().iter().map(of_term).collect()
 }
 
-fn condition(schema: &Schema, predicate: Predicate<'_>) -> Result<Condition> {
+fn condition(schema: &Schema, predicate: Predicate<'_>) -> Result<Condition, ExemptError> {
     let field = match schema.attribute(predicate.attribute()).name.as_str() {
         "src_ip" => Field::Source,
         "dst_ip" => Field::Destination,
@@ -35,14 +35,12 @@ fn condition(schema: &Schema, predicate: Predicate<'_>) -> Result<Condition> {
         "dst_port" => Field::DestinationPort,
         "protocol" => Field::Protocol,
         "ip_version" => Field::Version,
-        other => bail!(
-            "`{other}` is not known of a flow before the queue: use src_ip, dst_ip, src_port, dst_port, protocol and ip_version"
-        ),
+        other => return Err(ExemptError::Unknown(other.to_owned())),
     };
     Ok(match predicate {
         Predicate::Within(_, ranges) => Condition::Within(field, ranges.iter().collect()),
         Predicate::Mask(test) => Condition::Bits { field, mask: test.mask, value: test.value, equal: test.equal },
-        Predicate::Aggregate(..) => bail!("a flow cannot be compared with an aggregate here"),
+        Predicate::Aggregate(..) => return Err(ExemptError::Aggregate),
     })
 }
 
@@ -58,7 +56,7 @@ mod tests {
     };
 
     fn exempts(text: &str, key: &FlowKey) -> bool {
-        Never::new(terms(&[text.to_owned()]).unwrap_or_else(|why| panic!("{text}: {why:#}"))).unwrap().holds(key)
+        Never::new(terms(&[text.to_owned()]).unwrap_or_else(|why| panic!("{text}: {why:?}"))).unwrap().holds(key)
     }
 
     #[test]
@@ -71,8 +69,9 @@ mod tests {
             ("", "it is empty"),
             (" ", "it is empty"),
         ] {
-            let error = format!("{:#}", terms(&[text.to_owned()]).expect_err(text));
-            assert!(error.contains(why) && error.starts_with("cannot use --never"), "{error}");
+            let error = terms(&[text.to_owned()]).expect_err(text);
+            let cause = std::error::Error::source(&error).expect("it has a cause").to_string();
+            assert!(cause.contains(why) && error.to_string().starts_with("cannot use --never"), "{error}: {cause}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is done to flows, in a line.
 
-use crate::live::acts::{Doing, Mode};
+use crate::acts::{Doing, Mode};
 use queuescope_live::Acted;
 use queuescope_report::format;
 use queuescope_wire::Nanos;

@@ -1,4 +1,4 @@
-//! What `live` does to flows, and how that changes while it runs.
+//! What is done to flows while a queue is watched, and how that changes.
 //!
 //! A file that is looked at is the one way to change it: any editor, shell or program writes one, no terminal is needed, and what is
 //! asked stands somewhere. It holds the options themselves, so that there is nothing else to learn or to parse.
@@ -9,9 +9,7 @@ mod rest;
 mod session;
 mod words;
 
-use crate::args::{ActingArgs, BoundsArgs, PolicyArgs};
-use crate::terminal::note;
-use anyhow::{Context, Result, bail};
+use crate::error::ActError;
 use file::{PolicyFile, Says, cannot_act};
 use never::Terms;
 use queuescope_ingest::notes::noted;
@@ -20,7 +18,42 @@ use queuescope_report::model::{self, Skipped};
 use queuescope_wire::Nanos;
 use rest::Rest;
 use session::Session;
+use std::path::PathBuf;
 use words::{probability, words};
+
+/// What is to be done to flows that contribute, or where that is written.
+#[derive(Debug, Clone, Default)]
+pub struct ActingOptions {
+    /// What is done, if it is known.
+    pub acting: Option<Acting>,
+    /// What bounds it, whatever a file says.
+    pub bounds: ActingBounds,
+    /// A file that says what is done, and what reads its text.
+    pub file: Option<(PathBuf, PolicyReader)>,
+}
+
+/// What bounds acting.
+#[derive(Debug, Clone, Default)]
+pub struct ActingBounds {
+    /// Expressions about flows that are never acted on.
+    pub never: Vec<String>,
+    /// After this time nothing is done any more.
+    pub act_for: Option<Nanos>,
+}
+
+/// What a policy file says.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// Nothing is to be done, whatever stands beside it.
+    pub off: bool,
+    /// What is done.
+    pub acting: Option<Acting>,
+    /// What bounds it, beside what bounds the whole run.
+    pub bounds: ActingBounds,
+}
+
+/// Reads the text of a policy file; an error says why it cannot.
+pub type PolicyReader = fn(&str) -> Result<Policy, String>;
 
 /// What is done, and what came of it.
 pub struct Acts {
@@ -100,15 +133,21 @@ const SHOWN: Nanos = Nanos(1_000_000_000);
 const LEASE: Nanos = Nanos(2_000_000_000);
 
 impl Acts {
-    /// Begins to act as asked; times are counted from `origin`.
+    /// Begins to act as asked; times are counted from `origin`, and `note` hears what is remarkable at once.
     ///
     /// # Errors
     /// If the file cannot be read or means nothing, and those of the kernel.
-    pub fn begin(args: &ActingArgs, probe: &mut Probe, origin: Nanos) -> Result<Self> {
-        let (file, says) = args.policy_file.as_deref().map(PolicyFile::open).transpose()?.unzip();
-        let is_acting = args.policy.acting().is_some() || file.is_some();
+    pub fn begin(
+        options: &ActingOptions,
+        probe: &mut Probe,
+        origin: Nanos,
+        note: &dyn Fn(&str),
+    ) -> Result<Self, ActError> {
+        let opened = options.file.as_ref().map(|(path, reader)| PolicyFile::open(path, *reader));
+        let (file, says) = opened.transpose()?.unzip();
+        let is_acting = options.acting.is_some() || file.is_some();
         let mut acts = Self {
-            bounds: Bounds::begin(args, is_acting, origin)?,
+            bounds: Bounds::begin(&options.bounds, is_acting, origin, note)?,
             file,
             asked: None,
             rest: None,
@@ -119,12 +158,12 @@ impl Acts {
             counts: Counts::default(),
             acted: Acted::default(),
         };
-        match (says, &args.policy_file) {
-            (Some(Says::Policy(written)), Some(path)) => {
-                acts.ask(&written.policy, &written.bounds, probe).with_context(|| cannot_act(path))?;
+        match (says, &options.file) {
+            (Some(Says::Policy(policy)), Some((path, _))) => {
+                acts.ask(policy.acting, &policy.bounds, probe).map_err(|why| cannot_act(path, why))?;
             }
             (Some(says), _) => acts.follow(says, probe)?,
-            (None, _) => acts.ask(&args.policy, &BoundsArgs { never: Vec::new(), act_for: None }, probe)?,
+            (None, _) => acts.ask(options.acting.clone(), &ActingBounds::default(), probe)?,
         }
         Ok(acts)
     }
@@ -134,7 +173,7 @@ impl Acts {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn look(&mut self, probe: &mut Probe) -> Result<()> {
+    pub fn look(&mut self, probe: &mut Probe) -> Result<(), ActError> {
         self.acted = probe.acted()?;
         if let Some(says) = self.file.as_mut().and_then(PolicyFile::changed) {
             self.follow(says, probe)?;
@@ -149,7 +188,7 @@ impl Acts {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn end(&mut self, probe: &mut Probe) -> Result<()> {
+    pub fn end(&mut self, probe: &mut Probe) -> Result<(), ActError> {
         (self.file, self.asked) = (None, None);
         self.put(probe)
     }
@@ -158,7 +197,7 @@ impl Acts {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn pause(&mut self, probe: &mut Probe) -> Result<()> {
+    pub fn pause(&mut self, probe: &mut Probe) -> Result<(), ActError> {
         self.is_paused = !self.is_paused;
         self.pauses += u64::from(self.is_paused);
         self.put(probe)
@@ -168,7 +207,7 @@ impl Acts {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn doing(&self, probe: &Probe, now: Nanos) -> Result<Option<Doing>> {
+    pub fn doing(&self, probe: &Probe, now: Nanos) -> Result<Option<Doing>, ActError> {
         let stopped =
             |why: &Rest| Doing { policy: why.to_string(), mode: Mode::Stopped, acted: self.acted, chosen: Vec::new() };
         if let Some(why) = &self.rest {
@@ -195,13 +234,13 @@ impl Acts {
     }
 
     /// Does what the file says from now on.
-    fn follow(&mut self, says: Says, probe: &mut Probe) -> Result<()> {
+    fn follow(&mut self, says: Says, probe: &mut Probe) -> Result<(), ActError> {
         let rest = match says {
             // What the command line limits, no file prolongs.
             Says::Policy(_) if now() >= self.bounds.ends => Rest::Over,
-            Says::Policy(written) => match self.ask(&written.policy, &written.bounds, probe) {
+            Says::Policy(policy) => match self.ask(policy.acting, &policy.bounds, probe) {
                 Ok(()) => return Ok(()),
-                Err(why) => Rest::Unclear(format!("{why:#}")),
+                Err(why) => Rest::Unclear(with_causes(&why)),
             },
             Says::Off => Rest::Off,
             Says::Nothing => Rest::Nothing,
@@ -214,8 +253,8 @@ impl Acts {
         self.put(probe)
     }
 
-    fn ask(&mut self, policy: &PolicyArgs, here: &BoundsArgs, probe: &mut Probe) -> Result<()> {
-        let Some(acting) = policy.acting() else { return Ok(()) };
+    fn ask(&mut self, acting: Option<Acting>, here: &ActingBounds, probe: &mut Probe) -> Result<(), ActError> {
+        let Some(acting) = acting else { return Ok(()) };
         // What cannot be done is refused also while nothing is.
         acting.steps()?;
         let mut never = self.bounds.never.clone();
@@ -267,7 +306,7 @@ impl Acts {
     }
 
     /// Has the kernel do what is asked for, and only for so long; or nothing.
-    fn put(&mut self, probe: &mut Probe) -> Result<()> {
+    fn put(&mut self, probe: &mut Probe) -> Result<(), ActError> {
         let asked = self.asked.as_ref().filter(|(acting, _)| self.rest.is_none() && (acting.dry || !self.is_paused));
         let Some((acting, ends)) = asked else {
             if self.put.take().is_some() {
@@ -351,13 +390,11 @@ impl Acts {
 }
 
 impl Bounds {
-    fn begin(args: &ActingArgs, is_acting: bool, origin: Nanos) -> Result<Self> {
-        let BoundsArgs { never, act_for } = &args.bounds;
+    fn begin(bounds: &ActingBounds, is_acting: bool, origin: Nanos, note: &dyn Fn(&str)) -> Result<Self, ActError> {
+        let ActingBounds { never, act_for } = bounds;
         if !is_acting {
             if !never.is_empty() || act_for.is_some() {
-                bail!(
-                    "--never and --act-for bound what is done: say what, by --mark, --drop, --limit or --policy-file"
-                );
+                return Err(ActError::NothingToBound);
             }
             return Ok(Self::default());
         }
@@ -372,4 +409,10 @@ impl Bounds {
         let ends = act_for.map_or(Nanos::MAX, |time| now().saturating_add(time));
         Ok(Self { session, never: exempt, ends, origin })
     }
+}
+
+/// An error with what caused it.
+fn with_causes(error: &ActError) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -1,6 +1,6 @@
 //! What a view shows, letter by letter, on a usual terminal and on a large one.
 
-#[path = "../../../tests/common/pty.rs"]
+#[path = "../../../cli/tests/common/pty.rs"]
 pub mod pty;
 
 use super::history::SHIFT;
@@ -210,8 +210,7 @@ fn acting_is_paused_by_a_key_if_it_changes_packets() {
 #[test]
 fn what_cannot_be_written_is_shown() {
     let mut view = burst();
-    let lost = Unwritten::new("pcapng", "/disk/a.pcapng".as_ref(), &"No space left on device");
-    view.unwritten(&[lost]);
+    view.unwritten(&["/disk/a.pcapng: No space left on device".to_owned()]);
     let shown = drawn(&mut view, 80, 24);
     assert!(shown.contains("not written  /disk/a.pcapng: No space left on device"), "{shown}");
     view.unwritten(&[]);

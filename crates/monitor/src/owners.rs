@@ -1,4 +1,4 @@
-//! Whose flows are: who of this machine sends what is in the queue.
+//! Owners of flows: which process of this machine sends what is in the queue.
 
 use queuescope_ingest::notes::noted;
 use queuescope_live::capabilities::Seer;
@@ -11,14 +11,14 @@ use std::time::Duration;
 /// Longer is not waited for answers at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Who sends the flows of which packets were told.
-pub struct Whose {
+/// Processes, containers and services that send the flows of which packets were handed over.
+pub struct FlowOwners {
     /// None if the kernel may not be asked.
     owners: Option<Owners>,
     granularities: Vec<Granularity>,
 }
 
-impl Whose {
+impl FlowOwners {
     /// For an interface of the network namespace that this thread is in, and what a flow is there; `seer` sees processes of other users.
     pub fn new(interface: &str, granularities: Vec<Granularity>, seer: Option<Seer>) -> Self {
         Self { owners: Owners::seen_by(interface, seer).ok(), granularities }

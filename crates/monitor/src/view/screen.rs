@@ -1,8 +1,7 @@
 //! The terminal, while it is ours.
 
-use super::job;
-use super::{Key, View};
-use anyhow::{Context, Result};
+use super::{Key, View, job};
+use crate::error::ScreenError;
 use queuescope_wire::Nanos;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -51,7 +50,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Screen {
     /// Why nothing can be drawn, or no key read, where standard output is a terminal.
-    #[expect(clippy::disallowed_methods, reason = "the command reads its environment")]
+    #[expect(clippy::disallowed_methods, reason = "TERM says what the terminal can do")]
     pub fn obstacle() -> Option<&'static str> {
         obstacle(io::stdin().is_terminal(), std::env::var_os("TERM").as_deref())
     }
@@ -60,7 +59,7 @@ impl Screen {
     ///
     /// # Errors
     /// If it refuses.
-    pub fn new() -> Result<Self> {
+    pub fn new() -> Result<Self, ScreenError> {
         let (before, own) = (panic::take_hook(), thread::current().id());
         panic::set_hook(Box::new(move |why| {
             let thread = thread::current();
@@ -79,16 +78,20 @@ impl Screen {
             take()?;
             Ok(Self { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, stops, goes_on })
         };
-        take().inspect_err(|_| give_back(Held::No)).context("cannot draw on the terminal; --json tells lines instead")
+        take()
+            .inspect_err(|_| give_back(Held::No))
+            .map_err(ScreenError::of("cannot draw on the terminal; --json tells lines instead"))
     }
 
     /// Draws what there is to see at `now`.
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn draw(&mut self, view: &View, now: Nanos) -> Result<()> {
+    pub fn draw(&mut self, view: &View, now: Nanos) -> Result<(), ScreenError> {
         if *held() == Held::Ours {
-            self.terminal.draw(|frame| view.draw(frame, now)).context("cannot draw on the terminal")?;
+            self.terminal
+                .draw(|frame| view.draw(frame, now))
+                .map_err(ScreenError::of("cannot draw on the terminal"))?;
         }
         Ok(())
     }
@@ -97,11 +100,11 @@ impl Screen {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn keys(&mut self, timeout: Duration) -> Result<Option<Key>> {
+    pub fn keys(&mut self, timeout: Duration) -> Result<Option<Key>, ScreenError> {
         if self.stops.swap(false, Ordering::Relaxed) {
             give_back(Held::No);
             // Until somebody lets it go on.
-            low_level::emulate_default_handler(SIGTSTP).context("cannot stop")?;
+            low_level::emulate_default_handler(SIGTSTP).map_err(ScreenError::of("cannot stop"))?;
             self.goes_on.store(true, Ordering::Relaxed);
         }
         if self.goes_on.swap(false, Ordering::Relaxed) {
@@ -112,21 +115,21 @@ impl Screen {
         let event = match read() {
             // A signal; whoever asked for an end by it is asked next.
             Err(why) if why.kind() == io::ErrorKind::Interrupted => None,
-            other => other.context("cannot read keys from the terminal")?,
+            other => other.map_err(ScreenError::of("cannot read keys from the terminal"))?,
         };
         if event.as_ref().is_some_and(is_stop) {
-            job::stop().context("cannot stop")?;
+            job::stop().map_err(ScreenError::of("cannot stop"))?;
             return Ok(Some(Key::Anew));
         }
         Ok(event.and_then(|event| key(&event)))
     }
 
     /// Takes the terminal once more: who had it meanwhile left it as it wanted.
-    fn again(&mut self) -> Result<()> {
+    fn again(&mut self) -> Result<(), ScreenError> {
         give_back(Held::No);
         // A new one knows of nothing that would be there already.
         let taken = take().and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
-        self.terminal = taken.context("cannot draw on the terminal again")?;
+        self.terminal = taken.map_err(ScreenError::of("cannot draw on the terminal again"))?;
         Ok(())
     }
 }
@@ -220,7 +223,7 @@ fn key(event: &Event) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::view::tests::pty::Pty;
+    use crate::view::tests::pty::Pty;
 
     #[test]
     fn a_view_needs_keys_and_a_terminal_that_can_be_drawn_on() {

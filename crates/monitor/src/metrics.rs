@@ -4,8 +4,8 @@ mod http;
 mod told;
 
 use super::acts::{Acts, Counts};
-use crate::live::listen::Listen;
-use anyhow::{Context, Result};
+use crate::error::MetricsError;
+use crate::listen::Listen;
 use queuescope_ingest::notes::noted;
 use queuescope_live::{Acted, Counters, Slice};
 use queuescope_report::model::{Burst, Skipped};
@@ -56,12 +56,10 @@ impl Metrics {
     ///
     /// # Errors
     /// If nobody can listen there.
-    pub fn serve(at: &Listen, interface: &str, tau: Nanos, alpha: f64) -> Result<(Self, SocketAddr)> {
+    pub fn serve(at: &Listen, interface: &str, tau: Nanos, alpha: f64) -> Result<(Self, SocketAddr), MetricsError> {
         let listener = TcpListener::bind(at.addresses());
         let listener = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
-        let (address, listener) = listener.with_context(|| {
-            format!("cannot listen on {at}: --metrics needs an address of this machine and a port that nobody has")
-        })?;
+        let (address, listener) = listener.map_err(|why| MetricsError::Listen { at: at.to_string(), why })?;
         let shown = Shown { tau, alpha, ..Shown::default() };
         let shown = Arc::new(Mutex::new(shown));
         let registry = Arc::new(told::registry(Arc::clone(&shown), interface));
@@ -70,7 +68,7 @@ impl Metrics {
         // It ends with the command.
         let begun = thread::Builder::new().name("metrics".to_owned());
         let begun = begun.spawn(move || http::serve(&listener, &registry, &counted));
-        Ok((Self { shown, failed, server: begun.context("cannot begin a thread")? }, address))
+        Ok((Self { shown, failed, server: begun.map_err(MetricsError::Thread)? }, address))
     }
 
     /// What was remarkable.

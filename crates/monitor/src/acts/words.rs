@@ -39,26 +39,39 @@ pub fn words(acting: &Acting) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Written;
-    use queuescope_wire::Nanos;
+    use queuescope_queue::{Step, Steps};
+    use queuescope_wire::{ByteCount, Nanos, Rate};
+
+    fn respond(response: Response, curve: Curve, threshold: f64) -> Acting {
+        Acting { action: Action::Respond(response), curve, threshold, ..Acting::default() }
+    }
+
+    fn sixteenth() -> Curve {
+        Curve::Steps(Steps::new([Step { from: 0.0, probability: 1.0 / 16.0 }]).expect("it is a probability"))
+    }
 
     #[test]
-    fn what_is_asked_for_is_told_in_words() {
-        let told = |text: &str| words(&Written::read(text).unwrap().policy.acting().unwrap());
-        assert_eq!(told("--mark=linear:20kB --threshold 30kB"), "mark linear:20.0 kB from 30.0 kB");
-        assert_eq!(told("--mark=1/16 --drop"), "mark or drop 6.2 %");
-        assert_eq!(told("--drop=queue --threshold 1MB"), "drop any flow from 1.00 MB");
-        assert_eq!(told("--limit 10Mbit/s"), "limit to 10.0 Mb/s");
+    fn what_is_asked_for_is_put_in_words() {
+        let linear = respond(Response::MarkOnly, Curve::Linear { full: 20_000.0 }, 30_000.0);
+        assert_eq!(words(&linear), "mark linear:20.0 kB from 30.0 kB");
+        assert_eq!(words(&respond(Response::MarkOrDrop, sixteenth(), 0.0)), "mark or drop 6.2 %");
+        let whole = Acting { weigh: Weigh::Queue, ..respond(Response::Drop, Curve::Threshold, 1e6) };
+        assert_eq!(words(&whole), "drop any flow from 1.00 MB");
+        let (rate, burst) = (Rate::from_bits_per_second(10_000_000).expect("it is one"), ByteCount(15_000));
+        assert_eq!(
+            words(&Acting { action: Action::Limit { rate, burst }, ..respond(Response::Drop, Curve::Threshold, 0.0) }),
+            "limit to 10.0 Mb/s"
+        );
     }
 
     #[test]
     fn a_flow_is_chosen_by_its_weight() {
-        let chosen = |text: &str, weight| {
+        let chosen = |curve, weight| {
             let victim = Victim { digest: 1, until: Nanos(0), weight, share: 32_768, exempt: false };
-            probability(&Written::read(text).unwrap().policy.acting().unwrap(), &victim)
+            probability(&respond(Response::MarkOnly, curve, 5_000.0), &victim)
         };
-        assert_eq!([chosen("--mark --threshold 5kB", 4_999), chosen("--mark --threshold 5kB", 5_000)], [0.0, 1.0]);
-        assert_eq!(chosen("--mark=linear:20kB --threshold 5kB", 10_000), 0.25);
+        assert_eq!([chosen(Curve::Threshold, 4_999), chosen(Curve::Threshold, 5_000)], [0.0, 1.0]);
+        assert_eq!(chosen(Curve::Linear { full: 20_000.0 }, 10_000), 0.25);
         let share = Acting { weigh: Weigh::Share, threshold: 0.5, ..Acting::default() };
         assert_eq!(
             probability(&share, &Victim { digest: 1, until: Nanos(0), weight: 0, share: 32_768, exempt: false }),

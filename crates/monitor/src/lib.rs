@@ -1,0 +1,26 @@
+//! The queue of a Linux interface while it is watched.
+//!
+//! - [`Feed`] makes departures of what the kernel hands over, for an analysis.
+//! - [`Acts`] acts on flows, as options or a file say, and notes what changes while it runs.
+//! - [`FlowOwners`]: which process, container or service sends a flow.
+//! - [`Metrics`] answers a monitoring system.
+//! - [`View`] is what a person sees meanwhile; [`Screen`] is the terminal that it is drawn on.
+#![cfg(target_os = "linux")]
+
+mod acts;
+mod error;
+mod feed;
+mod listen;
+mod metrics;
+mod owners;
+mod stopped;
+mod view;
+
+pub use acts::{ActingBounds, ActingOptions, Acts, Counts, Doing, Mode, Policy, PolicyReader};
+pub use error::{ActError, MetricsError, ScreenError};
+pub use feed::{Feed, Seen};
+pub use listen::Listen;
+pub use metrics::Metrics;
+pub use owners::FlowOwners;
+pub use stopped::Stopped;
+pub use view::{Key, Screen, View, give_up};
