@@ -71,6 +71,7 @@ impl<D: Door> Findings<D> {
         skipped.extend(self.victims.as_ref().and_then(Chosen::note));
         skipped.extend(unnamed(self.counts.unnamed));
         skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));
+        skipped.extend(show.and_then(|show| self.door.note(show, &names)));
         model::Report {
             totals: self.totals(&source),
             setup: self.setup(&names, alpha, &source, window_source),

@@ -351,6 +351,7 @@ impl<D: Door> Recorder<D> {
             });
         let mut skipped = source.skipped;
         skipped.extend(unnamed(self.unnamed));
+        skipped.extend(show.and_then(|show| self.door.note(show, &self.door.granularities())));
         skipped.extend((!complete).then(|| model::Skipped {
             reason: "forgotten".to_owned(),
             count: self.log.forgotten(),
