@@ -69,6 +69,7 @@ impl<D: FlowIndex> Findings<D> {
         skipped.extend(self.victims.as_ref().and_then(Chosen::note));
         skipped.extend(unnamed(self.counts.unnamed));
         skipped.extend(noted("show_among_heaviest", self.crowded(), AMONG_HEAVIEST));
+        skipped.extend(self.params.show.as_ref().and_then(|show| self.index.note(show, &names)));
         model::Report {
             totals: self.totals(&source),
             setup: self.setup(&names, &source),

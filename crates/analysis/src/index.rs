@@ -2,7 +2,7 @@
 
 use crate::show::Show;
 use queuescope_meter::{Amount, Group, GroupParams, Sampled, Share, group};
-use queuescope_report::model;
+use queuescope_report::model::{self, Skipped};
 use queuescope_wire::{FlowId, FlowKey, FlowTable, Flows, Nanos};
 use std::hash::{BuildHasher, Hash};
 
@@ -29,6 +29,12 @@ pub trait FlowIndex {
     fn whole(&self, flow: FlowId) -> Option<FlowKey>;
     /// Whether `show` can choose among the flows of a granularity.
     fn can_show(&self, show: &Show, level: usize) -> bool;
+
+    /// That all flows of granularities with these names are listed where an expression cannot choose among them.
+    fn note(&self, show: &Show, names: &[String]) -> Option<Skipped> {
+        let unfiltered = names.iter().enumerate().filter(|(level, _)| !self.can_show(show, *level));
+        show.note(unfiltered.map(|(_, name)| name.as_str()))
+    }
     /// Whether it lists a key of that granularity.
     fn shows(&self, show: &Show, level: usize, key: &Self::Key) -> bool;
     /// The ids at a granularity that are live.

@@ -1,7 +1,9 @@
 //! Which flows a report lists, by an expression. Shares stay those of the whole queue.
 
+use queuescope_ingest::notes::noted;
 use queuescope_ingest::{ExpressionError, expression};
 use queuescope_log::{Filter, NoAggregates, Schema, departure};
+use queuescope_report::model::Skipped;
 use queuescope_wire::{
     Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Granularity, Nanos, Packet, PacketId, QueueId,
 };
@@ -57,6 +59,17 @@ impl Show {
     /// listed then as without it.
     pub fn applies(&self, granularity: Granularity) -> bool {
         self.attributes.iter().all(|name| knows(granularity, name))
+    }
+
+    /// That all flows of some granularities are listed, since they do not have what the expression is about.
+    pub fn note<'a>(&self, unfiltered: impl Iterator<Item = &'a str>) -> Option<Skipped> {
+        let names: Vec<_> = unfiltered.collect();
+        let meaning = format!(
+            "lists of flows (by {}) that --show does not choose among, since such flows do not have all that it is about ({}): all are listed",
+            names.join(", "),
+            self.attributes.join(", ")
+        );
+        noted("show_not_applied", names.len() as u64, &meaning)
     }
 
     /// Whether a flow is listed. Both directions of a connection are one flow: it is if the expression holds of either.

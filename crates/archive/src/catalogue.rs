@@ -109,6 +109,9 @@ impl Catalogue {
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.is_empty() {
+            return Err("it is empty, so that nobody knows which volumes are".to_owned());
+        }
         let mut lines = bytes;
         let mut head = Vec::new();
         lines.read_until(b'\n', &mut head).map_err(|error| error.to_string())?;

@@ -131,6 +131,9 @@ impl Damage {
     /// What to do: records of volumes and journals can be left out, and nothing else.
     fn advice(&self) -> &'static str {
         match self.path.file_name().and_then(OsStr::to_str).unwrap_or_default() {
+            LOCK | ALERTS if self.why.starts_with(MISSING) => {
+                "put a copy in its place, or go on without: a new one is made when the folder is recorded to"
+            }
             LOCK | ALERTS => "take it away: a new one is made",
             AGGREGATES => "put a copy in its place, or record again: aggregates are worked out of the records then",
             name if name.starts_with(|c: char| c.is_ascii_digit()) => {

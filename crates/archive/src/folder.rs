@@ -25,6 +25,8 @@ const SCHEMA: &str = "schema.toml";
 pub(crate) const LOCK: &str = "lock";
 /// The alerts of triggers, a line each: who records writes them.
 pub const ALERTS: &str = "alerts.jsonl";
+/// What is wrong where a file is not there that every log has.
+const REST: &str = "it is not there, and the rest of a log is";
 /// How names of files end that are being written.
 pub(crate) const NEW: &str = "new";
 /// How names of files of records end.
@@ -101,6 +103,9 @@ impl Folder {
         if Self::is_there(path) || others.is_empty() {
             return Ok(());
         }
+        if Self::has_rest(path) {
+            return Err(Damage::of(&path.join(MANIFEST), REST).into());
+        }
         others.sort_unstable();
         let why = format!("it holds {} and no {MANIFEST}; give an empty folder", others[0].display());
         Err(FolderError::NotALog { path: path.to_owned(), why })
@@ -111,11 +116,19 @@ impl Folder {
         path.join(MANIFEST).exists()
     }
 
+    /// Whether there are files that every log has, with or without the first of them.
+    fn has_rest(path: &Path) -> bool {
+        [SCHEMA, catalogue::NAME].iter().any(|name| path.join(name).exists())
+    }
+
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let not = |why: String| FolderError::NotALog { path: path.to_owned(), why };
         let read = |name: &str, most: u64| {
             let file = path.join(name);
             let bytes = match regular::read(&file, most) {
+                Err(error) if error.kind() == ErrorKind::NotFound && Self::has_rest(path) => {
+                    Err(FolderError::Damaged(Damage::of(&file, REST)))
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => Err(not(format!("there is no {name} in it"))),
                 read => read.map_err(|error| FolderError::unread(&file, error)),
             };
@@ -311,16 +324,21 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Makes a folder and those that it is in, where they are not there; those above know of them then, also after a loss of power.
+/// Makes a folder, if it is not there, in one that is: a path with a slip in it makes nothing. That one knows of it then, also after a
+/// loss of power.
 fn make(path: &Path) -> io::Result<()> {
-    // One without a log may have been made by who was stopped before this.
-    let new = path.ancestors().take_while(|part| !part.exists() || (*part == path && !Folder::is_there(part)));
-    let above: Vec<_> = new.filter_map(Path::parent).map(Path::to_owned).collect();
-    fs::create_dir_all(path)?;
-    above.into_iter().try_for_each(|above| {
-        let above = if above.as_os_str().is_empty() { Path::new(".") } else { &above };
-        File::open(above)?.sync_all()
-    })
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let missing = path.ancestors().skip(1).take_while(|above| !above.exists()).last().unwrap_or(path);
+            return Err(io::Error::other(format!("there is no folder {}; make it first", missing.display())));
+        }
+        Err(error) if error.kind() != ErrorKind::AlreadyExists || !path.is_dir() => return Err(error),
+        // One without a log may have been made by who was stopped before this.
+        Err(_) if Folder::is_there(path) => return Ok(()),
+        _ => {}
+    }
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(above)?.sync_all()
 }
 
 /// The position of a journal's first record, by its name.

@@ -245,8 +245,41 @@ fn definitions_of_a_log_without_its_manifest_are_not_replaced() {
     let text = fs::read(path.join("definitions.toml")).expect("it is there");
     fs::remove_file(path.join("log.toml")).expect("it is there");
     let error = open(path).map(drop).expect_err("it is no log").to_string();
-    assert!(error.contains("it holds definitions.toml and no log.toml"), "{error}");
+    assert!(error.contains("log.toml is damaged: it is not there, and the rest of a log is; put a copy"), "{error}");
     assert_eq!(fs::read(path.join("definitions.toml")).expect("it is there"), text);
+}
+
+#[test]
+fn what_every_log_has_is_missed_by_name() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path();
+    three(path);
+    for (name, without) in [("log.toml", true), ("schema.toml", true), ("catalogue.jsonl", false)] {
+        let file = path.join(name);
+        let bytes = fs::read(&file).expect("it is there");
+        if without { fs::remove_file(&file) } else { fs::write(&file, "") }.expect("there is room");
+        let why =
+            if without { "it is not there, and the rest of a log is" } else { "it is empty, so that nobody knows" };
+        for error in [open(path).map(drop), verify(path).map(drop)].map(|result| result.expect_err("it is not whole")) {
+            let told = error.to_string();
+            assert!(told.contains(&format!("{name} is damaged: {why}")) && told.contains("put a copy"), "{told}");
+        }
+        fs::write(&file, bytes).expect("there is room");
+    }
+    assert_eq!(read(path).expect("it is whole").0.len(), 300 * 4);
+    // Without a file of a log it is none.
+    let error = verify(&path.join("nowhere")).map(drop).expect_err("it is not there").to_string();
+    assert!(error.contains("is no log: there is no log.toml in it"), "{error}");
+}
+
+#[test]
+fn only_the_folder_itself_is_made() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let missing = folder.path().join("no");
+    let error = open(&missing.join("such/log")).map(drop).expect_err("there is no folder").to_string();
+    assert!(error.contains(&format!(": there is no folder {}; make it first", missing.display())), "{error}");
+    assert!(!missing.exists());
+    drop(open(&missing).expect("it is new"));
 }
 
 #[test]

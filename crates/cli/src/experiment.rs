@@ -4,8 +4,8 @@ use crate::args::{Experiment, Paper};
 use crate::outcome::{self, Outcome};
 use crate::progress::Progress;
 use crate::terminal::note;
-use anyhow::{Result, bail};
-use queuescope_experiments::{self as experiments, Capture, Options, Setting};
+use anyhow::{Result, anyhow, bail};
+use queuescope_experiments::{self as experiments, Capture, Error, Options, Setting};
 use queuescope_run::World;
 use std::io::{self, IsTerminal};
 
@@ -31,7 +31,7 @@ pub fn run(args: &Experiment) -> Result<Outcome> {
         }
     });
     bar.into_iter().for_each(Progress::finish);
-    let done = done?;
+    let done = done.map_err(in_options)?;
     let wide = io::stdout().is_terminal().then(textwrap::termwidth);
     outcome::print(false, |_| Ok(()), |out| done.write(wide, out))?;
     Ok(Outcome::Whole)
@@ -48,6 +48,16 @@ fn options(args: &Experiment) -> Options {
     options.out.clone_from(&args.out);
     options.jobs = args.jobs;
     options
+}
+
+/// An error with the options that would help.
+fn in_options(error: Error) -> anyhow::Error {
+    match error {
+        Error::Seeds { wanted, study, has } => anyhow!("--seeds {wanted}: {study} has {has} at most"),
+        Error::Figure { wanted, study, known } => anyhow!("--figures {wanted}: {study} has {}", known.join(", ")),
+        Error::RealAnyway(study) => anyhow!("{study} runs on real hosts anyway: leave --real out"),
+        error => error.into(),
+    }
 }
 
 #[cfg(target_os = "linux")]

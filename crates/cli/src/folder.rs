@@ -77,7 +77,8 @@ fn worked_out(known: &Aggregates, definitions: &Definitions, out: &mut dyn Write
     if !known.kept && !known.values.is_empty() {
         writeln!(
             out,
-            "         (worked out of the records that are there: recording goes on, or who recorded last was stopped)"
+            "         (worked out of the records that are there, since aggregates.json is not there or of other records: recording goes on, \
+             was stopped, or somebody deleted the file)"
         )?;
     }
     Ok(())

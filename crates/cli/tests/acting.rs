@@ -9,7 +9,7 @@ mod common;
 mod namespaces;
 
 use common::ROOT;
-use namespaces::{Ends, until};
+use namespaces::{Ends, PATIENCE, until};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -67,7 +67,8 @@ impl<'a> Live<'a> {
             line.strip_prefix("metrics of near0: http://127.0.0.1:")?.strip_suffix("/metrics")?.parse().ok()
         };
         let port = said.iter().find_map(port).expect("it says where");
-        let first: Value = lines.recv().unwrap_or_else(|_| panic!("{:?}", said.iter().collect::<Vec<_>>()));
+        let first: Value =
+            lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{:?}", said.try_iter().collect::<Vec<_>>()));
         assert_eq!(first["kind"], "analysis");
         Self { ends, child, port, lines, said }
     }
@@ -109,7 +110,7 @@ impl<'a> Live<'a> {
             (&false.into(), &false.into(), &reason.into()),
             "{told}"
         );
-        let said = until("it is said", || self.said.recv().ok().filter(|line| line.contains("acting has stopped")));
+        let said = until("it is said", || self.said.try_iter().find(|line| line.contains("acting has stopped")));
         assert!(told["meaning"].as_str().is_some_and(|meaning| said.contains(meaning)), "{said}: {told}");
         until("it shows", || (self.metric("acting", "") == 0.0).then_some(()));
         let (dropped, passed) = (self.dropped(), self.metric("packets_total", ""));
@@ -134,7 +135,7 @@ impl<'a> Live<'a> {
 
     /// The next that it tells of acting.
     fn told(&self) -> Value {
-        self.lines.iter().find(|line| line["kind"] == "acting").expect("it is told")
+        until("it is told", || self.lines.try_iter().find(|line| line["kind"] == "acting"))
     }
 
     fn signal(&self, signal: Signal) {

@@ -58,6 +58,40 @@ fn damage_on_standard_input_is_told_after_the_report() {
     }
 }
 
+/// Zeros in a capture are no packets, in no command: what stands behind them is read, and the end says that it is damaged.
+#[test]
+fn zeros_in_a_capture_are_named_and_what_is_behind_them_is_read() {
+    let whole = common::file("crates/cli/tests/data/whole.pcap");
+    let (bytes, packets) = (std::fs::read(&whole).unwrap(), common::packets(&whole));
+    let start = 24 + packets[..3].iter().map(|(.., data)| 16 + data.len()).sum::<usize>();
+    let directory = tempfile::tempdir().unwrap();
+    let capture = directory.path().join("hole.pcap");
+    let words = ["analyze --rate 1mbps", "why --rate 1mbps --packet 2", "query --select count --csv", "record --log"];
+    for zeros in [16, 1024, 4080] {
+        for is_end in [false, true] {
+            let behind = if is_end { &[][..] } else { &bytes[start..] };
+            std::fs::write(&capture, [&bytes[..start], &vec![0; zeros], behind].concat()).unwrap();
+            let left = if is_end { 3 } else { packets.len() };
+            for words in words {
+                let log = directory.path().join(format!("log-{zeros}-{is_end}"));
+                let paths =
+                    if words.ends_with("--log") { vec![log.as_path(), &capture] } else { vec![capture.as_path()] };
+                let output = run(words, &paths);
+                let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+                let place = format!("hole.pcap is damaged at byte {start}: {zeros} bytes are zeros, ");
+                assert!(errors.contains(&place), "{words}: {errors}");
+                let printed = printed(output, 1);
+                let counted =
+                    if words.ends_with("csv") { format!("count\n{left}\n") } else { format!("{left} packets") };
+                assert!(words.starts_with("why") || printed.contains(&counted), "{words}: {printed}");
+            }
+            let report = common::Report::parse(&printed(run("analyze --rate 1mbps --json", &[&capture]), 1));
+            assert_eq!(report.total("/packets"), left as u64);
+            assert_eq!(report.total("/skipped/zeros"), 1);
+        }
+    }
+}
+
 #[test]
 fn standard_input_gives_the_report_of_the_file() {
     let words = "--rate 1mbps --json";

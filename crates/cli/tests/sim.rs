@@ -40,7 +40,7 @@ fn every_line_is_what_the_schema_says() {
 fn an_overhead_is_the_same_everywhere() {
     let capture = "analyze crates/cli/tests/data/whole.pcap --rate 1mbps --json";
     for (text, of_frames, of_packets) in
-        [("none", 0, 0), ("38", 38, 38), ("38B", 38, 38), ("1kB", 1000, 1000), ("ethernet", 24, 38)]
+        [("none", 0, 0), ("38", 38, 38), ("38B", 38, 38), ("0.2kB", 200, 200), ("ethernet", 24, 38)]
     {
         let first = printed(run(&format!("{capture} --overhead {text}"), &[]), 0);
         let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
@@ -54,11 +54,15 @@ fn an_overhead_is_the_same_everywhere() {
         // A long line is turned.
         String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    for (text, why) in [("70000", "more than 65,535 bytes"), ("38b", "may be bit or B"), ("cable", "no such name")] {
+    for (text, why) in [
+        ("38KB", "more than 256 bytes, the most that a link adds to a packet"),
+        ("38b", "may be bit or B"),
+        ("cable", "no such name"),
+    ] {
         let told = [format!("{capture} --overhead {text}"), format!("sim {SMALL} --set link.overhead={text}")];
         for complaint in told.map(complaint) {
             let parts =
-                [&format!("'{text}' is not an overhead"), why, "none, ethernet, or a number of bytes up to 65535"];
+                [&format!("'{text}' is not an overhead"), why, "none, ethernet, or a number of bytes up to 256"];
             assert!(parts.iter().all(|part| complaint.contains(*part)), "{complaint}");
         }
     }

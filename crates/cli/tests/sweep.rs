@@ -274,7 +274,8 @@ fn another_parameter_or_version_makes_another_key() {
     let plain = keys("");
     assert_eq!(plain.len(), CELLS);
     for words in ["--set link.delay=3ms", "--set duration=601ms", "--set seed=100", "--set stack.mss=1000"] {
-        assert!(keys(words).iter().all(|key| !plain.contains(key)), "{words}");
+        let keys = keys(words);
+        assert!(keys.len() == CELLS && keys.iter().all(|key| !plain.contains(key)), "{words}: {keys:?}");
     }
     // More seeds, or another value, leave what is there as it is; how a value is written does not matter.
     let more = keys("--seeds 4");

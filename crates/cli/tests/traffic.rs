@@ -14,6 +14,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A network namespace whose loopback interface is up.
 struct Here(Namespace);
@@ -69,7 +70,9 @@ impl Running {
 
 /// Waits until a file is begun: whoever writes it listens then.
 fn begun(path: &Path, writer: &mut Running) {
+    let since = Instant::now();
     while !path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        assert!(since.elapsed() < Duration::from_secs(60), "{} is never begun", path.display());
         let ended = writer.0.try_wait().expect("it is ours");
         assert!(ended.is_none(), "{} is not begun: {ended:?}", path.display());
         std::thread::yield_now();

@@ -258,3 +258,28 @@ proptest! {
         }
     }
 }
+
+/// Flows of a granularity that does not have what `--show` is about are all listed, and a note says so in each view.
+#[test]
+fn lists_that_an_expression_cannot_choose_among_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("page.html");
+    let note = "lists of flows (by dst) that --show does not choose among, since such flows do not have all that it is about (src_ip)";
+    for words in ["analyze data/demo.pcap.xz --rate 20mbps", "why data/demo.pcap.xz --rate 20mbps --packet 500"] {
+        let said = |more: &str, show: &str| {
+            printed(run(&format!("{words} --by 5tuple,dst {more} --show"), &[show.as_ref()]), 0)
+        };
+        assert!(said("", "src_ip == 10.72.0.88").contains(note), "{words}");
+        assert!(said("--json", "src_ip == 10.72.0.88").contains("show_not_applied"), "{words}");
+        // Both have the destination.
+        assert!(!said("--json", "dst_ip == 10.72.0.88").contains("show_not_applied"), "{words}");
+    }
+    printed(
+        run(
+            "analyze data/demo.pcap.xz --rate 20mbps --by 5tuple,dst --show",
+            &["src_ip == 10.72.0.88".as_ref(), "--html".as_ref(), &page],
+        ),
+        0,
+    );
+    assert!(std::fs::read_to_string(&page).unwrap().contains("lists of flows (by dst)"));
+}

@@ -1,6 +1,7 @@
 //! Notes of a report: what was remarkable, how often, and what was done about it.
 
 use queuescope_pcap::CaptureReader;
+use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::Parser;
 
@@ -12,7 +13,13 @@ pub fn noted(reason: &str, count: u64, meaning: &str) -> Option<Skipped> {
 /// What was remarkable in a file.
 pub fn file_notes(reader: &CaptureReader) -> impl Iterator<Item = Skipped> + use<> {
     let read = reader.stats();
+    let zeros = format!(
+        "places where zeros stand in place of packets, the first at byte {} ({} bytes in all); skipped, what stood there is lost",
+        read.first_hole.unwrap_or_default(),
+        count(read.skipped_bytes)
+    );
     let notes = [
+        ("zeros", read.holes, &*zeros),
         ("untimed", read.untimed, "packets without a time; taken to come with the packet before them"),
         (
             "time_out_of_range",
@@ -27,7 +34,8 @@ pub fn file_notes(reader: &CaptureReader) -> impl Iterator<Item = Skipped> + use
         ("custom_blocks", read.custom_blocks, "custom blocks, whose content only their maker knows; skipped"),
         ("unknown_blocks", read.unknown_blocks, "blocks of the capture file of an unknown type; skipped"),
     ];
-    notes.into_iter().filter_map(|(reason, count, meaning)| noted(reason, count, meaning))
+    let notes = notes.map(|(reason, count, meaning)| noted(reason, count, meaning));
+    notes.into_iter().flatten()
 }
 
 /// What was remarkable in its packets' headers.

@@ -118,7 +118,9 @@ mod tests {
         let metrics = metrics(thread::spawn(move || waits.recv().expect("as it answered")));
         assert_eq!(reasons(&metrics), std::slice::from_ref(&failed));
         drop(go_on);
+        let since = queuescope_live::now();
         while !metrics.server.is_finished() {
+            assert!(queuescope_live::now() < since.saturating_add(Nanos(60_000_000_000)), "it never ends");
             thread::yield_now();
         }
         assert_eq!(reasons(&metrics), [failed, ("metrics_stopped".to_owned(), 1)]);

@@ -16,11 +16,13 @@ pub(crate) struct Buffer {
     end: usize,
     /// Offset in the stream of the first byte of `bytes`.
     base: u64,
+    /// Nothing more comes.
+    is_over: bool,
 }
 
 impl Buffer {
     pub(crate) fn new(source: Source) -> Self {
-        Self { source, bytes: vec![0; CHUNK], start: 0, end: 0, base: 0 }
+        Self { source, bytes: vec![0; CHUNK], start: 0, end: 0, base: 0, is_over: false }
     }
 
     /// Where the unconsumed bytes begin, in the decompressed stream.
@@ -58,17 +60,27 @@ impl Buffer {
 
     #[cold]
     fn refill(&mut self, count: usize) -> io::Result<bool> {
+        if self.is_over {
+            return Ok(false);
+        }
         self.bytes.copy_within(self.start..self.end, 0);
         self.base += self.start as u64;
         self.end -= self.start;
         self.start = 0;
+        // Who looks through the stream with a wide view moves that view rarely.
+        if self.end > self.bytes.len() / 2 {
+            self.bytes.resize(self.bytes.len() * 2, 0);
+        }
         while self.end < count {
             if self.end == self.bytes.len() {
                 // Doubling as the bytes come, so that a length that lies about a short file costs no memory.
                 self.bytes.resize(count.min(self.bytes.len() * 2), 0);
             }
             match self.source.read(&mut self.bytes[self.end..])? {
-                0 => return Ok(false),
+                0 => {
+                    self.is_over = true;
+                    return Ok(false);
+                }
                 read => self.end += read,
             }
         }

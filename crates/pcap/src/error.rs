@@ -1,6 +1,6 @@
 //! What can be wrong with a capture file, and where.
 
-use std::io;
+use std::{fmt, io};
 
 use crate::reader::Format;
 use crate::source::Compression;
@@ -67,11 +67,12 @@ pub enum OpenError {
     Header(#[from] ReadError),
 }
 
-/// A capture that is damaged: what was read before is good, and there is no way to read on.
+/// A capture that is damaged: what was read before is good. Packets behind it were read, too, if the damage
+/// [is passed](Damage::is_passed).
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{name} is damaged at byte {offset}{}: {damage} ({format}, in packet {record}; {} before it can be used). {}",
-    stream(format.compression), packets(record.saturating_sub(1)), damage.advice()
+    "{name} is damaged at byte {offset}{}: {damage} ({format}, in packet {record}; {} can be used). {}",
+    stream(format.compression), damage.usable(record.saturating_sub(1)), damage.advice()
 )]
 pub struct ReadError {
     /// The file.
@@ -101,12 +102,14 @@ pub enum Damage {
         found: u64,
     },
     /// Zeros where a packet should begin, as a crash or a copy that was cut short leaves them.
-    #[error("{bytes} bytes are zeros{}", if *is_end { ", to its end" } else { ", and what stands behind them is not read" })]
+    #[error("{bytes} bytes are zeros, {behind}")]
     Zeros {
         /// How many.
         bytes: u64,
-        /// Whether nothing is behind them.
-        is_end: bool,
+        /// These, and what stands between them and where reading goes on.
+        skipped: u64,
+        /// What is behind them.
+        behind: Behind,
     },
     /// A length that nothing would write.
     #[error("{what} claims {claimed} bytes, and {limit} is the most that is believed")]
@@ -191,14 +194,49 @@ pub enum Damage {
     Io(io::Error),
 }
 
+/// What is behind zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behind {
+    /// The end of the file.
+    End,
+    /// Bytes among which no packet is found.
+    Nothing,
+    /// Packets, which are read.
+    Packets,
+}
+
+impl fmt::Display for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::End => "to its end",
+            Self::Nothing => "and no packet is found behind them",
+            Self::Packets => "and packets are read behind them",
+        })
+    }
+}
+
 impl Damage {
+    /// Whether packets behind it are read.
+    pub fn is_passed(&self) -> bool {
+        matches!(self, Self::Zeros { behind: Behind::Packets, .. })
+    }
+
+    fn usable(&self, before: u64) -> String {
+        let packets = packets(before);
+        if self.is_passed() {
+            format!("{packets} before it and those behind it")
+        } else {
+            format!("{packets} before it")
+        }
+    }
+
     fn advice(&self) -> &'static str {
         match self {
-            Self::Cut { .. } | Self::Zeros { is_end: true, .. } => {
+            Self::Cut { .. } | Self::Zeros { behind: Behind::End, .. } => {
                 "It was cut while it was written or copied: copy it again if there is a whole one."
             }
             Self::Version { .. } => "Convert it with a program that reads it, to pcapng.",
-            Self::Io(_) => "Copy it again if there is a whole one.",
+            Self::Io(_) | Self::Zeros { behind: Behind::Packets, .. } => "Copy it again if there is a whole one.",
             _ => "Copy it again if there is a good one, or cut it there.",
         }
     }

@@ -1,10 +1,13 @@
 //! pcap, the format of libpcap (draft-ietf-opsawg-pcap): a file header, then records.
 
+use std::io;
+
 use queuescope_wire::Nanos;
 
 use crate::buffer::Buffer;
 use crate::error::Damage;
 use crate::reader::{Found, ReadStats};
+use crate::zeros;
 
 /// Bytes of the file header.
 pub(crate) const FILE_HEADER: usize = 24;
@@ -18,9 +21,13 @@ const KUZNETZOV_HEADER: usize = 24;
 const CAPTURED: u32 = 256 << 10;
 const CAPTURED_ALLOWED: u32 = 64 << 20;
 
-/// Bytes of zeros that are no packets. Records of nothing but zeros are packets without bytes, as far as the format goes; no
-/// capture has so many in a row.
-const ZEROS: usize = 4096;
+/// Seconds since 1970 from which on a capture's times are far from 0: a day. Clocks that begin at 0 are those of simulations and of
+/// machines that were just started.
+const FAR: u32 = 86_400;
+/// How far apart the times of packets can be that are found behind zeros, seconds: a year.
+const APART: u32 = 366 * 86_400;
+/// Headers in a row that must make sense where a packet is looked for behind zeros.
+const IN_A_ROW: usize = 3;
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -38,6 +45,16 @@ pub(crate) struct Legacy {
     record_header: usize,
     link: u32,
     most_captured: u32,
+    /// The seconds of the last packet's time; 0 before the first.
+    before: u32,
+}
+
+/// The fields of a record's header.
+struct Header {
+    seconds: u32,
+    ticks: u32,
+    captured: u32,
+    original_len: u32,
 }
 
 impl Legacy {
@@ -62,6 +79,7 @@ impl Legacy {
             // The upper half says whether and how long a frame check sequence is.
             link: field(20) & 0xffff,
             most_captured: field(16).clamp(CAPTURED, CAPTURED_ALLOWED),
+            before: 0,
         };
         buffer.take(FILE_HEADER, 0, 0);
         stats.interfaces = 1;
@@ -73,20 +91,13 @@ impl Legacy {
         if !buffer.need(self.record_header).map_err(Damage::Io)? {
             return self.ends(buffer);
         }
-        let Some(header) = buffer.available().first_chunk::<RECORD_HEADER>().copied() else {
+        let Some(header) = self.header(buffer.available()) else {
             return self.ends(buffer);
         };
-        let header = &header;
-        if *header == [0; RECORD_HEADER]
-            && buffer.need(ZEROS).map_err(Damage::Io)?
-            && starts_with_zeros(buffer.available())
-        {
-            return Err(skip_zeros(buffer)?);
+        if header.is_zeros() && self.is_hole(buffer)? {
+            return Err(zeros::skip(buffer, |buffer| self.begins(buffer)));
         }
-        let seconds = word(header, 0, self.big_endian);
-        let ticks = word(header, 4, self.big_endian);
-        let captured = word(header, 8, self.big_endian);
-        let original_len = word(header, 12, self.big_endian);
+        let Header { seconds, ticks, captured, original_len } = header;
         if captured > self.most_captured {
             let (claimed, limit) = (u64::from(captured), u64::from(self.most_captured));
             return Err(Damage::TooLong { what: "a packet", claimed, limit });
@@ -96,21 +107,69 @@ impl Legacy {
             let (needed, found) = (length as u64, buffer.available().len() as u64);
             return Err(Damage::Cut { what: "a packet", needed, found });
         }
+        self.before = seconds;
         // At most 2^32 seconds and 2^32 microseconds: far from overflow.
         let time = Nanos(u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.nanos_per_tick);
         let (link, from) = (self.link, self.record_header);
         Ok(Some(Found { time: Some(time), link, interface: 0, original_len, captured, from, length }))
     }
 
-    /// Whether `bytes` have a whole record.
+    /// Whether `bytes` have a whole record. Where its header is zeros, more is read to know whether it is one.
     #[inline]
     pub(crate) fn has_next(&self, bytes: &[u8]) -> bool {
-        bytes.first_chunk::<RECORD_HEADER>().is_some_and(|header| {
-            let captured = word(header, 8, self.big_endian) as usize;
-            // Behind nothing but zeros is looked further.
-            let least = if *header == [0; RECORD_HEADER] { ZEROS } else { 0 };
-            bytes.len() >= self.record_header.saturating_add(captured).max(least)
+        self.header(bytes).is_some_and(|header| {
+            !header.is_zeros() && bytes.len() >= self.record_header.saturating_add(header.captured as usize)
         })
+    }
+
+    #[inline(always)]
+    fn header(&self, bytes: &[u8]) -> Option<Header> {
+        let header = bytes.first_chunk::<RECORD_HEADER>()?;
+        let field = |at| word(header, at, self.big_endian);
+        Some(Header { seconds: field(0), ticks: field(4), captured: field(8), original_len: field(12) })
+    }
+
+    /// Whether a header of zeros is damage, and no packet of time 0 without bytes.
+    ///
+    /// No link carries a packet of no bytes: each link type has a header, or begins with that of the network. Only a program that was
+    /// given nothing to write (`text2pcap` of no text, a library's empty packet) writes one, and stamps it as the packets
+    /// beside it. So one such record is a packet where the times beside it are near 0, or nothing is beside it. Two in a row, or
+    /// one beside times far from 0, are a hole.
+    #[cold]
+    fn is_hole(&self, buffer: &mut Buffer) -> Result<bool, Damage> {
+        buffer.need(2 * self.record_header).map_err(Damage::Io)?;
+        let (record, behind) = buffer.available().split_at(self.record_header);
+        if record.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        let after = self.header(behind);
+        let in_a_row = after.as_ref().is_some_and(Header::is_zeros);
+        Ok(in_a_row || self.before >= FAR || after.is_some_and(|after| after.seconds >= FAR))
+    }
+
+    /// Whether a record begins here, as far as its header and those behind it show.
+    fn begins(&self, buffer: &mut Buffer) -> io::Result<bool> {
+        let (mut at, mut before) = (0, self.before);
+        for found in 0..IN_A_ROW {
+            if !buffer.need(at + self.record_header)? {
+                return Ok(found > 1 || found == 1 && buffer.available().len() == at);
+            }
+            let Some(header) = self.header(&buffer.available()[at..]).filter(|header| self.is_likely(header, before))
+            else {
+                return Ok(false);
+            };
+            before = header.seconds;
+            at += self.record_header + header.captured as usize;
+        }
+        Ok(true)
+    }
+
+    fn is_likely(&self, header: &Header, before: u32) -> bool {
+        let Header { seconds, ticks, captured, original_len } = *header;
+        u64::from(ticks) * self.nanos_per_tick < 1_000_000_000
+            && captured <= original_len
+            && (1..=zeros::LONGEST).contains(&original_len)
+            && (before == 0 || before.abs_diff(seconds) < APART)
     }
 
     /// The end of the file where a record's header would stand.
@@ -123,28 +182,10 @@ impl Legacy {
     }
 }
 
-fn starts_with_zeros(bytes: &[u8]) -> bool {
-    bytes.get(..ZEROS).is_some_and(is_zeros)
-}
-
-/// Without an early end, so that it is done by many bytes at once.
-fn is_zeros(bytes: &[u8]) -> bool {
-    bytes.iter().fold(0, |all, byte| all | byte) == 0
-}
-
-/// Consumes zeros, and counts them.
-#[cold]
-fn skip_zeros(buffer: &mut Buffer) -> Result<Damage, Damage> {
-    let from = buffer.offset();
-    loop {
-        let found = buffer.available();
-        let whole: usize = found.chunks(ZEROS).take_while(|chunk| is_zeros(chunk)).map(<[u8]>::len).sum();
-        let zeros = whole + found[whole..].iter().take_while(|byte| **byte == 0).count();
-        let is_end = zeros == found.len();
-        buffer.take(zeros, 0, 0);
-        if !is_end || !buffer.need(1).map_err(Damage::Io)? {
-            return Ok(Damage::Zeros { bytes: buffer.offset() - from, is_end });
-        }
+impl Header {
+    #[inline(always)]
+    fn is_zeros(&self) -> bool {
+        self.seconds | self.ticks | self.captured | self.original_len == 0
     }
 }
 

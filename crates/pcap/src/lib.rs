@@ -14,8 +14,9 @@ mod pcapng;
 mod reader;
 mod source;
 mod write;
+mod zeros;
 
-pub use error::{Damage, OpenError, ReadError};
+pub use error::{Behind, Damage, OpenError, ReadError};
 pub use reader::{CaptureReader, Container, Format, ReadStats, Record};
 pub use source::Compression;
 pub use write::{PcapWriter, PcapngWriter, Statistics};

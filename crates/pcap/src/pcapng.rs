@@ -1,10 +1,13 @@
 //! pcapng (draft-ietf-opsawg-pcapng): sections of blocks, of which some describe interfaces and some hold packets.
 
+use std::io;
+
 use queuescope_wire::Nanos;
 
 use crate::buffer::Buffer;
 use crate::error::Damage;
 use crate::reader::{Found, ReadStats};
+use crate::zeros;
 
 /// Bytes of a section header block without options.
 pub(crate) const SMALLEST_SECTION_HEADER: usize = 28;
@@ -51,7 +54,7 @@ impl Pcapng {
         let mut pcapng = Self { order: Order { big_endian: false }, interfaces: Vec::new(), first_interface: 0 };
         let kind = SECTION_HEADER;
         pcapng.order = section_order(buffer)?;
-        let length = pcapng.block(buffer, kind)?;
+        let length = pcapng.order.block(buffer, kind)?;
         pcapng.section(buffer, length, stats)?;
         Ok(pcapng)
     }
@@ -66,11 +69,15 @@ impl Pcapng {
                 };
             }
             let kind = self.order.word(buffer.available(), 0);
+            // No block has a length of 0.
+            if buffer.available().starts_with(&[0; 8]) {
+                return Err(zeros::skip(buffer, |buffer| self.begins(buffer)));
+            }
             if kind == SECTION_HEADER {
                 // Its number reads the same in both orders, and its length only in its own.
                 self.order = section_order(buffer)?;
             }
-            let length = self.block(buffer, kind)?;
+            let length = self.order.block(buffer, kind)?;
             match kind {
                 ENHANCED_PACKET | PACKET => return self.packet(buffer, kind, length, stats).map(Some),
                 SIMPLE_PACKET => return self.simple_packet(buffer, length, stats).map(Some),
@@ -107,33 +114,22 @@ impl Pcapng {
         false
     }
 
-    /// Makes a whole block available and checks its frame; gives its length.
-    #[inline]
-    fn block(&self, buffer: &mut Buffer, kind: u32) -> Result<u32, Damage> {
-        let length = self.order.word(buffer.available(), 4);
-        let smallest = match kind {
-            SECTION_HEADER => SMALLEST_SECTION_HEADER as u32,
-            INTERFACE_DESCRIPTION => FRAME + 8,
-            ENHANCED_PACKET | PACKET => FRAME + 20,
-            SIMPLE_PACKET => FRAME + 4,
-            _ => FRAME,
+    /// Whether a block of a known kind begins here, as far as both of its lengths show.
+    fn begins(&self, buffer: &mut Buffer) -> io::Result<bool> {
+        if !buffer.need(FRAME as usize)? {
+            return Ok(false);
+        }
+        let kind = self.order.word(buffer.available(), 0);
+        let order = match kind {
+            SECTION_HEADER => section_order(buffer).ok(),
+            INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET => Some(self.order),
+            kind => OTHERS.contains(&kind).then_some(self.order),
         };
-        if length < smallest || !length.is_multiple_of(4) {
-            let why = if length < smallest { "the least is more" } else { "it must be a multiple of 4" };
-            return Err(Damage::BlockLength { kind, claimed: length, why });
+        let order = order.filter(|order| order.word(buffer.available(), 4) <= zeros::LONGEST);
+        match order.map(|order| order.block(buffer, kind)) {
+            Some(Err(Damage::Io(why))) => Err(why),
+            block => Ok(block.is_some_and(|block| block.is_ok())),
         }
-        if length > LONGEST_BLOCK {
-            return Err(Damage::TooLong { what: "a block", claimed: length.into(), limit: LONGEST_BLOCK.into() });
-        }
-        if !buffer.need(length as usize).map_err(Damage::Io)? {
-            let found = buffer.available().len() as u64;
-            return Err(Damage::Cut { what: "a block", needed: length.into(), found });
-        }
-        let tail = self.order.word(buffer.available(), length as usize - 4);
-        if tail != length {
-            return Err(Damage::LengthsDiffer { kind, head: length, tail });
-        }
-        Ok(length)
     }
 
     /// A section header: interfaces are numbered anew. The length of the section is not needed, and often not known.
@@ -331,6 +327,35 @@ struct Order {
 }
 
 impl Order {
+    /// Makes a whole block available and checks its frame; gives its length.
+    #[inline]
+    fn block(self, buffer: &mut Buffer, kind: u32) -> Result<u32, Damage> {
+        let length = self.word(buffer.available(), 4);
+        let smallest = match kind {
+            SECTION_HEADER => SMALLEST_SECTION_HEADER as u32,
+            INTERFACE_DESCRIPTION => FRAME + 8,
+            ENHANCED_PACKET | PACKET => FRAME + 20,
+            SIMPLE_PACKET => FRAME + 4,
+            _ => FRAME,
+        };
+        if length < smallest || !length.is_multiple_of(4) {
+            let why = if length < smallest { "the least is more" } else { "it must be a multiple of 4" };
+            return Err(Damage::BlockLength { kind, claimed: length, why });
+        }
+        if length > LONGEST_BLOCK {
+            return Err(Damage::TooLong { what: "a block", claimed: length.into(), limit: LONGEST_BLOCK.into() });
+        }
+        if !buffer.need(length as usize).map_err(Damage::Io)? {
+            let found = buffer.available().len() as u64;
+            return Err(Damage::Cut { what: "a block", needed: length.into(), found });
+        }
+        let tail = self.word(buffer.available(), length as usize - 4);
+        if tail != length {
+            return Err(Damage::LengthsDiffer { kind, head: length, tail });
+        }
+        Ok(length)
+    }
+
     #[inline]
     fn half(self, bytes: &[u8], at: usize) -> u16 {
         let field = field::<2>(bytes, at);

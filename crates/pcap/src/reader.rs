@@ -25,6 +25,8 @@ pub struct CaptureReader {
     buffer: Buffer,
     parser: Parser,
     stats: ReadStats,
+    /// The first damage that packets were read behind; it is reported at the end.
+    passed: Option<ReadError>,
     ended: bool,
 }
 
@@ -91,37 +93,35 @@ impl CaptureReader {
         };
         let damaged = |damage| ReadError { name: name.into(), format, offset: 0, record: 1, damage };
         let parser = parser.map_err(damaged)?;
-        Ok(Self { name: name.into(), format, buffer, parser, stats, ended: false })
+        Ok(Self { name: name.into(), format, buffer, parser, stats, passed: None, ended: false })
     }
 
-    /// The next packet, or none at the end of the file. After an error there is nothing more.
+    /// The next packet, or none at the end of the file. After an error there is nothing more: zeros that packets are found behind are
+    /// an error at the end.
     #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        if self.ended {
-            return Ok(None);
-        }
-        let next = match &mut self.parser {
-            Parser::Legacy(legacy) => legacy.next(&mut self.buffer, &mut self.stats),
-            Parser::Pcapng(pcapng) => pcapng.next(&mut self.buffer, &mut self.stats),
-        };
-        match next {
-            Ok(Some(found)) => {
-                self.stats.packets += 1;
-                self.stats.cut += u64::from(found.captured < found.original_len);
-                self.stats.captured_over_original += u64::from(found.captured > found.original_len);
-                let data = self.buffer.take(found.length, found.from, found.captured as usize);
-                let Found { time, link, interface, original_len, .. } = found;
-                Ok(Some(Record { time, link, interface, original_len, data }))
-            }
-            Ok(None) => {
-                self.ended = true;
-                Ok(None)
-            }
-            Err(damage) => {
-                self.ended = true;
-                Err(self.damaged(damage))
+        while !self.ended {
+            let next = match &mut self.parser {
+                Parser::Legacy(legacy) => legacy.next(&mut self.buffer, &mut self.stats),
+                Parser::Pcapng(pcapng) => pcapng.next(&mut self.buffer, &mut self.stats),
+            };
+            match next {
+                Ok(Some(found)) => {
+                    self.stats.packets += 1;
+                    self.stats.cut += u64::from(found.captured < found.original_len);
+                    self.stats.captured_over_original += u64::from(found.captured > found.original_len);
+                    let data = self.buffer.take(found.length, found.from, found.captured as usize);
+                    let Found { time, link, interface, original_len, .. } = found;
+                    return Ok(Some(Record { time, link, interface, original_len, data }));
+                }
+                Ok(None) => {
+                    self.ended = true;
+                    return self.passed.take().map_or(Ok(None), Err);
+                }
+                Err(damage) => self.damaged(damage)?,
             }
         }
+        Ok(None)
     }
 
     /// Whether the next packet is in memory for sure: then [`next_record`](Self::next_record) does not read from the source, and
@@ -150,11 +150,24 @@ impl CaptureReader {
         &self.stats
     }
 
+    /// Remembers damage that is passed; anything else ends the reading.
     #[cold]
-    fn damaged(&self, damage: Damage) -> ReadError {
-        let consumed = if let Damage::Zeros { bytes, .. } = damage { bytes } else { 0 };
-        let (offset, record) = (self.buffer.offset() - consumed, self.stats.packets + 1);
-        ReadError { name: self.name.clone(), format: self.format, offset, record, damage }
+    fn damaged(&mut self, damage: Damage) -> Result<(), ReadError> {
+        let skipped = if let Damage::Zeros { skipped, .. } = damage { skipped } else { 0 };
+        let is_passed = damage.is_passed();
+        let (offset, record) = (self.buffer.offset() - skipped, self.stats.packets + 1);
+        let error = ReadError { name: self.name.clone(), format: self.format, offset, record, damage };
+        if skipped > 0 {
+            self.stats.holes += 1;
+            self.stats.skipped_bytes += skipped;
+            self.stats.first_hole.get_or_insert(offset);
+        }
+        if is_passed {
+            self.passed.get_or_insert(error);
+            return Ok(());
+        }
+        self.ended = true;
+        Err(error)
     }
 }
 
@@ -258,4 +271,10 @@ pub struct ReadStats {
     pub custom_blocks: u64,
     /// Blocks of a type that is not known, skipped.
     pub unknown_blocks: u64,
+    /// Places where zeros stand in place of packets, and the bytes that were skipped there.
+    pub holes: u64,
+    /// See `holes`.
+    pub skipped_bytes: u64,
+    /// Where the first of them begins, in bytes of the decompressed stream.
+    pub first_hole: Option<u64>,
 }

@@ -73,41 +73,6 @@ fn at_every_length_exactly_the_whole_packets_come() {
     }
 }
 
-#[test]
-fn zeros_are_skipped_and_counted_and_are_no_packets() {
-    for big_endian in [false, true] {
-        let mut capture = Fields::new(big_endian).pcap_header(0xa1b2_c3d4, 65_535, 1);
-        for index in 1..=3_u32 {
-            capture = capture.word(index).word(0).word(7).word(7).raw(&[7; 7]);
-        }
-        let start = capture.bytes.len();
-        // Nothing, less than a packet, and more than is read at once.
-        for zeros in [4096, 4097, 10_000, 1 << 20] {
-            for rest in [&[][..], &[1], &[0, 0, 1, 2, 3]] {
-                let bytes = [&capture.bytes[..], &vec![0; zeros], rest].concat();
-                let (records, error) = drain(&mut reader(&bytes));
-                let error = error.expect("zeros are damage");
-                assert_eq!((records.len(), error.offset, error.record), (3, start as u64, 4), "{zeros} {rest:?}");
-                let more = rest.iter().take_while(|byte| **byte == 0).count();
-                let expected = (zeros + more) as u64;
-                assert!(
-                    matches!(error.damage, Damage::Zeros { bytes, is_end } if bytes == expected && is_end == rest.is_empty()),
-                    "{zeros} {rest:?}: {error}"
-                );
-                assert!(error.to_string().contains(&format!(": {expected} bytes are zeros, ")), "{error}");
-            }
-        }
-    }
-}
-
-#[test]
-fn a_few_packets_of_zeros_are_packets() {
-    let header = Fields::new(false).pcap_header(0xa1b2_c3d4, 65_535, 1).bytes;
-    let next = Fields::new(false).word(1).word(0).word(0).word(0).bytes;
-    let (records, error) = drain(&mut reader(&[&header[..], &[0; 4080], &next[..]].concat()));
-    assert!(error.is_none() && records.len() == 256, "{} {error:?}", records.len());
-}
-
 /// A pcap file with bodies that do not compress well, of `count` packets of 100 bytes.
 fn noisy(count: u32) -> (Vec<u8>, Vec<Owned>) {
     let mut capture = Fields::new(false).pcap_header(0xa1b2_3c4d, 65_535, 1);

@@ -12,7 +12,7 @@ fn every_magic_number_is_read_in_both_orders() {
         for (magic, nanos, extra) in [(0xa1b2_c3d4, 5_000, 0), (0xa1b2_3c4d, 5, 0), (0xa1b2_cd34, 5_000, 8)] {
             let capture = Fields::new(big_endian).pcap_header(magic, 65_535, 101);
             let capture = capture.word(u32::MAX).word(5).word(4).word(1_500).raw(&[0xee; 8][..extra]).raw(b"data");
-            let capture = capture.word(0).word(0).word(0).word(0).raw(&[0xee; 8][..extra]);
+            let capture = capture.word(0).word(0).word(0).word(1).raw(&[0xee; 8][..extra]);
             let records = read_all(&capture.bytes);
             assert_eq!(records.len(), 2);
             assert_eq!(records[0].time, Some(u64::from(u32::MAX) * 1_000_000_000 + nanos));

@@ -10,7 +10,7 @@ mod tap;
 mod why;
 
 use crate::format::{bytes, count, duration, percent, plain, rate};
-use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, Report, Skipped};
+use crate::model::{Burst, Culprit, Culprits, Group, NO_METER, NotShown, Report, Skipped};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -396,11 +396,7 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
     if rest == 0 {
         return Ok(());
     }
-    let other = match rest {
-        _ if culprits.not_shown.is_some() => "not shown",
-        1 => "other",
-        _ => "others",
-    };
+    let other = others(rest, culprits.not_shown.as_ref());
     // The heaviest of them are in JSON and HTML.
     let untold = match untold {
         0 => String::new(),
@@ -409,6 +405,16 @@ fn more(culprits: &Culprits, shown: usize, indent: &str, gap: usize, out: &mut i
     };
     let share = percent(share.max(0.0));
     writeln!(out, "{indent}{DIM}{share:>9}  {:gap$}{} {other}{untold}{DIM:#}", "", count(rest))
+}
+
+/// What so many flows that the text does not list are called: an expression leaves them out, or the text has no room for all.
+fn others(rest: u64, not_shown: Option<&NotShown>) -> String {
+    match (rest, not_shown) {
+        (rest, Some(not_shown)) if not_shown.flows >= rest => "not shown".to_owned(),
+        (_, Some(not_shown)) => format!("others, {} of them not shown", count(not_shown.flows)),
+        (1, None) => "other".to_owned(),
+        (_, None) => "others".to_owned(),
+    }
 }
 
 /// What flows have in common, below the flows that are `listed`.

@@ -4,7 +4,7 @@
 #[allow(missing_docs, reason = "shared with the example")]
 mod sample;
 
-use queuescope_report::model::{Burst, Group, NotShown, Report};
+use queuescope_report::model::{Burst, Culprit, Group, NotShown, Report};
 use queuescope_report::text;
 
 /// The lines before the bursts, without styles.
@@ -211,6 +211,22 @@ fn a_row_without_a_flow_keeps_its_label() {
 }
 
 /// A flow with many of the packets is listed once, and its row says so.
+/// JSON lists more flows than the text, and says of none of them that it is not shown.
+#[test]
+fn flows_without_room_in_the_text_are_not_those_that_an_expression_leaves_out() {
+    let mut burst = burst();
+    let culprits = &mut burst.culprits[0];
+    let flow = culprits.flows[0].clone();
+    culprits.flows = (0..20)
+        .map(|number| Culprit { flow: format!("flow {number}"), bytes: 1, share: 0.01, ..flow.clone() })
+        .collect();
+    culprits.flows_total = 27;
+    culprits.not_shown = Some(NotShown { flows: 7, bytes: 80, share: 0.8 });
+    let lines = burst_lines(&burst);
+    let row = lines.iter().find(|line| line.contains("not shown")).expect("some are not");
+    assert!(row.contains(" others, 7 of them not shown"), "{row}");
+}
+
 #[test]
 fn a_listed_flow_is_not_said_again_to_have_something_in_common() {
     let usual = sample::usual().bursts[0].groups[0].clone();

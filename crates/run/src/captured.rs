@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The packets of a capture, from their network headers on, and what was remarkable.
 ///
 /// # Errors
-/// If it cannot be read, or is no capture. What comes behind damage is left out, and told.
+/// If it cannot be read, or is no capture. What damage took away is left out, with a note.
 pub fn read(path: &Path) -> Result<(Arc<[CapturedPacket]>, Vec<Skipped>), Error> {
     let mut reader = open_capture(path)?;
     let mut parser = Parser::new(Tunnel::Outer);
@@ -33,9 +33,7 @@ pub fn read(path: &Path) -> Result<(Arc<[CapturedPacket]>, Vec<Skipped>), Error>
         let flow = *flows.entry(frame.key).or_insert(next);
         packets.push(CapturedPacket { at: last, size: ByteCount(u64::from(bytes)), flow });
     };
-    let name = path.display();
-    let damage = damage.map(|error| format!("{name}: what comes behind damage is not sent: {error}"));
     let mut skipped: Vec<_> = file_notes(&reader).chain(parser_notes(&parser)).collect();
-    skipped.extend(damage.and_then(|why| noted("damaged_capture", 1, &why)));
+    skipped.extend(damage.and_then(|why| noted("damaged_capture", 1, &format!("not all of it is sent: {why}"))));
     Ok((packets.into(), skipped))
 }

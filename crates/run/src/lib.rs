@@ -14,7 +14,7 @@
 //! let (files, _skipped) = file.files(files_of(&scenario))?;
 //! let ran = Simulated.run(&scenario, &files)?;
 //! for link in ran.summary().links {
-//!     println!("{}: {} packets", link.name, link.packets_sent);
+//!     println!("{}: {} packets", link.name, link.sent_packets);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

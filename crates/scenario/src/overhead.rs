@@ -29,16 +29,17 @@ const AROUND_FRAME: u32 = 8 + 4 + 12;
 const HEADER: u32 = 14;
 const LEAST_FRAME: u32 = 60;
 /// How it is written.
-const FORMS: &str = "use none, ethernet, or a number of bytes up to 65535, such as 38B";
+const FORMS: &str = "use none, ethernet, or a number of bytes up to 256, such as 38B";
 
 impl Overhead {
-    /// The most bytes there can be.
-    pub const MOST: u32 = 65_535;
+    /// The most bytes there can be, as for the shaper CAKE (`overhead` in tc-cake(8)): headers and trailers of a packet, those of tunnels
+    /// among them, are less.
+    pub const MOST: u32 = 256;
 
     /// What it is and how it is written, for whoever is to choose one.
     pub const ABOUT: &str = "What the link sends with each packet beyond what the queue holds of it: none; ethernet (preamble, frame check \
                              sequence, gap: 24 bytes around a frame of at least 60; where the queue holds IP packets, 38 with the \
-                             header); or a number of bytes up to 65535, such as 38B. It takes time on the link, and no room in the \
+                             header); or a number of bytes up to 256, such as 38B. It takes time on the link, and no room in the \
                              queue, whose bytes (limits, quanta, thresholds) are without it.";
 
     /// The bytes that the link adds to each frame of a capture, as [`in_queue`](Self::in_queue) has it.
@@ -97,7 +98,10 @@ impl FromStr for Overhead {
             ByteCount(0) => Ok(Self::None),
             ByteCount(bytes) => match u32::try_from(bytes) {
                 Ok(bytes) if bytes <= Self::MOST => Ok(Self::Bytes(bytes)),
-                _ => Err(error(format!("it is more than {} bytes", grouped(Self::MOST.into())))),
+                _ => Err(error(format!(
+                    "it is more than {} bytes, the most that a link adds to a packet",
+                    grouped(Self::MOST.into())
+                ))),
             },
         }
     }
@@ -197,8 +201,8 @@ mod tests {
             ("38", Overhead::Bytes(38)),
             ("38B", Overhead::Bytes(38)),
             (" 38 bytes ", Overhead::Bytes(38)),
-            ("1kB", Overhead::Bytes(1_000)),
-            ("65535", Overhead::Bytes(65_535)),
+            ("0.2kB", Overhead::Bytes(200)),
+            ("256", Overhead::Bytes(256)),
         ];
         for (text, overhead) in forms {
             assert_eq!(text.parse(), Ok(overhead), "{text}");
@@ -209,7 +213,8 @@ mod tests {
         }
         assert_eq!(in_scenario("38").expect("it is one"), Overhead::Bytes(38));
         for (text, why) in [
-            ("65536", "more than 65,535 bytes"),
+            ("257", "more than 256 bytes"),
+            ("38KB", "more than 256 bytes"),
             ("99999999999999999999B", "too large"),
             ("-1", "below zero"),
             ("38b", "bit or B"),

@@ -210,6 +210,7 @@ impl<D: FlowIndex> Recorder<D> {
             });
         let mut skipped = source.skipped;
         skipped.extend(unnamed(self.unnamed));
+        skipped.extend(show.and_then(|show| self.index.note(show, &self.index.granularities())));
         skipped.extend((!complete).then(|| model::Skipped {
             reason: "forgotten".to_owned(),
             count: self.log.forgotten(),

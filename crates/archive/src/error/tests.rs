@@ -35,6 +35,7 @@ fn errors_say_what_to_do() {
         FolderError::Damaged(damage(None)),
         FolderError::Damaged(Damage { path: path.join("00000000000000000000.parquet"), ..damage(None) }),
         FolderError::Damaged(Damage { path: path.join("lock"), ..damage(None) }),
+        FolderError::Damaged(Damage::of(&path.join(ALERTS), format!("{MISSING}, and had 7 bytes"))),
         FolderError::Damaged(damage(Some((64, 7)))),
         FolderError::Memory(memory),
     ];

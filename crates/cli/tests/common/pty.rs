@@ -98,7 +98,10 @@ impl Pty {
 
     /// Reads until nobody has the other end any more.
     pub fn rest(&mut self) {
-        while self.read() {}
+        let since = Instant::now();
+        while self.read() {
+            assert!(since.elapsed() < PATIENCE, "it does not end, and shows\n{}", self.text());
+        }
     }
 
     fn read(&mut self) -> bool {

@@ -245,10 +245,17 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        /// A request comes in pieces: what the first of them are is not changed by what comes behind, and is known at the latest with
+        /// the last.
         #[test]
-        fn any_bytes_are_a_request_or_none(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-            let is_one = matches!(asked(&bytes), Some(Asked::Metrics { .. }));
-            prop_assert!(!is_one);
+        fn pieces_of_a_request_are_that_request(
+            bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..400), changed()],
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let first = asked(&bytes[..cut.index(bytes.len() + 1)]);
+            prop_assert!(first.is_none() || first == asked(&bytes), "{first:?}");
+            let whole = [&bytes[..], b"\r\n\r\n"].concat();
+            prop_assert!(asked(&whole).is_some() || bytes.iter().all(|byte| b"\r\n".contains(byte)), "{bytes:?}");
         }
 
         #[test]
@@ -313,7 +320,9 @@ mod tests {
             stream.read_to_string(&mut answer).map(|_| answer)
         };
         assert!(asked().is_ok_and(|answer| answer.is_empty()));
+        let since = now();
         while failed.load(Ordering::Relaxed) == 0 {
+            assert!(now() < since.saturating_add(Nanos(60_000_000_000)), "it is never counted");
             thread::yield_now();
         }
         assert!(asked().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 OK")));

@@ -127,11 +127,7 @@ fn flows(parts: &Parts, most: usize, out: &mut impl Write) -> io::Result<()> {
     let others = parts.flows_total.saturating_sub(shown.len() as u64);
     if others > 0 {
         let rest = 1.0 - shown.iter().map(|part| part.share).sum::<f64>();
-        let plural = match others {
-            _ if parts.not_shown.is_some() => "not shown",
-            1 => "other",
-            _ => "others",
-        };
+        let plural = super::others(others, parts.not_shown.as_ref());
         writeln!(
             out,
             "{:>16}  {DIM}{:>9}  {:>9}  {:>9}  {} {plural}{DIM:#}",
