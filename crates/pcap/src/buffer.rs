@@ -10,7 +10,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Bytes of the decompressed stream that are read and not yet consumed.
 pub(crate) struct Buffer {
-    source: Source,
+    source: Box<Source>,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     pub(crate) fn new(source: Source) -> Self {
-        Self { source, bytes: vec![0; CHUNK], start: 0, end: 0, base: 0, is_over: false }
+        Self { source: Box::new(source), bytes: vec![0; CHUNK], start: 0, end: 0, base: 0, is_over: false }
     }
 
     /// Where the unconsumed bytes begin, in the decompressed stream.

@@ -26,7 +26,7 @@ pub struct CaptureReader {
     parser: Parser,
     stats: ReadStats,
     /// The first damage that packets were read behind; it is reported at the end.
-    passed: Option<ReadError>,
+    passed: Option<Box<ReadError>>,
     ended: bool,
 }
 
@@ -116,7 +116,7 @@ impl CaptureReader {
                 }
                 Ok(None) => {
                     self.ended = true;
-                    return self.passed.take().map_or(Ok(None), Err);
+                    return self.passed.take().map_or(Ok(None), |error| Err(*error));
                 }
                 Err(damage) => self.damaged(damage)?,
             }
@@ -163,7 +163,7 @@ impl CaptureReader {
             self.stats.first_hole.get_or_insert(offset);
         }
         if is_passed {
-            self.passed.get_or_insert(error);
+            self.passed.get_or_insert_with(|| Box::new(error));
             return Ok(());
         }
         self.ended = true;
