@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the command, analyses the capture in data/ and says where the HTML report is.
+# Builds the command without the papers' experiments, analyses the capture in data/ and says where the HTML report is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -7,7 +7,7 @@ capture=data/demo.pcap.xz
 report=out/demo.html
 arguments=(analyze "$capture" --rate 20mbps --html "$report")
 
-"${CARGO:-cargo}" build --release --locked -p queuescope-cli
+"${CARGO:-cargo}" build --release --locked -p queuescope-cli --no-default-features
 mkdir -p out
 printf '\n$ queuescope %s\n\n' "${arguments[*]}"
 "${CARGO_TARGET_DIR:-target}/release/queuescope" "${arguments[@]}"

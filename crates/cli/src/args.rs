@@ -9,6 +9,7 @@ mod capture_live;
 mod compare;
 #[cfg(target_os = "linux")]
 mod doctor;
+#[cfg(feature = "experiments")]
 mod experiment;
 mod focus;
 mod folder;
@@ -35,6 +36,7 @@ pub use capture_live::{Capture, Way};
 pub use compare::Compare;
 #[cfg(target_os = "linux")]
 pub use doctor::Doctor;
+#[cfg(feature = "experiments")]
 pub use experiment::{Experiment, Paper};
 pub use focus::Focus;
 pub use folder::{Export, Folder, FolderArgs, KeepArgs};
@@ -125,6 +127,7 @@ pub enum Command {
     ///
     /// Each is many simulations, on all cores; what is done is kept, so that a run that was stopped goes on. There is a table
     /// of ours, the paper's and the difference, with a sentence on each; and each figure as a plot (SVG) with its data (CSV).
+    #[cfg(feature = "experiments")]
     Experiment(Experiment),
     /// Ask whether an algorithm fits a switch's pipeline, where its parts go, and if it does not, why.
     #[command(subcommand)]

@@ -22,7 +22,9 @@ fn used_by(command: &Command) -> CapabilitySet {
         Command::Doctor(_) => USED,
         Command::Capture(_) => PACKETS,
         // Real hosts may have congestion controls that are programs of the kernel.
-        Command::Link(_) | Command::Compare(_) | Command::Experiment(_) => NAMESPACES | TUN | PROBE,
+        #[cfg(feature = "experiments")]
+        Command::Experiment(_) => NAMESPACES | TUN | PROBE,
+        Command::Link(_) | Command::Compare(_) => NAMESPACES | TUN | PROBE,
         Command::Keep(_) => NAMESPACES,
         Command::Traffic(_) => PROBE,
         Command::Analyze(_)

@@ -3,7 +3,7 @@
 //! - [`source`] opens what the command line names; `queuescope-ingest` reads it, and `queuescope-analysis` learns from it.
 //! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
 //!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
-//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], [`experiment`], [`p4`], `live`, `link`, `compare`,
+//! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], `experiment`, [`p4`], `live`, `link`, `compare`,
 //!   `doctor`, `traffic`, `capture_live` and [`generate`] are the command itself.
 
 pub mod alarms;
@@ -17,6 +17,7 @@ pub mod capture_live;
 pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod doctor;
+#[cfg(feature = "experiments")]
 pub mod experiment;
 mod expressions;
 pub mod folder;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use queuescope_cli::args::{Cli, Command};
 use queuescope_cli::outcome::Outcome;
-use queuescope_cli::{analyze, experiment, folder, generate, merge, p4, query, record, sim, tap, watch, why};
+use queuescope_cli::{analyze, folder, generate, merge, p4, query, record, sim, tap, watch, why};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -45,7 +45,8 @@ fn run() -> Result<Outcome> {
         Command::Log(what) => folder::run(what),
         Command::Sim(args) => sim::run(args),
         Command::Merge(args) => merge::run(args),
-        Command::Experiment(args) => experiment::run(args),
+        #[cfg(feature = "experiments")]
+        Command::Experiment(args) => queuescope_cli::experiment::run(args),
         Command::P4(what) => p4::run(what),
         #[cfg(target_os = "linux")]
         Command::Live(args) => queuescope_cli::live::run(args, seer),
