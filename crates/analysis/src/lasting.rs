@@ -16,6 +16,12 @@ pub struct Lasting<K> {
 /// Keys that are kept of flows that the index took back: what a monitor remembers is mostly younger.
 const GONE_KEPT: usize = 1 << 16;
 
+impl<K: Clone> Default for Lasting<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<K: Clone> Lasting<K> {
     /// No flow has a name yet.
     pub fn new() -> Self {

@@ -21,14 +21,14 @@ pub fn run(args: &Merge) -> Result<Outcome> {
     let mut summary = Summary::create(&plan, &output)?;
     let mut wrong = Wrong::default();
     let with_lines = summary.wants_lines();
-    let progress = Progress::cells(plan.len(), "cells");
+    let progress = Progress::cells(plan.count(), "cells");
     let one = |cell: u64| {
         let key = &plan.cells[cell as usize];
         let found = find(&stores, key)?;
         let result = found.result.map(|result| Summed::of(&plan, cell, result, with_lines)).transpose()?;
         anyhow::Ok((result, found.about))
     };
-    let merged = in_order(threads(None), plan.len(), one, |cell, (told, about)| {
+    let merged = in_order(threads(None), plan.count(), one, |cell, (told, about)| {
         progress.one();
         wrong.add(&plan, cell, told.is_none(), about);
         told.map_or(Ok(()), |told| summary.add(cell, told))
@@ -125,9 +125,9 @@ impl Wrong {
         }
         let same = self.doubles - self.differ.count;
         if same > 0 {
-            note(&format!("{same} of {} cells are there more than once, with the same result", plan.len()));
+            note(&format!("{same} of {} cells are there more than once, with the same result", plan.count()));
         }
-        let all = plan.len();
+        let all = plan.count();
         let told = [
             (&self.damaged, "results are damaged".to_owned()),
             (&self.differ, format!("of {all} cells have different results in different folders; the first was taken")),

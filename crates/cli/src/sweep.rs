@@ -96,7 +96,7 @@ fn cells(
     mut summary: Summary<'_>,
 ) -> Result<()> {
     let plan = &checked.plan;
-    let (count, with_lines) = (shard.count(plan.len()), summary.wants_lines());
+    let (count, with_lines) = (shard.count(plan.count()), summary.wants_lines());
     let (mut earlier, mut again) = (0u64, Vec::new());
     let progress =
         if with_lines && io::stdout().is_terminal() { Progress::hidden() } else { Progress::cells(count, "cells") };

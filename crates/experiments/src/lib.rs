@@ -228,7 +228,7 @@ fn measure(
         match store.load::<Values>(&key)? {
             Found::Whole(values) => return Ok((*values, true)),
             Found::Damaged(why) => {
-                (setting.note)(&format!("{}: run again, since its result is damaged: {why}", cell.name()))
+                (setting.note)(&format!("{}: run again, since its result is damaged: {why}", cell.name()));
             }
             Found::Nothing => (),
         }

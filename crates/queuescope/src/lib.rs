@@ -25,9 +25,24 @@
 //! | `log` | headers of all packets in memory, with filters, aggregates and triggers | `log` |
 //! | `archive` | the same in folders; query results as Arrow batches | `archive` |
 //! | `p4` | whether an algorithm fits the pipeline of a switch | `p4` |
-//! | `live` | Linux: the queue of an interface, by eBPF | `live` |
+//! | `live` | Linux: the queue of an interface, by eBPF | `live`, `monitor` |
 //! | `link` | Linux: real hosts over a simulated network | `link` |
 //! | `html` | reports as pages for a browser | in [`report`] |
+//!
+//! `examples` has a program for each main job:
+//!
+//! | example | what it does |
+//! | --- | --- |
+//! | `capture` | who fills the queue of a link that a capture passes |
+//! | `departures` | the same of departures from anywhere |
+//! | `why` | what made one packet wait |
+//! | `own_discipline` | a discipline of your own in a simulation |
+//! | `own_congestion_control` | a congestion control of your own in a simulation |
+//! | `log_trigger` | headers in memory, with a trigger that fires |
+//! | `query_arrow` | packets of a folder as Arrow batches |
+//! | `live_interface` | the queue of an interface now |
+//! | `link` | real packets through a simulated link |
+//! | `p4_fit` | whether an algorithm fits a switch |
 //!
 //! Units and packets ([`Nanos`], [`Rate`], [`ByteCount`], [`Packet`], [`Departure`]) are always there.
 
@@ -50,6 +65,8 @@ pub use queuescope_live as live;
 pub use queuescope_log as log;
 #[cfg(feature = "pcap")]
 pub use queuescope_meter as meter;
+#[cfg(all(feature = "live", target_os = "linux"))]
+pub use queuescope_monitor as monitor;
 #[cfg(feature = "p4")]
 pub use queuescope_p4 as p4;
 #[cfg(feature = "pcap")]

@@ -61,7 +61,7 @@ impl Plan {
     }
 
     /// How many cells there are.
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.cells.len() as u64
     }
 

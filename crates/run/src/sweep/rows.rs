@@ -48,7 +48,7 @@ impl<'a> Rows<'a> {
             seed: plan.seed,
             seeds: plan.seeds,
             parameters: plan.parameters.clone(),
-            cells: plan.len(),
+            cells: plan.count(),
             cells_here: self.cells,
             rows: self.rows,
             skipped: plan.skipped.clone(),

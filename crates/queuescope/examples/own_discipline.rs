@@ -1,13 +1,13 @@
 //! A discipline of your own: last in, first out, beside tail drop under the same load.
 //!
 //! The mean wait is the same in any order that does not look at sizes, but who waits is not: `cargo run --release -p
-//! queuescope-sim --example own_discipline`.
+//! queuescope --features sim --example own_discipline`.
 
-use queuescope_queue::{Discipline, DisciplineFactory, DisciplineParams, Outlet, Sink, Waiting};
-use queuescope_sim::shapes::{Wire, add_both};
-use queuescope_sim::workload::{Spacing, UdpParams, UdpSource};
-use queuescope_sim::{Datagram, DatagramParams, DisciplineChoice, Simulation, Topology};
-use queuescope_wire::{Backlog, ByteCount, Departure, Nanos, Packet, QueueId, Rate};
+use queuescope::queue::{Discipline, DisciplineFactory, DisciplineParams, Outlet, Sink, Waiting};
+use queuescope::sim::shapes::{Wire, add_both};
+use queuescope::sim::workload::{Spacing, UdpParams, UdpSource};
+use queuescope::sim::{Datagram, DatagramParams, DisciplineChoice, Simulation, Topology};
+use queuescope::wire::{Backlog, ByteCount, Departure, Nanos, Packet, QueueId, Rate};
 use std::error::Error;
 
 /// Last in, first out, without a limit.

@@ -1,14 +1,14 @@
 //! A congestion control of your own: additive increase, multiplicative decrease, with steps of your choice, beside CUBIC on
-//! one bottleneck: `cargo run --release -p queuescope-sim --example own_congestion_control`.
+//! one bottleneck: `cargo run --release -p queuescope --features sim --example own_congestion_control`.
 
-use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
-use queuescope_sim::shapes::{Dumbbell, Wire};
-use queuescope_sim::workload::FlowStart;
-use queuescope_sim::{Simulation, Transport};
-use queuescope_tcp::{
+use queuescope::queue::{DisciplineParams, Limit, TailDropParams};
+use queuescope::sim::shapes::{Dumbbell, Wire};
+use queuescope::sim::workload::FlowStart;
+use queuescope::sim::{Simulation, Transport};
+use queuescope::tcp::{
     Ack, Algorithm, Congestion, CongestionControl, ControlFactory, Opening, Phase, Profile, TcpParams,
 };
-use queuescope_wire::Nanos;
+use queuescope::wire::Nanos;
 use std::error::Error;
 use std::iter::once;
 
