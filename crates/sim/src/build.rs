@@ -1,5 +1,6 @@
 //! From a scenario to a simulation.
 
+mod programs;
 mod workloads;
 
 use crate::BuildError;
@@ -12,11 +13,10 @@ use crate::topology::{LinkId, NodeId, SwitchParams, Topology};
 use crate::trace::RateTrace;
 use crate::traffic::{Datagram, DatagramParams};
 use crate::workload::{CapturedPacket, FlowStart, OnOff, Random, Spacing, Span, UdpParams, UdpSource};
-use queuescope_queue::{
-    AckWindowParams, Activity, Contract, DisciplineParams, Host, Others, PipelineParams, Port, PortRole,
-};
+use programs::{Promise, fitted};
+use queuescope_queue::{Activity, DisciplineParams, Host};
 use queuescope_scenario::{self as scenario, Capacity, FlowGroup, Network, NetworkLink, Scenario, Traffic};
-use queuescope_wire::{Class, Ecn, Nanos, Rate};
+use queuescope_wire::{Class, Ecn, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use workloads::add_workload;
@@ -194,13 +194,6 @@ struct Builder<'a> {
     links: Vec<(LinkId, LinkId)>,
 }
 
-/// What a host was promised; where that says nothing, what the program says of all holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Promise {
-    reference: Option<Rate>,
-    class: Class,
-}
-
 /// The hosts of a group: a sender and a receiver for each flow.
 type Pair = (NodeId, NodeId);
 
@@ -311,38 +304,6 @@ impl Builder<'_> {
     }
 }
 
-/// A program as the ports are that it is for: `managed` says of each whether it is.
-fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
-    match pipeline {
-        PipelineParams::AckWindow(params) => {
-            let ports = (0..).map(Port).zip(managed);
-            let bottlenecks = ports.filter_map(|(port, managed)| managed.then_some(port)).collect();
-            PipelineParams::AckWindow(AckWindowParams { bottlenecks, ..params })
-        }
-        PipelineParams::Abc(mut params) => {
-            let role = params.ports.first().copied().unwrap_or_default();
-            params.ports = managed.iter().map(|managed| if *managed { role } else { PortRole::default() }).collect();
-            let aggregates = &mut params.aggregates;
-            let reference = match aggregates.others {
-                Others::EachHost { contract, .. } | Others::Together(contract) => contract.reference,
-                Others::Inside => Contract::default().reference,
-            };
-            for (host, promise) in promises {
-                let contract = Contract { reference: promise.reference.unwrap_or(reference), class: promise.class };
-                aggregates.hosts.push((*host, aggregates.contracts.len() as u32));
-                aggregates.contracts.push(contract);
-            }
-            PipelineParams::Abc(params)
-        }
-        other @ (PipelineParams::HashToQueues(_)
-        | PipelineParams::PieCp(_)
-        | PipelineParams::PieDp(_)
-        | PipelineParams::PieTable(_)
-        | PipelineParams::EgressPi(_)
-        | PipelineParams::ConQuestAqm(_)) => other,
-    }
-}
-
 /// How a report names the transport of a group.
 fn transport_name(traffic: &Traffic) -> String {
     match traffic {
@@ -423,6 +384,7 @@ mod tests {
     use super::workloads::sizes;
     use super::*;
     use crate::Choice;
+    use queuescope_queue::{Contract, PipelineParams};
     use queuescope_scenario::NamedSizes;
 
     /// Senders have a reference rate and a class, receivers a class; who was promised nothing is as the program says.

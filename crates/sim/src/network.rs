@@ -278,7 +278,8 @@ impl Network {
         self.set_queue_timer(index);
     }
 
-    #[inline]
+    // Each packet comes here twice on each link. Left to the compiler, which does not inline it, hops take 2 % more instructions.
+    #[inline(always)]
     fn set_queue_timer(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         if let Some(due) = link.queue.next_timer()

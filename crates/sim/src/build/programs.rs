@@ -1,0 +1,43 @@
+//! Programs of switches, fitted to the ports and hosts that a scenario gives them.
+
+use queuescope_queue::{AckWindowParams, Contract, Host, Others, PipelineParams, Port, PortRole};
+use queuescope_wire::{Class, Rate};
+
+/// A program as the ports are that it is for: `managed` says of each whether it is.
+pub(super) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
+    match pipeline {
+        PipelineParams::AckWindow(params) => {
+            let ports = (0..).map(Port).zip(managed);
+            let bottlenecks = ports.filter_map(|(port, managed)| managed.then_some(port)).collect();
+            PipelineParams::AckWindow(AckWindowParams { bottlenecks, ..params })
+        }
+        PipelineParams::Abc(mut params) => {
+            let role = params.ports.first().copied().unwrap_or_default();
+            params.ports = managed.iter().map(|managed| if *managed { role } else { PortRole::default() }).collect();
+            let aggregates = &mut params.aggregates;
+            let reference = match aggregates.others {
+                Others::EachHost { contract, .. } | Others::Together(contract) => contract.reference,
+                Others::Inside => Contract::default().reference,
+            };
+            for (host, promise) in promises {
+                let contract = Contract { reference: promise.reference.unwrap_or(reference), class: promise.class };
+                aggregates.hosts.push((*host, aggregates.contracts.len() as u32));
+                aggregates.contracts.push(contract);
+            }
+            PipelineParams::Abc(params)
+        }
+        other @ (PipelineParams::HashToQueues(_)
+        | PipelineParams::PieCp(_)
+        | PipelineParams::PieDp(_)
+        | PipelineParams::PieTable(_)
+        | PipelineParams::EgressPi(_)
+        | PipelineParams::ConQuestAqm(_)) => other,
+    }
+}
+
+/// What a host was promised; where that says nothing, what the program says of all holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Promise {
+    pub reference: Option<Rate>,
+    pub class: Class,
+}
