@@ -31,7 +31,7 @@ fmt: ## Check the format
 	$(CARGO) fmt --all --check
 
 clippy: ## Run the lints, warnings denied
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --features queuescope/full --all-targets --locked -- -D warnings
 
 floors: ## Check that no crate imports its own floor or a higher one
 	$(CARGO) xtask floors
@@ -50,7 +50,7 @@ properties: ## Run the tests again with other cases of every property; the seed 
 	  PROPTEST_RNG_SEED=$$seed scripts/unit.sh
 
 doc: ## Build the documentation, warnings denied
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --features queuescope/full --locked
 
 models: ## Run the models of the log's order under loom and shuttle, and without each of its fences and checks (minutes)
 	$(CARGO) xtask models

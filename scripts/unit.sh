@@ -24,4 +24,4 @@ rm -f "$log"
 # properties` draws others.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-8033}"
 # Colours would hide the lines that are looked for; the pipe keeps cargo's exit status.
-CARGO_TERM_COLOR=never "${CARGO:-cargo}" test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee "$log"
+CARGO_TERM_COLOR=never "${CARGO:-cargo}" test --workspace --features queuescope/full --locked --no-fail-fast -- --show-output 2>&1 | tee "$log"

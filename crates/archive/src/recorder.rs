@@ -72,6 +72,21 @@ pub struct RecorderOptions {
     pub keep: Keep,
 }
 
+impl Default for RecorderOptions {
+    /// A gigabyte, whole volumes, and no record left out or taken away.
+    fn default() -> Self {
+        Self {
+            memory: 1_000_000_000,
+            full: Full::Wait,
+            durability: Durability::Relaxed,
+            journal_records: VOLUME_RECORDS,
+            archive: true,
+            indexes: Vec::new(),
+            keep: Keep::default(),
+        }
+    }
+}
+
 /// Records of a journal at most: a volume of them is read as a whole.
 pub const VOLUME_RECORDS: u64 = GROUP as u64;
 
