@@ -31,6 +31,10 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-cli", 8),
 ];
 
+/// The command, and what only it may use: the others have errors, options and progress of their own.
+const COMMAND: &str = "queuescope-cli";
+const OF_COMMANDS: &[&str] = &["anyhow", "clap", "indicatif"];
+
 /// Crates that are no part of the product.
 const OUTSIDE: &[&str] = &["multilog", "probe", "xtask"];
 
@@ -60,6 +64,9 @@ fn problems(metadata: &Value) -> anyhow::Result<Vec<String>> {
         };
         for dependency in list(package, "dependencies")? {
             let imported = text(dependency, "name")?;
+            if name != COMMAND && OF_COMMANDS.contains(&imported) {
+                problems.push(format!("{name} imports {imported}, which is for {COMMAND} alone"));
+            }
             // Only a path makes it a crate of ours; the registry may have a crate of any name.
             if dependency.get("path").is_none_or(Value::is_null) {
                 continue;
@@ -117,6 +124,14 @@ mod tests {
             { "name": "queuescope-sim", "path": null }, { "name": "hashbrown" },
         ] }] });
         assert_eq!(problems(&metadata).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn only_the_command_is_a_command() {
+        let command = json!({ "packages": [{ "name": "queuescope-cli", "dependencies": [{ "name": "clap" }] }] });
+        assert_eq!(problems(&command).unwrap(), [""; 0]);
+        let metadata = json!({ "packages": [{ "name": "queuescope-wire", "dependencies": [{ "name": "clap" }] }] });
+        assert_eq!(problems(&metadata).unwrap(), ["queuescope-wire imports clap, which is for queuescope-cli alone"]);
     }
 
     #[test]

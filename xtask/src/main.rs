@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "chores open files and start programs; the rule is for the core crates")]
 
+mod circles;
 mod floors;
 mod licences;
 mod metadata;
@@ -13,8 +14,12 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The project's own chores.
 
+cargo xtask circles
+    Check that no more than ten files of a crate import each other in a circle.
+
 cargo xtask floors
-    Check that no crate of the workspace imports a crate of its own floor or a higher one.
+    Check that no crate of the workspace imports a crate of its own floor or a higher one, and that only the command uses what
+    belongs to a command line.
 
 cargo xtask licences
     Check that every dependency is under a licence that allows its use here.
@@ -32,6 +37,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (chore, rest) = arguments.split_first().map_or(("--help", &[][..]), |(chore, rest)| (chore.as_str(), rest));
     let outcome = match chore {
+        "circles" => circles::run(rest),
         "floors" => floors::run(rest),
         "licences" => licences::run(rest),
         "models" => models::run(rest),

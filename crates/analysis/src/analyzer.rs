@@ -18,10 +18,10 @@ use std::path::Path;
 ///
 /// ```
 /// use queuescope_analysis::Analyzer;
-/// use queuescope_wire::{Backlog, ByteCount, Departure, FlowKey, Nanos, Packet, PacketId};
+/// use queuescope_wire::{ByteCount, Departure, Family, FlowKey, Nanos, Packet, PacketId};
 ///
 /// // A bulk transfer sends 100 packets at once; each takes 0.12 ms on the link.
-/// let bulk = FlowKey { src_port: 80, dst_port: 50_000, protocol: 6, ..FlowKey::default() };
+/// let bulk = FlowKey { src_port: 80, dst_port: 50_000, protocol: 6, family: Family::V4, ..FlowKey::default() };
 /// let departures = (0..100).map(|n| {
 ///     let packet = Packet { id: PacketId(n), size: ByteCount(1500), ..Packet::default() };
 ///     (bulk, Departure { packet, dequeued: Nanos(n * 120_000), ..Departure::default() })

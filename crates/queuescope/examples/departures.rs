@@ -1,7 +1,7 @@
 //! Departures from anywhere: here a queue that is worked out by hand, of a bulk transfer and a call on one link.
 //! `cargo run --release -p queuescope --example departures`.
 
-use queuescope::{Analyzer, ByteCount, Departure, FlowKey, Nanos, Packet, PacketId, Rate};
+use queuescope::{Analyzer, ByteCount, Departure, Family, FlowKey, Nanos, Packet, PacketId, Rate};
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// What a FIFO does with a packet of 200 bytes every 20 ms, and 200 full packets at once after a second.
 fn departures(rate: Rate) -> impl Iterator<Item = (FlowKey, Departure)> {
-    let flow = |port| FlowKey { src_port: port, dst_port: 9_000, protocol: 17, ..FlowKey::default() };
+    let flow =
+        |port| FlowKey { src_port: port, dst_port: 9_000, protocol: 17, family: Family::V4, ..FlowKey::default() };
     let call = (0..100).map(move |n| (Nanos(n * 20_000_000), flow(5_004), ByteCount(200)));
     let bulk = (0..200).map(move |_| (Nanos(1_000_000_000), flow(80), ByteCount(1_500)));
     let mut packets: Vec<_> = call.chain(bulk).collect();

@@ -7,15 +7,20 @@ use queuescope::wire::parse::{LinkType, Parser, Tunnel};
 use std::error::Error;
 
 const DEFINITIONS: &str = r#"
-[filter]
-web = "tcp port 443"
+[[filter]]
+name = "segments"
+expression = "tcp"
 
-[aggregate]
-bytes = "sum(length)@web"
+[[aggregate]]
+name = "bytes"
+function = "sum(length)"
+filter = "segments"
 
-# More than 100 kB within 100 ms, looked at every 10 ms.
-[trigger]
-busy = "bytes > 100kB@10ms/100ms"
+[[trigger]]
+name = "busy"
+condition = "bytes > 100kB"
+period = "10ms"
+window = "100ms"
 "#;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -47,8 +47,8 @@
 //! Units and packets ([`Nanos`], [`Rate`], [`ByteCount`], [`Packet`], [`Departure`]) are always there.
 
 pub use queuescope_wire::{
-    self as wire, Backlog, ByteCount, Class, Departure, Ecn, FlowId, FlowKey, Granularity, Nanos, Packet, PacketId,
-    QueueId, Rate,
+    self as wire, Backlog, ByteCount, Class, Departure, Ecn, Family, FlowId, FlowKey, Granularity, Nanos, Packet,
+    PacketId, QueueId, Rate,
 };
 
 #[cfg(feature = "pcap")]

@@ -54,7 +54,9 @@ pub fn run<E: From<Error> + Send>(
         };
         Ok((Summed::of(plan, index, result, with_lines)?, origin))
     };
-    in_order(threads, shard.count(plan.count()), one, |number, (summed, origin)| take(shard.cell(number), summed, origin))
+    in_order(threads, shard.count(plan.count()), one, |number, (summed, origin)| {
+        take(shard.cell(number), summed, origin)
+    })
 }
 
 /// Where the result of a cell comes from.

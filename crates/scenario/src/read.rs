@@ -2,15 +2,16 @@
 
 use crate::dom::{Entry, Node, Raw};
 use crate::keys::{Bounded, Choice, Field, Keys, Table};
-use crate::scenario::Scenario;
 use queuescope_text::did_you_mean;
 use queuescope_text::{Place, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 /// What was found while reading.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Findings {
+    /// The headers of tables that have a key, wherever in the file they may stand.
+    tables_with: fn(&str) -> Vec<String>,
     pub problems: Vec<Problem>,
     /// Problems that were found when there were [`MOST_PROBLEMS`] already.
     pub more: usize,
@@ -27,6 +28,19 @@ pub(crate) struct Findings {
 const MOST_PROBLEMS: usize = 20;
 
 impl Findings {
+    /// Nothing yet; `tables_with` names the tables that have a key.
+    pub fn new(tables_with: fn(&str) -> Vec<String>) -> Self {
+        Self {
+            tables_with,
+            problems: Vec::new(),
+            more: 0,
+            places: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            path: String::new(),
+            bounds: None,
+        }
+    }
+
     /// Tells of a problem.
     pub fn problem(&mut self, problem: impl FnOnce() -> Problem) {
         self.failed.insert(self.path.clone());
@@ -202,14 +216,14 @@ impl Reader<'_> {
     fn unknown(self) {
         for entry in self.entries.iter().filter(|entry| !self.known.contains(&entry.name.as_str())) {
             let table = if self.findings.path.is_empty() { "" } else { self.findings.key() }.to_owned();
-            let known = &self.known;
+            let (known, tables_with) = (&self.known, self.findings.tables_with);
             self.findings.tell(|| {
                 let whose = if table.is_empty() { "a scenario".to_owned() } else { format!("`{table}`") };
                 let mut sorted = known.clone();
                 sorted.sort_unstable();
                 sorted.dedup();
                 let elsewhere = || {
-                    let tables = Scenario::tables_with(&entry.name);
+                    let tables = tables_with(&entry.name);
                     (!tables.is_empty()).then(|| format!("there is such a key in {}", tables.join(", ")))
                 };
                 let near = did_you_mean(&entry.name, known.iter().copied()).or_else(elsewhere);

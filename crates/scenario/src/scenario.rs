@@ -8,12 +8,12 @@ use crate::keys::{Keys, Table, fields};
 use crate::link::{Access, Link, ms};
 use crate::observe::{Meter, Record};
 use crate::params::of_profile;
+use crate::profile::Profile;
 use crate::read::{Findings, read_table};
 use crate::set::Override;
 use crate::sweep::{self, Sweep};
 use crate::topology::{Topology, Wire};
 use crate::traffic::{FlowGroup, Setting};
-use crate::value::names;
 use crate::workload::Workload;
 use queuescope_tcp::TcpParams;
 use queuescope_text::{Place, Problem, Source, TextError};
@@ -56,29 +56,7 @@ pub struct Scenario {
     pub sweep: Sweep,
 }
 
-/// Whose version of TCP and its congestion controls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// As Linux does it.
-    Linux,
-    /// As ns-3.37 does it.
-    Ns3,
-}
-
 fields!(tables: Scenario; choices:);
-names! {
-    Profile, "a profile": "linux" = Profile::Linux, "ns3" = Profile::Ns3;
-}
-
-impl Profile {
-    /// The same for congestion controls.
-    pub fn of_algorithm(self) -> queuescope_tcp::Profile {
-        match self {
-            Self::Linux => queuescope_tcp::Profile::Linux,
-            Self::Ns3 => queuescope_tcp::Profile::Ns3,
-        }
-    }
-}
 
 /// No scenario is longer by far.
 const LARGEST_FILE: usize = 1 << 20;
@@ -91,7 +69,7 @@ impl Scenario {
     pub fn parse(name: &str, text: &str, overrides: &[Override]) -> Result<Self, TextError> {
         let mut sources = vec![Source { name: name.to_owned(), text: text.to_owned() }];
         sources.extend(overrides.iter().map(|one| Source { name: one.option().to_owned(), text: one.text.clone() }));
-        let mut findings = Findings::default();
+        let mut findings = Findings::new(Self::tables_with);
         let scenario = Self::read(text, overrides, &mut findings);
         if findings.problems.is_empty() {
             return Ok(scenario);
@@ -165,7 +143,7 @@ impl Scenario {
     }
 
     /// The tables that have a key of this name, by their headers; those nearest to the top, and few.
-    pub(crate) fn tables_with(key: &str) -> Vec<String> {
+    fn tables_with(key: &str) -> Vec<String> {
         describe::tables_with(&describe::table_info(&Self::fresh()), key)
     }
 }

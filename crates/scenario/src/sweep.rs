@@ -135,7 +135,7 @@ fn check_value(base: &Node, path: &[Segment], value: &Node, findings: &mut Findi
         return findings.problem(|| problem);
     }
     let mut scenario = Scenario::fresh();
-    let mut found = Findings::default();
+    let mut found = Findings::new(|_| Vec::new());
     read_table(&mut scenario, &variant, &mut found);
     crate::check::check(&scenario, &mut found);
     for mut problem in found.problems {

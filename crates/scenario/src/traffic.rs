@@ -3,7 +3,7 @@
 use crate::keys::{Field, Keys, Table, fields};
 use crate::link::{LARGEST_PACKET, mbps, ms};
 use crate::params::{ACTIVITY, Control, of_profile, optional};
-use crate::scenario::Profile;
+use crate::profile::Profile;
 use crate::value::names;
 use queuescope_tcp::{Algorithm, AlgorithmParams, TcpParams};
 use queuescope_wire::{ByteCount, Nanos, Rate};

@@ -3,7 +3,7 @@
 use crate::keys::{Keys, Table, fields};
 use crate::link::{LARGEST_PACKET, ms};
 use crate::params::Control;
-use crate::scenario::Profile;
+use crate::profile::Profile;
 use crate::sizes::Sizes;
 use crate::traffic::{LONGEST, Setting, common_keys, stack_keys};
 use crate::value::Frequency;

@@ -3,7 +3,7 @@
 use super::bbr::bbr;
 use super::{FACTOR, SHARE, TIME, optional};
 use crate::keys::{Choice, Keys, choice, fields};
-use crate::scenario::Profile;
+use crate::profile::Profile;
 use crate::value::names;
 use queuescope_tcp::congestion::{
     Counting, CubicParams, DctcpParams, Growth, HyStartParams, HyStartPlusPlusParams, IllinoisParams, NewRenoParams,

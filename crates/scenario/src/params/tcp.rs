@@ -2,7 +2,7 @@
 
 use super::{TIME, optional};
 use crate::keys::{Keys, Table, fields};
-use crate::scenario::Profile;
+use crate::profile::Profile;
 use crate::value::names;
 use queuescope_tcp::{
     LossDetection, Pacing, RateMethod, ReductionBase, ReductionBound, Rescue, RtoFloor, RttMethod, TcpParams,
