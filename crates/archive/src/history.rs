@@ -165,20 +165,24 @@ impl History {
 
     /// All records of volumes that lie one behind the other, in the order of their positions.
     pub(crate) fn records_of(&self, volumes: &[Entry]) -> Result<Vec<u8>, FolderError> {
-        let Some((first, lost)) = volumes.first().map(|entry| (entry.first(), entry.lost())) else {
-            return Ok(Vec::new());
-        };
-        let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
-        let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
-        let end = volumes.iter().map(Entry::end).max().unwrap_or(first);
-        let removed = Removed { before: first - lost, records: 0 };
-        let mut asking = Asking::new(self, ask).until(end);
+        let (first, end) = (volumes.first().map_or(0, Entry::first), volumes.iter().map(Entry::end).max().unwrap_or(0));
         let mut records = Vec::with_capacity((end - first) as usize * self.schema().record_size());
-        asking.go_on(&Catalogue { removed, volumes: volumes.to_vec() }, &mut |_, record| {
+        self.each_of(volumes, &mut |_, record| {
             records.extend_from_slice(record);
             ControlFlow::Continue(())
         })?;
         Ok(records)
+    }
+
+    /// The same, one after the other.
+    pub(crate) fn each_of(&self, volumes: &[Entry], tell: &mut Tell<'_>) -> Result<(), FolderError> {
+        let Some(group) = volumes.first().and_then(|entry| entry.groups.first()) else { return Ok(()) };
+        let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
+        let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
+        let end = volumes.iter().map(Entry::end).max().unwrap_or(group.end);
+        let removed = Removed { before: group.first.saturating_sub(group.lost), records: 0 };
+        let mut asking = Asking::new(self, ask).until(end);
+        asking.go_on(&Catalogue { removed, volumes: volumes.to_vec() }, tell)
     }
 
     /// The folder.

@@ -1,5 +1,7 @@
 //! Reading journals, and looking at every byte of a folder.
 
+use crate::archived::{Archived, compare};
+use crate::aside;
 use crate::catalogue::{Catalogue, Entry, PARQUET};
 use crate::derived;
 use crate::error::{Damage, FolderError};
@@ -9,6 +11,7 @@ use crate::mark::Written;
 use crate::recorder;
 use crate::regular::{self, Unusable};
 use queuescope_log::Schema;
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -70,10 +73,13 @@ pub enum State {
     Closed,
     /// It was not: somebody records to it, or was stopped.
     Open,
-    /// This at its end is not whole, as who is stopped leaves the last journal: it is cut off when somebody records again.
+    /// This at its end is not whole, as who is stopped leaves the last journal: it is cut off when somebody records again, and kept aside if
+    /// there are whole records in it.
     Torn(Part),
     /// Not as it was written.
     Damaged(Damage),
+    /// Nothing reads it: it was kept aside, since it was in the way of records, or behind damage.
+    Kept,
 }
 
 /// What the records of a folder are made of.
@@ -125,10 +131,23 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
     }
     for path in folder.all_journals(catalogue.end())?.1 {
-        files.extend(beyond(&folder, &path, catalogue.end())?.map(|damage| FileReport::of(damage, next)));
+        let found = compare(&folder, &path, &catalogue)?;
+        // Perhaps volumes were joined or taken away meanwhile.
+        if found == Archived::Done || Catalogue::read(&folder.path)? != catalogue {
+            continue;
+        }
+        let why = "its records are not those that volumes have under their numbers, or it cannot be read whole: it was put back, renamed \
+                   or damaged; it is kept aside when the folder is recorded to again";
+        let damage = if let Archived::Beyond(damage) = found { damage } else { Damage::of(&path, why) };
+        files.push(FileReport::of(damage, next));
     }
     let others = derived::verify(&folder)?.into_iter().chain(folder.others()?).chain(written.alerts_damage(path)?);
     files.extend(others.map(|damage| FileReport::of(damage, next)));
+    for path in aside::kept(&folder)? {
+        let bytes = fs::symlink_metadata(&path).map_or(0, |data| data.len());
+        let state = State::Kept;
+        files.push(FileReport { path, first: next, records: 0, lost: 0, bytes, indexes: Vec::new(), state });
+    }
     // What is damaged is not missing besides.
     let missing = if files.iter_mut().any(FileReport::is_damaged_journal) { 0 } else { written.missing(next) };
     Ok(Verified { files, times, removed: catalogue.removed.records, end: next, missing, schema: folder.schema })
@@ -322,27 +341,6 @@ pub(crate) fn look(
         _ => damaged(end, offset, "it ends too early, and another file follows"),
     };
     Ok(report(place, end - header.first, offset, state))
-}
-
-/// What is wrong if a journal, which by its name is of records before `end` that are in volumes, has others: it was put back, or has
-/// another name. What cannot be read of it says nothing.
-pub(crate) fn beyond(folder: &Folder, path: &Path, end: u64) -> Result<Option<Damage>, FolderError> {
-    let io = |error| FolderError::io("read", path, error);
-    let Ok((length, file)) = regular::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) else {
-        return Ok(None);
-    };
-    if length > longest(folder.schema.record_size()) {
-        return Ok(None);
-    }
-    let Ok(mut scan) = Scan::new(BufReader::new(file), length).map_err(io)? else { return Ok(None) };
-    while scan.next_frame().map_err(io)?.is_some() {}
-    let (first, last) = (scan.header().first.max(end), scan.next_position());
-    let why = format!(
-        "it has records from number {first} to {last}, and volumes end before {end}: it was put back, or renamed; give it the \
-         name {:020}.journal if nothing else has these numbers, or take it out of the folder",
-        scan.header().first
-    );
-    Ok((last > end).then(|| Damage::of(path, why)))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::volume::GROUP;
 pub(crate) use follow::Pauses;
 use follow::{Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Memory, Options, Reader, Schema};
-pub(crate) use recover::{first_of, recover, remove_strays, strays, unlisted};
+pub(crate) use recover::{first_of, recover, remove_archived, remove_strays, strays, unlisted};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -87,6 +87,9 @@ pub struct Recovery {
     pub missing: u64,
     /// What is wrong with the alerts: they are fewer than were written.
     pub alerts: Option<Damage>,
+    /// Files with records that are in no journal or volume, which were kept aside: a journal that was put back, or what lay behind
+    /// damage.
+    pub kept: Vec<PathBuf>,
 }
 
 /// What was recorded.
@@ -217,7 +220,7 @@ impl Recorder {
         let threads = Threads::start(&shared, journal, archive)?;
         Ok((
             Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, _lock: lock },
-            Recovery { records: recovered.records, cut: recovered.cut, missing, alerts },
+            Recovery { records: recovered.records, cut: recovered.cut, missing, alerts, kept: recovered.kept },
         ))
     }
 

@@ -4,7 +4,7 @@ use crate::args::{Export, Folder, FolderArgs, KeepArgs};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_log;
 use crate::query::export;
-use crate::recording::{cut_off, missing};
+use crate::recording::{cut_off, kept_aside, missing};
 use crate::terminal::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
@@ -138,8 +138,13 @@ fn contents(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
         (lost, "lost", "records, since the disk could not keep up when they came"),
     ];
     let mut missing = missing.into_iter().filter(|(number, ..)| *number > 0);
-    missing.try_for_each(|(number, name, why)| writeln!(out, "{name:<8} {} {why}", count(number)))
+    missing.try_for_each(|(number, name, why)| writeln!(out, "{name:<8} {} {why}", count(number)))?;
+    let mut kept = verified.files.iter().filter(|file| file.state == State::Kept);
+    kept.try_for_each(|file| writeln!(out, "{} ({} bytes), {KEPT}", file.path.display(), count(file.bytes)))
 }
+
+/// What files are that nothing reads.
+const KEPT: &str = "kept aside: a journal that was put back or renamed, or what lay behind damage; nothing reads it";
 
 /// A moment by the calendar, to the second: `2026-11-22 16:06:30 UTC`.
 fn utc(nanos: u64) -> String {
@@ -149,8 +154,9 @@ fn utc(nanos: u64) -> String {
 
 /// Few files of many.
 fn compacted(args: &FolderArgs) -> Result<Outcome> {
-    let Compacted { before, after, cut } = compact(&args.folder)?;
+    let Compacted { before, after, cut, kept } = compact(&args.folder)?;
     cut.iter().for_each(|cut| note(&cut_off(cut)));
+    kept.iter().for_each(|kept| note(&kept_aside(kept)));
     print(
         false,
         |_| Ok(()),
@@ -218,10 +224,11 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
             State::Torn(Part { bytes, records, .. }) => {
                 let whole = match records {
                     0 => String::new(),
-                    _ => format!(", {} packets among them whole", count(*records)),
+                    _ => format!(", {} packets among them whole, which are kept aside", count(*records)),
                 };
                 format!("torn end, {} bytes{whole}: they are cut off when it is recorded to again", count(*bytes))
             }
+            State::Kept => KEPT.to_owned(),
             State::Damaged(damage) => match damage.at {
                 Some((offset, _)) => format!("damaged at byte {}: {}", count(offset), damage.why),
                 // It may be another file of the volume.

@@ -92,6 +92,7 @@ impl Recording {
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
         // At once: it is told nowhere again, whatever becomes of this recording.
         recovery.cut.iter().for_each(|cut| note(&cut_off(cut)));
+        recovery.kept.iter().for_each(|kept| note(&kept_aside(kept)));
         if recovery.missing > 0 {
             note(&format!(
                 "{}; the next record gets the number after the last that is there",
@@ -225,11 +226,23 @@ pub fn missing(folder: &Path, records: u64) -> String {
     )
 }
 
+/// That a file was kept aside.
+pub fn kept_aside(path: &Path) -> String {
+    format!(
+        "{} has what was found in the folder and is none of its records: a journal that was put back or renamed, or what lay behind \
+         damage; nothing reads it, and you may move or remove it",
+        path.display()
+    )
+}
+
 /// What was not whole at the end of a folder, and is not there any more.
 pub fn cut_off(cut: &Part) -> String {
     let behind = match cut.records {
         0 => String::new(),
-        records => format!("; {} records were among them, behind others that a loss of power broke", count(records)),
+        records => format!(
+            "; {} records were among them, behind others that are not whole, and are kept aside",
+            count(records)
+        ),
     };
     let (bytes, path) = (count(cut.bytes), cut.path.display());
     format!(
