@@ -131,7 +131,7 @@ impl Damage {
     /// What to do: records of volumes and journals can be left out, and nothing else.
     fn advice(&self) -> &'static str {
         match self.path.file_name().and_then(OsStr::to_str).unwrap_or_default() {
-            LOCK | ALERTS => "take it away: a new one is made",
+            LOCK | ALERTS => "take it away: a new one is made when the folder is recorded to again",
             AGGREGATES => "put a copy in its place, or record again: aggregates are worked out of the records then",
             name if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 "put a copy in its place, or leave its records out of the query"

@@ -132,15 +132,22 @@ fn contents(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
     }
     let indexes: Vec<_> = indexes.into_iter().map(|(name, of)| format!("{name} of {}", count(of))).collect();
     writeln!(out, "indexes  {}", if indexes.is_empty() { "none".to_owned() } else { indexes.join(", ") })?;
-    let lost = verified.files.iter().map(|file| file.lost).sum();
-    let missing = [
-        (verified.removed, "removed", "records, since they were old or too many"),
-        (lost, "lost", "records, since the disk could not keep up when they came"),
-    ];
-    let mut missing = missing.into_iter().filter(|(number, ..)| *number > 0);
-    missing.try_for_each(|(number, name, why)| writeln!(out, "{name:<8} {} {why}", count(number)))?;
+    if verified.removed > 0 {
+        writeln!(out, "removed  {} records, since they were old or too many", count(verified.removed))?;
+    }
+    lost(verified, out)?;
     let mut kept = verified.files.iter().filter(|file| file.state == State::Kept);
     kept.try_for_each(|file| writeln!(out, "{} ({} bytes), {KEPT}", file.path.display(), count(file.bytes)))
+}
+
+/// What is known to be lost.
+fn lost(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
+    let records = verified.files.iter().map(|file| file.lost).sum();
+    let of_records = "records: the disk could not keep up when they came, or they were missing when recording went on";
+    let of_alerts = "bytes of alerts, which were missing when recording went on";
+    let lost = [(records, of_records), (verified.alerts_lost, of_alerts)];
+    let mut lost = lost.into_iter().filter(|(number, _)| *number > 0);
+    lost.try_for_each(|(number, what)| writeln!(out, "lost     {} {what}", count(number)))
 }
 
 /// What files are that nothing reads.
@@ -240,6 +247,7 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
         };
         writeln!(out, "{name:<width$}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
     }
+    lost(verified, out)?;
     lacks(verified, folder, out)
 }
 

@@ -95,12 +95,18 @@ impl Recording {
         recovery.kept.iter().for_each(|kept| note(&kept_aside(kept)));
         if recovery.missing > 0 {
             note(&format!(
-                "{}; the next record gets the number after the last that is there",
+                "{}; their numbers are not used again, and queuescope log info counts them as lost",
                 missing(path, recovery.missing)
             ));
         }
         if let Some(damage) = &recovery.alerts {
-            note(&format!("{} is damaged: {}; alerts are added to what is there", damage.path.display(), damage.why));
+            let (path, why) = (damage.path.display(), &damage.why);
+            note(&format!(
+                "{path} is damaged: {why}; alerts are added to what is there, and queuescope log info says how much was lost"
+            ));
+        }
+        if let Some(damage) = &recovery.note {
+            note(&format!("{} is damaged: {}; it is written anew", damage.path.display(), damage.why));
         }
         recorder.alerted(alarms::cut_off(path)?);
         if let Some(definitions) = definitions {
@@ -219,8 +225,8 @@ fn kept(why: &FinishError) -> u64 {
 /// That records which were written to a folder are not there any more.
 pub fn missing(folder: &Path, records: u64) -> String {
     format!(
-        "{} records that were written to {} last are not there any more: a journal was emptied, cut short or taken away, or a loss of power took \
-         what was not synced",
+        "{} records that were written to {} last are not there any more: a journal was emptied, cut short, damaged or taken away, or a loss of \
+         power took what was not synced",
         count(records),
         folder.display()
     )

@@ -101,16 +101,22 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     if let Some(stray) = strays.iter().find(is_new) {
         return Err(FolderError::NotWhole { path: folder.path.clone(), damage: unlisted(folder, stray) });
     }
-    if found.tail.next > POSITIONS - Log::POSITIONS {
-        let why = format!("the next record would be number {}, and a log does not have as many", found.tail.next);
-        return Err(FolderError::NotWhole { path: folder.path.clone(), damage: Damage::of(&folder.path, why) });
-    }
+    has_room(folder, found.tail.next)?;
     strays.iter().try_for_each(|path| folder.remove(path))?;
     // What they say, the last one does, too.
     empty.into_iter().try_for_each(|path| remove(path))?;
     // That files are there, or gone, survives, too.
     folder.sync()?;
     Ok(found)
+}
+
+/// Whether a log may begin at a position.
+pub(crate) fn has_room(folder: &Folder, next: u64) -> Result<(), FolderError> {
+    if next <= POSITIONS - Log::POSITIONS {
+        return Ok(());
+    }
+    let why = format!("the next record would be number {next}, and a log does not have as many");
+    Err(FolderError::NotWhole { path: folder.path.clone(), damage: Damage::of(&folder.path, why) })
 }
 
 /// Compares journals to the volumes that were made of them, by their names. None is touched if one has records behind all volumes: it
