@@ -1,25 +1,33 @@
-//! Any bytes as one of the files of a folder: what is verified is what is read, and what is not whole is told. The first
-//! byte says which file it is.
+//! Any bytes as one of the files of a folder: what is verified is what is read, and what is not whole is reported. The first
+//! byte says which file it is, and whether the folder is recorded to with it: what is missing then stays known, and whole records
+//! are in the log or kept aside.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use queuescope_archive::{
-    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, State, aggregates, definitions,
-    verify,
+    Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, Recovery, State, Verified,
+    aggregates, definitions, verify,
 };
 use queuescope_log::{Dnf, Schema};
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 const SCHEMA: &str = "name = \"fuzzed\"\n[[attribute]]\nname = \"number\"\nkind = \"u32\"\n";
 const CATALOGUE: &str = "catalogue.jsonl";
+const JOURNAL: &str = "00000000000000000000.journal";
 
 /// A folder without records, and its catalogue.
 static FOLDER: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
     let folder = std::env::temp_dir().join(format!("queuescope-fuzz-{}", std::process::id()));
+    open(&folder).expect("there is room").0.finish().expect("there is room");
+    let catalogue = fs::read(folder.join(CATALOGUE)).expect("it was written");
+    (folder, catalogue)
+});
+
+fn open(folder: &Path) -> Result<(Recorder, Recovery), FolderError> {
     let schema = Schema::parse("fuzzed.toml", SCHEMA).expect("it is right");
     let options = RecorderOptions {
         memory: 1 << 24,
@@ -30,16 +38,13 @@ static FOLDER: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
         indexes: Vec::new(),
         keep: Keep::default(),
     };
-    let (recorder, _) = Recorder::open(&folder, &schema, options).expect("there is room");
-    recorder.finish().expect("there is room");
-    let catalogue = fs::read(folder.join(CATALOGUE)).expect("it was written");
-    (folder, catalogue)
-});
+    Recorder::open(folder, &schema, options)
+}
 
 fuzz_target!(|data: &[u8]| {
     let (folder, catalogue) = &*FOLDER;
     let Some((which, data)) = data.split_first() else { return };
-    match which % 6 {
+    match which % 9 {
         0 => journal(data),
         1 => {
             fs::write(folder.join(CATALOGUE), data).expect("there is room");
@@ -52,6 +57,15 @@ fuzz_target!(|data: &[u8]| {
             let _ = (verify(folder), aggregates(folder, 0));
             fs::remove_file(path).expect("it is there");
         }
+        6 => with("lock", data, record),
+        7 => {
+            let numbers =
+                data.chunks(8).map(|number| number.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte)));
+            let numbers: Vec<_> = numbers.chain([0; 2]).take(2).map(|number| format!("{number:020}")).collect();
+            let numbers = numbers.join(" ");
+            with("lock", format!("{numbers} {:010}\n", crc32fast::hash(numbers.as_bytes())).as_bytes(), record);
+        }
+        8 => with(JOURNAL, data, record),
         which => {
             let path = folder.join(["definitions.toml", "log.toml", "schema.toml"][usize::from(which - 3)]);
             let whole = fs::read(&path).expect("it is there");
@@ -62,9 +76,47 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
+/// Does something to the folder with other bytes in a file, and puts right what that changed.
+fn with(name: &str, bytes: &[u8], act: fn(&Path)) {
+    let (folder, catalogue) = &*FOLDER;
+    let lock = fs::read(folder.join("lock")).expect("it is there");
+    fs::write(folder.join(name), bytes).expect("there is room");
+    act(folder);
+    fs::write(folder.join("lock"), lock).expect("there is room");
+    fs::write(folder.join(CATALOGUE), catalogue).expect("there is room");
+    for entry in fs::read_dir(folder).expect("it is there") {
+        let path = entry.expect("it is there").path();
+        if path.extension().is_some_and(|end| end == "journal" || end == "kept") {
+            fs::remove_file(path).expect("it is there");
+        }
+    }
+}
+
+/// Records one more, if that is not refused.
+fn record(folder: &Path) {
+    let before = verify(folder).unwrap_or_else(|error| panic!("{error}"));
+    let records = |verified: &Verified| verified.files.iter().map(|file| file.records).sum::<u64>();
+    let lost = |verified: &Verified| verified.files.iter().map(|file| file.lost).sum::<u64>();
+    let Ok((recorder, recovery)) = open(folder) else {
+        // Nothing is written to a folder that is refused.
+        return assert_eq!(verify(folder).unwrap_or_else(|error| panic!("{error}")).missing, before.missing);
+    };
+    assert_eq!((recovery.missing, recovery.records), (before.missing, records(&before)));
+    let behind = recovery.cut.as_ref().map_or(0, |cut| cut.records);
+    assert!(behind == 0 || recovery.kept.iter().all(|kept| kept.exists()) && !recovery.kept.is_empty());
+    let alerts = recovery.alerts.is_some();
+    assert_eq!(recorder.append(&[7; 4]).expect("there is room").positions.start, before.end + before.missing);
+    recorder.finish().unwrap_or_else(|error| panic!("{error}"));
+    let after = verify(folder).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((after.missing, records(&after), after.alerts_lost > 0), (0, records(&before) + 1, alerts));
+    assert!(lost(&after) >= before.missing);
+    assert!(!after.files.iter().any(|file| matches!(file.state, State::Damaged(_))), "{after:?}");
+    assert_eq!(read().unwrap_or_else(|error| panic!("{error}")).0, records(&after));
+}
+
 fn journal(data: &[u8]) {
     let folder = &FOLDER.0;
-    let path = folder.join("00000000000000000000.journal");
+    let path = folder.join(JOURNAL);
     fs::write(&path, data).expect("there is room");
     let verified = verify(folder).unwrap_or_else(|error| panic!("{error}"));
     let [file] = &verified.files[..] else { panic!("there is one file") };

@@ -22,6 +22,8 @@ pub(crate) const NAME: &str = "catalogue.jsonl";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Catalogue {
     pub removed: Removed,
+    /// What is known by notes in `lock`; `None`: there may be no note.
+    pub noted: Option<Noted>,
     /// In the order of their records.
     pub volumes: Vec<Entry>,
 }
@@ -36,22 +38,45 @@ pub(crate) struct Removed {
     pub records: u64,
 }
 
+/// What was found missing when recording went on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Noted {
+    /// Bytes of alerts.
+    pub alerts: u64,
+    /// The position of the record that came next when some of these were missing last.
+    pub before: u64,
+}
+
+impl Noted {
+    /// Adds bytes of alerts that are missing before a record comes. Who was stopped may have added the same.
+    pub fn add(&mut self, alerts: u64, before: u64) {
+        if alerts > 0 {
+            let is_same = self.alerts > 0 && self.before == before;
+            self.alerts = if is_same { self.alerts.max(alerts) } else { self.alerts.saturating_add(alerts) };
+            self.before = before;
+        }
+    }
+}
+
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
     removed: Removed,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    noted: Option<Noted>,
     /// Of this line, written with 0 in this place, and all that follows.
     crc32: u32,
 }
 
 impl Head {
     /// With the checksum of itself and the lines behind it.
-    fn sealed(removed: Removed, rest: &[u8]) -> Self {
+    fn sealed(removed: Removed, noted: Option<Noted>, rest: &[u8]) -> Self {
         let mut sum = crc32fast::Hasher::new();
-        sum.update(line(&Self { removed, crc32: 0 }).as_bytes());
+        sum.update(line(&Self { removed, noted, crc32: 0 }).as_bytes());
         sum.update(rest);
-        Self { removed, crc32: sum.finalize() }
+        Self { removed, noted, crc32: sum.finalize() }
     }
 }
 
@@ -116,12 +141,12 @@ impl Catalogue {
         let mut head = Vec::new();
         lines.read_until(b'\n', &mut head).map_err(|error| error.to_string())?;
         let head: Head = serde_json::from_slice(&head).map_err(|error| format!("its first line is wrong: {error}"))?;
-        if Head::sealed(head.removed, lines).crc32 != head.crc32 {
+        if Head::sealed(head.removed, head.noted, lines).crc32 != head.crc32 {
             return Err("it is not as it was written".to_owned());
         }
         let volumes = serde_json::Deserializer::from_slice(lines).into_iter().collect::<Result<Vec<Entry>, _>>();
         let volumes = volumes.map_err(|error| format!("a line is wrong: {error}"))?;
-        let catalogue = Self { removed: head.removed, volumes };
+        let catalogue = Self { removed: head.removed, noted: head.noted, volumes };
         possible::check(&catalogue)?;
         Ok(catalogue)
     }
@@ -130,7 +155,7 @@ impl Catalogue {
     pub fn write(&self, folder: &Folder) -> Result<(), FolderError> {
         let path = folder.path.join(NAME);
         let rest: String = self.volumes.iter().map(line).collect();
-        let text = line(&Head::sealed(self.removed, rest.as_bytes())) + &rest;
+        let text = line(&Head::sealed(self.removed, self.noted, rest.as_bytes())) + &rest;
         if text.len() as u64 > regular::CATALOGUE {
             let why = "it would be longer than can be read; join volumes (queuescope log compact) or keep fewer";
             return Err(FolderError::io("write", &path, io::Error::other(why)));

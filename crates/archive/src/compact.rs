@@ -19,7 +19,7 @@ use queuescope_log::{AttributeId, Schema};
 use std::fs;
 use std::mem;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What there was, and what there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Compacted {
     pub after: Files,
     /// What was not whole at its end, and was cut off.
     pub cut: Option<Part>,
+    /// Files that were kept aside, as of [`Recovery`](crate::Recovery).
+    pub kept: Vec<PathBuf>,
 }
 
 /// Files of records: journals, and volumes with their indexes and checksums.
@@ -62,7 +64,7 @@ pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderE
     let folder = history.folder();
     let _lock = Folder::lock(&folder.path)?;
     let before = files(folder)?;
-    let cut = make_volumes(folder)?;
+    let (cut, kept) = make_volumes(folder)?;
     let mut catalogue = Catalogue::read(&folder.path)?;
     // From behind, so that what is before stays where it is.
     for run in runs(&catalogue.volumes, most).into_iter().rev() {
@@ -71,18 +73,19 @@ pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderE
         catalogue.write(folder)?;
         remove(folder, &old)?;
     }
-    Ok(Compacted { before, after: files(folder)?, cut })
+    Ok(Compacted { before, after: files(folder)?, cut, kept })
 }
 
-/// Makes volumes of journals, as who records does; what of them was cut off.
-fn make_volumes(folder: &Folder) -> Result<Option<Part>, FolderError> {
+/// Makes volumes of journals, as who records does; what of them was cut off and kept aside.
+fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderError> {
     let recovered = recover(folder)?;
+    let told = (recovered.cut, recovered.kept);
     // What was lost behind the last record is told by a journal without records.
     let of = (folder.schema.record_size(), folder.checksum());
     let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.tail);
     rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
     if recovered.journals.is_empty() {
-        return Ok(recovered.cut);
+        return Ok(told);
     }
     let last = Catalogue::read(&folder.path)?.volumes.pop();
     let mut indexes = last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry));
@@ -92,7 +95,7 @@ fn make_volumes(folder: &Folder) -> Result<Option<Part>, FolderError> {
     indexes.dedup();
     let archiver = Archiver::new(folder, indexes, VOLUME_RECORDS);
     recovered.journals.iter().try_for_each(|journal| archiver.journal(journal))?;
-    Ok(recovered.cut)
+    Ok(told)
 }
 
 /// Volumes that become one stretch: places among those of the catalogue.

@@ -134,7 +134,7 @@ impl Damage {
             LOCK | ALERTS if self.why.starts_with(MISSING) => {
                 "put a copy in its place, or go on without: a new one is made when the folder is recorded to"
             }
-            LOCK | ALERTS => "take it away: a new one is made",
+            LOCK | ALERTS => "take it away: a new one is made when the folder is recorded to again",
             AGGREGATES => "put a copy in its place, or record again: aggregates are worked out of the records then",
             name if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 "put a copy in its place, or leave its records out of the query"

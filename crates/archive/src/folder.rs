@@ -285,6 +285,11 @@ impl Folder {
         Ok(told)
     }
 
+    /// Gives a file another name, which none has.
+    pub fn rename(&self, path: &Path, to: &Path) -> Result<(), FolderError> {
+        self.store.rename(path, to).map_err(|error| FolderError::io("rename", path, error))
+    }
+
     /// Takes a file away, if it is there.
     pub fn remove(&self, path: &Path) -> Result<(), FolderError> {
         match self.store.remove(path) {

@@ -7,9 +7,10 @@
 mod asking;
 
 use crate::catalogue::{Catalogue, Entry, Removed};
+use crate::error::Damage;
 use crate::error::FolderError;
 use crate::folder::Folder;
-use crate::mark::Written;
+use crate::mark::Note;
 use crate::reader::Part;
 use crate::volume::Columns;
 use asking::Asking;
@@ -63,13 +64,15 @@ pub struct Sources {
     pub from_journals: u64,
     /// Records that were looked at in memory.
     pub from_memory: u64,
-    /// Records that are in neither, since the disk could not keep up when they came.
+    /// Records that are in neither: the disk could not keep up when they came, or they were missing when recording went on.
     pub lost: u64,
     /// Records that are not there any more, since they were old or too many.
     pub removed: u64,
     /// Records behind the last that were written, and are not there: a journal was emptied or cut short, or a loss of power took what
     /// was not synced.
     pub missing: u64,
+    /// What is wrong with the note of how far was written, if something is: then `missing` may be too small.
+    pub note: Option<Damage>,
     /// What is not whole at its end.
     pub torn: Option<Part>,
 }
@@ -125,13 +128,14 @@ impl History {
     /// If something cannot be read, or is not as it was written; what was told before is right.
     pub fn each(&self, ask: Ask<'_>, tell: &mut Tell<'_>) -> Result<Sources, FolderError> {
         // Before anything else: more is written meanwhile.
-        let written = Written::of(&self.folder.path);
+        let note = Note::of(&self.folder.path);
         let until = self.folder.may_end()?;
         let mut asking = Asking::new(self, ask).until(until);
         self.go_through(&mut asking, &mut |position, record| {
             if position < until { tell(position, record) } else { ControlFlow::Break(()) }
         })?;
-        asking.sources.missing = written.missing(asking.at);
+        asking.sources.missing = note.missing(asking.at, asking.sources.torn.as_ref());
+        asking.sources.note = note.damage;
         Ok(asking.sources)
     }
 
@@ -165,20 +169,24 @@ impl History {
 
     /// All records of volumes that lie one behind the other, in the order of their positions.
     pub(crate) fn records_of(&self, volumes: &[Entry]) -> Result<Vec<u8>, FolderError> {
-        let Some((first, lost)) = volumes.first().map(|entry| (entry.first(), entry.lost())) else {
-            return Ok(Vec::new());
-        };
-        let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
-        let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
-        let end = volumes.iter().map(Entry::end).max().unwrap_or(first);
-        let removed = Removed { before: first - lost, records: 0 };
-        let mut asking = Asking::new(self, ask).until(end);
+        let (first, end) = (volumes.first().map_or(0, Entry::first), volumes.iter().map(Entry::end).max().unwrap_or(0));
         let mut records = Vec::with_capacity((end - first) as usize * self.schema().record_size());
-        asking.go_on(&Catalogue { removed, volumes: volumes.to_vec() }, &mut |_, record| {
+        self.each_of(volumes, &mut |_, record| {
             records.extend_from_slice(record);
             ControlFlow::Continue(())
         })?;
         Ok(records)
+    }
+
+    /// The same, one after the other.
+    pub(crate) fn each_of(&self, volumes: &[Entry], tell: &mut Tell<'_>) -> Result<(), FolderError> {
+        let Some(group) = volumes.first().and_then(|entry| entry.groups.first()) else { return Ok(()) };
+        let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
+        let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
+        let end = volumes.iter().map(Entry::end).max().unwrap_or(group.end);
+        let removed = Removed { before: group.first.saturating_sub(group.lost), records: 0 };
+        let mut asking = Asking::new(self, ask).until(end);
+        asking.go_on(&Catalogue { removed, noted: None, volumes: volumes.to_vec() }, tell)
     }
 
     /// The folder.

@@ -29,7 +29,7 @@ mod write;
 use crate::volume::GROUP;
 pub(crate) use frame::{FILE_HEADER, FRAME_HEADER};
 pub(crate) use scan::{End, Scan};
-pub(crate) use write::{Closed, Disk, Journal, Medium, Tail, end};
+pub(crate) use write::{Closed, Disk, Journal, Medium, Tail, end, is_name};
 
 /// Positions that records can have: those before this. It leaves room to add some up, and is more than ten million records a second
 /// for two centuries.

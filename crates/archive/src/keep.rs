@@ -7,6 +7,7 @@ use crate::archive::remove;
 use crate::catalogue::{Catalogue, Entry};
 use crate::error::FolderError;
 use crate::folder::Folder;
+use crate::recorder::remove_archived;
 use std::path::Path;
 
 /// Which volumes stay. What is in journals does in any case; the default is all.
@@ -39,7 +40,9 @@ pub struct Taken {
 pub fn keep(path: &Path, keep: Keep) -> Result<Taken, FolderError> {
     let folder = Folder::open(path)?;
     let _lock = Folder::lock(path)?;
-    // Not whether they are whole: those that are damaged may go.
+    // While there is something to compare them to.
+    remove_archived(&folder, &Catalogue::read(&folder.path)?)?;
+    // Not whether volumes are whole: those that are damaged may go.
     take_away(&folder, keep)
 }
 

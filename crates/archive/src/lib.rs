@@ -12,6 +12,8 @@
 #![allow(clippy::disallowed_methods, reason = "this crate is a door: it reads and writes folders")]
 
 mod archive;
+mod archived;
+mod aside;
 mod catalogue;
 mod compact;
 mod derived;

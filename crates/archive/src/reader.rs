@@ -1,14 +1,17 @@
 //! Reading journals, and looking at every byte of a folder.
 
+use crate::archived::{Archived, compare};
+use crate::aside;
 use crate::catalogue::{Catalogue, Entry, PARQUET};
 use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{End, POSITIONS, Scan, longest};
-use crate::mark::Written;
+use crate::mark::Note;
 use crate::recorder;
 use crate::regular::{self, Unusable};
 use queuescope_log::Schema;
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +27,8 @@ pub struct Part {
     /// Records among them that are whole themselves: they came behind others that are not, as a loss of power leaves what
     /// was not synced.
     pub records: u64,
+    /// The position behind the last of these; 0 if there are none.
+    pub end: u64,
 }
 
 /// What a look at every byte found.
@@ -42,6 +47,8 @@ pub struct Verified {
     /// Records behind it that were written, and are not there: a journal was emptied or cut short, or a loss of power took what was not
     /// synced.
     pub missing: u64,
+    /// Bytes of alerts that were missing when recording went on.
+    pub alerts_lost: u64,
 }
 
 /// A volume, or a journal.
@@ -53,7 +60,7 @@ pub struct FileReport {
     pub first: u64,
     /// Whole records; none of a volume that is damaged.
     pub records: u64,
-    /// How many records before it were lost, since the disk could not keep up.
+    /// How many records before it were lost: the disk could not keep up, or they were missing when recording went on.
     pub lost: u64,
     /// Bytes that are whole; of a volume with its indexes, and none if it is damaged.
     pub bytes: u64,
@@ -70,10 +77,13 @@ pub enum State {
     Closed,
     /// It was not: somebody records to it, or was stopped.
     Open,
-    /// This at its end is not whole, as who is stopped leaves the last journal: it is cut off when somebody records again.
+    /// This at its end is not whole, as who is stopped leaves the last journal: it is cut off when somebody records again, and kept aside if
+    /// there are whole records in it.
     Torn(Part),
     /// Not as it was written.
     Damaged(Damage),
+    /// Nothing reads it: it was kept aside, since it was in the way of records, or behind damage.
+    Kept,
 }
 
 /// What the records of a folder are made of.
@@ -99,7 +109,7 @@ pub fn is_recorded(path: &Path) -> Result<bool, FolderError> {
 pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     let folder = Folder::open(path)?;
     // Before anything else: more is written meanwhile.
-    let written = Written::of(path);
+    let note = Note::of(path);
     // Before the catalogue is read: volumes that are made meanwhile are in it then, or their records in journals.
     let strays = recorder::strays(&folder, &Catalogue::default())?;
     let mut catalogue = Catalogue::read(path)?;
@@ -125,13 +135,30 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
     }
     for path in folder.all_journals(catalogue.end())?.1 {
-        files.extend(beyond(&folder, &path, catalogue.end())?.map(|damage| FileReport::of(damage, next)));
+        let found = compare(&folder, &path, &catalogue)?;
+        // Perhaps volumes were joined or taken away meanwhile.
+        if found == Archived::Done || Catalogue::read(&folder.path)? != catalogue {
+            continue;
+        }
+        let why = "its records are not those that volumes have under their numbers, or it cannot be read whole: it was put back, renamed \
+                   or damaged; it is kept aside when the folder is recorded to again";
+        let damage = if let Archived::Beyond(damage) = found { damage } else { Damage::of(&path, why) };
+        files.push(FileReport::of(damage, next));
     }
-    let others = derived::verify(&folder)?.into_iter().chain(folder.others()?).chain(written.alerts_damage(path)?);
+    let others = derived::verify(&folder)?.into_iter().chain(folder.others()?);
+    let others = others.chain(note.alerts_damage(path)?).chain(note.damage.clone());
     files.extend(others.map(|damage| FileReport::of(damage, next)));
+    for path in aside::kept(&folder)? {
+        let bytes = fs::symlink_metadata(&path).map_or(0, |data| data.len());
+        let state = State::Kept;
+        files.push(FileReport { path, first: next, records: 0, lost: 0, bytes, indexes: Vec::new(), state });
+    }
     // What is damaged is not missing besides.
-    let missing = if files.iter_mut().any(FileReport::is_damaged_journal) { 0 } else { written.missing(next) };
-    Ok(Verified { files, times, removed: catalogue.removed.records, end: next, missing, schema: folder.schema })
+    let is_damaged = files.iter_mut().any(FileReport::is_damaged_journal);
+    let torn = files.iter().find_map(|file| if let State::Torn(part) = &file.state { Some(part) } else { None });
+    let missing = if is_damaged { 0 } else { note.missing(next, torn) };
+    let (removed, alerts_lost) = (catalogue.removed.records, catalogue.noted.map_or(0, |noted| noted.alerts));
+    Ok(Verified { files, times, removed, end: next, missing, alerts_lost, schema: folder.schema })
 }
 
 /// A look at every byte.
@@ -240,6 +267,11 @@ fn join(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
 }
 
 fn missing(first: u64, next: u64) -> String {
+    if first <= next {
+        return format!(
+            "its first record is number {first}, and the one before it ends before {next}: one of both was put back or renamed"
+        );
+    }
     format!("its first record is number {first}, and the one before it ends before {next}: something is missing")
 }
 
@@ -267,7 +299,7 @@ pub(crate) fn look(
         indexes: Vec::new(),
         state,
     };
-    let torn = |offset, bytes, records| State::Torn(Part { path: path.to_owned(), offset, bytes, records });
+    let torn = |offset, bytes, (records, end)| State::Torn(Part { path: path.to_owned(), offset, bytes, records, end });
     let damaged = |position, offset, why: &str| {
         State::Damaged(Damage { path: path.to_owned(), why: why.to_owned(), at: Some((offset, position)) })
     };
@@ -286,7 +318,7 @@ pub(crate) fn look(
         Ok(scan) => scan,
         Err(end) => {
             let state = match end {
-                End::Torn { bytes, records } if last => torn(0, bytes, records),
+                End::Torn { bytes, behind } if last => torn(0, bytes, behind),
                 End::Damaged(why) => damaged(next, 0, why),
                 _ => damaged(next, 0, "it ends within its first bytes"),
             };
@@ -317,32 +349,11 @@ pub(crate) fn look(
     let state = match scan.end() {
         Some(End::Closed) => State::Closed,
         Some(End::Open) | None if last => State::Open,
-        Some(End::Torn { bytes, records }) if last => torn(offset, bytes, records),
+        Some(End::Torn { bytes, behind }) if last => torn(offset, bytes, behind),
         Some(End::Damaged(why)) => damaged(end, offset, why),
         _ => damaged(end, offset, "it ends too early, and another file follows"),
     };
     Ok(report(place, end - header.first, offset, state))
-}
-
-/// What is wrong if a journal, which by its name is of records before `end` that are in volumes, has others: it was put back, or has
-/// another name. What cannot be read of it says nothing.
-pub(crate) fn beyond(folder: &Folder, path: &Path, end: u64) -> Result<Option<Damage>, FolderError> {
-    let io = |error| FolderError::io("read", path, error);
-    let Ok((length, file)) = regular::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) else {
-        return Ok(None);
-    };
-    if length > longest(folder.schema.record_size()) {
-        return Ok(None);
-    }
-    let Ok(mut scan) = Scan::new(BufReader::new(file), length).map_err(io)? else { return Ok(None) };
-    while scan.next_frame().map_err(io)?.is_some() {}
-    let (first, last) = (scan.header().first.max(end), scan.next_position());
-    let why = format!(
-        "it has records from number {first} to {last}, and volumes end before {end}: it was put back, or renamed; give it the \
-         name {:020}.journal if nothing else has these numbers, or take it out of the folder",
-        scan.header().first
-    );
-    Ok((last > end).then(|| Damage::of(path, why)))
 }
 
 #[cfg(test)]

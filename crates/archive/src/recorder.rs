@@ -13,14 +13,14 @@ use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
 use crate::journal::{Disk, Journal, Medium};
 use crate::keep::Keep;
-use crate::mark::{Mark, Written};
+use crate::mark::{Mark, Note};
 use crate::reader::Part;
 use crate::store::Store;
 use crate::volume::GROUP;
 pub(crate) use follow::Pauses;
 use follow::{Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Memory, Options, Reader, Schema};
-pub(crate) use recover::{first_of, recover, remove_strays, strays, unlisted};
+pub(crate) use recover::{first_of, has_room, recover, remove_archived, remove_strays, strays, unlisted};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -100,8 +100,13 @@ pub struct Recovery {
     /// Records that were written and are not there any more: a journal was emptied or cut short, or a loss of power took what was not
     /// synced.
     pub missing: u64,
+    /// What is wrong with the note of how far was written, if something is: then `missing` and `alerts` may lack something.
+    pub note: Option<Damage>,
     /// What is wrong with the alerts: they are fewer than were written.
     pub alerts: Option<Damage>,
+    /// Files with records that are in no journal or volume, which were kept aside: a journal that was put back, or what lay behind
+    /// damage.
+    pub kept: Vec<PathBuf>,
 }
 
 /// What was recorded.
@@ -219,10 +224,15 @@ impl Recorder {
             return Err(FolderError::OtherSchema { path: path.to_owned(), found, wanted });
         }
         let folder = folder.on(store);
-        let written = Written::of(path);
-        let recovered = recover(&folder)?;
-        let (missing, alerts) = (written.missing(recovered.tail.next), written.alerts_damage(path)?);
-        let mark = Mark::new(&lock, &folder, recovered.tail.next)?;
+        let note = Note::of(path);
+        let mut recovered = recover(&folder)?;
+        let missing = note.missing(recovered.tail.next, recovered.cut.as_ref());
+        // Their numbers are not given out again: that they are missing stays known.
+        recovered.tail.next += missing;
+        recovered.tail.lost += missing;
+        has_room(&folder, recovered.tail.next)?;
+        let alerts = note.alerts_damage(path)?;
+        let mark = Mark::new(&lock, &folder, recovered.tail.next, note.alerts_missing(path)?)?;
         let log = unbounded(schema)?;
         let time = schema.time().map(|time| schema.reader(time));
         let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
@@ -232,7 +242,14 @@ impl Recorder {
         let threads = Threads::start(&shared, journal, archive)?;
         Ok((
             Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, _lock: lock },
-            Recovery { records: recovered.records, cut: recovered.cut, missing, alerts },
+            Recovery {
+                records: recovered.records,
+                cut: recovered.cut,
+                missing,
+                note: note.damage,
+                alerts,
+                kept: recovered.kept,
+            },
         ))
     }
 
@@ -277,7 +294,8 @@ impl Recorder {
         self.shared.folder.moved_to()
     }
 
-    /// Notes that so many bytes of alerts are there, so that they are missed if they are fewer later.
+    /// Notes that so many bytes of alerts are there, so that they are missed if they are fewer later. Until a record comes, or recording
+    /// ends, nothing is noted.
     pub fn alerted(&self, bytes: u64) {
         self.shared.mark.alerts(bytes);
     }
@@ -367,7 +385,7 @@ impl Recorder {
     /// # Errors
     /// If something could not be written, or what was written is not there.
     pub fn finish(mut self) -> Result<Finished, FinishError> {
-        self.threads.stop(&self.shared);
+        self.threads.stop(&self.shared, true);
         let finished = self.shared.finished();
         // What aggregates are is kept as long as the records are, whatever became of volumes.
         let is_written = matches!(finished, Ok(_) | Err(FinishError::Archive { .. }));
@@ -384,7 +402,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.threads.stop(&self.shared);
+        self.threads.stop(&self.shared, false);
     }
 }
 

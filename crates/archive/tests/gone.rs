@@ -4,57 +4,14 @@
 
 mod common;
 
+use common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
 use common::{files, read};
-use queuescope_archive::{
-    ALERTS, Ask, Durability, FinishError, Full, History, Keep, Recorder, RecorderOptions, State, verify,
-};
-use queuescope_log::{Dnf, Schema};
+use queuescope_archive::{ALERTS, Ask, Durability, FinishError, History, Recorder, State, compact, verify};
+use queuescope_log::Dnf;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-
-const SIZE: usize = 4;
-
-fn schema() -> Schema {
-    let text = "name = \"numbers\"\n[[attribute]]\nname = \"number\"\nkind = \"u32\"\n";
-    Schema::parse("numbers.toml", text).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn open(path: &Path, durability: Durability) -> Recorder {
-    Recorder::open(path, &schema(), options(durability)).unwrap_or_else(|error| panic!("{error}")).0
-}
-
-fn options(durability: Durability) -> RecorderOptions {
-    RecorderOptions {
-        memory: 1 << 22,
-        full: Full::Wait,
-        durability,
-        journal_records: 1 << 20,
-        archive: true,
-        indexes: Vec::new(),
-        keep: Keep::default(),
-    }
-}
-
-fn records(numbers: std::ops::Range<u32>) -> Vec<u8> {
-    numbers.flat_map(u32::to_be_bytes).collect()
-}
-
-fn append(recorder: &Recorder, numbers: std::ops::Range<u32>) {
-    assert_eq!(recorder.append(&records(numbers)).unwrap_or_else(|error| panic!("{error}")).refused, 0);
-    recorder.flush().unwrap_or_else(|error| panic!("{error}"));
-}
-
-/// A recorder of a folder that has records in a volume and in a journal.
-fn recording(path: &Path) -> Recorder {
-    let before = open(path, Durability::Relaxed);
-    append(&before, 0..100);
-    before.finish().unwrap_or_else(|error| panic!("{error}"));
-    let recorder = open(path, Durability::Relaxed);
-    append(&recorder, 100..1000);
-    recorder
-}
 
 /// Why recording does not end well, and how many records are said to be there.
 fn ended(recorder: Recorder) -> (u64, String) {
@@ -67,10 +24,6 @@ fn ended(recorder: Recorder) -> (u64, String) {
     let text = error.to_string();
     assert!(!text.contains("all "), "{text}");
     (there, text)
-}
-
-fn journal(path: &Path) -> PathBuf {
-    path.join("00000000000000000100.journal")
 }
 
 /// All that is in a folder.
@@ -169,19 +122,6 @@ fn a_volume_that_was_emptied_is_missed() {
     assert!(told.contains("00000000000000000000.parquet"), "{told}");
 }
 
-/// What is there of a folder whose recorder is killed at this moment.
-fn killed(path: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("there is room");
-    for entry in fs::read_dir(path).expect("it is there").map(|entry| entry.expect("it is")) {
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() {
-            killed(&from, &to);
-        } else {
-            fs::copy(&from, &to).expect("there is room");
-        }
-    }
-}
-
 /// How many records are said to be missing by who looks at every byte, and by who asks.
 fn missing(path: &Path) -> [u64; 2] {
     let everything = Dnf::all();
@@ -190,6 +130,83 @@ fn missing(path: &Path) -> [u64; 2] {
     let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
     assert!(!verified.files.iter().any(|file| matches!(file.state, State::Damaged(_))), "{verified:?}");
     [verified.missing, asked.unwrap_or_else(|error| panic!("{error}")).missing]
+}
+
+/// How many records are said to be lost for good, by the same.
+fn lost(path: &Path) -> [u64; 2] {
+    let verified = verify(path).unwrap_or_else(|error| panic!("{error}"));
+    let (_, sources) = read(path).unwrap_or_else(|error| panic!("{error}"));
+    [verified.files.iter().map(|file| file.lost).sum(), sources.lost]
+}
+
+#[test]
+fn a_gap_is_kept_also_if_nothing_comes_behind_it() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("log");
+    let recorder = recording(&path);
+    let copy = folder.path().join("copy");
+    killed(&path, &copy);
+    fs::remove_file(journal(&copy)).expect("it is there");
+    open(&copy, Durability::Relaxed).finish().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((missing(&copy), lost(&copy)), ([0; 2], [900; 2]));
+    // Once more, with the gap behind the last record.
+    fs::remove_file(copy.join("00000000000000001000.journal")).expect("it has the gap");
+    assert_eq!((missing(&copy), lost(&copy)), ([900; 2], [0; 2]));
+    compact(&copy).unwrap_or_else(|error| panic!("{error}"));
+    let again = open(&copy, Durability::Relaxed);
+    append(&again, 0..10);
+    again.finish().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((missing(&copy), lost(&copy)), ([0; 2], [900; 2]));
+    recorder.finish().unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The catalogue of a folder as earlier versions wrote it, which had no note in `lock`.
+fn make_older(folder: &Path) {
+    let path = folder.join("catalogue.jsonl");
+    let text = fs::read_to_string(&path).expect("it is there");
+    let (head, rest) = text.split_once('\n').expect("it has a first line");
+    let (removed, _) = head.split_once(",\"noted\":").expect("it says so");
+    let head = |crc32: u32| format!("{removed},\"crc32\":{crc32}}}\n");
+    let sum = crc32fast::hash((head(0) + rest).as_bytes());
+    fs::write(&path, head(sum) + rest).expect("there is room");
+}
+
+#[test]
+fn a_note_that_is_damaged_is_named() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("log");
+    let recorder = recording(&path);
+    let lock = path.join("lock");
+    let whole = fs::read(&lock).expect("it is there");
+    let noted = |path: &Path| read(path).unwrap_or_else(|error| panic!("{error}")).1.note;
+    assert_eq!((noted(&path), told(&path)), (None, NONE));
+    let longer = [&whole[..], b"x"].concat();
+    let wrong = [None, Some(&b""[..]), Some(b"no note"), Some(&whole[..20]), Some(&whole[..52]), Some(&longer)];
+    for (number, wrong) in wrong.into_iter().enumerate() {
+        let copy = folder.path().join(number.to_string());
+        killed(&path, &copy);
+        fs::write(journal(&copy), "").expect("there is room");
+        let lock = copy.join("lock");
+        fs::remove_file(&lock).expect("it is there");
+        wrong.into_iter().for_each(|bytes| fs::write(&lock, bytes).expect("there is room"));
+        assert_eq!(noted(&copy).map(|damage| damage.path), Some(lock.clone()), "{wrong:?}");
+        assert_eq!(told(&copy), [vec![lock.clone()], Vec::new()], "{wrong:?}");
+        let (again, found) = Recorder::open(&copy, &schema(), options(Durability::Relaxed)).expect("it goes on");
+        assert_eq!((found.note.map(|damage| damage.path), found.records), (Some(lock.clone()), 100), "{wrong:?}");
+        again.finish().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((noted(&copy), told(&copy)), (None, NONE), "{wrong:?}: it was written anew");
+        assert_eq!(fs::read(&lock).expect("it is there").len(), whole.len());
+        // Folders of earlier versions have an empty one.
+        if wrong.is_none_or(<[u8]>::is_empty) {
+            make_older(&copy);
+            fs::write(&lock, "").expect("there is room");
+            assert_eq!((noted(&copy), told(&copy), missing(&copy)), (None, NONE, [0; 2]));
+            open(&copy, Durability::Relaxed).finish().unwrap_or_else(|error| panic!("{error}"));
+            fs::remove_file(&lock).expect("it is there");
+            assert_eq!(told(&copy), [vec![lock], Vec::new()], "it has one since");
+        }
+    }
+    recorder.finish().unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -213,61 +230,26 @@ fn records_that_were_written_last_are_missed() {
         let (again, found) =
             Recorder::open(&copy, &schema(), options(Durability::Relaxed)).expect("it is said, and goes on");
         assert_eq!((found.missing, found.records), (lacks, there as u64), "{length}");
+        // Until something comes, it is not accepted.
+        drop(again);
+        assert_eq!(missing(&copy), [lacks; 2], "{length}");
+        let again = open(&copy, Durability::Relaxed);
         append(&again, 0..10);
         assert_eq!(again.finish().expect("it is whole").records, there as u64 + 10);
-        assert_eq!(missing(&copy), [0; 2], "{length}: it was said");
+        // It stays known, and their numbers are not given out again.
+        for _ in 0..2 {
+            assert_eq!((missing(&copy), lost(&copy)), ([0; 2], [lacks; 2]), "{length}");
+            let position =
+                Recorder::open(&copy, &schema(), options(Durability::Relaxed)).expect("it is whole").0.position(0);
+            assert_eq!(position, 1010, "{length}");
+        }
     }
     let copy = folder.path().join("gone");
     killed(&path, &copy);
     fs::remove_file(journal(&copy)).expect("it is there");
     assert_eq!(missing(&copy), [900; 2]);
-    // Folders of earlier versions have no note.
-    let copy = folder.path().join("older");
-    killed(&path, &copy);
-    fs::write(journal(&copy), "").expect("there is room");
-    for lock in ["", "no note"] {
-        fs::write(copy.join("lock"), lock).expect("there is room");
-        assert_eq!(missing(&copy), [0; 2]);
-    }
     recorder.finish().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(missing(&path), [0; 2]);
-}
-
-/// A journal that comes back when its numbers were given out again, or that has another name: it is named, and nobody takes it away.
-#[test]
-fn a_journal_that_was_put_back_is_kept() {
-    let folder = tempfile::tempdir().expect("there is room");
-    let path = folder.path().join("log");
-    let recorder = recording(&path);
-    let is_named = |folder: &Path, journal: &Path| {
-        let verified = verify(folder).unwrap_or_else(|error| panic!("{error}"));
-        let damaged =
-            |file: &queuescope_archive::FileReport| file.path == journal && matches!(file.state, State::Damaged(_));
-        assert!(verified.files.iter().any(damaged), "{verified:?}");
-        let before = fs::read(journal).expect("it is there");
-        let Err(error) = Recorder::open(folder, &schema(), options(Durability::Relaxed)) else {
-            panic!("it is refused")
-        };
-        assert!(error.to_string().contains("it was put back, or renamed"), "{error}");
-        assert_eq!(fs::read(journal).expect("it is kept"), before);
-    };
-    let back = folder.path().join("back");
-    killed(&path, &back);
-    fs::rename(journal(&back), folder.path().join("aside")).expect("it is there");
-    let again = open(&back, Durability::Relaxed);
-    append(&again, 0..10);
-    again.finish().unwrap_or_else(|error| panic!("{error}"));
-    fs::rename(folder.path().join("aside"), journal(&back)).expect("there is room");
-    is_named(&back, &journal(&back));
-    let renamed = folder.path().join("renamed");
-    killed(&path, &renamed);
-    let other = renamed.join("00000000000000000050.journal");
-    fs::rename(journal(&renamed), &other).expect("it is there");
-    is_named(&renamed, &other);
-    // Under its name again, all is there.
-    fs::rename(&other, journal(&renamed)).expect("it is there");
-    assert_eq!(read(&renamed).expect("it is whole").0.len() / SIZE, 1000);
-    recorder.finish().unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -289,7 +271,8 @@ fn alerts_that_were_written_are_missed() {
             .collect::<Vec<_>>()
     };
     assert_eq!(damaged(), [""; 0].map(PathBuf::from));
-    for wrong in [Some(""), Some("an"), None] {
+    let mut lost = 0;
+    for (number, wrong) in (0..).zip([Some(""), Some("an"), None]) {
         match wrong {
             Some(text) => fs::write(&alerts, text).expect("there is room"),
             None => fs::remove_file(&alerts).expect("it is there"),
@@ -298,7 +281,15 @@ fn alerts_that_were_written_are_missed() {
         let (again, found) =
             Recorder::open(&path, &schema(), options(Durability::Relaxed)).expect("it is said, and goes on");
         assert_eq!(found.alerts.map(|damage| damage.path), Some(alerts.clone()), "{wrong:?}");
+        // Whoever fails to start accepts nothing.
+        again.alerted(wrong.map_or(0, str::len) as u64);
+        drop(again);
+        assert_eq!(damaged(), std::slice::from_ref(&alerts), "{wrong:?}");
+        let again = open(&path, Durability::Relaxed);
+        append(&again, number..number + 1);
         assert_eq!(damaged(), [""; 0].map(PathBuf::from), "{wrong:?}: it was said");
+        lost += 9 - wrong.map_or(0, str::len) as u64;
+        assert_eq!(verify(&path).expect("it is whole").alerts_lost, lost, "{wrong:?}: and stays known");
         fs::write(&alerts, "an alert\n").expect("there is room");
         again.alerted(9);
         again.finish().unwrap_or_else(|error| panic!("{error}"));

@@ -168,13 +168,17 @@ fn the_lock_and_alerts_are_verified_to_be_files() {
             instead.put(&file, &elsewhere);
             let told = all(&path)[0].1.clone().unwrap_or_default();
             let wanted = format!("{} is damaged: {}", file.display(), instead.told());
-            assert!(told.starts_with(&wanted) && told.ends_with("take it away: a new one is made"), "{told}");
+            let advice = "take it away: a new one is made when the folder is recorded to again";
+            assert!(told.starts_with(&wanted) && told.ends_with(advice), "{told}");
             instead.take(&file, &elsewhere);
         }
-        // They need not be there.
-        fs::remove_file(&file).expect("it is there");
-        assert_eq!(all(&path)[0], ("verify", None));
     }
+    // There need not be alerts. What `lock` says is missed.
+    fs::remove_file(path.join("alerts.jsonl")).expect("it is there");
+    assert_eq!(all(&path)[0], ("verify", None));
+    fs::remove_file(path.join("lock")).expect("it is there");
+    let told = all(&path)[0].1.clone().unwrap_or_default();
+    assert!(told.contains("lock is damaged: it is missing or empty"), "{told}");
 }
 
 #[test]

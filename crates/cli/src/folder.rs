@@ -4,7 +4,7 @@ use crate::args::{Export, Folder, FolderArgs, KeepArgs};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_log;
 use crate::query::export;
-use crate::recording::{cut_off, missing};
+use crate::recording::{cut_off, kept_aside, missing};
 use crate::terminal::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
@@ -133,14 +133,26 @@ fn contents(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
     }
     let indexes: Vec<_> = indexes.into_iter().map(|(name, of)| format!("{name} of {}", count(of))).collect();
     writeln!(out, "indexes  {}", if indexes.is_empty() { "none".to_owned() } else { indexes.join(", ") })?;
-    let lost = verified.files.iter().map(|file| file.lost).sum();
-    let missing = [
-        (verified.removed, "removed", "records, since they were old or too many"),
-        (lost, "lost", "records, since the disk could not keep up when they came"),
-    ];
-    let mut missing = missing.into_iter().filter(|(number, ..)| *number > 0);
-    missing.try_for_each(|(number, name, why)| writeln!(out, "{name:<8} {} {why}", count(number)))
+    if verified.removed > 0 {
+        writeln!(out, "removed  {} records, since they were old or too many", count(verified.removed))?;
+    }
+    lost(verified, out)?;
+    let mut kept = verified.files.iter().filter(|file| file.state == State::Kept);
+    kept.try_for_each(|file| writeln!(out, "{} ({} bytes), {KEPT}", file.path.display(), count(file.bytes)))
 }
+
+/// What is known to be lost.
+fn lost(verified: &Verified, out: &mut dyn Write) -> io::Result<()> {
+    let records = verified.files.iter().map(|file| file.lost).sum();
+    let of_records = "records: the disk could not keep up when they came, or they were missing when recording went on";
+    let of_alerts = "bytes of alerts, which were missing when recording went on";
+    let lost = [(records, of_records), (verified.alerts_lost, of_alerts)];
+    let mut lost = lost.into_iter().filter(|(number, _)| *number > 0);
+    lost.try_for_each(|(number, what)| writeln!(out, "lost     {} {what}", count(number)))
+}
+
+/// What files are that nothing reads.
+const KEPT: &str = "kept aside: a journal that was put back or renamed, or what lay behind damage; nothing reads it";
 
 /// A moment by the calendar, to the second: `2026-11-22 16:06:30 UTC`.
 fn utc(nanos: u64) -> String {
@@ -150,8 +162,9 @@ fn utc(nanos: u64) -> String {
 
 /// Few files of many.
 fn compacted(args: &FolderArgs) -> Result<Outcome> {
-    let Compacted { before, after, cut } = compact(&args.folder)?;
+    let Compacted { before, after, cut, kept } = compact(&args.folder)?;
     cut.iter().for_each(|cut| note(&cut_off(cut)));
+    kept.iter().for_each(|kept| note(&kept_aside(kept)));
     print(
         false,
         |_| Ok(()),
@@ -219,10 +232,11 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
             State::Torn(Part { bytes, records, .. }) => {
                 let whole = match records {
                     0 => String::new(),
-                    _ => format!(", {} packets among them whole", count(*records)),
+                    _ => format!(", {} packets among them whole, which are kept aside", count(*records)),
                 };
                 format!("torn end, {} bytes{whole}: they are cut off when it is recorded to again", count(*bytes))
             }
+            State::Kept => KEPT.to_owned(),
             State::Damaged(damage) => match damage.at {
                 Some((offset, _)) => format!("damaged at byte {}: {}", count(offset), damage.why),
                 // It may be another file of the volume.
@@ -234,6 +248,7 @@ fn files(verified: &Verified, folder: &Path, out: &mut dyn Write) -> io::Result<
         };
         writeln!(out, "{name:<width$}  {:>14}  {:>16}  {state}", count(file.records), count(file.bytes))?;
     }
+    lost(verified, out)?;
     lacks(verified, folder, out)
 }
 

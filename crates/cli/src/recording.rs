@@ -92,14 +92,21 @@ impl Recording {
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
         // At once: it is told nowhere again, whatever becomes of this recording.
         recovery.cut.iter().for_each(|cut| note(&cut_off(cut)));
+        recovery.kept.iter().for_each(|kept| note(&kept_aside(kept)));
         if recovery.missing > 0 {
             note(&format!(
-                "{}; the next record gets the number after the last that is there",
+                "{}; their numbers are not used again, and queuescope log info counts them as lost",
                 missing(path, recovery.missing)
             ));
         }
         if let Some(damage) = &recovery.alerts {
-            note(&format!("{} is damaged: {}; alerts are added to what is there", damage.path.display(), damage.why));
+            let (path, why) = (damage.path.display(), &damage.why);
+            note(&format!(
+                "{path} is damaged: {why}; alerts are added to what is there, and queuescope log info says how much was lost"
+            ));
+        }
+        if let Some(damage) = &recovery.note {
+            note(&format!("{} is damaged: {}; it is written anew", damage.path.display(), damage.why));
         }
         recorder.alerted(alarms::cut_off(path)?);
         if let Some(definitions) = definitions {
@@ -218,10 +225,19 @@ fn kept(why: &FinishError) -> u64 {
 /// That records which were written to a folder are not there any more.
 pub fn missing(folder: &Path, records: u64) -> String {
     format!(
-        "{} records that were written to {} last are not there any more: a journal was emptied, cut short or taken away, or a loss of power took \
-         what was not synced",
+        "{} records that were written to {} last are not there any more: a journal was emptied, cut short, damaged or taken away, or a loss of \
+         power took what was not synced",
         count(records),
         folder.display()
+    )
+}
+
+/// That a file was kept aside.
+pub fn kept_aside(path: &Path) -> String {
+    format!(
+        "{} has what was found in the folder and is none of its records: a journal that was put back or renamed, or what lay behind \
+         damage; nothing reads it, and you may move or remove it",
+        path.display()
     )
 }
 
@@ -229,7 +245,10 @@ pub fn missing(folder: &Path, records: u64) -> String {
 pub fn cut_off(cut: &Part) -> String {
     let behind = match cut.records {
         0 => String::new(),
-        records => format!("; {} records were among them, behind others that a loss of power broke", count(records)),
+        records => format!(
+            "; {} records were among them, behind others that are not whole, and are kept aside",
+            count(records)
+        ),
     };
     let (bytes, path) = (count(cut.bytes), cut.path.display());
     format!(

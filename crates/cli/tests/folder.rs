@@ -291,6 +291,11 @@ fn what_is_named_is_read_up_to_a_size_and_what_stands_for_alerts_is_no_other_fil
     }
     assert_eq!(std::fs::read(&other).expect("it is there"), b"somebody's, without an end of a line");
     std::fs::remove_file(&alerts).expect("it is there");
+    // Whoever failed to start has not accepted that the alerts are missing.
+    let verified = run("log verify", &[&log]);
+    let told = String::from_utf8_lossy(&verified.stderr);
+    let lacks = format!("alerts.jsonl is damaged: it is not there, and had {} bytes", whole.len());
+    assert!(verified.status.code() == Some(1) && told.contains(&lacks), "{told}");
     // What is no line that was cut short is not cut off.
     for (wrong, status) in [(vec![b'x'; 5000], 2), ([&whole[..], b"{\"kind\":"].concat(), 0)] {
         std::fs::write(&alerts, &wrong).expect("there is room");

@@ -186,8 +186,18 @@ fn what_is_emptied_after_a_kill_is_missed() {
     let ended = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success() && said.contains(lacks) && said.contains("alerts.jsonl is damaged"), "{said}");
-    printed(run("log verify", &[&log]), 0);
     wait_for(&log, 2);
+    // And it stays known.
+    for words in ["log verify", "log info"] {
+        let told = printed(run(words, &[&log]), 0);
+        assert!(
+            told.contains("lost     6 records: ") && told.contains(&format!("lost     {bytes} bytes of alerts")),
+            "{told}"
+        );
+    }
+    let ended = run("query --select count --csv", &[&log]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && said.contains("6 packets are not there: "), "{said}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn check_all(before: u64, volumes: Vec<Entry>) -> Result<(), String> {
-        check(&Catalogue { removed: Removed { before, records: before }, volumes })
+        check(&Catalogue { removed: Removed { before, records: before }, noted: None, volumes })
     }
 
     const ONE: &str = "date=2026-11-22/00000000000000000000";

@@ -169,11 +169,12 @@ fn holds(path: &Path, files: &[(PathBuf, Vec<u8>)], acknowledged: u32, next: u32
     assert_eq!(recovery.records as usize, kept.len() / SIZE);
     let (from, dropped) = (recovery.records as u32, recovery.cut.map_or(0, |cut| cut.records) as u32);
     assert!(from + dropped <= next, "more are told to be dropped than there were");
+    assert_eq!(dropped > 0, !recovery.kept.is_empty(), "whole records are kept aside");
     assert!(recorder.append(&records(from..from + 10)).is_ok() && recorder.finish().is_ok());
     assert_eq!(found(path), records(0..from + 10));
     for entry in fs::read_dir(path).expect("it is there") {
         let path = entry.expect("it is there").path();
-        if path.extension().is_some_and(|end| end == "journal") {
+        if path.extension().is_some_and(|end| end == "journal" || end == "kept") {
             fs::remove_file(path).expect("it is there");
         }
     }

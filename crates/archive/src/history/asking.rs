@@ -250,7 +250,7 @@ impl<'a> Asking<'a> {
             match file.state {
                 State::Damaged(damage) => return Err(damage.into()),
                 State::Torn(part) => self.sources.torn = Some(part),
-                State::Open | State::Closed => {}
+                State::Open | State::Closed | State::Kept => {}
             }
             self.sources.lost += file.first.saturating_sub(self.at);
             self.sources.from_journals += file.records;

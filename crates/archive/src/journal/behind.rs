@@ -1,8 +1,8 @@
 //! What lies behind something that is not whole.
 
-use super::FRAME;
 use super::frame::{FRAME_HEADER, FRAME_MAGIC, FrameHeader};
 use super::scan::fill;
+use super::{FRAME, POSITIONS};
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes that are searched at once.
@@ -21,9 +21,10 @@ pub(super) struct Behind<'a, R> {
 }
 
 impl<R: Read + Seek> Behind<'_, R> {
-    /// The records of whole frames behind an offset; `None` if a header says that what is there was synced.
-    pub fn records(&mut self, offset: u64) -> io::Result<Option<u64>> {
-        let (mut records, mut at) = (0, offset + 1);
+    /// The records of whole frames behind an offset, and the position behind the last; `None` if a header says that what is there was
+    /// synced.
+    pub fn records(&mut self, offset: u64) -> io::Result<Option<(u64, u64)>> {
+        let ((mut records, mut last), mut at) = ((0, 0), offset + 1);
         while let Some((found, header)) = self.find(at)? {
             if header.synced > offset {
                 return Ok(None);
@@ -31,10 +32,13 @@ impl<R: Read + Seek> Behind<'_, R> {
             at = found + 1;
             if let Some(end) = self.end(found, header)? {
                 records += u64::from(header.records);
+                if header.records > 0 {
+                    last = last.max(header.position + u64::from(header.records));
+                }
                 at = end;
             }
         }
-        Ok(Some(records))
+        Ok(Some((records, last)))
     }
 
     /// The next header of a frame from an offset on.
@@ -50,7 +54,9 @@ impl<R: Read + Seek> Behind<'_, R> {
             rest.truncate(kept + more);
             let found = rest.windows(FRAME_HEADER).enumerate().find_map(|(at, bytes)| {
                 let header = bytes.first_chunk().filter(|_| bytes[..4] == FRAME_MAGIC).and_then(FrameHeader::read);
-                header.filter(|header| header.position >= self.next).map(|header| (from + at as u64, header))
+                header
+                    .filter(|header| (self.next..POSITIONS).contains(&header.position))
+                    .map(|header| (from + at as u64, header))
             });
             if found.is_some() || more == 0 {
                 return Ok(found);

@@ -31,8 +31,8 @@ pub(crate) enum End {
     Torn {
         /// Bytes from there on.
         bytes: u64,
-        /// Records of whole frames among them.
-        records: u64,
+        /// Records of whole frames among them, and the position behind the last.
+        behind: (u64, u64),
     },
     /// There are bytes that were not written so, although they were synced.
     Damaged(&'static str),
@@ -53,7 +53,7 @@ impl<R: Read + Seek> Scan<R> {
         let behind = Behind { input: &mut input, length, next: 0, record_size: 0 }.records(0)?;
         Ok(Err(match behind {
             // Nothing is written behind a header that is not synced.
-            Some(_) => End::Torn { bytes: length, records: 0 },
+            Some(_) => End::Torn { bytes: length, behind: (0, 0) },
             None => End::Damaged("its first bytes are no header of records"),
         }))
     }
@@ -134,7 +134,7 @@ impl<R: Read + Seek> Scan<R> {
             let record_size = self.header.record_size as usize;
             let mut behind = Behind { input: &mut self.input, length: self.length, next: self.next, record_size };
             match behind.records(self.offset)? {
-                Some(records) => End::Torn { bytes: self.length - self.offset, records },
+                Some(behind) => End::Torn { bytes: self.length - self.offset, behind },
                 None => End::Damaged(why),
             }
         });

@@ -216,3 +216,9 @@ pub(crate) fn end(position: u64, synced: u64) -> [u8; FRAME_HEADER] {
 fn file_name(first: u64) -> String {
     format!("{first:020}.journal")
 }
+
+/// Whether a file is called as one of records is.
+pub(crate) fn is_name(path: &Path) -> bool {
+    let first = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+    first.is_some_and(|first| path.file_name().is_some_and(|name| *name == *file_name(first)))
+}

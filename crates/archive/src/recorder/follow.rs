@@ -63,6 +63,7 @@ struct Following {
     /// Somebody waits for these.
     wanted: u64,
     stop: bool,
+    finishes: bool,
     /// Something came, or nothing will: what is defined of the records before is worked out, and volumes may be made of them.
     begun: bool,
     failed: Option<RecordError>,
@@ -109,16 +110,18 @@ impl Threads {
         match archiver {
             Ok(archiver) => threads.archiver = Some(archiver),
             Err(why) => {
-                threads.stop(shared);
+                threads.stop(shared, false);
                 return Err(error(why));
             }
         }
         Ok(threads)
     }
 
-    /// Has them finish what there is, and waits for it.
-    pub fn stop(&mut self, shared: &Shared) {
-        shared.lock().stop = true;
+    /// Has them finish what there is, and waits for it: whether recording ends, also if nothing came, or never began in that case.
+    pub fn stop(&mut self, shared: &Shared, finishes: bool) {
+        let mut state = shared.lock();
+        (state.stop, state.finishes) = (true, finishes);
+        drop(state);
         shared.wanted.notify_all();
         for thread in [self.follower.take(), self.archiver.take()].into_iter().flatten() {
             // It panics only if a bug of ours makes it, and has said so then.
@@ -285,16 +288,21 @@ impl Shared {
     }
 
     fn follow<M: Medium>(&self, mut journal: Journal<M>) -> Result<(), (PathBuf, io::Error)> {
-        let (mut kept, mut closed, mut records) = (0, Vec::new(), Vec::new());
+        let (mut kept, mut closed, mut records, mut has_begun) = (0, Vec::new(), Vec::new(), false);
         loop {
             let mut state = self.lock();
             // Who was behind goes on.
             if !state.stop && state.wanted <= kept && records.len() < self.at_once / 2 {
                 state = self.wanted.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
             }
-            let stop = state.stop;
+            let (stop, finishes) = (state.stop, state.finishes);
             drop(state);
             let (next, end) = self.copy(kept, &mut records);
+            // Who fails to start changes nothing of what is known to be missing.
+            if !has_begun && (end > 0 || finishes) {
+                self.mark.begin(&self.folder);
+                has_begun = true;
+            }
             let mut written = journal.pass_by(next - kept, &mut closed);
             let count = (records.len() / self.log.schema().record_size()) as u64;
             if written.is_ok() {
@@ -302,7 +310,7 @@ impl Shared {
             }
             // Nobody appends any more.
             let stop = stop && next + count == end;
-            if stop && written.is_ok() {
+            if stop && has_begun && written.is_ok() {
                 written = journal.finish().map(|last| closed.extend(last));
             }
             // What was closed before something went wrong is whole.

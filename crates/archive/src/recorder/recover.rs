@@ -1,11 +1,13 @@
 //! What a folder that is recorded to again is in, and putting it right.
 
+use crate::archived::{Archived, compare};
+use crate::aside;
 use crate::catalogue::{self, Catalogue, Entry, FOLDERS, PARQUET, SUMS};
 use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, NEW};
 use crate::journal::{self, Closed, FILE_HEADER, FRAME_HEADER, POSITIONS, Tail};
-use crate::reader::{Part, State, beyond, look};
+use crate::reader::{Part, State, look};
 use crate::regular;
 use queuescope_log::{Log, Schema};
 use std::collections::BTreeSet;
@@ -26,10 +28,13 @@ pub(crate) struct Recovered {
     pub cut: Option<Part>,
     /// Journals that no volume was made of.
     pub journals: Vec<Closed>,
+    /// Files that were kept aside.
+    pub kept: Vec<PathBuf>,
 }
 
 /// Checks the journals of a folder, cuts off what is not whole at their end, ends them, and takes away what was made as
-/// somebody was stopped: volumes that are not in the catalogue, and journals of those that are.
+/// somebody was stopped: volumes that are not in the catalogue, and journals of those that are. Whole records that are in neither
+/// are kept aside.
 pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     let catalogue = Catalogue::read(&folder.path)?;
     catalogue.check(&folder.path)?;
@@ -38,15 +43,16 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     folder.sync()?;
     let strays = strays(folder, &catalogue)?;
     let (paths, archived) = folder.all_journals(catalogue.end())?;
-    for path in &archived {
-        if let Some(damage) = beyond(folder, path, catalogue.end())? {
-            return Err(FolderError::NotWhole { path: folder.path.clone(), damage });
+    let mut kept = Vec::new();
+    for (path, found) in compared(folder, archived, &catalogue)? {
+        match found {
+            Archived::Done => folder.remove(&path)?,
+            _ => kept.push(aside::set_aside(folder, &path)?),
         }
     }
-    archived.iter().try_for_each(|path| remove(path))?;
     let (records, removed) = (catalogue.records(), catalogue.removed.records);
     let tail = Tail { next: catalogue.end(), ..Tail::default() };
-    let mut found = Recovered { records, removed, tail, ..Recovered::default() };
+    let mut found = Recovered { records, removed, tail, kept, ..Recovered::default() };
     let mut empty = Vec::new();
     for (number, path) in paths.iter().enumerate() {
         let last = number + 1 == paths.len();
@@ -54,13 +60,24 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
         match file.state {
             State::Damaged(damage) => return Err(damage.into()),
             State::Torn(part) if part.offset == 0 => {
-                // It was about to be begun: the one before it is the last.
-                remove(path)?;
+                // It was about to be begun, and the one before it is the last; or it is something else.
+                if part.bytes <= FILE_HEADER as u64 && journal::is_name(path) {
+                    remove(path)?;
+                } else {
+                    found.kept.push(aside::set_aside(folder, path)?);
+                }
                 let before = recover(folder)?;
-                return Ok(Recovered { cut: before.cut.or_else(|| (part.bytes > 0).then_some(part)), ..before });
+                found.kept.extend(before.kept);
+                let cut = before.cut.or_else(|| (part.bytes > 0).then_some(part));
+                return Ok(Recovered { cut, kept: found.kept, ..before });
             }
-            State::Torn(part) => found.cut = Some(part),
-            State::Open | State::Closed => {}
+            State::Torn(part) => {
+                if part.records > 0 {
+                    found.kept.push(aside::keep_end(folder, path, part.offset)?);
+                }
+                found.cut = Some(part);
+            }
+            State::Open | State::Closed | State::Kept => {}
         }
         found.tail.next = file.first + file.records;
         found.records += file.records;
@@ -84,16 +101,49 @@ pub(crate) fn recover(folder: &Folder) -> Result<Recovered, FolderError> {
     if let Some(stray) = strays.iter().find(is_new) {
         return Err(FolderError::NotWhole { path: folder.path.clone(), damage: unlisted(folder, stray) });
     }
-    if found.tail.next > POSITIONS - Log::POSITIONS {
-        let why = format!("the next record would be number {}, and a log does not have as many", found.tail.next);
-        return Err(FolderError::NotWhole { path: folder.path.clone(), damage: Damage::of(&folder.path, why) });
-    }
+    has_room(folder, found.tail.next)?;
     strays.iter().try_for_each(|path| folder.remove(path))?;
     // What they say, the last one does, too.
     empty.into_iter().try_for_each(|path| remove(path))?;
     // That files are there, or gone, survives, too.
     folder.sync()?;
     Ok(found)
+}
+
+/// Whether a log may begin at a position.
+pub(crate) fn has_room(folder: &Folder, next: u64) -> Result<(), FolderError> {
+    if next <= POSITIONS - Log::POSITIONS {
+        return Ok(());
+    }
+    let why = format!("the next record would be number {next}, and a log does not have as many");
+    Err(FolderError::NotWhole { path: folder.path.clone(), damage: Damage::of(&folder.path, why) })
+}
+
+/// Compares journals to the volumes that were made of them, by their names. None is touched if one has records behind all volumes: it
+/// may be a part of the log that has another name.
+fn compared(
+    folder: &Folder,
+    paths: Vec<PathBuf>,
+    catalogue: &Catalogue,
+) -> Result<Vec<(PathBuf, Archived)>, FolderError> {
+    let mut all = Vec::new();
+    for path in paths {
+        match compare(folder, &path, catalogue)? {
+            Archived::Beyond(damage) => return Err(FolderError::NotWhole { path: folder.path.clone(), damage }),
+            found => all.push((path, found)),
+        }
+    }
+    Ok(all)
+}
+
+/// Removes journals of which all is in volumes: before these are taken away.
+pub(crate) fn remove_archived(folder: &Folder, catalogue: &Catalogue) -> Result<(), FolderError> {
+    for path in folder.all_journals(catalogue.end())?.1 {
+        if compare(folder, &path, catalogue)? == Archived::Done {
+            folder.remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Cuts off what is not whole, and ends the file as if it had been closed behind the record before a position: all of it

@@ -112,8 +112,11 @@ fn in_folder(history: &History, question: Question<'_>, tell: &mut Tell<'_>) -> 
     }
 }
 
-const MISSING: &str = "packets that were written last are not there any more: a journal was emptied, cut short or taken away, or a loss of power took \
-                       what was not synced";
+const MISSING: &str = "packets that were written last are not there any more: a journal was emptied, cut short, damaged or taken away, or a loss of \
+                       power took what was not synced";
+
+const LOST: &str =
+    "packets are not there: the disk could not keep up when they came, or they were missing when recording went on";
 
 fn seen(sources: Result<Sources, FolderError>) -> Seen {
     let sources = match sources {
@@ -123,16 +126,17 @@ fn seen(sources: Result<Sources, FolderError>) -> Seen {
     let (torn, behind) = sources.torn.as_ref().map_or((0, 0), |part| (part.bytes, part.records));
     let unfinished = "bytes at the end that are not whole: a record is being written, or who did was stopped; left out";
     let notes = [
-        noted("lost", sources.lost, "packets are not there: the disk could not keep up when they came"),
+        noted("lost", sources.lost, LOST),
         noted("removed", sources.removed, "packets before these were taken away, since they were old or too many"),
         noted("missing", sources.missing, MISSING),
         noted("torn", torn, unfinished),
         noted("torn_packets", behind, "packets among these bytes are whole, behind others that are not; left out, too"),
     ];
+    let missing = (sources.missing > 0).then(|| format!("{} {MISSING}", count(sources.missing)));
     Seen {
         records: Some(sources.records),
         skipped: notes.into_iter().flatten().collect(),
-        damage: (sources.missing > 0).then(|| format!("{} {MISSING}", count(sources.missing))),
+        damage: missing.or_else(|| sources.note.as_ref().map(ToString::to_string)),
         steps: steps(&sources),
     }
 }

@@ -241,7 +241,7 @@ mod tests {
         // So that all that is told stays in sight.
         pty.resize(80, 200);
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        let test = format!("live::view::screen::tests::{test}");
+        let test = format!("view::screen::tests::{test}");
         command.args(["--exact", &test, "--ignored", "--nocapture", "--test-threads=1"]);
         let mut child = pty.run(&command);
         pty.rest();
