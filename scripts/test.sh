@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 make=${1:-make}
-checks=(fmt floors licences clippy doc extension unit)
+checks=(fmt floors circles licences clippy doc extension unit)
 summary=()
 failed=0
 

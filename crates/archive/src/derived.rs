@@ -7,9 +7,9 @@
 use crate::error::{Damage, FolderError, MISSING};
 use crate::folder::Folder;
 use crate::history::{Ask, History};
-use crate::recorder::unbounded;
+use crate::names::AGGREGATES;
 use crate::regular;
-use queuescope_log::{Defined, Definitions, Dnf, Log, Number, Snapshot, State};
+use queuescope_log::{Defined, Definitions, Dnf, Log, Memory, Number, Options, Schema, Snapshot, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) const DEFINITIONS: &str = "definitions.toml";
-pub(crate) const AGGREGATES: &str = "aggregates.json";
 
 /// What aggregates are of the records before a position.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -312,4 +311,11 @@ fn work_out(folder: &Folder, definitions: &Definitions) -> Result<States, Folder
     }
     let snapshot = log.snapshot();
     Ok(states(&defined, &snapshot).map(|(name, state)| (name.to_owned(), state)).collect())
+}
+
+/// A log with as much room as addresses can be had for: memory is only taken for what is not released.
+pub(crate) fn unbounded(schema: &Schema) -> Result<Log, FolderError> {
+    let size = schema.record_size() as u64;
+    let log = |bits: u32| Log::new(schema.clone(), Options { records: (1 << bits) / size, memory: Memory::Lazy });
+    [46, 44, 42, 40].into_iter().find_map(|bits| log(bits).ok()).map_or_else(|| Ok(log(38)?), Ok)
 }

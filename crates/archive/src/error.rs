@@ -1,7 +1,6 @@
 //! What goes wrong with a folder.
 
-use crate::derived::AGGREGATES;
-use crate::folder::{ALERTS, LOCK};
+use crate::names::{AGGREGATES, ALERTS, LOCK};
 use crate::regular;
 use parquet::errors::ParquetError;
 use queuescope_log::{MemoryError, TextError};

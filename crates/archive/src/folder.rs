@@ -7,6 +7,7 @@ use crate::catalogue::{self, Catalogue};
 use crate::derived;
 use crate::error::{Damage, FolderError};
 use crate::journal::Disk;
+use crate::names::{ALERTS, LOCK};
 use crate::regular;
 use crate::store::{Store, Written};
 use queuescope_log::Schema;
@@ -22,9 +23,6 @@ use std::time::Duration;
 
 const MANIFEST: &str = "log.toml";
 const SCHEMA: &str = "schema.toml";
-pub(crate) const LOCK: &str = "lock";
-/// The alerts of triggers, a line each: who records writes them.
-pub const ALERTS: &str = "alerts.jsonl";
 /// What is wrong where a file is not there that every log has.
 const REST: &str = "it is not there, and the rest of a log is";
 /// How names of files end that are being written.

@@ -7,7 +7,7 @@ use crate::archive::remove;
 use crate::catalogue::{Catalogue, Entry};
 use crate::error::FolderError;
 use crate::folder::Folder;
-use crate::recorder::remove_archived;
+use crate::strays::remove_archived;
 use std::path::Path;
 
 /// Which volumes stay. What is in journals does in any case; the default is all.

@@ -27,19 +27,21 @@ mod history;
 mod journal;
 mod keep;
 mod mark;
+mod names;
 mod reader;
 mod recorder;
 mod regular;
 mod store;
+mod strays;
 mod there;
 mod volume;
 
 pub use compact::{Compacted, Files, compact};
 pub use derived::{Aggregates, aggregates, definitions};
 pub use error::{Damage, FolderError};
-pub use folder::ALERTS;
 pub use history::{Ask, History, Sources};
 pub use keep::{Keep, Taken, keep};
+pub use names::ALERTS;
 pub use reader::{FileReport, Part, State, Verified, is_recorded, schema, verify};
 pub use recorder::{
     Durability, FinishError, Finished, Full, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,

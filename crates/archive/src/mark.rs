@@ -8,8 +8,9 @@
 
 use crate::catalogue::Catalogue;
 use crate::error::{Damage, FolderError, MISSING};
-use crate::folder::{ALERTS, Folder, LOCK, Lock};
+use crate::folder::{Folder, Lock};
 use crate::journal::POSITIONS;
+use crate::names::{ALERTS, LOCK};
 use crate::reader::Part;
 use crate::regular::{self, Unusable};
 use std::fs::File;

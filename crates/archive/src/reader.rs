@@ -8,8 +8,8 @@ use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{End, POSITIONS, Scan, longest};
 use crate::mark::Note;
-use crate::recorder;
 use crate::regular::{self, Unusable};
+use crate::strays::{first_of, strays, unlisted};
 use queuescope_log::Schema;
 use std::fs;
 use std::io::BufReader;
@@ -111,7 +111,7 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
     // Before anything else: more is written meanwhile.
     let note = Note::of(path);
     // Before the catalogue is read: volumes that are made meanwhile are in it then, or their records in journals.
-    let strays = recorder::strays(&folder, &Catalogue::default())?;
+    let strays = strays(&folder, &Catalogue::default())?;
     let mut catalogue = Catalogue::read(path)?;
     let mut verifying = Verifying { folder: &folder, files: Vec::new(), times: None, next: catalogue.removed.before };
     loop {
@@ -130,9 +130,9 @@ pub fn verify(path: &Path) -> Result<Verified, FolderError> {
         catalogue = now;
     }
     let Verifying { mut files, times, next, .. } = verifying;
-    let is_new = |path: &&PathBuf| recorder::first_of(path).is_some_and(|first| first >= next);
+    let is_new = |path: &&PathBuf| first_of(path).is_some_and(|first| first >= next);
     if let Some(stray) = strays.iter().find(is_new).filter(|_| !files.iter_mut().any(FileReport::is_damaged_journal)) {
-        files.push(FileReport::of(recorder::unlisted(&folder, stray), next));
+        files.push(FileReport::of(unlisted(&folder, stray), next));
     }
     for path in folder.all_journals(catalogue.end())?.1 {
         let found = compare(&folder, &path, &catalogue)?;

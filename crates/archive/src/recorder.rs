@@ -7,7 +7,7 @@
 mod follow;
 mod recover;
 
-use crate::derived;
+use crate::derived::{self, unbounded};
 use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
@@ -19,8 +19,9 @@ use crate::store::Store;
 use crate::volume::GROUP;
 pub(crate) use follow::Pauses;
 use follow::{Shared, Threads};
-use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Memory, Options, Reader, Schema};
-pub(crate) use recover::{first_of, has_room, recover, remove_archived, remove_strays, strays, unlisted};
+use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Reader, Schema};
+use recover::has_room;
+pub(crate) use recover::recover;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -436,10 +437,3 @@ const SORTED: u64 = 128;
 const AT_ONCE: u64 = 4 << 20;
 /// Records that have to fit into memory: they are released by the block.
 const LEAST: u64 = 4 * Log::BLOCK;
-
-/// A log with as much room as addresses can be had for: memory is only taken for what is not released.
-pub(crate) fn unbounded(schema: &Schema) -> Result<Log, FolderError> {
-    let size = schema.record_size() as u64;
-    let log = |bits: u32| Log::new(schema.clone(), Options { records: (1 << bits) / size, memory: Memory::Lazy });
-    [46, 44, 42, 40].into_iter().find_map(|bits| log(bits).ok()).map_or_else(|| Ok(log(38)?), Ok)
-}

@@ -10,7 +10,7 @@ use crate::catalogue::Catalogue;
 use crate::error::FolderError;
 use crate::journal::Closed;
 use crate::keep::{Keep, take_away};
-use crate::recorder::remove_strays;
+use crate::strays::remove_strays;
 use queuescope_log::AttributeId;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
