@@ -13,7 +13,7 @@ use std::net::UdpSocket;
 
 const LINK: &str = r#"
 duration = "2s"
-link = { rate = "10mbps", delay = "5ms", limit = "100kB", aqm = "codel" }
+link = { rate = "10mbps", delay = "5ms", limit = "100kB", discipline = "codel" }
 access = { rate = "100gbps", delay = "0s" }
 [[flows]]
 name = "hosts"

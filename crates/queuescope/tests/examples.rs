@@ -83,3 +83,16 @@ fn a_folder_is_read_as_arrow() {
     let none = printed("query_arrow", &[&path.display().to_string(), "length > 0B"]);
     assert!(none.starts_with("0 packets"), "{none}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_carries_what_its_queue_holds() {
+    if let Err(why) = queuescope::live::Namespace::new() {
+        eprintln!("skipped: a_link_carries_what_its_queue_holds: {why}");
+        return;
+    }
+    let text = printed("link", &[]);
+    let packets: u64 = text.split(' ').next().and_then(|word| word.parse().ok()).expect("it counts packets");
+    // A queue of 100 kB holds 81 of the datagrams that come at once.
+    assert!(packets >= 80 && text.contains("the longest wait was"), "{text}");
+}
