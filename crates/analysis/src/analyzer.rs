@@ -1,6 +1,6 @@
 //! The short way from a capture to a report.
 
-use crate::analysis::{Analysis, AnalysisParams, Scale};
+use crate::analysis::{ALPHA, Analysis, AnalysisParams, DEPARTURES, Scale};
 use crate::index::FLOWS;
 use crate::show::{Show, ShowError};
 use queuescope_ingest::records::Unknown;
@@ -55,7 +55,7 @@ impl Analyzer {
             victims: None,
             show: None,
             tau: None,
-            alpha: 0.01,
+            alpha: ALPHA,
             pictures: false,
         }
     }
@@ -126,7 +126,7 @@ impl Analyzer {
         self
     }
 
-    /// The share of the queue from which on a flow is a culprit; 0.01 unless set.
+    /// The share of the queue from which on a flow is a culprit; [`ALPHA`] unless set.
     #[must_use]
     pub fn alpha(mut self, share: f64) -> Self {
         self.alpha = share;
@@ -206,9 +206,6 @@ impl Analyzer {
         Flows::masked(self.mask(), &self.by, FLOWS)
     }
 }
-
-/// Departures that are remembered where packets leave in any order.
-const DEPARTURES: usize = 1 << 20;
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]

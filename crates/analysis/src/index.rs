@@ -29,8 +29,7 @@ pub trait FlowIndex {
     fn whole(&self, flow: FlowId) -> Option<FlowKey>;
     /// Whether `show` can choose among the flows of a granularity.
     fn can_show(&self, show: &Show, level: usize) -> bool;
-
-    /// That all flows of granularities with these names are listed where an expression cannot choose among them.
+    /// A note on those of the granularities with these `names` whose flows `show` cannot choose among: all are listed.
     fn note(&self, show: &Show, names: &[String]) -> Option<Skipped> {
         let unfiltered = names.iter().enumerate().filter(|(level, _)| !self.can_show(show, *level));
         show.note(unfiltered.map(|(_, name)| name.as_str()))

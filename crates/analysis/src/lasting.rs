@@ -50,7 +50,7 @@ impl<K: Clone> Lasting<K> {
         }
     }
 
-    /// The keys of lasting ids, of each if it is still known; `key` tells those of the index's ids.
+    /// The keys of lasting ids, of each if it is still known; `key` returns those of the index's ids.
     pub fn keys(&self, of: impl Iterator<Item = FlowId>, key: impl Fn(FlowId) -> K) -> Vec<Option<K>> {
         let mut wanted: BTreeMap<FlowId, Option<K>> = BTreeMap::new();
         let order: Vec<_> = of.inspect(|id| _ = wanted.insert(*id, self.gone.get(id).cloned())).collect();

@@ -26,7 +26,7 @@ mod show;
 pub mod why;
 mod worst;
 
-pub use analysis::{Analysis, AnalysisParams, Scale, SketchOptions, Watcher};
+pub use analysis::{ALPHA, Analysis, AnalysisParams, DEPARTURES, Scale, SketchOptions, Watcher};
 pub use analyzer::{Analyzer, Error};
 pub use findings::Findings;
 pub use index::{FLOWS, FlowIndex, name_digest};

@@ -61,11 +61,11 @@ impl Show {
         self.attributes.iter().all(|name| knows(granularity, name))
     }
 
-    /// That all flows of some granularities are listed, since they do not have what the expression is about.
+    /// A note on granularities whose flows are all listed, since they do not have what the expression is about.
     pub fn note<'a>(&self, unfiltered: impl Iterator<Item = &'a str>) -> Option<Skipped> {
         let names: Vec<_> = unfiltered.collect();
         let meaning = format!(
-            "lists of flows (by {}) that --show does not choose among, since such flows do not have all that it is about ({}): all are listed",
+            "lists that --show does not filter (by {}), since their flows do not have what it is about ({})",
             names.join(", "),
             self.attributes.join(", ")
         );

@@ -5,6 +5,7 @@ mod at;
 mod error;
 mod recorder;
 
+use crate::analysis::ALPHA;
 use crate::show::Show;
 pub use at::{At, AtError};
 pub use error::{Nothing, WhyError};
@@ -28,7 +29,7 @@ pub struct Question {
     pub victims: Option<Chosen<Departures>>,
     /// When they waited; or a moment, for what was in the queue then.
     pub at: Option<At>,
-    /// The share of the bytes from which on a flow is listed; 0.01 unless set.
+    /// The share of the bytes from which on a flow is listed; [`ALPHA`] unless set.
     pub alpha: f64,
     /// Which flows are listed; all if there is none.
     pub show: Option<Show>,
@@ -36,6 +37,6 @@ pub struct Question {
 
 impl Default for Question {
     fn default() -> Self {
-        Self { packet: None, flow: None, victims: None, at: None, alpha: 0.01, show: None }
+        Self { packet: None, flow: None, victims: None, at: None, alpha: ALPHA, show: None }
     }
 }

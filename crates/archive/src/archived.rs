@@ -1,7 +1,7 @@
 //! Journals that volumes were made of, by their names: whether that is so.
 //!
-//! Such a journal is there when somebody was stopped after a volume counted and before the journal was removed. So is one that was put
-//! back after the numbers of its records were given up or given to others, or that was renamed: it may be all that is left of its records.
+//! Such a journal is there if a process was stopped after a volume counted and before the journal was removed. But it may also have been put
+//! back or renamed after others got the numbers of its records: then it may be all that is left of these.
 
 use crate::catalogue::{Catalogue, stretches};
 use crate::error::{Damage, FolderError};
@@ -92,9 +92,9 @@ fn are_in(folder: &Folder, catalogue: &Catalogue, mut records: Records) -> bool 
 /// The records of a journal, one after the other.
 struct Records {
     scan: Scan<BufReader<File>>,
-    /// The records of a frame that were not told yet, and the position of the first of them.
+    /// The records of a frame, how many bytes of them were returned, and the position of the next.
     frame: Vec<u8>,
-    told: usize,
+    returned: usize,
     position: u64,
 }
 
@@ -102,21 +102,21 @@ impl Records {
     fn open(path: &Path, length: u64) -> io::Result<Self> {
         let scan = Scan::new(BufReader::new(regular::open(path)?), length)?;
         let scan = scan.map_err(|_| io::Error::other("its header is not as it was"))?;
-        Ok(Self { scan, frame: Vec::new(), told: 0, position: 0 })
+        Ok(Self { scan, frame: Vec::new(), returned: 0, position: 0 })
     }
 
     /// The next, with its position.
     fn next(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
-        if self.told == self.frame.len() {
-            (self.position, self.told) = (self.scan.next_position(), 0);
+        if self.returned == self.frame.len() {
+            (self.position, self.returned) = (self.scan.next_position(), 0);
             let Some(records) = self.scan.next_frame()? else { return Ok(None) };
             self.frame.clear();
             self.frame.extend_from_slice(records);
         }
         let size = self.scan.header().record_size as usize;
-        let record = self.frame[self.told..self.told + size].to_vec();
+        let record = self.frame[self.returned..self.returned + size].to_vec();
         let position = self.position;
-        (self.told, self.position) = (self.told + size, position + 1);
+        (self.returned, self.position) = (self.returned + size, position + 1);
         Ok(Some((position, record)))
     }
 }

@@ -125,7 +125,7 @@ impl Catalogue {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(FolderError::Damaged(Damage::of(
                     &path,
-                    "it is not there, so that nobody knows which volumes are",
+                    "it is not there, so nothing says which volumes there are",
                 )));
             }
             read => read.map_err(|error| FolderError::unread(&path, error))?,
@@ -135,7 +135,7 @@ impl Catalogue {
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.is_empty() {
-            return Err("it is empty, so that nobody knows which volumes are".to_owned());
+            return Err("it is empty, so nothing says which volumes there are".to_owned());
         }
         let mut lines = bytes;
         let mut head = Vec::new();

@@ -9,15 +9,12 @@ use crate::setup::{finish, params};
 use crate::source;
 use crate::views::Views;
 use anyhow::Result;
-use queuescope_analysis::{Analysis, FLOWS, Scale};
+use queuescope_analysis::{Analysis, DEPARTURES, FLOWS, Scale};
 use queuescope_ingest::records::Unknown;
 use queuescope_ingest::{Opened, OpenedCapture, OpenedTable};
 use queuescope_meter::History;
 use queuescope_report::model::Report;
 use queuescope_wire::FlowTable;
-
-/// Departures that are remembered where packets leave in any order.
-const DEPARTURES: usize = 1 << 20;
 
 /// Runs `analyze`.
 ///

@@ -47,7 +47,7 @@ pub use live::Live;
 pub use p4::{Fit, P4};
 pub use query::Query;
 pub use record::{Derived, DurabilityName, Keeping, Queued, Record, Watch};
-pub use shared::{DEFAULT_ALPHA, ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table};
+pub use shared::{ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table};
 pub use sim::{Merge, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 #[cfg(target_os = "linux")]
@@ -123,12 +123,20 @@ pub enum Command {
     /// Shards are the parts of a sweep that queuescope sim --shard has run, each with --results of its own; folders that
     /// were copied together, or of runs that were stopped, are joined as well.
     Merge(Box<Merge>),
-    /// Run the experiments of a paper again, and tell what comes out beside what it reports.
+    /// Run the experiments of a paper again, and print what comes out beside what it reports.
     ///
     /// Each is many simulations, on all cores; what is done is kept, so that a run that was stopped goes on. There is a table
     /// of ours, the paper's and the difference, with a sentence on each; and each figure as a plot (SVG) with its data (CSV).
     #[cfg(feature = "experiments")]
     Experiment(Experiment),
+    /// Run the experiments of a paper again (not in this build).
+    #[cfg(not(feature = "experiments"))]
+    #[command(hide = true)]
+    Experiment {
+        /// What such a build would be given.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Ask whether an algorithm fits a switch's pipeline, where its parts go, and if it does not, why.
     #[command(subcommand)]
     P4(P4),

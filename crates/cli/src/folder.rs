@@ -77,8 +77,8 @@ fn worked_out(known: &Aggregates, definitions: &Definitions, out: &mut dyn Write
     if !known.kept && !known.values.is_empty() {
         writeln!(
             out,
-            "         (worked out of the records that are there, since aggregates.json is not there or of other records: recording goes on, \
-             was stopped, or somebody deleted the file)"
+            "         (worked out of the records that are there, since aggregates.json is missing or out of date: recording goes on or was \
+             stopped, or somebody deleted the file)"
         )?;
     }
     Ok(())

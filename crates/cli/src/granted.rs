@@ -24,6 +24,8 @@ fn used_by(command: &Command) -> CapabilitySet {
         // Real hosts may have congestion controls that are programs of the kernel.
         #[cfg(feature = "experiments")]
         Command::Experiment(_) => NAMESPACES | TUN | PROBE,
+        #[cfg(not(feature = "experiments"))]
+        Command::Experiment { .. } => CapabilitySet::empty(),
         Command::Link(_) | Command::Compare(_) => NAMESPACES | TUN | PROBE,
         Command::Keep(_) => NAMESPACES,
         Command::Traffic(_) => PROBE,

@@ -47,6 +47,11 @@ fn run() -> Result<Outcome> {
         Command::Merge(args) => merge::run(args),
         #[cfg(feature = "experiments")]
         Command::Experiment(args) => queuescope_cli::experiment::run(args),
+        #[cfg(not(feature = "experiments"))]
+        Command::Experiment { .. } => anyhow::bail!(
+            "this queuescope was built without the papers' experiments, as `make demo` builds it; `cargo install --path crates/cli --locked` \
+             builds one that has them"
+        ),
         Command::P4(what) => p4::run(what),
         #[cfg(target_os = "linux")]
         Command::Live(args) => queuescope_cli::live::run(args, seer),

@@ -270,7 +270,7 @@ fn each_meter_of_a_scenario_is_heeded() {
 #[test]
 fn defaults_are_what_they_are_taken_for() {
     let setup = lines("")[0]["setup"].clone();
-    assert_eq!(setup["alpha"].as_f64(), Some(queuescope_cli::args::DEFAULT_ALPHA));
+    assert_eq!(setup["alpha"].as_f64(), Some(queuescope_analysis::ALPHA));
     let by: Vec<_> = queuescope_cli::args::Keys::DEFAULT.iter().map(ToString::to_string).collect();
     assert_eq!(setup["granularities"], serde_json::json!(by));
 }

@@ -264,7 +264,7 @@ proptest! {
 fn lists_that_an_expression_cannot_choose_among_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("page.html");
-    let note = "lists of flows (by dst) that --show does not choose among, since such flows do not have all that it is about (src_ip)";
+    let note = "lists that --show does not filter (by dst), since their flows do not have what it is about (src_ip)";
     for words in ["analyze data/demo.pcap.xz --rate 20mbps", "why data/demo.pcap.xz --rate 20mbps --packet 500"] {
         let said = |more: &str, show: &str| {
             printed(run(&format!("{words} --by 5tuple,dst {more} --show"), &[show.as_ref()]), 0)

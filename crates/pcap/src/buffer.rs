@@ -67,7 +67,7 @@ impl Buffer {
         self.base += self.start as u64;
         self.end -= self.start;
         self.start = 0;
-        // Who looks through the stream with a wide view moves that view rarely.
+        // What fills more than half of the buffer would have to be moved again after a few bytes.
         if self.end > self.bytes.len() / 2 {
             self.bytes.resize(self.bytes.len() * 2, 0);
         }

@@ -50,14 +50,22 @@ function headline(report) {
       el('b', {}, duration(totals.peak_delay_ns)),
       ` (${bytes(totals.peak_depth_bytes)}) in ${plural(burstsFound(report), 'burst')}.`,
     );
-    const [top] = report.culprits[0]?.flows ?? [];
-    if (top && top.share >= 0.1)
+    const { flows: [top] = [], not_shown: hidden } = report.culprits[0] ?? {};
+    if (top && hidden?.flows > 0)
+      lead.append('Of the flows that --show lists, ', flowName(top.flow), ` filled most: ${percent(top.share)} of it. `);
+    else if (top && top.share >= 0.1)
       lead.append(flowName(top.flow), ' filled ', el('b', {}, percent(top.share)), ' of it. ');
     else if (top)
       lead.append('No flow stands out: the largest, ', flowName(top.flow), `, filled ${percent(top.share)} of it. `);
     lead.append(drops ? `${plural(drops, 'packet')} dropped.` : 'Nothing was dropped.');
   }
   return el('section', { class: 'headline', 'aria-label': 'Verdict' }, title, lead);
+}
+
+/** Which lists `--show` does not filter, in a sentence. */
+function unfiltered(report, flag) {
+  const note = flag === 'show' && report.skipped.find(({ reason }) => reason === 'show_not_applied');
+  return note ? ` There are ${note.meaning}.` : '';
 }
 
 /** What must not be overlooked. */
@@ -69,7 +77,7 @@ function notices(report) {
       'What could be read was analysed.',
     ]);
   for (const flag of ['input', 'victims', 'show'])
-    if (report.setup[flag]) notes.push([`--${flag} ${report.setup[flag]}`, 'Shares are of the whole queue.']);
+    if (report.setup[flag]) notes.push([`--${flag} ${report.setup[flag]}`, `Shares are of the whole queue.${unfiltered(report, flag)}`]);
   const { super_packets: merged, packets } = report.totals;
   if (merged > 0)
     notes.push([

@@ -10,7 +10,7 @@ mod sample;
 
 use browser::{opened, root, sound, strings, text, told, unescaped, words};
 use queuescope_report::html;
-use queuescope_report::model::Report;
+use queuescope_report::model::{NotShown, Report, Skipped};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -94,6 +94,29 @@ fn the_worst_packet_is_explained_as_far_as_it_is_known() {
         let command = format!("queuescope why uplink-2026-03-14.pcap.zst {settings} --at {at}s");
         assert!(worst.contains(&command), "{number}: {command} in {worst}");
     }
+}
+
+#[test]
+fn a_page_that_lists_some_flows_says_so_in_its_headline() {
+    let directory = tempfile::tempdir().unwrap();
+    let tell = "parent.postMessage(document.querySelector('main').textContent, '*')";
+    let whole = sample::usual();
+    let mut some = whole.clone();
+    some.setup.show = Some("src net 10.0.0.0/8".to_owned());
+    some.skipped.push(Skipped {
+        reason: "show_not_applied".to_owned(),
+        count: 1,
+        meaning: "lists without it".to_owned(),
+    });
+    let level = &mut some.culprits[0];
+    let all = (level.flows_total + 1, 2 * level.flows.iter().map(|flow| flow.bytes).sum::<u64>());
+    level.not_shown = Some(NotShown::beside(all, level.flows.iter().map(|flow| flow.bytes)));
+    let pages = [("whole", &whole), ("some", &some)];
+    let pages = pages.map(|(name, report)| (page(report, tell, directory.path(), name), 400));
+    let Some(texts) = told(directory.path(), &pages) else { return };
+    let (said, of_some) = ("Of the flows that --show lists, ", " There are lists without it.");
+    assert!(texts.iter().any(|text| text.contains(said) && text.contains(of_some)), "{texts:?}");
+    assert!(texts.iter().any(|text| !text.contains(said) && !text.contains(of_some)), "{texts:?}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl AnalysisParams {
         Self {
             history: History::Fifo,
             tau: Tau::adaptive(scale.tau),
-            alpha: 0.01,
+            alpha: ALPHA,
             ramped: None,
             estimators: vec![Estimator::Overlap],
             sketch: sketch.params(scale).expect("64 KiB hold a sketch"),
@@ -167,6 +167,10 @@ impl Scale {
     }
 }
 
+/// The share of the queue from which on a flow is a culprit, unless another is chosen.
+pub const ALPHA: f64 = 0.01;
+/// Departures that are remembered where packets leave in any order, unless another number is chosen.
+pub const DEPARTURES: usize = 1 << 20;
 /// A full Ethernet frame.
 const FULL_FRAME: ByteCount = ByteCount(1514);
 /// Full frames in a row that are no congestion.

@@ -92,9 +92,6 @@ impl Keys {
     pub const DEFAULT: [Granularity; 2] = [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)];
 }
 
-/// The share of the queue from which on a flow is a culprit unless told otherwise.
-pub const DEFAULT_ALPHA: f64 = 0.01;
-
 /// What is asked of the queue.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Question")]

@@ -1,14 +1,14 @@
 //! The analysis of what passes links of a simulation.
 
 use super::queued::Queued;
-use crate::args::{DEFAULT_ALPHA, Keys, Output as OutputArgs, Question, Sketch};
+use crate::args::{Keys, Output as OutputArgs, Question, Sketch};
 use crate::outcome::both;
 use crate::outputs::{Outputs, Written};
 use crate::setup::{finish, params};
 use crate::source;
 use crate::spool::Unwritten;
 use anyhow::{Error, Result};
-use queuescope_analysis::{Analysis, FLOWS, Scale, Watcher};
+use queuescope_analysis::{ALPHA, Analysis, DEPARTURES, FLOWS, Scale, Watcher};
 use queuescope_ingest::records::{Departures, Unknown, as_departure, numbered, without_flow};
 use queuescope_ingest::{Chosen, Listener, Source};
 use queuescope_meter::History;
@@ -18,8 +18,6 @@ use queuescope_scenario::{Meter, Overhead};
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation};
 use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, QueueId, Rate};
 
-/// Departures that are remembered where packets leave in any order.
-const DEPARTURES: usize = 1 << 20;
 /// Where packets leave in any order, how fast the longest wait is forgotten unless told otherwise.
 const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 
@@ -336,7 +334,7 @@ fn asked(args: Asked<'_>, own: Option<&Meter>) -> (Question, Keys) {
     let (mut question, mut keys) = (args.question.clone(), args.keys.clone());
     if let Some(meter) = own {
         question.tau = question.tau.or(meter.tau);
-        if question.alpha.0 == DEFAULT_ALPHA {
+        if question.alpha.0 == ALPHA {
             question.alpha.0 = meter.alpha;
         }
         if keys.by == Keys::DEFAULT && meter.by != Granularity::FiveTuple {
