@@ -196,7 +196,7 @@ struct Builder<'a> {
 
 /// What a host was promised; where that says nothing, what the program says of all holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Promise {
+pub(crate) struct Promise {
     reference: Option<Rate>,
     class: Class,
 }
@@ -312,7 +312,7 @@ impl Builder<'_> {
 }
 
 /// A program as the ports are that it is for: `managed` says of each whether it is.
-fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
+pub(crate) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
     match pipeline {
         PipelineParams::AckWindow(params) => {
             let ports = (0..).map(Port).zip(managed);
