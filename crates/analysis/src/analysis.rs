@@ -7,7 +7,7 @@ mod params;
 mod watcher;
 
 use crate::analysis::found::{Counts, FoundBurst, Meters};
-pub use params::{AnalysisParams, Scale, SketchOptions};
+pub use params::{AnalysisParams, DEPARTURES, Scale, SketchOptions};
 use queuescope_ingest::records::{as_departure, without_flow};
 pub use watcher::Watcher;
 

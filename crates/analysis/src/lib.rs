@@ -23,12 +23,14 @@ mod findings;
 mod index;
 mod lasting;
 mod show;
+mod tally;
 pub mod why;
 mod worst;
 
-pub use analysis::{Analysis, AnalysisParams, Scale, SketchOptions, Watcher};
+pub use analysis::{Analysis, AnalysisParams, DEPARTURES, Scale, SketchOptions, Watcher};
 pub use analyzer::{Analyzer, Error};
 pub use findings::Findings;
 pub use index::{FLOWS, FlowIndex, name_digest};
 pub use lasting::Lasting;
 pub use show::{Show, ShowError};
+pub use tally::Tally;
