@@ -6,7 +6,9 @@ use queuescope_ingest::{Listener, Source};
 use queuescope_queue::{DropReason, Dropped, MarkReason, Sink};
 use queuescope_report::model::{AqmPayer, AqmReplay, AqmSetup};
 use queuescope_sim::Output;
-use queuescope_wire::{ByteCount, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, Rate};
+use queuescope_wire::{
+    ByteCount, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, Rate,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 
@@ -80,7 +82,13 @@ impl Tally {
         });
         let payers = payers.collect();
         let dropped: u64 = self.drops.values().sum();
-        let delay = |percentile: f64| if percentile >= 100.0 { self.longest.0 } else { self.delays.value_at_percentile(percentile).min(self.longest.0) };
+        let delay = |percentile: f64| {
+            if percentile >= 100.0 {
+                self.longest.0
+            } else {
+                self.delays.value_at_percentile(percentile).min(self.longest.0)
+            }
+        };
         let replay = AqmReplay {
             aqm: aqm.to_owned(),
             packets: self.departed + dropped,

@@ -67,7 +67,9 @@ fn from_capture(
 /// Sends the capture through one discipline after another.
 fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
     if is_standard_input(&args.input.file) {
-        bail!("--compare-aqm reads the capture anew for each discipline, and standard input can be read once only: name a file");
+        bail!(
+            "--compare-aqm reads the capture anew for each discipline, and standard input can be read once only: name a file"
+        );
     }
     let aqms = Management::split(list).into_iter().map(|text| aqm("--compare-aqm", text));
     let aqms = aqms.collect::<Result<Vec<_>>>()?;
@@ -87,7 +89,8 @@ fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
         let has_more = setup.as_ref().is_none_or(|setup| found.skipped.len() > setup.skipped.len());
         setup = if has_more { Some(found) } else { setup };
     }
-    let setup = setup.context("--compare-aqm names no discipline: give it a list such as tail-drop,codel,fq-codel,pie")?;
+    let setup =
+        setup.context("--compare-aqm names no discipline: give it a list such as tail-drop,codel,fq-codel,pie")?;
     let comparison = AqmComparison { setup, replays };
     print(
         args.output.json,

@@ -52,8 +52,7 @@ pub fn replay<E>(
     listener: &mut impl Listener<Key = MaskedKey, Error = E>,
 ) -> Result<Source, E> {
     let progress = Progress::new(opened.length());
-    let source =
-        opened.replay(queue, mask, listener, &mut |read, packets| progress.update(read, packets));
+    let source = opened.replay(queue, mask, listener, &mut |read, packets| progress.update(read, packets));
     progress.finish();
     source
 }

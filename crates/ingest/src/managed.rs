@@ -3,9 +3,7 @@
 use crate::listener::Listener;
 use queuescope_queue::{Dropped, Headers, Host, Limit, MarkReason, Outlet, Sink};
 use queuescope_sim::{Aqm, Managed, Output};
-use queuescope_wire::{
-    Class, Departure, FlowId, FlowKey, FlowTable, Granularity, MaskedKey, Nanos, Packet, PacketId,
-};
+use queuescope_wire::{Class, Departure, FlowId, FlowKey, FlowTable, Granularity, MaskedKey, Nanos, Packet, PacketId};
 use std::collections::VecDeque;
 
 /// A queue under any discipline or switch program. A packet's flow in it is its five-tuple, whatever the listener tells apart, and

@@ -3,8 +3,8 @@
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Acting, Alert, Answer, AqmComparison, AqmReplay, AqmSetup, Burst, Comparison, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim,
-    SketchScore, Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
+    Acting, Alert, Answer, AqmComparison, AqmReplay, AqmSetup, Burst, Comparison, Culprits, FlowCount, Input,
+    OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

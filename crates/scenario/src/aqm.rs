@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn parameters_in_a_list_belong_to_the_name_before_them() {
         let list = "tail-drop, codel,target=10ms,interval=200ms,{ pie = { ecn = true, target = \"1ms\" } },pi2";
-        let parts = ["tail-drop", "codel,target=10ms,interval=200ms", "{ pie = { ecn = true, target = \"1ms\" } }", "pi2"];
+        let parts =
+            ["tail-drop", "codel,target=10ms,interval=200ms", "{ pie = { ecn = true, target = \"1ms\" } }", "pi2"];
         assert_eq!(Management::split(list), parts);
     }
 }

@@ -37,7 +37,9 @@ impl Aqm {
         let aqm = Self { text: text.trim().to_owned(), choice };
         match aqm.build(Limit::None, outlet()) {
             Ok(_) => Ok(aqm),
-            Err(error) => Err(TextError::new(option, text, vec![Problem::new(error.to_string()).at(0..text.len(), "")])),
+            Err(error) => {
+                Err(TextError::new(option, text, vec![Problem::new(error.to_string()).at(0..text.len(), "")]))
+            }
         }
     }
 
@@ -117,8 +119,7 @@ impl TryFrom<PipelineParams> for Aqm {
     type Error = AqmError;
 
     fn try_from(params: PipelineParams) -> Result<Self, AqmError> {
-        let aqm =
-            Self { text: params.name().to_owned(), choice: Choice::BuiltIn(Management::Program(params)) };
+        let aqm = Self { text: params.name().to_owned(), choice: Choice::BuiltIn(Management::Program(params)) };
         aqm.build(Limit::None, outlet()).map(|_| aqm.clone()).map_err(AqmError)
     }
 }
