@@ -48,7 +48,7 @@ pub struct Analyze {
     pub pcapng: Option<PathBuf>,
 
     /// What manages the queue: a discipline or a switch program, with parameters as scenarios have them, such as pie or
-    /// codel,target=10ms,interval=200ms (docs/scenarios.md lists them). The captured senders do not react to
+    /// codel,target=10ms,interval=200ms (queuescope sim --explain lists those of each). The captured senders do not react to
     /// drops and marks, so a real queue would be shorter [default: tail-drop]
     #[arg(long, value_name = "NAME", conflicts_with = "departures", help_heading = "Queue")]
     pub aqm: Option<String>,
