@@ -9,7 +9,7 @@ use queuescope_sim::Output;
 use queuescope_wire::{
     ByteCount, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, MaskedKey, Nanos, Packet, Rate,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 /// Counts what becomes of packets, and which flows pay: whose packets are dropped or marked.
@@ -20,7 +20,7 @@ pub struct Tally {
     /// Of live flows, by their ids.
     live: Vec<Paid>,
     /// Of those that were taken back and had paid.
-    gone: HashMap<FlowKey, Paid>,
+    gone: BTreeMap<FlowKey, Paid>,
     drops: BTreeMap<DropReason, u64>,
     marks: BTreeMap<MarkReason, u64>,
     delays: Histogram<u64>,
@@ -51,7 +51,7 @@ impl Tally {
             flows: Flows::masked(mask, &[granularity], FLOWS),
             granularity,
             live: Vec::new(),
-            gone: HashMap::new(),
+            gone: BTreeMap::new(),
             drops: BTreeMap::new(),
             marks: BTreeMap::new(),
             delays: Histogram::new_with_max(1 << 62, 3).expect("three significant digits are allowed"),
@@ -135,7 +135,7 @@ impl Tally {
 }
 
 /// A flow is taken back: what it paid is kept.
-fn keep(gone: &mut HashMap<FlowKey, Paid>, live: &mut [Paid], flow: FlowId, key: &FlowKey) {
+fn keep(gone: &mut BTreeMap<FlowKey, Paid>, live: &mut [Paid], flow: FlowId, key: &FlowKey) {
     let Some(paid) = live.get_mut(flow.index()).map(std::mem::take) else { return };
     if paid.dropped + paid.marked > 0 || gone.contains_key(key) {
         let sum = gone.entry(*key).or_default();

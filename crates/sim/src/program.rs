@@ -6,7 +6,7 @@ use queuescope_queue::{
     AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
 };
 use queuescope_wire::{ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// A switch program around the queues of its only port, which a link drains at a rate: what
 /// [`Replay`](crate::Replay) is for a discipline. No two packets in it have the same id.
@@ -18,7 +18,7 @@ pub struct ReplayedProgram {
     /// Bytes that the link adds to each packet.
     overhead: u32,
     /// Headers of what waits, as the program left them.
-    headers: HashMap<PacketId, Headers>,
+    headers: BTreeMap<PacketId, Headers>,
     /// What comes to ingress again, and when.
     recirculated: VecDeque<(Nanos, Packet, Headers)>,
 }
@@ -41,7 +41,7 @@ impl ReplayedProgram {
             queues,
             link: Transmitter::new(link.rate),
             overhead: link.overhead,
-            headers: HashMap::new(),
+            headers: BTreeMap::new(),
             recirculated: VecDeque::new(),
         }
     }
@@ -161,7 +161,7 @@ impl ReplayedProgram {
 
 /// Forgets the headers of what a queue drops.
 struct Forgetting<'a, O> {
-    all: &'a mut HashMap<PacketId, Headers>,
+    all: &'a mut BTreeMap<PacketId, Headers>,
     output: &'a mut O,
 }
 
