@@ -8,7 +8,7 @@ use queuescope_ingest::{self as ingest, Chosen, Listener, OpenedCapture, Queue, 
 use queuescope_meter::{History, Tau};
 use queuescope_queue::Limit;
 use queuescope_report::model::Report;
-use queuescope_sim::{Output, Speedup};
+use queuescope_sim::{Aqm, Output, Speedup};
 use queuescope_sketch::ParamsError;
 use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, Prefixes, Rate};
 use std::io::Read;
@@ -87,6 +87,22 @@ impl Analyzer {
     #[must_use]
     pub fn limit(mut self, limit: Limit) -> Self {
         self.queue.limit = limit;
+        self
+    }
+
+    /// What manages the queue that the packets of a capture pass; unless set, it is a tail-drop queue. The captured senders do not
+    /// react to what it drops and marks, so a real queue would be shorter; the report says so.
+    ///
+    /// ```no_run
+    /// use queuescope_analysis::Analyzer;
+    ///
+    /// let report = Analyzer::new("100mbps".parse()?).aqm("codel,target=10ms".parse()?).run_file("trace.pcap.gz")?;
+    /// println!("CoDel drops {:?}", report.totals.drops);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn aqm(mut self, aqm: Aqm) -> Self {
+        self.queue.aqm = Some(aqm);
         self
     }
 
@@ -178,6 +194,7 @@ impl Analyzer {
 
     fn replay(&self, capture: OpenedCapture) -> Result<Report, Error> {
         let params = self.params(Scale::of_queue(self.rate, self.queue.limit))?;
+        let params = if self.queue.is_fifo() { params } else { params.in_any_order() };
         let mut analysis = Analysis::new(self.flows(), params, ())?;
         let Ok(source) = capture.replay(&self.queue, self.mask(), &mut analysis, &mut |_, _| ());
         Ok(analysis.finish().0.report(source))
@@ -199,7 +216,7 @@ impl Analyzer {
 
     /// What of a packet's key is kept.
     fn mask(&self) -> KeyMask {
-        if self.victims.is_some() { KeyMask::WHOLE } else { KeyMask::covering(&self.by) }
+        if self.victims.is_some() { KeyMask::WHOLE } else { self.queue.mask(&self.by) }
     }
 
     fn flows(&self) -> Flows {

@@ -135,7 +135,7 @@ impl<D: FlowIndex> Findings<D> {
             departed_packets: counts.departed.packets,
             departed_bytes: counts.departed.bytes.0,
             drops_of_all: false,
-            marks: BTreeMap::new(),
+            marks: counts.marks.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
             drops: counts.drops.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
             offered_bps: (seconds > 0.0).then(|| came.on_link(on_link).0 as f64 * 8.0 / seconds),
             utilisation: rate.map(sending),
@@ -168,6 +168,7 @@ impl<D: FlowIndex> Findings<D> {
         let (sketch, params) = (self.sketch.params(), &self.params);
         model::Setup {
             rate_bps: source.rate.map(Rate::bits_per_second),
+            aqm: source.aqm.clone(),
             limit: source.limit.clone(),
             speedup: source.speedup.clone(),
             overhead: source.overhead.clone(),

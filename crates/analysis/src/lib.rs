@@ -23,6 +23,7 @@ mod findings;
 mod index;
 mod lasting;
 mod show;
+mod tally;
 pub mod why;
 mod worst;
 
@@ -32,3 +33,4 @@ pub use findings::Findings;
 pub use index::{FLOWS, FlowIndex, name_digest};
 pub use lasting::Lasting;
 pub use show::{Show, ShowError};
+pub use tally::Tally;

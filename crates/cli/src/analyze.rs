@@ -1,51 +1,108 @@
 //! `queuescope analyze`: from arguments to a report.
 
 use crate::args::Analyze;
-use crate::outcome::Outcome;
+use crate::expressions::shown;
+use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::queued::{self, QueuedLog};
 use crate::setup::{finish, params};
 use crate::source;
 use crate::views::Views;
-use anyhow::Result;
-use queuescope_analysis::{Analysis, DEPARTURES, FLOWS, Scale};
+use anyhow::{Context, Result, bail};
+use queuescope_analysis::{Analysis, DEPARTURES, FLOWS, Scale, Tally};
 use queuescope_ingest::records::Unknown;
-use queuescope_ingest::{Opened, OpenedCapture, OpenedTable};
+use queuescope_ingest::{Opened, OpenedCapture, OpenedTable, is_standard_input};
 use queuescope_meter::History;
-use queuescope_report::model::Report;
-use queuescope_wire::FlowTable;
+use queuescope_report::model::{AqmComparison, AqmSetup, Report};
+use queuescope_report::{json, text};
+use queuescope_scenario::Management;
+use queuescope_sim::Aqm;
+use queuescope_wire::{FlowTable, Flows, KeyMask};
 
 /// Runs `analyze`.
 ///
 /// # Errors
 /// If nothing could be done: no input, impossible arguments, or an output that cannot be written.
 pub fn run(args: &Analyze) -> Result<Outcome> {
+    if let Some(list) = &args.compare_aqm {
+        return compare(args, list);
+    }
     let output = &args.output;
     check_outputs([&args.input.file], [&output.html, &args.pcapng, &output.parquet])?;
     // What cannot be read, or means nothing, must not cost an older report.
     let stop = queued::stop(&args.queued)?;
+    let aqm = args.aqm.as_deref().map(|text| aqm("--aqm", text)).transpose()?;
     let input = source::open(&args.input, stop.as_ref())?;
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let (report, outputs) = match input {
-        Opened::Capture(opened) => from_capture(args, opened, outputs)?,
+        Opened::Capture(opened) => from_capture(args, aqm, opened, outputs)?,
         Opened::Table(opened) => from_departures(args, opened, outputs)?,
     };
     let written = outputs.finish()?.ended_by(stop.as_ref());
     views.write(report, &written)
 }
 
-fn from_capture(args: &Analyze, opened: OpenedCapture, outputs: Outputs) -> Result<(Report, Outputs)> {
+fn from_capture(
+    args: &Analyze,
+    aqm: Option<Aqm>,
+    opened: OpenedCapture,
+    outputs: Outputs,
+) -> Result<(Report, Outputs)> {
     let rate = opened.rate();
-    let flows = source::flows(&args.keys, &args.question.focus, FLOWS);
+    let queue = source::queue(&args.input, &args.keys, aqm);
+    let mask = if queue.managed().is_some() { KeyMask::WHOLE } else { source::mask(&args.keys, &args.question.focus) };
+    let flows = Flows::masked(mask, &source::granularities(&args.keys), FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
     let params =
         params((&args.question, &args.sketch, &args.output), Unknown::NOTHING, History::Fifo, Some(rate), scale)?;
+    let params = if queue.is_fifo() { params } else { params.in_any_order() };
     let mut analysis = Analysis::new(flows, params, outputs)?;
-    let source = source::replay(opened, &args.input, (&args.keys, &args.question.focus), &mut analysis)?;
+    let source = source::replay(opened, &queue, mask, &mut analysis)?;
     Ok(finish(analysis, source))
+}
+
+/// Sends the capture through one discipline after another.
+fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
+    if is_standard_input(&args.input.file) {
+        bail!(
+            "--compare-aqm reads the capture anew for each discipline, and standard input can be read once only: name a file"
+        );
+    }
+    let aqms = Management::split(list).into_iter().map(|text| aqm("--compare-aqm", text));
+    let aqms = aqms.collect::<Result<Vec<_>>>()?;
+    let granularities = source::granularities(&args.keys);
+    let [granularity, ..] = granularities[..] else { bail!("--by names no granularity") };
+    let (mut replays, mut setup) = (Vec::new(), None::<AqmSetup>);
+    for aqm in aqms {
+        let Opened::Capture(opened) = source::open(&args.input, None)? else { bail!("--compare-aqm needs a --rate") };
+        let name = aqm.to_string();
+        let queue = source::queue(&args.input, &args.keys, Some(aqm));
+        let mask = queue.mask(&[granularity]);
+        let mut tally = Tally::new(granularity, mask);
+        let Ok(source) = source::replay(opened, &queue, mask, &mut tally);
+        let (replay, found) = tally.finish(&name, source);
+        replays.push(replay);
+        // Whoever is more than a tail-drop queue has the note on the senders.
+        let has_more = setup.as_ref().is_none_or(|setup| found.skipped.len() > setup.skipped.len());
+        setup = if has_more { Some(found) } else { setup };
+    }
+    let setup =
+        setup.context("--compare-aqm names no discipline: give it a list such as tail-drop,codel,fq-codel,pie")?;
+    let comparison = AqmComparison { setup, replays };
+    print(
+        args.output.json,
+        |mut out| json::write_aqm_comparison(&comparison, &mut out),
+        |mut out| text::write_aqm_comparison(&comparison, &mut out),
+    )?;
+    Ok(Outcome::of(comparison.setup.input.damage))
+}
+
+/// What manages a queue, as an option names it.
+fn aqm(option: &'static str, text: &str) -> Result<Aqm> {
+    Aqm::parse(option, text).map_err(|error| shown(&error))
 }
 
 fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {

@@ -78,8 +78,8 @@ impl Cli {
 pub enum Command {
     /// Find the bursts that filled a queue, and the flows to blame, in a capture file.
     ///
-    /// The packets of the capture are sent through a FIFO queue that is drained at --rate, as if the link after the
-    /// point of capture had that rate. A burst starts with a packet that waits at least --tau, and ends before one that
+    /// The packets of the capture are sent through a FIFO queue, or what --aqm names, that is drained at --rate, as if the
+    /// link after the point of capture had that rate. A burst starts with a packet that waits at least --tau, and ends before one that
     /// waits less than half of it. Its culprits are the flows whose packets left the queue meanwhile.
     Analyze(Box<Analyze>),
     /// Tell who made a packet, a flow, or everybody at some time wait.

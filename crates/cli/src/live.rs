@@ -395,6 +395,7 @@ impl Seen<'_> {
             span: (self.feed.origin, now()),
             super_packets: self.feed.super_packets,
             rate: None,
+            aqm: None,
             limit: "the interface's".to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use anyhow::{Result, anyhow};
 use queuescope_ingest::{self as ingest, Error, Listener, OpenedCapture, OpenedTable, Source, Stop};
 use queuescope_pcap::OpenError;
+use queuescope_sim::Aqm;
 use queuescope_table::{DepartureReader, TableOptions};
 use queuescope_wire::{Flows, Granularity, KeyMask, MaskedKey};
 use std::path::Path;
@@ -46,22 +47,27 @@ fn table_options(table: &Table) -> TableOptions {
 /// If the listener fails. Damage is in the source's `input`.
 pub fn replay<E>(
     opened: OpenedCapture,
-    input: &Input,
-    (keys, focus): (&Keys, &Focus),
+    queue: &ingest::Queue,
+    mask: KeyMask,
     listener: &mut impl Listener<Key = MaskedKey, Error = E>,
 ) -> Result<Source, E> {
+    let progress = Progress::new(opened.length());
+    let source = opened.replay(queue, mask, listener, &mut |read, packets| progress.update(read, packets));
+    progress.finish();
+    source
+}
+
+/// The queue of a capture, under what manages it if that is no tail-drop queue.
+pub fn queue(input: &Input, keys: &Keys, aqm: Option<Aqm>) -> ingest::Queue {
     let mut queue = ingest::Queue::default();
+    queue.aqm = aqm;
     queue.limit = input.queue.limit;
     queue.speedup = input.queue.speedup;
     queue.overhead = input.queue.overhead;
     queue.mtu = input.queue.mtu;
     queue.split_gso = input.queue.split_gso;
     queue.inner = keys.inner;
-    let progress = Progress::new(opened.length());
-    let source =
-        opened.replay(&queue, mask(keys, focus), listener, &mut |read, packets| progress.update(read, packets));
-    progress.finish();
-    source
+    queue
 }
 
 /// Reads a table of departures.

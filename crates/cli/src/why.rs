@@ -20,7 +20,9 @@ pub fn run(args: &Why) -> Result<Outcome> {
     let answer = match source::open(&args.input, None)? {
         Opened::Capture(opened) => {
             let mut recorder = Recorder::new(source::flows(&args.keys, &args.focus, usize::MAX), question);
-            let source = source::replay(opened, &args.input, (&args.keys, &args.focus), &mut recorder)?;
+            let queue = source::queue(&args.input, &args.keys, None);
+            let mask = source::mask(&args.keys, &args.focus);
+            let source = source::replay(opened, &queue, mask, &mut recorder)?;
             recorder.answer(source)
         }
         Opened::Table(opened) => {

@@ -6,6 +6,7 @@ use crate::chosen::Chosen;
 use crate::clock::Clock;
 use crate::input::Queue;
 use crate::listener::Listener;
+use crate::managed::ManagedQueue;
 use crate::notes::{file_notes, noted, parser_notes};
 use crate::records::Frames;
 use queuescope_pcap::{CaptureReader, ReadError, Record};
@@ -44,12 +45,12 @@ pub fn replay<L: Listener<Key = MaskedKey>>(
     arriving: &mut Arriving,
     (reading, mask): (&Queue, KeyMask),
     chosen: Option<Chosen<Frames>>,
-    mut queue: Replay<TailDrop>,
+    mut queue: impl Entered<L>,
     listener: &mut L,
     progress: Progress<'_>,
 ) -> Result<Read, L::Error> {
     let mut feed = Feed {
-        reading: *reading,
+        reading,
         mask,
         chosen,
         parser: Parser::new(if reading.inner { Tunnel::Inner } else { Tunnel::Outer }),
@@ -98,8 +99,50 @@ pub fn replay<L: Listener<Key = MaskedKey>>(
     })
 }
 
-struct Feed {
-    reading: Queue,
+/// A queue that the packets of a capture come to.
+pub trait Entered<L> {
+    /// The flow of a packet that is about to come, where it is looked up before its turn.
+    fn flow(key: &MaskedKey, now: Nanos, listener: &mut L) -> FlowId;
+
+    /// It comes.
+    fn arrive(&mut self, packet: Packet, key: &MaskedKey, now: Nanos, listener: &mut L);
+
+    /// No packet comes any more.
+    fn finish(&mut self, listener: &mut L);
+}
+
+impl<L: Listener<Key = MaskedKey>> Entered<L> for Replay<TailDrop> {
+    #[inline(always)]
+    fn flow(key: &MaskedKey, now: Nanos, listener: &mut L) -> FlowId {
+        listener.intern(key, now)
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, packet: Packet, _key: &MaskedKey, now: Nanos, listener: &mut L) {
+        self.arrive(packet, now, listener);
+    }
+
+    fn finish(&mut self, listener: &mut L) {
+        self.finish(listener);
+    }
+}
+
+impl<L: Listener<Key = MaskedKey>> Entered<L> for ManagedQueue {
+    fn flow(_key: &MaskedKey, _now: Nanos, _listener: &mut L) -> FlowId {
+        FlowId::default()
+    }
+
+    fn arrive(&mut self, packet: Packet, key: &MaskedKey, now: Nanos, listener: &mut L) {
+        self.arrive(packet, key, now, listener);
+    }
+
+    fn finish(&mut self, listener: &mut L) {
+        self.finish(listener);
+    }
+}
+
+struct Feed<'a> {
+    reading: &'a Queue,
     mask: KeyMask,
     chosen: Option<Chosen<Frames>>,
     parser: Parser,
@@ -144,7 +187,7 @@ const LONGEST: u32 = 1 << 20;
 /// the processor fetch several from memory at once.
 const BATCH: usize = 64;
 
-impl Feed {
+impl Feed<'_> {
     /// Reads a frame.
     #[inline]
     fn frame<L: Listener>(&mut self, record: &Record<'_>, listener: &mut L) -> Result<(), L::Error> {
@@ -197,12 +240,12 @@ impl Feed {
     }
 
     /// Sends the frames that were read to the queue.
-    fn send(&mut self, queue: &mut Replay<TailDrop>, listener: &mut impl Listener<Key = MaskedKey>) {
+    fn send<L, Q: Entered<L>>(&mut self, queue: &mut Q, listener: &mut L) {
         self.flows.clear();
         for arrival in &self.batch {
-            self.flows.push(listener.intern(&arrival.key, arrival.now));
+            self.flows.push(Q::flow(&arrival.key, arrival.now, listener));
         }
-        for (Arrival { now, ecn, size, is_split, .. }, flow) in self.batch.iter().zip(&self.flows) {
+        for (Arrival { key, now, ecn, size, is_split }, flow) in self.batch.iter().zip(&self.flows) {
             if self.gaps.front().is_some_and(|gap| gap.start == self.sent)
                 && let Some(gap) = self.gaps.pop_front()
             {
@@ -212,7 +255,7 @@ impl Feed {
                 let (id, size, class) = (PacketId(self.sent), ByteCount(u64::from(size)), Class(0));
                 self.sent += 1;
                 self.bytes += size.0;
-                queue.arrive(Packet { id, flow: *flow, size, class, ecn: *ecn }, *now, listener);
+                queue.arrive(Packet { id, flow: *flow, size, class, ecn: *ecn }, key, *now, listener);
             };
             if !is_split {
                 send(*size);

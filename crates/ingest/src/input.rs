@@ -2,10 +2,10 @@
 
 use queuescope_queue::Limit;
 use queuescope_scenario::Overhead;
-use queuescope_sim::Speedup;
+use queuescope_sim::{Aqm, Speedup};
 #[cfg(feature = "table")]
 use queuescope_table::TableOptions;
-use queuescope_wire::{Nanos, Rate};
+use queuescope_wire::{Granularity, KeyMask, Nanos, Rate};
 use std::path::PathBuf;
 
 /// What is read.
@@ -51,9 +51,11 @@ impl Input {
 }
 
 /// The queue that the packets of a capture pass, and how they come to it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Queue {
+    /// What manages it; a tail-drop queue if there is none. The captured senders do not react to what it drops and marks.
+    pub aqm: Option<Aqm>,
     /// What it holds at most, without the packet being sent; the default is a second.
     pub limit: Limit,
     /// How many times faster than captured packets come; the default is 1.
@@ -68,9 +70,27 @@ pub struct Queue {
     pub inner: bool,
 }
 
+impl Queue {
+    /// What manages it, if it is more than a tail-drop queue.
+    pub fn managed(&self) -> Option<&Aqm> {
+        self.aqm.as_ref().filter(|aqm| !aqm.is_tail_drop())
+    }
+
+    /// Whether packets leave in the order in which they came, all of them.
+    pub fn is_fifo(&self) -> bool {
+        self.managed().is_none_or(Aqm::is_fifo)
+    }
+
+    /// What of packets' keys is kept where these are the flows: all where the queue is managed, which looks at more.
+    pub fn mask(&self, granularities: &[Granularity]) -> KeyMask {
+        if self.managed().is_some() { KeyMask::WHOLE } else { KeyMask::covering(granularities) }
+    }
+}
+
 impl Default for Queue {
     fn default() -> Self {
         Self {
+            aqm: None,
             limit: Limit::Time(Nanos(1_000_000_000)),
             speedup: Speedup::NONE,
             overhead: Overhead::None,

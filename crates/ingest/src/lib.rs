@@ -53,6 +53,7 @@ mod departures;
 mod error;
 mod input;
 mod listener;
+mod managed;
 pub mod notes;
 pub mod records;
 #[cfg(feature = "table")]

@@ -5,6 +5,8 @@ use crate::chosen::{Chosen, Flag};
 use crate::error::Error;
 use crate::input::{How, Input, Queue};
 use crate::listener::Listener;
+use crate::managed::ManagedQueue;
+use crate::notes::noted;
 use crate::records::Frames;
 use crate::stop::Stop;
 #[cfg(feature = "table")]
@@ -75,7 +77,8 @@ impl OpenedCapture {
         Ok(Self { arriving: CaptureReader::new(source, name)?.into(), chosen, rate, origin })
     }
 
-    /// Sends its packets through a queue; `mask` is what of their keys counts.
+    /// Sends its packets through a queue; `mask` is what of their keys counts. Where the queue is
+    /// [managed](Queue::managed), that is [`Queue::mask`] or more.
     ///
     /// # Errors
     /// Those of the listener. Damage is in the source's `input`.
@@ -88,9 +91,20 @@ impl OpenedCapture {
     ) -> Result<Source, L::Error> {
         let on_link = queue.overhead.on_frame();
         let outlet = Outlet { rate: self.rate, overhead: on_link, queue: QueueId(0), seed: 0 };
-        let discipline = TailDrop::new(TailDropParams { limit: queue.limit }, outlet);
-        let replay = Replay::new(discipline, &outlet);
-        let read = capture::replay(&mut self.arriving, (queue, mask), self.chosen, replay, listener, progress)?;
+        let (arriving, reading, chosen) = (&mut self.arriving, (queue, mask), self.chosen);
+        let mut read = match queue.managed() {
+            Some(aqm) => {
+                let managed = ManagedQueue::new(aqm, queue.limit, &outlet);
+                capture::replay(arriving, reading, chosen, managed, listener, progress)?
+            }
+            None => {
+                let discipline = TailDrop::new(TailDropParams { limit: queue.limit }, outlet);
+                capture::replay(arriving, reading, chosen, Replay::new(discipline, &outlet), listener, progress)?
+            }
+        };
+        if queue.managed().is_some() {
+            read.skipped.extend(noted("senders_do_not_react", read.packets, SENDERS_DO_NOT_REACT));
+        }
         Ok(Source {
             input: model::Input {
                 name: self.origin.name,
@@ -103,6 +117,7 @@ impl OpenedCapture {
             span: read.span,
             super_packets: read.super_packets,
             rate: Some(self.rate),
+            aqm: queue.managed().map(ToString::to_string),
             limit: limit_name(queue.limit),
             speedup: queue.speedup.to_string(),
             overhead: queue.overhead.to_string(),
@@ -125,6 +140,10 @@ impl OpenedCapture {
         self.origin.length
     }
 }
+
+/// What a replay through a discipline does not show.
+const SENDERS_DO_NOT_REACT: &str = "packets of captured senders, which do not react to drops and marks: a real queue would be \
+                                    shorter. This shows what the discipline does with this traffic, not what TCP would do";
 
 /// Where an input is from.
 #[derive(Debug)]
@@ -156,6 +175,8 @@ pub struct Source {
     pub super_packets: u64,
     /// The link that drains the queue; none where departures came from elsewhere.
     pub rate: Option<Rate>,
+    /// What manages the queue, where it is more than a tail-drop queue.
+    pub aqm: Option<String>,
     /// The queue's limit, the speedup and the overhead, as the user wrote them.
     pub limit: String,
     /// See `limit`.
@@ -186,6 +207,7 @@ impl Source {
             span: (Nanos::ZERO, Nanos::ZERO),
             super_packets: 0,
             rate: Some(rate),
+            aqm: None,
             limit: AS_IT_WAS.to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),

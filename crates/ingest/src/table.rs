@@ -61,6 +61,7 @@ impl OpenedTable {
             span: read.span,
             super_packets: 0,
             rate: None,
+            aqm: None,
             limit: AS_IT_WAS.to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),

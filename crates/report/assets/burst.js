@@ -157,9 +157,9 @@ function worst(report, burst, slots) {
       'p',
       { class: 'hint' },
       'The figures below are estimated, from the summary that a monitor of little memory keeps.',
-      report.tap || report.sim ? null : ' For the exact answer, run this command, with any other options that the report was made with:',
+      hasCommand(report) ? ' For the exact answer, run this command, with any other options that the report was made with:' : null,
     ),
-    report.tap || report.sim ? null : command(whyCommand(report, burst)),
+    hasCommand(report) ? command(whyCommand(report, burst)) : null,
     el(
       'div',
       { class: 'kinds' },
@@ -217,6 +217,11 @@ function classesLine(classes) {
 }
 
 // The command for the exact answer.
+
+/** Whether there is one: `why` reads a capture's tail-drop queue, or a table. */
+function hasCommand(report) {
+  return !report.tap && !report.sim && !report.setup.aqm;
+}
 
 /** `queuescope why` about the moment at which the burst's worst packet came, with the settings of this report. */
 function whyCommand(report, burst) {

@@ -20,6 +20,7 @@ function setupSection(report) {
           ? 'the input says when packets left'
           : 'packets were sent one by one at this rate',
     ),
+    setup.aqm ? pair('Queue managed by', setup.aqm, 'the captured senders do not react to drops and marks') : null,
     pair(report.sim ? 'Queue' : 'Queue limit', setup.limit),
     ...(report.sim ? [] : capturePairs(setup, pair)),
     pair('Flows told apart by', setup.granularities.join(', ')),

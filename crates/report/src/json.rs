@@ -3,8 +3,8 @@
 //! The schema is `docs/report.schema.json`; a test holds it against these types, and what the command writes against it.
 
 use crate::model::{
-    Acting, Alert, Answer, Burst, Comparison, Culprits, FlowCount, Input, OtherQueue, Plan, Report, Setup, Sim,
-    SketchScore, Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
+    Acting, Alert, Answer, AqmComparison, AqmReplay, AqmSetup, Burst, Comparison, Culprits, FlowCount, Input,
+    OtherQueue, Plan, Report, Setup, Sim, SketchScore, Sweep, SweepCell, SwitchFit, Tap, Totals, Why,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,6 +47,10 @@ pub enum Line {
     Sweep(Box<Sweep>),
     /// The only line of `queuescope compare`: a scenario in both worlds.
     Comparison(Box<Comparison>),
+    /// Of `queuescope analyze --compare-aqm`: what a discipline does with the packets of the capture.
+    AqmReplay(Box<AqmReplay>),
+    /// Last, of `queuescope analyze --compare-aqm`: what all disciplines have in common.
+    AqmComparison(Box<AqmSetup>),
     /// A line of `queuescope watch`: a trigger fired.
     Alert(Alert),
     /// The only line of `queuescope why`: the culprits of a victim or a moment.
@@ -194,6 +198,15 @@ pub fn write_sweep(sweep: &Sweep, out: &mut impl Write) -> io::Result<()> {
 /// Those of `out`.
 pub fn write_comparison(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     line(&Line::Comparison(Box::new(comparison.clone())), out)
+}
+
+/// Writes a capture behind several disciplines as JSON lines: each, and what they have in common.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_aqm_comparison(comparison: &AqmComparison, out: &mut impl Write) -> io::Result<()> {
+    comparison.replays.iter().try_for_each(|replay| line(&Line::AqmReplay(Box::new(replay.clone())), out))?;
+    line(&Line::AqmComparison(Box::new(comparison.setup.clone())), out)
 }
 
 /// The JSON schema of a line, as text.

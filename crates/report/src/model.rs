@@ -4,6 +4,7 @@
 
 mod acting;
 mod answer;
+mod aqm;
 mod compare;
 mod owner;
 mod sim;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 
 pub use acting::Acting;
 pub use answer::{Alert, Answer, Plan};
+pub use aqm::{AqmComparison, AqmPayer, AqmReplay, AqmSetup};
 pub use compare::{Compared, Comparison, Of, Quantity};
 pub use owner::Owner;
 pub use sim::{
@@ -86,6 +88,9 @@ pub struct Input {
 pub struct Setup {
     /// Drain rate of the queue in bits per second; none where departures came from elsewhere.
     pub rate_bps: Option<u64>,
+    /// What manages the queue (`--aqm`); none of a tail-drop queue, or where the capture does not pass a queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<String>,
     /// The queue's limit as the user writes it (`1 s`, `64 kB`, `100 packets`, `none`).
     pub limit: String,
     /// How much faster than captured the packets were sent, as the user writes it (`1`, `50`, `2.5`).

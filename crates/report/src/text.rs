@@ -3,6 +3,7 @@
 //! Flow names stand last on their lines, so that no width of terminal cuts a number. Styles are ANSI; the caller's
 //! stream strips them where they do not belong.
 
+mod aqm;
 mod compare;
 mod sim;
 mod sweep;
@@ -15,6 +16,7 @@ use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+pub use aqm::write as write_aqm_comparison;
 pub use compare::write as write_comparison;
 pub use sim::{LIMITED, limited};
 pub use sweep::write as write_sweep;
@@ -102,7 +104,8 @@ fn head(report: &Report, simulated: bool, out: &mut impl Write) -> io::Result<()
                 out,
                 "queue",
                 &format!(
-                    "FIFO {limit} at {}; {}{speedup}, link {} busy",
+                    "{} {limit} at {}; {}{speedup}, link {} busy",
+                    setup.aqm.as_deref().map_or("FIFO".into(), plain),
                     rate(rate_bps as f64),
                     totals.offered_bps.map_or("all at once".to_owned(), |offered| format!("{} offered", rate(offered))),
                     percent(utilisation)

@@ -7,6 +7,7 @@
 //!
 //! [`Network`] is a scenario's topology as switches and links, whatever kind it is of.
 
+mod aqm;
 mod check;
 mod describe;
 mod dom;
@@ -29,6 +30,7 @@ mod traffic;
 mod value;
 mod workload;
 
+pub use aqm::Management;
 pub use link::{Access, Capacity, Link};
 pub use network::{Hop, Network, NetworkLink};
 pub use observe::{Meter, Record};

@@ -1,5 +1,6 @@
 //! Overrides: `link.rate=1gbps` changes one value of a scenario before it is read.
 
+use crate::aqm;
 use crate::describe::{Level, TableInfo, table_info};
 use crate::dom::{Entry, Node, Raw};
 use crate::keys::Table;
@@ -8,6 +9,7 @@ use crate::scenario::Scenario;
 use crate::sweep;
 use queuescope_text::did_you_mean;
 use queuescope_text::{Place, Problem};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// One change to a scenario file, as written after `--set`: a path of keys, `=`, and a value.
@@ -35,6 +37,8 @@ enum Kind {
     Sweep,
     /// It has this value in one run of a sweep.
     Cell,
+    /// It is what manages the queue of `link`, given by this option.
+    Aqm(&'static str),
 }
 
 impl Override {
@@ -54,11 +58,17 @@ impl Override {
         Self { text: text.into(), kind: Kind::Cell }
     }
 
+    /// What manages the queue of `link`, as written after `option`: a name with parameters, such as `codel,target=10ms`.
+    pub fn aqm(option: &'static str, text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: Kind::Aqm(option) }
+    }
+
     /// The option that it was given with, as messages name it.
     pub(crate) fn option(&self) -> &'static str {
         match self.kind {
             Kind::Set | Kind::Cell => "--set",
             Kind::Sweep => "--sweep",
+            Kind::Aqm(option) => option,
         }
     }
 
@@ -87,6 +97,7 @@ impl Override {
     fn apply(&self, root: &mut Node, source: usize) -> Result<Vec<Entry>, Problem> {
         let whole = Place { source, span: 0..self.text.len() };
         match (self.kind, self.text.split_once('=')) {
+            (Kind::Aqm(_), _) => aqm::apply(&self.text, source, root),
             (Kind::Set | Kind::Cell, Some((path, value))) => {
                 set(root, &segments(path, source, 0), Node::bare(value, source, path.len() + 1))
             }
@@ -113,9 +124,14 @@ impl<T: Into<String>> From<T> for Override {
     }
 }
 
-/// Values with commas between them, those inside of brackets and quotes left alone. They start at `offset` in `source`.
+/// Values with commas between them. They start at `offset` in `source`.
 fn list(text: &str, source: usize, offset: usize) -> Vec<Node> {
-    let (mut values, mut start, mut depth, mut quote) = (Vec::new(), 0, 0usize, None);
+    parts(text).into_iter().map(|part| Node::bare(&text[part.clone()], source, offset + part.start)).collect()
+}
+
+/// Where the parts of a text are that have commas between them, those inside of brackets and quotes left alone.
+pub(crate) fn parts(text: &str) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0usize, None);
     for (at, letter) in text.char_indices() {
         match (quote, letter) {
             (Some(open), _) => quote = (open != letter).then_some(open),
@@ -123,16 +139,16 @@ fn list(text: &str, source: usize, offset: usize) -> Vec<Node> {
             (None, '[' | '{') => depth += 1,
             (None, ']' | '}') => depth = depth.saturating_sub(1),
             (None, ',') if depth == 0 => {
-                values.push(Node::bare(&text[start..at], source, offset + start));
+                parts.push(start..at);
                 start = at + 1;
             }
             _ => {}
         }
     }
     if !text.trim().is_empty() {
-        values.push(Node::bare(&text[start..], source, offset + start));
+        parts.push(start..text.len());
     }
-    values
+    parts
 }
 
 /// A key of a path.
@@ -143,6 +159,10 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    pub fn new(name: &str, place: Place) -> Self {
+        Self { name: name.to_owned(), place }
+    }
+
     /// The same at another place.
     pub fn at(self, place: Place) -> Self {
         Self { place, ..self }
@@ -269,7 +289,7 @@ fn all_have_another(key: &Segment) -> Problem {
 }
 
 /// The name of a choice.
-fn chosen(node: &Node) -> Option<&str> {
+pub(crate) fn chosen(node: &Node) -> Option<&str> {
     match &node.value {
         Raw::Text(name) => Some(name),
         Raw::Table(entries) => entries.first().map(|entry| entry.name.as_str()),

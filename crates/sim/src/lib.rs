@@ -1,6 +1,7 @@
 //! Packets through queues and links.
 //!
 //! - [`Replay`]: a stream of packets with their arrival times through one discipline, drained at a rate.
+//! - [`Aqm`]: any discipline or switch program, chosen while the program runs; [`Managed`]: packets through it.
 //! - [`Transmitter`]: a link that sends one packet at a time, in exact integer arithmetic.
 //! - [`Speedup`]: arrival times, compressed by an exact ratio.
 //! - [`Simulation`]: traffic over a [`Topology`] of links with any discipline, event by event.
@@ -10,6 +11,7 @@
 //! - [`workload`]: who sends how much to whom, and when.
 //! - [`summary`]: fairness and percentiles.
 
+mod aqm;
 mod build;
 mod choice;
 mod connection;
@@ -21,6 +23,7 @@ mod network;
 mod observer;
 mod outside;
 mod packets;
+mod program;
 mod record;
 mod replay;
 mod sample;
@@ -36,6 +39,7 @@ mod traffic;
 mod transmitter;
 pub mod workload;
 
+pub use aqm::{Aqm, AqmError, Managed};
 pub use build::{Built, Files, Group, TrafficSource, build, build_without_traffic, files_of, traffic as traffic_of};
 pub use choice::{Choice, ControlChoice, DisciplineChoice, PipelineChoice};
 pub use connection::{FlowRecord, Progress, Transport};
@@ -45,6 +49,7 @@ pub use link::{GroupStats, LinkRate, LinkStats};
 pub use observer::Observer;
 pub use outside::{Entrance, EntranceParams, Foreign};
 pub use packets::{OnItsWay, connection_key, number};
+pub use program::ReplayedProgram;
 pub use record::{Records, segment};
 pub use replay::{Output, Replay};
 pub use sample::{FlowSample, LinkSample, Sample};

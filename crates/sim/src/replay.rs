@@ -41,6 +41,12 @@ impl<D: Discipline> Replay<D> {
         self.discipline.enqueue(packet, now, output);
     }
 
+    /// No packet arrives before `now`: everything that departs by then does.
+    pub fn advance(&mut self, now: Nanos, output: &mut impl Output) {
+        self.now = now;
+        self.serve_until(now, output);
+    }
+
     /// No packet arrives any more: everything that waits departs.
     pub fn finish(&mut self, output: &mut impl Output) {
         while self.discipline.backlog().packets > 0 {

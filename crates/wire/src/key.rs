@@ -175,6 +175,13 @@ pub struct MaskedKey {
     pub(crate) digest: u64,
 }
 
+impl MaskedKey {
+    /// What is left of the key.
+    pub fn key(&self) -> &FlowKey {
+        &self.key
+    }
+}
+
 /// The bits of an address that count, by [`Family`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ends([u128; 3]);

@@ -75,6 +75,14 @@ impl AnalysisParams {
         }
     }
 
+    /// The same where packets leave in any order: what a packet met is worked out of those that left while it waited, and a burst is
+    /// when the slowest of them wait.
+    #[must_use]
+    pub fn in_any_order(self) -> Self {
+        let across_classes = self.across_classes.or(Some(ACROSS_CLASSES));
+        Self { history: History::Departures(DEPARTURES), across_classes, ..self }
+    }
+
     /// A hundredth of what the link sends in a time, where its rate is known: less of a flow fills no queue.
     pub(super) fn least_ramp(&self, window: Nanos) -> u64 {
         self.rate.map_or(0, |rate| (rate.bits_per_second() as f64 * window.as_secs_f64() / 800.0) as u64)
@@ -171,6 +179,8 @@ impl Scale {
 pub const ALPHA: f64 = 0.01;
 /// Departures that are remembered where packets leave in any order, unless another number is chosen.
 pub const DEPARTURES: usize = 1 << 20;
+/// Where packets leave in any order, how fast the longest wait is forgotten unless another time is chosen.
+const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
 /// A full Ethernet frame.
 const FULL_FRAME: ByteCount = ByteCount(1514);
 /// Full frames in a row that are no congestion.

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 #[command(after_help = "Exit status: 0 if all went well, 1 if the input is damaged (what came before the damage is \
                         reported), 2 if nothing could be done.\n\n\
                         Example: queuescope analyze trace.pcap.gz --rate 100mbps --by 5tuple,dst/24 --html report.html")]
-#[command(mut_arg("log", |arg| arg.conflicts_with("departures")))]
+#[command(mut_arg("log", |arg| arg.conflicts_with_all(["departures", "compare_aqm"])))]
+#[command(mut_arg("html", |arg| arg.conflicts_with("compare_aqm")), mut_arg("parquet", |arg| arg.conflicts_with("compare_aqm")))]
 pub struct Analyze {
     /// Where departures come from.
     #[command(flatten)]
@@ -45,6 +46,22 @@ pub struct Analyze {
         help_heading = "Output"
     )]
     pub pcapng: Option<PathBuf>,
+
+    /// What manages the queue: a discipline or a switch program, with parameters as scenarios have them, such as pie or
+    /// codel,target=10ms,interval=200ms (queuescope sim --explain lists those of each). The captured senders do not react to
+    /// drops and marks, so a real queue would be shorter [default: tail-drop]
+    #[arg(long, value_name = "NAME", conflicts_with = "departures", help_heading = "Queue")]
+    pub aqm: Option<String>,
+
+    /// Send the packets through each of these in turn, such as tail-drop,codel,fq-codel,pie, and show side by side what each does:
+    /// delays, drops, marks, and which flows pay
+    #[arg(
+        long,
+        value_name = "NAMES",
+        conflicts_with_all = ["departures", "aqm", "pcapng", "victims", "show"],
+        help_heading = "Queue"
+    )]
+    pub compare_aqm: Option<String>,
 }
 
 /// Arguments of `why`.

@@ -48,8 +48,8 @@ pub struct Link {
     #[arg(long, value_name = "SHARE")]
     pub loss: Option<Alpha>,
 
-    /// What manages the queue: a discipline, or a switch program (queuescope sim --explain lists what each can be told, for
-    /// --set)
+    /// What manages the queue: a discipline or a switch program, with parameters as scenarios have them, such as pie or
+    /// codel,target=10ms,interval=200ms (queuescope sim --explain lists those of each)
     #[arg(long, value_name = "NAME", default_value = "tail-drop")]
     pub aqm: String,
 

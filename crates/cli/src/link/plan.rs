@@ -65,14 +65,9 @@ impl Plan {
         settings.push(format!("link.both-ways={}", !args.one_way));
         let given = args.set.iter().cloned();
         let network = if args.one_way { NETWORK.to_owned() } else { [NETWORK, BACK].concat() };
-        let read = |key: &str| {
-            let aqm = format!("link.{key}={}", args.aqm);
-            let settings = settings.iter().cloned().chain([aqm]).chain(given.clone());
-            let overrides: Vec<_> = settings.map(Override::new).collect();
-            Scenario::parse("link", &network, &overrides)
-        };
-        // A name is that of a discipline or of a program; what is neither is told as no discipline.
-        let scenario = read("discipline").or_else(|error| read("pipeline").map_err(|_| error));
+        let settings = settings.into_iter().map(Override::new).chain([Override::aqm("--aqm", &args.aqm)]);
+        let overrides: Vec<_> = settings.chain(given.map(Override::new)).collect();
+        let scenario = Scenario::parse("link", &network, &overrides);
         let scenario = scenario.map_err(|error| shown(&error))?;
         let words = args.command.iter().map(|word| word.to_string_lossy());
         Ok(Self { scenario, files, command: words.collect::<Vec<_>>().join(" ") })

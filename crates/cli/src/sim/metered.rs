@@ -18,9 +18,6 @@ use queuescope_scenario::{Meter, Overhead};
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation};
 use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, QueueId, Rate};
 
-/// Where packets leave in any order, how fast the longest wait is forgotten unless told otherwise.
-const ACROSS_CLASSES: Nanos = Nanos(100_000_000);
-
 /// What is asked of the queues of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
@@ -145,8 +142,7 @@ impl Metered {
         let scale = Scale::of(Some(rate));
         let mut params = params((&question, args.sketch, args.output), Unknown::NOTHING, history, Some(rate), scale)?;
         if !simulation.is_fifo(link) {
-            // Packets of one queue pass those of another: a burst is when the slowest of them wait.
-            params.across_classes = params.across_classes.or(Some(ACROSS_CLASSES));
+            params = params.in_any_order();
         }
         Ok(Self {
             link,
@@ -221,6 +217,7 @@ impl Metered {
             span: self.span.unwrap_or_default(),
             super_packets: 0,
             rate: Some(self.rate),
+            aqm: None,
             limit: discipline.to_owned(),
             speedup: "1".to_owned(),
             overhead: if self.on_link == 0 { Overhead::None } else { Overhead::Bytes(self.on_link) }.to_string(),

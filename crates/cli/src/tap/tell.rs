@@ -44,6 +44,7 @@ impl Tapped<'_> {
             span,
             super_packets: 0,
             rate: args.router.rate,
+            aqm: None,
             limit: "unknown".to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),

@@ -262,6 +262,7 @@ pub fn report(recipe: &Recipe) -> Report {
         },
         setup: Setup {
             rate_bps: Some(recipe.rate_bps),
+            aqm: None,
             limit: format!("{} kB", (recipe.limit_bytes / 1e3) as u64),
             speedup: "1".into(),
             overhead: "ethernet".into(),

@@ -4,7 +4,7 @@ use queuescope_queue::{AckWindowParams, Contract, Host, Others, PipelineParams, 
 use queuescope_wire::{Class, Rate};
 
 /// A program as the ports are that it is for: `managed` says of each whether it is.
-pub(super) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
+pub(crate) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Host, Promise)]) -> PipelineParams {
     match pipeline {
         PipelineParams::AckWindow(params) => {
             let ports = (0..).map(Port).zip(managed);
@@ -37,7 +37,7 @@ pub(super) fn fitted(pipeline: PipelineParams, managed: &[bool], promises: &[(Ho
 
 /// What a host was promised; where that says nothing, what the program says of all holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Promise {
+pub(crate) struct Promise {
     pub reference: Option<Rate>,
     pub class: Class,
 }

@@ -1,0 +1,71 @@
+//! One capture behind several disciplines, as text: a table, and below it the flows that pay.
+
+use super::{BOLD, DIM, HOT, field, notes, plain};
+use crate::format::{bytes, count, duration, percent, rate};
+use crate::model::{AqmComparison, AqmPayer, AqmReplay};
+use std::io::{self, Write};
+
+/// Flows that are listed of each discipline.
+const PAYERS: usize = 5;
+/// The least that the names take, and how wide the other columns are.
+const NAME: usize = 12;
+const VALUE: usize = 10;
+
+/// Writes a comparison as text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(comparison: &AqmComparison, out: &mut impl Write) -> io::Result<()> {
+    let AqmComparison { setup, replays } = comparison;
+    writeln!(out, "{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", setup.input.name, setup.input.format)?;
+    let (packets, size, time) = (count(setup.packets), bytes(setup.bytes), duration(setup.duration_ns));
+    field(out, "input", &format!("{packets} packets, {size} in {time}"))?;
+    let limit = if setup.limit == "none" { "without a limit".to_owned() } else { format!("of {}", setup.limit) };
+    let speedup = if setup.speedup == "1" { String::new() } else { format!(", sent {}x faster", setup.speedup) };
+    field(out, "queue", &format!("each {limit} at {}{speedup}", rate(setup.rate_bps as f64)))?;
+    let width = replays.iter().map(|replay| plain(&replay.aqm).chars().count()).max().unwrap_or(0).max(NAME);
+    write!(out, "\n{BOLD}{:width$}", "aqm")?;
+    for head in ["drops", "marks", "p50", "p90", "p99", "max", "busy"] {
+        write!(out, " {head:>VALUE$}")?;
+    }
+    writeln!(out, "{BOLD:#}")?;
+    replays.iter().try_for_each(|replay| row(replay, width, out))?;
+    for replay in replays {
+        payers(replay, &setup.granularity, out)?;
+    }
+    writeln!(out)?;
+    notes(&setup.skipped, setup.input.damage.as_deref(), out)
+}
+
+fn row(replay: &AqmReplay, width: usize, out: &mut impl Write) -> io::Result<()> {
+    let (drops, marks) = (replay.drops.values().sum(), replay.marks.values().sum());
+    write!(out, "{:width$} {:>VALUE$} {:>VALUE$}", plain(&replay.aqm), count(drops), count(marks))?;
+    for (_, delay) in &replay.delay_percentiles {
+        write!(out, " {:>VALUE$}", duration(*delay))?;
+    }
+    writeln!(out, " {:>VALUE$}", percent(replay.utilisation))
+}
+
+fn payers(replay: &AqmReplay, granularity: &str, out: &mut impl Write) -> io::Result<()> {
+    let name = plain(&replay.aqm);
+    if replay.payers.is_empty() {
+        return writeln!(out, "\n{BOLD}{name}{BOLD:#}: no flow pays");
+    }
+    let flows = count(replay.flows_paying);
+    writeln!(out, "\n{BOLD}{name}{BOLD:#}: who pays, of {flows} flows by {granularity}")?;
+    for AqmPayer { flow, packets, dropped, marked, dropped_share, longest_delay_ns } in
+        replay.payers.iter().take(PAYERS)
+    {
+        writeln!(
+            out,
+            "  {HOT}{:>9}{HOT:#} dropped ({} of its {}), {} marked, waited up to {}  {}",
+            count(*dropped),
+            percent(*dropped_share),
+            count(*packets),
+            count(*marked),
+            duration(*longest_delay_ns),
+            plain(flow)
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! What manages a queue, in short: `codel,target=10ms`.
+
+use crate::dom::{Entry, Node};
+use crate::params::with_limit;
+use crate::scenario::Scenario;
+use crate::set::{Override, Segment, chosen, parts, segments, set};
+use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
+use queuescope_text::{Place, Problem, TextError, nearest};
+use std::ops::Range;
+
+/// What manages a queue: a discipline, or a switch program around a tail-drop queue. Its limit is not set.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Management {
+    /// A discipline.
+    Discipline(DisciplineParams),
+    /// A switch program.
+    Program(PipelineParams),
+}
+
+impl Management {
+    /// Reads a name with parameters as scenarios have them: `pie`, `codel,target=10ms,interval=200ms`,
+    /// `multi-queue,scheduler=strict-priority`. `option` is what messages call it.
+    ///
+    /// # Errors
+    /// What is wrong with it, in its text.
+    pub fn parse(option: &'static str, text: &str) -> Result<Self, TextError> {
+        let link = Scenario::parse(option, NETWORK, &[Override::aqm(option, text)])?.link;
+        Ok(match link.pipeline {
+            Some(program) => Self::Program(program),
+            None => Self::Discipline(link.discipline),
+        })
+    }
+
+    /// The same with this limit.
+    #[must_use]
+    pub fn with_limit(self, limit: Limit) -> Self {
+        match self {
+            Self::Discipline(params) => Self::Discipline(with_limit(&params, limit)),
+            Self::Program(params) => Self::Program(params.with_limit(limit)),
+        }
+    }
+
+    /// Its name in scenarios and reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Discipline(params) => params.name(),
+            Self::Program(params) => params.name(),
+        }
+    }
+
+    /// The texts of a list with commas between them. A part with an equals sign is a parameter of the name before it.
+    pub fn split(text: &str) -> Vec<&str> {
+        let mut spans = Vec::<Range<usize>>::new();
+        for part in parts(text) {
+            let is_parameter = parameter(text[part.clone()].trim()).is_some();
+            match spans.last_mut().filter(|_| is_parameter) {
+                Some(last) => last.end = part.end,
+                None => spans.push(part),
+            }
+        }
+        spans.into_iter().map(|span| text[span].trim()).collect()
+    }
+}
+
+/// The least that is a scenario.
+const NETWORK: &str = "[[flows]]\n";
+
+/// Sets what manages the queue of `link`; the text is source `source`. What made room is returned.
+pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<Entry>, Problem> {
+    let mut parts = parts(text).into_iter();
+    let first = parts.next().unwrap_or(0..0);
+    let value = Node::bare(&text[first.clone()], source, first.start);
+    let place = value.place.clone();
+    let name = chosen(&value).unwrap_or_default().to_owned();
+    if name.is_empty() {
+        return Err(Problem::new("no discipline is named")
+            .at(place, "a name is missing here")
+            .help(format!("there are {}", DisciplineParams::NAMES.join(", "))));
+    }
+    let key = if is_program(&name) { "pipeline" } else { "discipline" };
+    let path: Vec<_> = ["link", key].map(|name| Segment::new(name, place.clone())).into();
+    let mut gone = set(root, &path, value)?;
+    for part in parts {
+        let Some((key, value)) = parameter(&text[part.clone()]) else {
+            return Err(Problem::new("a parameter has no '='")
+                .at(Place { source, span: part }, "nothing is set here")
+                .help(format!("write NAME,KEY=VALUE, for example {name},target=10ms")));
+        };
+        let value = Node::bare(value, source, part.start + key.len() + 1);
+        let below = segments(key, source, part.start);
+        let path: Vec<_> = path.iter().cloned().chain([Segment::new(&name, place.clone())]).chain(below).collect();
+        gone.extend(set(root, &path, value)?);
+    }
+    Ok(gone)
+}
+
+/// The key and the value of a parameter, if it is one.
+fn parameter(part: &str) -> Option<(&str, &str)> {
+    part.split_once('=').filter(|(key, _)| !key.trim_start().starts_with('{'))
+}
+
+/// Whether a name is that of a switch program, or nearer to one than to a discipline.
+fn is_program(name: &str) -> bool {
+    let (programs, disciplines) = (PipelineParams::NAMES, DisciplineParams::NAMES);
+    programs.contains(&name)
+        || !disciplines.contains(&name)
+            && nearest(name, programs.iter().chain(disciplines).copied()).is_some_and(|near| programs.contains(&near))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use queuescope_queue::{CodelParams, MultiQueueParams, Scheduler};
+    use queuescope_wire::Nanos;
+
+    fn parse(text: &str) -> Result<Management, String> {
+        Management::parse("--aqm", text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_name_is_read_with_its_defaults() {
+        for params in DisciplineParams::defaults() {
+            assert_eq!(parse(params.name()), Ok(Management::Discipline(params)));
+        }
+        for params in PipelineParams::defaults() {
+            assert_eq!(parse(params.name()), Ok(Management::Program(params)));
+        }
+    }
+
+    #[test]
+    fn parameters_are_those_of_scenarios() {
+        let codel = CodelParams { target: Nanos(10_000_000), ..CodelParams::default() };
+        let codel = Ok(Management::Discipline(DisciplineParams::Codel(codel)));
+        assert_eq!(parse("codel, target = 10ms"), codel);
+        assert_eq!(parse("{ codel = { target = \"10ms\" } }"), codel);
+        let queues = MultiQueueParams { scheduler: Scheduler::StrictPriority, ..MultiQueueParams::default() };
+        let queues = Ok(Management::Discipline(DisciplineParams::MultiQueue(queues)));
+        assert_eq!(parse("multi-queue,scheduler=strict-priority"), queues);
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_in_the_text() {
+        for (text, wrong, help) in [
+            ("nonsense", "no discipline is named 'nonsense'", "there are tail-drop"),
+            ("fq-codl", "no discipline is named 'fq-codl'", "did you mean `fq-codel`?"),
+            ("conquest-aqn", "no switch program is named 'conquest-aqn'", "did you mean `conquest-aqm`?"),
+            ("codel,tagret=10ms", "`codel` has no key 'tagret'", "did you mean `target`?"),
+            ("codel,target=soon", "[--aqm:1:14]", "target"),
+            ("codel,10ms", "a parameter has no '='", "codel,target=10ms"),
+            ("", "no discipline is named", "there are tail-drop"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(wrong) && error.contains(help) && error.contains("[--aqm:"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn parameters_in_a_list_belong_to_the_name_before_them() {
+        let list = "tail-drop, codel,target=10ms,interval=200ms,{ pie = { ecn = true, target = \"1ms\" } },pi2";
+        let parts =
+            ["tail-drop", "codel,target=10ms,interval=200ms", "{ pie = { ecn = true, target = \"1ms\" } }", "pi2"];
+        assert_eq!(Management::split(list), parts);
+    }
+}

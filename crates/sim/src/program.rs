@@ -1,0 +1,177 @@
+//! A stream of packets through a switch program and the queues of one port, drained at a rate.
+
+use crate::shapes::RECIRCULATION;
+use crate::{Output, Transmitter};
+use queuescope_queue::{
+    AnyPipeline, Discipline, Dropped, Egress, Headers, Ingress, MultiQueue, Outlet, Pipeline, Port, Sink,
+};
+use queuescope_wire::{ByteCount, Departure, Nanos, Packet, PacketId, QueueId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A switch program around the queues of its only port, which a link drains at a rate: what
+/// [`Replay`](crate::Replay) is for a discipline. No two packets in it have the same id.
+#[derive(Debug)]
+pub struct ReplayedProgram {
+    program: AnyPipeline,
+    queues: MultiQueue,
+    link: Transmitter,
+    /// Bytes that the link adds to each packet.
+    overhead: u32,
+    /// Headers of what waits, as the program left them.
+    headers: BTreeMap<PacketId, Headers>,
+    /// What comes to ingress again, and when.
+    recirculated: VecDeque<(Nanos, Packet, Headers)>,
+}
+
+/// The only port.
+const PORT: Port = Port(0);
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Recirculated,
+    Served,
+}
+
+impl ReplayedProgram {
+    /// Empty queues within a program, before an idle link.
+    pub fn new(program: AnyPipeline, queues: MultiQueue, link: &Outlet) -> Self {
+        Self {
+            program,
+            queues,
+            link: Transmitter::new(link.rate),
+            overhead: link.overhead,
+            headers: BTreeMap::new(),
+            recirculated: VecDeque::new(),
+        }
+    }
+
+    /// A packet arrives, no earlier than the one before it. Everything that departs before that is told first.
+    pub fn arrive(&mut self, packet: Packet, headers: Headers, now: Nanos, output: &mut impl Output) {
+        self.advance(now, output);
+        self.ingress(packet, headers, now, output);
+    }
+
+    /// No packet arrives before `now`: everything that departs by then does.
+    pub fn advance(&mut self, now: Nanos, output: &mut impl Output) {
+        while let Some((at, next)) = self.next()
+            && (at < now || at == now && next == Next::Recirculated)
+        {
+            self.step(at, next, output);
+        }
+        self.fire_until(now);
+    }
+
+    /// No packet arrives any more: everything that waits departs.
+    pub fn finish(&mut self, output: &mut impl Output) {
+        while let Some((at, next)) = self.next() {
+            self.step(at, next, output);
+        }
+    }
+
+    /// Whether no packet is in it.
+    pub fn is_empty(&self) -> bool {
+        self.queues.backlog().packets == 0 && self.recirculated.is_empty()
+    }
+
+    /// Whether packets leave in the order in which they came, all of them.
+    pub fn is_fifo(&self) -> bool {
+        self.queues.is_fifo()
+    }
+
+    /// The program, for its counters.
+    pub fn program(&self) -> &AnyPipeline {
+        &self.program
+    }
+
+    fn next(&self) -> Option<(Nanos, Next)> {
+        let again = self.recirculated.front().map(|(at, ..)| (*at, Next::Recirculated));
+        let served = (self.queues.backlog().packets > 0).then(|| (self.link.free_at(), Next::Served));
+        // At the same time what comes meets what leaves.
+        again.into_iter().chain(served).min_by_key(|(at, _)| *at)
+    }
+
+    fn step(&mut self, at: Nanos, next: Next, output: &mut impl Output) {
+        self.fire_until(at);
+        match next {
+            Next::Served => self.serve(at, output),
+            Next::Recirculated => {
+                if let Some((_, packet, headers)) = self.recirculated.pop_front() {
+                    self.ingress(packet, headers, at, output);
+                }
+            }
+        }
+    }
+
+    fn ingress(&mut self, mut packet: Packet, mut headers: Headers, now: Nanos, output: &mut impl Output) {
+        let verdict = self.program.ingress(PORT, &mut packet, &mut headers, now, output);
+        // A copy that was fed back is no packet of the stream.
+        if headers.fed_back {
+            debug_assert_eq!(verdict, Ingress::Consume, "a copy has done its work");
+            return;
+        }
+        match verdict {
+            Ingress::Enqueue(queue) => {
+                if self.queues.backlog().packets == 0 {
+                    self.link.wait_until(now);
+                }
+                self.headers.insert(packet.id, headers);
+                let (queues, all) = (&mut self.queues, &mut self.headers);
+                queues.enqueue_to(queue, packet, now, &mut Forgetting { all, output });
+            }
+            Ingress::Drop(reason) => output.dropped(&Dropped::on_arrival(packet, QueueId(0), now, reason)),
+            Ingress::Recirculate => self.again(packet, headers, now),
+            Ingress::Consume => debug_assert!(false, "{packet:?} is no copy, and cannot be consumed"),
+        }
+    }
+
+    fn serve(&mut self, now: Nanos, output: &mut impl Output) {
+        let Some(mut departure) = self.queues.dequeue(now, output) else { return };
+        let from = self.link.free_at();
+        self.link.send(ByteCount(departure.packet.size.0 + u64::from(self.overhead)));
+        let Some(mut headers) = self.headers.remove(&departure.packet.id) else { return };
+        let verdict = self.program.egress(PORT, &mut departure, &mut headers, output);
+        let Departure { packet, queue, enqueued, .. } = departure;
+        match verdict {
+            Egress::Send => output.departed(&departure),
+            Egress::SendAndFeedBack => {
+                self.again(packet, Headers { fed_back: true, ..headers }, now);
+                output.departed(&departure);
+            }
+            Egress::Drop(reason) => {
+                let dropped = Dropped::from_queue(packet, queue, enqueued, now, reason);
+                let link_time = self.link.free_at().saturating_sub(from);
+                output.dropped(&Dropped { link_time, ..dropped });
+            }
+            Egress::Recirculate => self.again(packet, headers, now),
+        }
+    }
+
+    fn again(&mut self, packet: Packet, headers: Headers, now: Nanos) {
+        self.recirculated.push_back((now.saturating_add(RECIRCULATION), packet, headers));
+    }
+
+    /// Timers that are due by `now`.
+    fn fire_until(&mut self, now: Nanos) {
+        while let Some(due) = self.program.next_timer().filter(|due| *due <= now) {
+            self.program.on_timer(due);
+        }
+    }
+}
+
+/// Forgets the headers of what a queue drops.
+struct Forgetting<'a, O> {
+    all: &'a mut BTreeMap<PacketId, Headers>,
+    output: &'a mut O,
+}
+
+impl<O: Sink> Sink for Forgetting<'_, O> {
+    fn dropped(&mut self, dropped: &Dropped) {
+        self.all.remove(&dropped.packet.id);
+        self.output.dropped(dropped);
+    }
+
+    fn marked(&mut self, packet: &Packet, reason: queuescope_queue::MarkReason, now: Nanos) {
+        self.output.marked(packet, reason, now);
+    }
+}
