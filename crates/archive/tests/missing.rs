@@ -258,8 +258,7 @@ fn what_every_log_has_is_missed_by_name() {
         let file = path.join(name);
         let bytes = fs::read(&file).expect("it is there");
         if without { fs::remove_file(&file) } else { fs::write(&file, "") }.expect("there is room");
-        let why =
-            if without { "it is not there, and the rest of a log is" } else { "it is empty, so that nobody knows" };
+        let why = if without { "it is not there, and the rest of a log is" } else { "it is empty, so nothing says" };
         for error in [open(path).map(drop), verify(path).map(drop)].map(|result| result.expect_err("it is not whole")) {
             let told = error.to_string();
             assert!(told.contains(&format!("{name} is damaged: {why}")) && told.contains("put a copy"), "{told}");

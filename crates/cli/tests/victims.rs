@@ -281,5 +281,5 @@ fn lists_that_an_expression_cannot_choose_among_are_named() {
         ),
         0,
     );
-    assert!(std::fs::read_to_string(&page).unwrap().contains("lists of flows (by dst)"));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("--show does not filter (by dst)"));
 }

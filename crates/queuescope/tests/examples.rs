@@ -81,7 +81,7 @@ fn algorithms_fit_a_switch_or_not() {
             .to_owned()
     };
     assert!(verdict("pie").starts_with("infeasible"), "{text}");
-    assert!(verdict("egress pi").starts_with("feasible"), "{text}");
+    assert!(verdict("egress-pi").starts_with("feasible"), "{text}");
 }
 
 #[test]
