@@ -8,6 +8,7 @@ use serde_json::Value;
 const FLOORS: &[(&str, u8)] = &[
     ("queuescope-wire", 0),
     ("queuescope-text", 0),
+    ("queuescope-unpack", 0),
     ("queuescope-pcap", 1),
     ("queuescope-sketch", 1),
     ("queuescope-table", 1),

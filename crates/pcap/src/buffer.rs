@@ -1,8 +1,8 @@
 //! The one buffer of a reader: filled in large chunks, lent out in slices, grown only by bytes that really came.
 
-use std::io;
+use std::io::{self, Read as _};
 
-use crate::source::Source;
+use queuescope_unpack::Unpacked;
 
 /// What is asked for at once. Large enough that a system call costs nothing per packet, small enough to stay in a
 /// second-level cache between the kernel's copy and our reading of it.
@@ -10,7 +10,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Bytes of the decompressed stream that are read and not yet consumed.
 pub(crate) struct Buffer {
-    source: Box<Source>,
+    source: Box<Unpacked>,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: Unpacked) -> Self {
         Self { source: Box::new(source), bytes: vec![0; CHUNK], start: 0, end: 0, base: 0, is_over: false }
     }
 

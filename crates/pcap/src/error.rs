@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use crate::reader::Format;
-use crate::source::Compression;
+use queuescope_unpack::Compression;
 
 /// A capture that could not be opened.
 #[derive(Debug, thiserror::Error)]

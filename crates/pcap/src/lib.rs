@@ -12,11 +12,10 @@ mod error;
 mod legacy;
 mod pcapng;
 mod reader;
-mod source;
 mod write;
 mod zeros;
 
 pub use error::{Behind, Damage, OpenError, ReadError};
+pub use queuescope_unpack::Compression;
 pub use reader::{CaptureReader, Container, Format, ReadStats, Record};
-pub use source::Compression;
 pub use write::{PcapWriter, PcapngWriter, Statistics};

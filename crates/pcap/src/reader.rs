@@ -11,7 +11,7 @@ use crate::buffer::Buffer;
 use crate::error::{Damage, OpenError, ReadError, describe_magic};
 use crate::legacy::{self, Legacy};
 use crate::pcapng::{self, Pcapng};
-use crate::source::{Compression, Source};
+use queuescope_unpack::{Compression, Unpacked};
 
 /// A capture, read packet by packet in constant memory.
 ///
@@ -64,7 +64,7 @@ impl CaptureReader {
     /// told by its first bytes.
     pub fn new(source: impl Read + Send + 'static, name: &str) -> Result<Self, OpenError> {
         let unreadable = |why| OpenError::Unreadable { name: name.to_owned(), why };
-        let source = Source::new(Box::new(source)).map_err(unreadable)?;
+        let source = Unpacked::new(Box::new(source)).map_err(unreadable)?;
         let compression = source.compression();
         let mut buffer = Buffer::new(source);
         // A source that ends sooner is told by what it has.

@@ -33,7 +33,7 @@ pub use columns::{Columns, ColumnsError, Field};
 pub use error::TableError;
 pub use hops::{HopRow, HopWriter, PacketRow};
 pub use number::{TimeUnit, TimeUnitError};
+pub use queuescope_unpack::Compression;
 pub use reader::{DepartureReader, Format, Row, TableOptions};
-pub use source::Compression;
 pub use stats::{MalformedRow, Problem, TableStats};
 pub use writer::{DepartureRow, DepartureWriter};

@@ -3,11 +3,12 @@
 use crate::columns::Places;
 use crate::number::{TimeUnit, Whole, whole};
 use crate::reader::{Step, Values};
-use crate::source::{Compression, LONGEST_ROW, Progress, Source};
+use crate::source::{LONGEST_ROW, Progress, Source};
 use crate::stamp::time;
 use crate::stats::{Fault, Problem};
 use crate::{Columns, Field, TableError};
 use csv::{ByteRecord, Reader, ReaderBuilder};
+use queuescope_unpack::Compression;
 use std::io::{self, Read};
 
 /// Separators that are tried, the likeliest first.

@@ -205,6 +205,13 @@ fn compressed_tables_read_and_cut_ones_say_where() {
 }
 
 #[test]
+fn zeros_behind_gzip_are_padding() {
+    let padded = [gzip(format!("{HEADER}a,1,2,3\n").as_bytes()), vec![0; 4096]].concat();
+    let (rows, _, error) = drain(open(&padded, TableOptions::default()).unwrap());
+    assert!(error.is_none() && rows == [row("a", 1, 2, 3, 0)], "{error:?} {rows:?}");
+}
+
+#[test]
 fn a_quote_left_open_ends_with_its_line() {
     let mut text = format!("{HEADER}a,1,2,3\n\"b,1,2,3\n");
     text.push_str(&"a,1,2,3\n".repeat(400_000));

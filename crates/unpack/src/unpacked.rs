@@ -1,4 +1,4 @@
-//! Where bytes come from: a plain or compressed source, told apart by its first bytes.
+//! Bytes of a plain or compressed source.
 //!
 //! The decoders are driven by hand rather than through the `Read` adapters of their crates: those lose what a call had
 //! already decoded when the same call then meets damage, and everything before the damage is to be delivered.
@@ -55,17 +55,24 @@ impl fmt::Display for Compression {
     }
 }
 
-/// A source and what decodes it.
-pub(crate) struct Source {
+/// The bytes of a source, decompressed if they are compressed.
+///
+/// A read delivers all that was decoded before damage; the next one returns the error: [`InvalidData`](io::ErrorKind::InvalidData) if the
+/// compressed data are corrupt, [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if they end too early. It reads no more of the source
+/// than it needs, so that a live pipe is decoded as it comes.
+pub struct Unpacked {
     input: Input,
     decoder: Decoder,
     /// An error met after bytes that were still good; it is reported by the call after theirs.
     pending: Option<io::Error>,
 }
 
-impl Source {
+impl Unpacked {
     /// Reads the first bytes of `source` and chooses the decoder by them.
-    pub(crate) fn new(source: Box<dyn Read + Send>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If these bytes cannot be read.
+    pub fn new(source: Box<dyn Read + Send>) -> io::Result<Self> {
         let mut input = Input::new(source);
         while input.available().len() < LONGEST_MAGIC && input.fill()? {}
         let decoder = match Compression::of(input.available()) {
@@ -80,7 +87,7 @@ impl Source {
     }
 
     /// How it is compressed.
-    pub(crate) fn compression(&self) -> Compression {
+    pub fn compression(&self) -> Compression {
         match self.decoder {
             Decoder::Plain => Compression::None,
             Decoder::Gzip(_) => Compression::Gzip,
@@ -90,12 +97,14 @@ impl Source {
     }
 
     /// Bytes of the source that are read and decoded.
-    pub(crate) fn consumed(&self) -> u64 {
+    pub fn consumed(&self) -> u64 {
         self.input.consumed()
     }
+}
 
+impl Read for Unpacked {
     /// Decodes some bytes into `into`; none only at a proper end.
-    pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);
         }
