@@ -207,7 +207,7 @@ fn compressed_tables_read_and_cut_ones_say_where() {
 #[test]
 fn zeros_behind_gzip_are_padding() {
     let padded = [gzip(format!("{HEADER}a,1,2,3\n").as_bytes()), vec![0; 4096]].concat();
-    let (rows, _, error) = drain(open(&padded, TableOptions::default()).unwrap());
+    let (rows, _, error) = drain(open(padded, TableOptions::default()).unwrap());
     assert!(error.is_none() && rows == [row("a", 1, 2, 3, 0)], "{error:?} {rows:?}");
 }
 
