@@ -18,7 +18,7 @@ help: ## List the commands
 demo: setup ## Build, analyse the capture in data/, print the culprits, write the HTML report
 	@scripts/demo.sh
 
-test: setup-test ## Run every check: format, lints, floors, tests, documentation, a crate outside
+test: setup-test ## Run every check: format, lints, floors, tests, documentation, fuzz targets, a crate outside
 	@scripts/test.sh $(MAKE)
 
 setup: ## Install what is missing to build

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing: a C compiler (for zstd and liblzma), a new enough Rust and, with `test`, rustfmt and clippy.
+# Installs what is missing: a C compiler (for zstd and liblzma), a new enough Rust and, with `test`, rustfmt, clippy and a C++ compiler
+# (for the fuzz targets).
 # What is there is left alone. With NO_INSTALL=1 nothing is installed; what to install is said instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +17,7 @@ main() {
   fi
   if [[ $wanted == test ]]; then
     cargo fmt --version >/dev/null 2>&1 || add_component rustfmt
+    command -v c++ >/dev/null || install_packages 'a C++ compiler' build-essential
     cargo clippy --version >/dev/null 2>&1 || add_component clippy
   fi
 }

@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 make=${1:-make}
-checks=(fmt floors circles licences clippy doc extension unit)
+checks=(fmt floors circles licences clippy doc fuzz-check extension unit)
 summary=()
 failed=0
 
@@ -13,11 +13,12 @@ for check in "${checks[@]}"; do
   printf '\n== %s\n' "$check"
   SECONDS=0
   if "$make" --no-print-directory "$check"; then result=ok; else result=FAILED failed=1; fi
-  summary+=("$(printf '  %-9s %-6s %4d s' "$check" "$result" "$SECONDS")")
+  summary+=("$(printf '  %-10s %-6s %4d s' "$check" "$result" "$SECONDS")")
 done
 
 printf '\n== skipped\n'
 scripts/skipped.sh
+scripts/skipped.sh --required || failed=1
 printf '\n== summary\n'
 printf '%s\n' "${summary[@]}"
 scripts/unit.sh --totals

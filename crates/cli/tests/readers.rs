@@ -84,7 +84,7 @@ impl Python {
             match python.command("needs").output() {
                 Ok(output) if output.status.success() && output.stdout.trim_ascii().is_empty() => return Some(python),
                 Ok(output) if output.status.success() => {
-                    why.push(format!("{name} has no {}", String::from_utf8_lossy(output.stdout.trim_ascii())));
+                    why.push(format!("there is no {} for {name}", String::from_utf8_lossy(output.stdout.trim_ascii())));
                 }
                 Ok(_) => why.push(format!("{name} is not Python 3.10 or newer")),
                 Err(error) => why.push(format!("{name} does not start: {error}")),

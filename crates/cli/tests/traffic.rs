@@ -164,7 +164,7 @@ fn what_the_kernel_lacks_is_loaded_and_told_by_its_name() {
 /// Wireshark's programs, where they are.
 fn others_read(file: &Path, packets: u64) {
     let Ok(told) = Command::new("capinfos").args(["-c", "-M", "-T", "-r"]).arg(file).output() else {
-        return println!("skipped: others_read: there is no capinfos");
+        return println!("skipped: others_read: there is no tshark (capinfos)");
     };
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(told.trim_end().ends_with(&format!("\t{packets}")), "{told}");

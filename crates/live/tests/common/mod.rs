@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use queuescope_live::{Ability, Counters, Namespace, Probe, abilities};
+use std::io::ErrorKind;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -126,8 +127,11 @@ fn is_required(ability: &str) -> bool {
 /// Does a command of iproute2.
 pub fn ip(command: &str) -> Result<(), String> {
     let mut words = command.split_whitespace();
-    let output = Command::new(words.next().unwrap_or_default()).args(words).output();
-    let output = output.map_err(|error| format!("{command}: {error}"))?;
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program).args(words).output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("{program} is not installed"),
+        _ => format!("{command}: {error}"),
+    })?;
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.success() { Ok(()) } else { Err(format!("{command}: {}", said.trim())) }
 }
