@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests again and again while every processor is kept busy: scripts/soak.sh TIMES PACKAGE TEST [FILTER...]
 #
-# TEST is a test file of the package without `.rs`. Prints each failure with its output, then how many runs failed; the
+# TEST is a test binary of the package: `it`, with FILTERs such as `qdisc::`, or one that is alone in its process, such as `memory`. Prints each failure with its output, then how many runs failed; the
 # exit status is 1 if any did. A run that leaves files in its temporary folder fails too. LOAD=3 sets the busy loops per
 # processor.
 set -euo pipefail

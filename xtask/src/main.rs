@@ -7,6 +7,7 @@ mod floors;
 mod licences;
 mod metadata;
 mod models;
+mod orphans;
 mod repeat;
 
 use std::process::ExitCode;
@@ -27,6 +28,9 @@ cargo xtask licences
 cargo xtask models
     Run the models of the log's order under loom and shuttle, and show that each of its fences and checks is needed.
 
+cargo xtask orphans
+    Check that every test file of a crate whose tests are one binary is in it.
+
 cargo xtask repeat IN.pcap OUT.pcap (--times N | --packets N | --bytes N)
     Make a large capture by repeating a small one: N times, or as often as it takes to reach N packets or N bytes.
     Every repetition comes after the one before, with IPv4 and IPv6 addresses of its own, so that its flows are new.
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         "floors" => floors::run(rest),
         "licences" => licences::run(rest),
         "models" => models::run(rest),
+        "orphans" => orphans::run(rest),
         "repeat" => repeat::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

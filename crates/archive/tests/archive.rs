@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-mod common;
-
-use common::read;
+use crate::common::read;
 use proptest::prelude::*;
 use queuescope_archive::{
     Ask, Durability, FolderError, Full, History, Keep, Recorder, RecorderOptions, Recovery, Sources, State, verify,

@@ -2,10 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-mod common;
-
-use common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
-use common::{files, read};
+use crate::common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
+use crate::common::{files, read};
 use queuescope_archive::{Durability, Keep, Recorder, RecorderOptions, keep};
 use std::fs;
 use std::path::Path;

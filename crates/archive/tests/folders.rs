@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-mod common;
-
-use common::read;
+use crate::common::read;
 use proptest::prelude::*;
 use queuescope_archive::definitions as archived;
 use queuescope_archive::{Durability, FolderError, Full, Keep, Recorder, RecorderOptions, Sources, State, verify};

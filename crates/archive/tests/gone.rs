@@ -2,10 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-mod common;
-
-use common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
-use common::{files, read};
+use crate::common::numbers::{NONE, SIZE, append, journal, killed, open, options, recording, records, schema, told};
+use crate::common::{files, read};
 use queuescope_archive::{ALERTS, Ask, Durability, FinishError, History, Recorder, State, compact, verify};
 use queuescope_log::Dnf;
 use std::collections::BTreeMap;

@@ -3,9 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-mod common;
-
-use common::{files, read};
+use crate::common::{files, read};
 use queuescope_archive::{
     Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, aggregates, compact, definitions, keep,
     verify,

@@ -2,9 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test looks at files")]
 
-mod common;
-
-use common::{Found, all};
+use crate::common;
+use crate::common::{Found, all};
 use proptest::prelude::*;
 use queuescope_archive::{Durability, FolderError, Full, Keep, Recorder, RecorderOptions, State, Taken, keep, verify};
 use queuescope_log::Schema;

@@ -3,9 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test starts processes, and is told by its environment how often")]
 
-mod common;
-
-use common::read;
+use crate::common::read;
 use queuescope_archive::{Durability, Full, Keep, Recorder, RecorderOptions};
 use queuescope_log::Schema;
 use std::io::{BufRead, BufReader, Write};
@@ -65,7 +63,7 @@ fn nothing_that_was_acknowledged_is_lost() {
             command.env(SYNCED, "yes");
         }
         let mut child = command
-            .args(["--exact", "child", "--nocapture"])
+            .args(["--exact", "killed::child", "--nocapture"])
             .env(FOLDER, folder.path())
             .stdout(Stdio::piped())
             .spawn()

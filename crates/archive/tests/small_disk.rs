@@ -2,9 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test starts programs and looks at files")]
 
-mod common;
-
-use common::read;
+use crate::common::read;
 use queuescope_archive::{
     Durability, FinishError, Full, Keep, Recorder, RecorderOptions, State, compact, keep, verify,
 };

@@ -4,11 +4,9 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
 
-mod common;
-#[path = "../../live/tests/common/mod.rs"]
-mod namespaces;
+use crate::namespaces;
 
-use common::ROOT;
+use crate::common::ROOT;
 use namespaces::{Ends, PATIENCE, until};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use rustix::process::{Pid, Signal, kill_process};

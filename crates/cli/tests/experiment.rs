@@ -1,12 +1,10 @@
 //! Experiments, small: what comes out does not drift.
 //!
-//! `GOLDEN=overwrite cargo test -p queuescope-cli --test experiment` writes what comes out now.
+//! `GOLDEN=overwrite cargo test -p queuescope-cli --test it experiment::` writes what comes out now.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{file, printed, run};
+use crate::common::{file, printed, run};
 use std::fs;
 
 #[test]

@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{Report, list, number, printed, run};
+use crate::common::{Report, list, number, printed, run};
 use queuescope_pcap::PcapWriter;
 use queuescope_wire::Nanos;
 use serde_json::Value;

@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{at_times, file, printed, run};
+use crate::common::{at_times, file, printed, run};
 use queuescope_log::LAST_TIME;
 use std::path::Path;
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{Report, file, shared};
+use crate::common::{Report, file, shared};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

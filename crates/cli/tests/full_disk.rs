@@ -3,11 +3,9 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
 
-mod common;
-#[path = "../../live/tests/common/mod.rs"]
-mod namespaces;
+use crate::namespaces;
 
-use common::{ROOT, packets, printed, run};
+use crate::common::{ROOT, packets, printed, run};
 use namespaces::{Ends, alone, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -3,12 +3,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command, and make files")]
 
-#[path = "grants/commands.rs"]
 mod commands;
-mod common;
 
+use crate::common;
+use crate::common::file;
 use commands::{COMMANDS, Place, missing};
-use common::file;
 use queuescope_live::capabilities::{CapabilitySet, names};
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::Value;

@@ -2,9 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
-mod common;
-
-use common::{Report, file, list, number, packets, printed, run};
+use crate::common;
+use crate::common::{Report, file, list, number, packets, printed, run};
 use queuescope_pcap::PcapWriter;
 use queuescope_wire::Nanos;
 use queuescope_wire::parse::{Frame, LinkType, Parser, Tunnel};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{Report, captures, file, list, number, printed, run, run_with_input, shared};
+use crate::common::{Report, captures, file, list, number, printed, run, run_with_input, shared};
 use serde_json::Value;
 
 fn schema() -> String {

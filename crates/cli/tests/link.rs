@@ -3,13 +3,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
 
-mod common;
-#[path = "../../live/tests/common/mod.rs"]
-mod namespaces;
-#[path = "common/pty.rs"]
-mod pty;
+use crate::namespaces;
+use crate::pty;
 
-use common::{ROOT, printed, run};
+use crate::common::{ROOT, printed, run};
 use pty::{PATIENCE, Pty};
 use queuescope_live::Namespace;
 use rustix::process::{Pid, Signal, kill_process};

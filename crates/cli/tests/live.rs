@@ -3,11 +3,9 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
 
-mod common;
-#[path = "../../live/tests/common/mod.rs"]
-mod namespaces;
+use crate::namespaces;
 
-use common::{ROOT, file, printed, run};
+use crate::common::{ROOT, file, printed, run};
 use namespaces::{Ends, until};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;

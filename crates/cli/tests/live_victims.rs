@@ -4,8 +4,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command, and keep a rate")]
 
-#[path = "../../live/tests/common/mod.rs"]
-mod namespaces;
+use crate::namespaces;
 
 use namespaces::Ends;
 use rustix::process::{Pid, Signal, kill_process};

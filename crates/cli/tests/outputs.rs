@@ -2,9 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{Report, file, list, number, packets, printed, run, run_with_input, shared};
+use crate::common;
+use crate::common::{Report, file, list, number, packets, printed, run, run_with_input, shared};
 use std::path::Path;
 use std::process::Command;
 

@@ -3,9 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "a test looks at what was written")]
 
-mod common;
-
-use common::{command, file, printed, run};
+use crate::common::{command, file, printed, run};
 use queuescope_pcap::{CaptureReader, PcapWriter};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, ErrorKind, Write};

@@ -3,9 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read and write what the program does")]
 
-mod common;
-
-use common::{ROOT, captures, file, list, number, printed, run};
+use crate::common::{ROOT, captures, file, list, number, printed, run};
 use queuescope_log::Schema;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

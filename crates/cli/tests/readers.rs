@@ -4,9 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "it reads a page of the documentation, and where Python is")]
 
-mod common;
-
-use common::{at_times, file, printed, run};
+use crate::common::{at_times, file, printed, run};
 use queuescope_log::{LAST_TIME, packet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

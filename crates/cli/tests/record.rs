@@ -1,8 +1,6 @@
 //! What `record` puts into a folder, `query` finds there.
 
-mod common;
-
-use common::{file, printed, run};
+use crate::common::{file, printed, run};
 
 #[test]
 fn a_folder_is_asked_as_the_capture_is() {

@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{file, list, number, printed, run, run_with_input};
+use crate::common::{file, list, number, printed, run, run_with_input};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;

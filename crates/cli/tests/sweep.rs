@@ -2,9 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read and damage what the program wrote")]
 
-mod common;
-
-use common::{file, printed, run};
+use crate::common;
+use crate::common::{file, printed, run};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,8 @@
 //! A real capture through a made router, seen by its taps: what is matched, and how right the delays are.
 
-mod common;
-#[path = "tap/pair.rs"]
-mod pair;
+use crate::tap_pair as pair;
 
-use common::shared;
+use crate::common::shared;
 use pair::{Making, Pair, TAPPED, Truth};
 use queuescope_meter::tap::{Arrived, Clock, Seen, TapDeparture, TapOutput, TapParams, TapStats};
 use queuescope_queue::Limit;

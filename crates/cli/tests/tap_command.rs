@@ -3,11 +3,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
-mod common;
-#[path = "tap/pair.rs"]
-mod pair;
+use crate::tap_pair as pair;
 
-use common::{Report, file, list, number, printed, run, shared};
+use crate::common;
+use crate::common::{Report, file, list, number, printed, run, shared};
 use pair::{Making, Pair};
 use queuescope_meter::tap::Clock;
 use queuescope_pcap::PcapWriter;

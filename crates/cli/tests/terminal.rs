@@ -3,10 +3,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests run the command")]
 
-#[path = "../../live/tests/common/mod.rs"]
-mod namespaces;
-#[path = "common/pty.rs"]
-mod pty;
+use crate::namespaces;
+use crate::pty;
 
 use namespaces::Ends;
 use pty::Pty;

@@ -3,9 +3,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at what was written")]
 
-mod common;
-
-use common::{command, number, printed};
+use crate::common;
+use crate::common::{command, number, printed};
 use queuescope_live::Namespace;
 use queuescope_live::capture::{Capture, CaptureParams};
 use queuescope_pcap::CaptureReader;

@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what the program wrote")]
 
-mod common;
-
-use common::{Report, captures, file, list, number, printed, run, shared};
+use crate::common::{Report, captures, file, list, number, printed, run, shared};
 use queuescope_pcap::PcapWriter;
 use queuescope_wire::Nanos;
 use std::path::{Path, PathBuf};

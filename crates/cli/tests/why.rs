@@ -2,9 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests write what the program reads")]
 
-mod common;
-
-use common::{Report, file, list, number, printed, run};
+use crate::common::{Report, file, list, number, printed, run};
 use queuescope_pcap::PcapWriter;
 use queuescope_wire::Nanos;
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! Acting on flows before a queue of our own: between two network namespaces, as root.
 #![allow(clippy::disallowed_methods, reason = "tests start programs and write what the kernel is set to")]
 
-mod common;
-
-use common::{Ends, until};
+use crate::common::{Ends, until};
 use queuescope_live::{Acted, Acting, Action, Counters, Probe, ProbeParams};
 use queuescope_queue::{Curve, Response, Step, Steps};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};

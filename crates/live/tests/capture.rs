@@ -1,8 +1,6 @@
 //! Packets between two network namespaces, copied on their way, as root.
 
-mod common;
-
-use common::{Ends, ip, until};
+use crate::common::{Ends, ip, until};
 use queuescope_live::capture::{Capture, CaptureError, CaptureParams, Counts, Direction, Woken};
 use queuescope_wire::Nanos;
 use std::net::UdpSocket;

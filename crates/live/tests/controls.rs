@@ -1,10 +1,8 @@
 //! Congestion controls that the kernel has not got, under connections of its own: between two network namespaces, as root.
 #![allow(clippy::disallowed_methods, reason = "tests start programs and read what the kernel says")]
 
-mod common;
-
+use crate::common::{Ends, alone, ip, until};
 use aya::maps::{MapType, loaded_maps};
-use common::{Ends, alone, ip, until};
 use queuescope_live::traffic::{Ended, SendParams, ServeParams, Start, listen, send, serve, take_with};
 use queuescope_live::{Acting, Action, Control, Controls, Namespace, Probe, ProbeParams, Weigh};
 use queuescope_queue::{Curve, Response, Step, Steps};
@@ -196,7 +194,7 @@ fn is_killed() {
 /// Another process with all of them: it, and what they are called.
 fn process() -> (Child, Vec<String>) {
     let mut command = Command::new(std::env::current_exe().expect("it has a name"));
-    command.args(["--exact", "is_killed", "--nocapture"]).env(KILLED, "yes");
+    command.args(["--exact", "controls::is_killed", "--nocapture"]).env(KILLED, "yes");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let said = BufReader::new(child.stdout.take().expect("it says something")).lines();
     let line = said.map_while(Result::ok).find_map(|line| line.strip_prefix("has ").map(str::to_owned));

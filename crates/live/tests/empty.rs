@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{Ends, ip, settled};
+use crate::common::{Ends, ip, settled};
 use proptest::prelude::*;
 use queuescope_live::{Counters, Probe, ProbeParams, sketch};
 use queuescope_sketch::{ConQuest, Estimator};

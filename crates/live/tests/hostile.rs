@@ -2,9 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::Ends;
+use crate::common;
+use crate::common::Ends;
 use queuescope_live::{Counters, Probe, ProbeParams};
 use queuescope_wire::Granularity;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};

@@ -1,11 +1,9 @@
 //! Nothing of a probe stays, however its process ends.
 #![allow(clippy::disallowed_methods, reason = "tests start programs, and this one starts itself")]
 
-mod common;
-
+use crate::common::{Ends, until};
 use aya::maps::loaded_maps;
 use aya::programs::{SchedClassifier, TcAttachType, loaded_programs};
-use common::{Ends, until};
 use queuescope_live::{Acting, Probe, ProbeParams};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, stdin};
@@ -54,7 +52,7 @@ fn nothing_stays_of_a_process_that_is_killed() {
     assert!(before_the_queue(&ends).0.is_empty());
     let mut child = ends.near.run(|| {
         let mut command = Command::new(std::env::current_exe().expect("it has a name"));
-        command.args(["--exact", "is_killed", "--nocapture"]).env(KILLED, "yes");
+        command.args(["--exact", "killed::is_killed", "--nocapture"]).env(KILLED, "yes");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
     });
     let said = BufReader::new(child.stdout.take().expect("it says something")).lines();

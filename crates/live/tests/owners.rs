@@ -1,9 +1,7 @@
 //! Whose flows are: processes of our own in a network namespace, as root.
 #![allow(clippy::disallowed_methods, reason = "tests start programs, and this one starts itself")]
 
-mod common;
-
-use common::Ends;
+use crate::common::Ends;
 use queuescope_live::{Owner, Owners, now};
 use queuescope_wire::{FlowKey, Granularity, Nanos, Prefixes};
 use std::io::{BufRead, BufReader, Lines, Write, stdin};
@@ -81,7 +79,7 @@ impl Holder {
         let peer = ends.far.run(|| TcpListener::bind("[::]:0").expect("there is a port"));
         let mut child = ends.near.run(|| {
             let mut command = Command::new(std::env::current_exe().expect("it has a name"));
-            command.args(["--exact", "is_another_process", "--nocapture"]).env(ROLE, "holds");
+            command.args(["--exact", "owners::is_another_process", "--nocapture"]).env(ROLE, "holds");
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
         });
         if let Some(cgroup) = cgroup {
@@ -191,7 +189,7 @@ fn who_may_not_look_learns_the_user_and_the_cgroup() {
             std::fs::set_permissions(path, open).expect("it is ours");
         }
         let mut command = Command::new(&copy);
-        command.args(["--exact", "is_another_process", "--nocapture"]).env(ROLE, flow);
+        command.args(["--exact", "owners::is_another_process", "--nocapture"]).env(ROLE, flow);
         command.uid(65_534).gid(65_534).output().expect("it runs")
     });
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,8 +1,7 @@
 //! The probe on a queue of our own: between two network namespaces, as root.
 
-mod common;
-
-use common::Ends;
+use crate::common;
+use crate::common::Ends;
 use queuescope_live::{Counters, Probe, ProbeParams, sketch};
 use queuescope_sketch::{ConQuest, Estimator};
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};

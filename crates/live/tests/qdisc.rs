@@ -2,12 +2,11 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
+use crate::common;
+use crate::common::{Ends, backlog, ip, until};
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
-use common::{Ends, backlog, ip, until};
 use queuescope_live::{Acting, Action, Counters, Probe, ProbeParams, Weigh};
 use queuescope_queue::Response;
 use queuescope_wire::Nanos;

@@ -1,8 +1,7 @@
 //! Records as Arrow batches have the values that the records have.
 #![cfg(feature = "arrow")]
 
-mod common;
-
+use crate::common;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt8Type,

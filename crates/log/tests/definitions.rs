@@ -1,8 +1,7 @@
 //! Definitions: read, written and read again they are the same, and in a log they are what a slow look at each record
 //! says, in whichever order they are written.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use queuescope_log::{
     Alert, ApplyError, AttributeId, Definitions, Expr, Function, Kind, Log, Memory, Number, Options, Schema, Single,

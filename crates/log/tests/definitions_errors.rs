@@ -2,7 +2,7 @@
 //! are of the schema `packet`; arguments (`.args`, one a line behind what it defines) are added to a filter `web` and
 //! the aggregates `bytes_of_web` of it and `packets`.
 //!
-//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test definitions_errors` writes the texts anew; read
+//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test it definitions_errors::` writes the texts anew; read
 //! them.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]

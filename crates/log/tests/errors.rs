@@ -1,7 +1,7 @@
 //! What a user reads who wrote something wrong: each file in `errors/` with what is said about it. Expressions
 //! (`.expr`, one a line) are of the schema `packet`, with the aggregates `MAXSEQ` and `TS`; schemas are TOML.
 //!
-//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test errors` writes the texts anew; read them.
+//! After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-log --test it errors::` writes the texts anew; read them.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]
 

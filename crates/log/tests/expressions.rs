@@ -1,7 +1,6 @@
 //! Whatever an expression is turned into, it means the same.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use queuescope_log::{DnfError, Expr, Filter, Limits, Number, Predicate, Schema, Scope};
 

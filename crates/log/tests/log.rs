@@ -1,7 +1,6 @@
 //! Whatever is added, removed and asked while records come: the answer is what a look at every record gives.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use queuescope_log::{
     AggregateId, AttributeId, Commutative, Dnf, Expr, FilterId, Function, Log, Memory, Number, Options, Schema, Scope,

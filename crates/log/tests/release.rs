@@ -1,7 +1,6 @@
 //! A log that releases records answers as one that has them all, from its floor on; also whoever began before.
 
-#[path = "common/rising.rs"]
-mod rising;
+use crate::rising;
 
 use proptest::prelude::*;
 use queuescope_log::{

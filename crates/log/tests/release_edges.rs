@@ -1,7 +1,6 @@
 //! Where releasing records ends, and what it leaves.
 
-#[path = "common/rising.rs"]
-mod rising;
+use crate::rising;
 
 use queuescope_log::{Function, Log, Memory, MemoryError, Monitor, Number, Options, Relation, Schema, Trigger};
 use rising::{append, dnf, found, log_from, record, records};

@@ -1,7 +1,6 @@
 //! The exact culprits against the plain definitions, on random streams with many equal times, and on worked examples.
 
-#[path = "culprits/reference.rs"]
-mod reference;
+use crate::culprits_reference as reference;
 
 use proptest::prelude::*;
 use queuescope_meter::{Amount, Culprits, Departed, Dropped, LogError, QueueLog, Ranking};

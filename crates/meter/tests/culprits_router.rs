@@ -1,10 +1,7 @@
 //! Culprits at the ports of a simulated router, against a search of the whole file for each packet.
 
-#[path = "culprits/reference.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod reference;
-#[path = "culprits/router.rs"]
-mod router;
+use crate::culprits_reference as reference;
+use crate::culprits_router_parts as router;
 
 use queuescope_meter::{Amount, Departed, QueueLog, Ranking};
 use queuescope_wire::{Class, FlowId, Nanos, Rate};

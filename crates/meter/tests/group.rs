@@ -1,9 +1,7 @@
 //! Grouping: made-up incasts, heavy flows, and a plain search of the lattice.
 
-#[path = "group/incast.rs"]
-mod incast;
-#[path = "group/random.rs"]
-mod random;
+use crate::incast;
+use crate::random;
 
 use incast::Incast;
 use proptest::prelude::*;

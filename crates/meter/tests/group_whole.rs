@@ -5,12 +5,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test may read files and the environment")]
 
-#[path = "group/made.rs"]
-mod made;
-#[path = "group/random.rs"]
-mod random;
-#[path = "group/reference.rs"]
-mod reference;
+use crate::made;
+use crate::reference;
 
 use queuescope_meter::{Amount, Blame, GroupParams, Grouped, Sampled, group};
 use queuescope_pcap::CaptureReader;

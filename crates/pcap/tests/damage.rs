@@ -1,11 +1,10 @@
 //! Damaged files: everything before the damage, then an error that says where; and what cannot be opened at all.
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::io::{self, Cursor, Read, Write};
 
-use common::{Fields, Owned, drain, gzip, reader, xz, zstd};
+use crate::common::{Fields, Owned, drain, gzip, reader, xz, zstd};
 use queuescope_pcap::{CaptureReader, Compression, Damage, OpenError};
 
 /// A small capture of each kind, and where each of its packets ends.

@@ -1,10 +1,9 @@
 //! Real captures: packets, lengths and times as Wireshark's tools tell them.
 
-mod common;
-
+use crate::common;
 use std::io::Read;
 
-use common::shared_data;
+use crate::common::shared_data;
 use queuescope_pcap::{CaptureReader, Compression};
 
 /// File, packets, bytes on the wire, bytes captured, earliest and latest time (ns).

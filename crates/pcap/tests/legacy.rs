@@ -1,8 +1,6 @@
 //! What pcap can say: both byte orders, three magic numbers, and what its header hides.
 
-mod common;
-
-use common::{Fields, drain, read_all, reader};
+use crate::common::{Fields, drain, read_all, reader};
 use queuescope_pcap::{CaptureReader, Damage, OpenError};
 use std::io::Cursor;
 

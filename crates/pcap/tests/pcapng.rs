@@ -1,8 +1,6 @@
 //! What pcapng can say: resolutions, offsets, sections, interfaces, and every kind of block.
 
-mod common;
-
-use common::{Fields, drain, read_all, reader};
+use crate::common::{Fields, drain, read_all, reader};
 use queuescope_pcap::Damage;
 
 /// The time of `ticks` on an interface with such options.

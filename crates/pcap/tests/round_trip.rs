@@ -1,8 +1,6 @@
 //! What the writers write, the reader and an independent parser read back.
 
-mod common;
-
-use common::{Fields, Owned, read_all};
+use crate::common::{Fields, Owned, read_all};
 use pcap_parser::{Block, PcapBlockOwned, PcapError};
 use proptest::prelude::*;
 use queuescope_pcap::{PcapWriter, PcapngWriter, Statistics};

@@ -1,8 +1,7 @@
 //! Zeros in the place of packets: skipped, counted and named, and what stands behind them is read. Empty packets are packets.
 
-mod common;
-
-use common::{Fields, Owned, drain, reader};
+use crate::common;
+use crate::common::{Fields, Owned, drain, reader};
 use queuescope_pcap::{Behind, Damage, ReadError};
 
 const START: u32 = 1_700_000_000;

@@ -1,14 +1,9 @@
 //! The page in a real browser: it draws without an error, and the address of a burst brings up its culprits.
 //! Skipped, with a notice, where there is no chromium.
 
-#[path = "common/browser.rs"]
-#[allow(missing_docs, reason = "shared with the plots of sweeps")]
-mod browser;
-#[path = "common/sample.rs"]
-#[allow(missing_docs, reason = "shared with the example")]
-mod sample;
+use crate::sample;
 
-use browser::{opened, root, sound, strings, text, told, unescaped, words};
+use crate::chromium::{self, opened, root, sound, strings, text, told, unescaped, words};
 use queuescope_report::html;
 use queuescope_report::model::{NotShown, Report, Skipped};
 use std::path::{Path, PathBuf};
@@ -327,5 +322,5 @@ fn a_page_of_several_queues_shows_the_one_that_is_chosen() {
 
 /// Writes the page of a report, with `script` at its end.
 fn page(report: &Report, script: &str, directory: &Path, name: &str) -> PathBuf {
-    browser::page(|file| html::write(report, file), script, directory, name)
+    chromium::page(|file| html::write(report, file), script, directory, name)
 }

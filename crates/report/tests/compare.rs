@@ -1,13 +1,8 @@
 //! One scenario in two worlds: what belongs together stands together, as text and as a page.
 
-#[path = "common/browser.rs"]
-#[allow(missing_docs, dead_code, reason = "shared with the reports")]
-mod browser;
-#[path = "common/sample.rs"]
-#[allow(missing_docs, reason = "shared with the example")]
-mod sample;
+use crate::sample;
 
-use browser::{sound, told};
+use crate::chromium::{self, sound, told};
 use queuescope_report::model::{Comparison, HeldBack, Of, Quantity, RealTime, Sim, Skipped};
 use queuescope_report::{html, text};
 
@@ -139,7 +134,7 @@ fn a_page_shows_both_worlds_on_any_screen() {
     }, 500)";
     let mut pages = Vec::new();
     for (name, comparison) in [("one", comparison(1)), ("three", comparison(3)), ("hostile", hostile)] {
-        let page = browser::page(|file| html::write_comparison(&comparison, file), tell, directory.path(), name);
+        let page = chromium::page(|file| html::write_comparison(&comparison, file), tell, directory.path(), name);
         pages.extend([360, 1280].map(|width| (page.clone(), width)));
     }
     let Some(told) = told(directory.path(), &pages) else { return };

@@ -1,8 +1,6 @@
 //! The page holds all of the report, loads nothing, and no name in the data can break out of it.
 
-#[path = "common/sample.rs"]
-#[allow(missing_docs, reason = "shared with the example")]
-mod sample;
+use crate::sample;
 
 use queuescope_report::html;
 use queuescope_report::model::{Report, Sim, SimSample};

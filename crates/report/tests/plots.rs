@@ -1,15 +1,10 @@
 //! The page of a sweep in a real browser: points stand where their numbers say, whatever is swept.
 //! Skipped, with a notice, where there is no chromium.
 
-#[path = "common/browser.rs"]
-#[allow(missing_docs, reason = "shared with the reports")]
-mod browser;
-#[path = "common/plotted.rs"]
-mod plotted;
-#[path = "common/swept.rs"]
-mod swept;
+use crate::plotted;
+use crate::swept;
 
-use browser::{sound, strings, text, told, words};
+use crate::chromium::{self, sound, strings, text, told, words};
 use queuescope_report::html;
 use queuescope_report::model::Sweep;
 use std::path::{Path, PathBuf};
@@ -257,5 +252,5 @@ fn a_sweep_is_plotted_if_there_is_something_to_compare() {
 
 /// Writes the page of a sweep, with `script` at its end.
 fn sweep_page(sweep: &Sweep, script: &str, directory: &Path, name: &str) -> PathBuf {
-    browser::page(|file| html::write_sweep(sweep, file), script, directory, name)
+    chromium::page(|file| html::write_sweep(sweep, file), script, directory, name)
 }

@@ -1,7 +1,6 @@
 //! A sweep as text.
 
-#[path = "common/swept.rs"]
-mod swept;
+use crate::swept;
 
 use queuescope_report::model::Sweep;
 use queuescope_report::text;

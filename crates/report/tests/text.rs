@@ -1,8 +1,6 @@
 //! The text view of a simulation, and of bursts.
 
-#[path = "common/sample.rs"]
-#[allow(missing_docs, reason = "shared with the example")]
-mod sample;
+use crate::sample;
 
 use queuescope_report::model::{Burst, Culprit, Group, NotShown, Report};
 use queuescope_report::text;

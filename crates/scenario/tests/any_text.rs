@@ -1,7 +1,6 @@
 //! Any text is read or refused: no panic, and what is read is explained as the same.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use queuescope_queue::Outlet;
 use queuescope_scenario::{Override, Scenario, Traffic};

@@ -1,12 +1,11 @@
 //! What a user reads who wrote something wrong: each file in `errors/` with what is said about it.
 //!
 //! Lines `#--set KEY=VALUE` and `#--sweep KEY=VALUE,...` of a file are its overrides. After a change, `UPDATE_GOLDEN=1 cargo test -p queuescope-scenario
-//! --test errors` writes the texts anew; read them.
+//! --test it errors::` writes the texts anew; read them.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and, asked to, write the golden texts")]
 
-mod common;
-
+use crate::common;
 use queuescope_scenario::{Override, Scenario};
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! The scenarios of the repository, and what is made from the list of keys.
 
-mod common;
-
+use crate::common;
 use queuescope_queue::PipelineParams;
 use queuescope_scenario::{Arrivals, Capacity, Override, Scenario, Traffic};
 use queuescope_wire::{Nanos, Rate};

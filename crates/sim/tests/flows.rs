@@ -1,8 +1,6 @@
 //! TCP over a bottleneck: what must hold whatever the discipline and the congestion control.
 
-mod common;
-
-use common::{Setting, run};
+use crate::common::{Setting, run};
 use queuescope_queue::{DisciplineParams, Limit, TailDropParams};
 use queuescope_sim::workload::FlowStart;
 use queuescope_sim::{FlowRecord, GroupStats, NodeId, Simulation};

@@ -1,6 +1,6 @@
 //! Small scenarios of every discipline, switch program and congestion control, as a table that must not drift.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p queuescope-sim --test grid` writes it anew; the difference is to be read and explained.
+//! `UPDATE_GOLDEN=1 cargo test -p queuescope-sim --test it grid::` writes it anew; the difference is to be read and explained.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads its golden table")]
 

@@ -1,7 +1,6 @@
 //! Fingerprints: the same for a packet and what a router makes of it, another for any other packet.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use queuescope_wire::parse::{
     Fingerprint, InvariantParams, LinkType, Nat, NoFingerprint, Parser, Reach, Strength, Tunnel,

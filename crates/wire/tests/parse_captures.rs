@@ -1,8 +1,7 @@
 //! Real captures, counted by queuescope and by tshark.
 
-mod common;
-
-use common::captures;
+use crate::common;
+use crate::common::captures;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use queuescope_wire::{Family, FlowKey, Granularity};
 use std::collections::BTreeSet;

@@ -1,7 +1,6 @@
 //! Frames that etherparse builds and reads, whole, cut anywhere, and bytes that are nothing.
 
-mod common;
-
+use crate::common;
 use etherparse::{
     IpAuthHeader, IpDscp, IpEcn, IpHeaders, IpNumber, Ipv4Extensions, Ipv4Header, Ipv4Options, Ipv6Extensions,
     Ipv6Header, Ipv6RawExtHeader, Ipv6RoutingExtensions, PacketBuilder, PacketBuilderStep, TcpHeader, VlanId,

@@ -91,11 +91,12 @@ impl Place {
     pub fn new(folder: &Path, program: &Path) -> Self {
         let place = Self { folder: folder.join("place"), program: program.to_owned() };
         fs::create_dir(&place.folder).expect("there is room");
-        fs::copy(super::file("data/formats/ipv6-http.pcap"), place.path("readable.pcap")).expect("there is room");
-        fs::copy(super::file("crates/cli/tests/data/sim.toml"), place.path("sim.toml")).expect("there is room");
+        fs::copy(crate::common::file("data/formats/ipv6-http.pcap"), place.path("readable.pcap"))
+            .expect("there is room");
+        fs::copy(crate::common::file("crates/cli/tests/data/sim.toml"), place.path("sim.toml")).expect("there is room");
         let recorded = super::common::run("record --log", &[&place.path("log"), &place.path("readable.pcap")]);
         assert!(recorded.status.success(), "{recorded:?}");
-        let sweep = super::file("crates/cli/tests/data/sweep.toml");
+        let sweep = crate::common::file("crates/cli/tests/data/sweep.toml");
         let swept = super::common::run("sim --results", &[&place.path("results"), &sweep]);
         assert!(swept.status.success(), "{swept:?}");
         // All of it is nobody's, so that rights are only lacking where a file is root's.

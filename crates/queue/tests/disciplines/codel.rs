@@ -1,8 +1,8 @@
 //! CoDel against the pseudocode of RFC 8289, against sequences worked out by hand, and against what ns-3's tests
 //! expect.
 
-use crate::codel_model::{Act, Model, Waits};
-use crate::harness::rate;
+use crate::disciplines::codel_model::{Act, Model, Waits};
+use crate::disciplines::harness::rate;
 use proptest::prelude::*;
 use queuescope_queue::{
     Codel, CodelFlavour, CodelParams, CodelStats, Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Sink,

@@ -1,6 +1,6 @@
 //! FQ-CoDel: what RFC 8290 promises to flows.
 
-use crate::harness::rate;
+use crate::disciplines::harness::rate;
 use proptest::prelude::*;
 use queuescope_queue::{
     CodelFlavour, Discipline, Dropped, FqCodel, FqCodelParams, Limit, MarkReason, Outlet, Placement, Sink,

@@ -2,7 +2,7 @@
 //!
 //! A change that is meant to change behaviour changes this table, and says so; the test prints the new one.
 
-use crate::harness::{Contestant, holds_what_is_promised, long_run};
+use crate::disciplines::harness::{Contestant, holds_what_is_promised, long_run};
 use queuescope_queue::{
     CodelFlavour, CodelParams, DisciplineParams, DualPi2Params, FqCodelParams, HashQueuesParams, Limit, Pi2Params,
     PieParams, Placement, RedParams, RedThresholds, TailDropParams,

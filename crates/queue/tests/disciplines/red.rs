@@ -1,6 +1,6 @@
 //! RED against what ns-3's tests expect of it, against a run of INET's, and against ns-2's shares of flows.
 
-use crate::harness::rate;
+use crate::disciplines::harness::rate;
 use proptest::prelude::*;
 use queuescope_queue::{
     Discipline, DropReason, Dropped, Limit, MarkReason, Outlet, Red, RedAdaptation, RedParams, RedStats, RedThresholds,

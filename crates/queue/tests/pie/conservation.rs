@@ -1,7 +1,7 @@
 //! No packet is lost uncounted or invented, order and limit are held, and time runs on, for each discipline of the
 //! family.
 
-use crate::{MS, Told, fire, packet};
+use crate::pie::{MS, Told, fire, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
     Discipline, DualPi2, DualPi2Params, DualPi2Scheduler, Limit, Outlet, Pi2, Pi2Params, Pie, PieActivation, PieDelay,

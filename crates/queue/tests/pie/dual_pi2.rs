@@ -1,6 +1,6 @@
 //! DualPI2 against RFC 9332's pseudocode, and its parts by hand.
 
-use crate::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, Told, fire, outlet, packet};
 use proptest::prelude::*;
 use queuescope_queue::{Discipline, DropReason, DualPi2, DualPi2Params, DualPi2Scheduler, Limit, MarkReason};
 use queuescope_wire::{ByteCount, Ecn, Nanos, QueueId};

@@ -1,6 +1,6 @@
 //! Egress PI: its registers against a plain controller in real numbers, what is chosen, what becomes of it.
 
-use crate::{Told, packet};
+use crate::pie::{Told, packet};
 use proptest::prelude::*;
 use queuescope_queue::{DropReason, Egress, EgressPi, EgressPiParams, Headers, Host, Pipeline, Port};
 use queuescope_wire::{Backlog, Departure, Ecn, FlowId, Nanos, QueueId};

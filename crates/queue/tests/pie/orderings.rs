@@ -1,7 +1,7 @@
 //! What a known PIE test suite expects of one setting compared with another: 400 packets of 1000 bytes, one each 10 ms,
 //! and 400 times the link is ready, each `D` ms; 8 s. Drops are random, so numbers are compared, not given.
 
-use crate::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, Told, fire, outlet, packet};
 use queuescope_queue::{Discipline, DropReason, Limit, Pie, PieActivation, PieBurst, PieParams};
 use queuescope_wire::{Ecn, Nanos};
 

@@ -1,6 +1,6 @@
 //! PI2 by hand.
 
-use crate::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, Told, fire, outlet, packet};
 use queuescope_queue::{Discipline, DropReason, Limit, Pi2, Pi2Params};
 use queuescope_wire::{Ecn, Nanos};
 

@@ -1,7 +1,7 @@
 //! PIE against the plain models.
 
-use crate::model::{AppendixA, AppendixB, Fate, Ns3};
-use crate::{MS, Told, fire, outlet, packet};
+use crate::pie::model::{AppendixA, AppendixB, Fate, Ns3};
+use crate::pie::{MS, Told, fire, outlet, packet};
 use proptest::prelude::*;
 use queuescope_queue::{Discipline, DropReason, Limit, Pie, PieActivation, PieDelay, PieParams};
 use queuescope_wire::{ByteCount, Ecn, Nanos};

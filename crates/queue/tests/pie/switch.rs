@@ -1,7 +1,7 @@
 //! PIE_CP, PIE_DP and PIE_TABLE: their arithmetic, what leaves and what does not, and what the paper's section VII.A
 //! says of how fast they rise and fall.
 
-use crate::{MS, Told, fire, outlet, packet};
+use crate::pie::{MS, Told, fire, outlet, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
     AnyPipeline, Discipline, DropReason, Egress, Headers, Host, Ingress, Limit, Outlet, Pie, PieBurst, PieCpDecay,

@@ -1,6 +1,6 @@
 //! Receive windows that are rewritten on the way back.
 
-use crate::driver::{Switch, headers, outlets, packet};
+use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{AckWindow, AckWindowParams, Headers, Limit, Port};
 use queuescope_tcp::{Flags, Segment};

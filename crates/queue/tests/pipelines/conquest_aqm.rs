@@ -1,6 +1,6 @@
 //! The ConQuest AQM: against exact counts, and by what it does to flows.
 
-use crate::driver::{Log, Switch, headers, outlets, packet};
+use crate::pipelines::driver::{Log, Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
     ActAt, ConQuestAqm, ConQuestAqmParams, ConQuestChange, Curve, DropReason, Egress, HoldParams, Limit, MarkReason,

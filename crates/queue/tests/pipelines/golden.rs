@@ -1,6 +1,6 @@
 //! What must not drift: the counters of each program after the same traffic.
 
-use crate::driver::{Switch, headers, outlets, packet};
+use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use queuescope_queue::{
     AbcParams, AckWindowParams, ActAt, ConQuestAqmParams, Curve, HashToQueuesParams, Headers, HoldParams, MeterParams,
     Outlet, Pipeline, PipelineParams, QueueLength,

@@ -1,6 +1,6 @@
 //! Flows spread over the queues of a port.
 
-use crate::driver::{Switch, headers, outlets, packet};
+use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{HashToQueues, HashToQueuesParams, Limit};
 use queuescope_wire::{FlowId, Nanos, QueueId};

@@ -1,7 +1,7 @@
 //! Packet loss: told by retransmissions, explained by who met long queues where.
 
-use crate::networks::{MS, Network, loss, losses};
-use crate::watch::{Seen, host, seeds, watch};
+use crate::recipes::networks::{MS, Network, loss, losses};
+use crate::recipes::watch::{Seen, host, seeds, watch};
 use queuescope_log::{Number, Schema};
 use queuescope_sim::NodeId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Path conformance.
 
-use crate::networks::{MS, checks, stray};
-use crate::watch::{host, log, run, seeds, watch};
+use crate::recipes::networks::{MS, checks, stray};
+use crate::recipes::watch::{host, log, run, seeds, watch};
 use queuescope_log::Number;
 
 /// Of the switches that are checked the right one is told, within a millisecond; and whose packets they were.

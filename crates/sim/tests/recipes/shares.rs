@@ -1,7 +1,7 @@
 //! Who gets or takes how much: outcast, incast, heavy hitters, the traffic matrix.
 
-use crate::networks::{MS, incast, lasting_outcast, matrix, outcast};
-use crate::watch::{Seen, host, seeds, watch};
+use crate::recipes::networks::{MS, incast, lasting_outcast, matrix, outcast};
+use crate::recipes::watch::{Seen, host, seeds, watch};
 use queuescope_sim::{DatagramRecord, LinkId, NodeId};
 use std::collections::BTreeMap;
 

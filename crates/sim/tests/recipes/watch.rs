@@ -1,6 +1,6 @@
 //! A network is run, what arrives goes into a log, and triggers are looked at each millisecond.
 
-use crate::networks::Network;
+use crate::recipes::networks::Network;
 use queuescope_log::{Alert, Function, GroupKey, Log, Memory, NamedMonitor, Number, Options, Schema};
 use queuescope_sim::{Journey, NodeId, Records, Simulation, Telemetry};
 use queuescope_wire::Nanos;

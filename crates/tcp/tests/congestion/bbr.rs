@@ -1,7 +1,7 @@
 //! BBR on a link without loss: it finds the rate and the round-trip time, and cycles as the draft says.
 
-use crate::link::{Flow, Path};
-use crate::{MILLISECOND, MSS, SECOND};
+use crate::congestion::link::{Flow, Path};
+use crate::congestion::{MILLISECOND, MSS, SECOND};
 use queuescope_tcp::congestion::{Bbr, BbrMode, BbrParams};
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase, RateSample};
 use queuescope_wire::Nanos;

@@ -1,7 +1,7 @@
 //! CUBIC against RFC 9438's equations.
 
-use crate::rounds::Rounds;
-use crate::{MILLISECOND, MSS, SECOND, segments};
+use crate::congestion::rounds::Rounds;
+use crate::congestion::{MILLISECOND, MSS, SECOND, segments};
 use queuescope_tcp::congestion::{Cubic, CubicParams, SlowStart};
 use queuescope_tcp::{CongestionControl, Phase};
 use queuescope_wire::Nanos;

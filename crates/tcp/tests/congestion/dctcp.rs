@@ -1,7 +1,7 @@
 //! DCTCP against RFC 8257 section 3.3 by hand.
 
-use crate::MSS;
-use crate::rounds::Rounds;
+use crate::congestion::MSS;
+use crate::congestion::rounds::Rounds;
 use queuescope_tcp::congestion::{Dctcp, DctcpParams, Ns3};
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase};
 use queuescope_wire::Nanos;

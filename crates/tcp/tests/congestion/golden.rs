@@ -2,8 +2,8 @@
 //!
 //! A change that is meant changes the table: run with `--nocapture` and put what is printed in its place.
 
-use crate::link::{Flow, Path};
-use crate::{MILLISECOND, MSS, SECOND};
+use crate::congestion::link::{Flow, Path};
+use crate::congestion::{MILLISECOND, MSS, SECOND};
 use queuescope_tcp::{Algorithm, CongestionControl, Controller, EcnUse, Profile};
 use queuescope_wire::Nanos;
 use std::fmt::Write;

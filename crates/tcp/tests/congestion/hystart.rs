@@ -1,7 +1,7 @@
 //! HyStart and HyStart++: when they end slow start, and when not.
 
-use crate::rounds::Rounds;
-use crate::{MILLISECOND, MSS};
+use crate::congestion::rounds::Rounds;
+use crate::congestion::{MILLISECOND, MSS};
 use queuescope_tcp::congestion::{Cubic, CubicParams, HyStartParams, HyStartPlusPlusParams, SlowStart};
 use queuescope_tcp::{Ack, CongestionControl, Phase};
 use queuescope_wire::Nanos;

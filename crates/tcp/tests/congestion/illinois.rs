@@ -1,7 +1,7 @@
 //! Illinois: alpha and beta at the corners of the paper's figure 1, and growth by them.
 
-use crate::rounds::Rounds;
-use crate::{MILLISECOND, MSS};
+use crate::congestion::rounds::Rounds;
+use crate::congestion::{MILLISECOND, MSS};
 use queuescope_tcp::CongestionControl;
 use queuescope_tcp::congestion::{Illinois, IllinoisParams};
 use queuescope_wire::Nanos;

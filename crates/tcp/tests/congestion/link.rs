@@ -1,7 +1,7 @@
 //! One flow through one link, packet by packet: a rate, a delay, a buffer. A packet that finds the buffer full is lost, which
 //! the sender learns when its ACK would have come; another is sent in its place. Nothing is random.
 
-use crate::MSS;
+use crate::congestion::MSS;
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase, RateSample};
 use queuescope_wire::Nanos;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! What they are called.
 
-use crate::MSS;
+use crate::congestion::MSS;
 use queuescope_tcp::congestion::Ns3;
 use queuescope_tcp::{Algorithm, Congestion, CongestionControl, Controller, EcnUse, Profile};
 use queuescope_wire::Nanos;

@@ -1,7 +1,7 @@
 //! NewReno against RFC 5681 by hand.
 
-use crate::MSS;
-use crate::rounds::Rounds;
+use crate::congestion::MSS;
+use crate::congestion::rounds::Rounds;
 use queuescope_tcp::congestion::{Counting, NewReno, NewRenoParams, Reduced};
 use queuescope_tcp::{Congestion, CongestionControl, Phase};
 use queuescope_wire::Nanos;

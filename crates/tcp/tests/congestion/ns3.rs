@@ -1,7 +1,7 @@
 //! The ns-3 profiles against ns-3.37 itself: its congestion controls were given the same ACKs, losses and timeouts by `ns3.cc`,
 //! and `ns3.txt` has the window after each. They agree to the byte; BBR's rate is a floating-point number, and to a millionth.
 
-use crate::MSS;
+use crate::congestion::MSS;
 use queuescope_tcp::congestion::{Bbr, BbrParams};
 use queuescope_tcp::{Ack, Algorithm, Congestion, CongestionControl, Controller, Phase, Profile, RateSample};
 use queuescope_wire::Nanos;

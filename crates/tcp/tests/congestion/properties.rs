@@ -1,7 +1,7 @@
 //! What holds for every congestion control, whatever comes.
 
-use crate::link::{Flow, Path};
-use crate::{MILLISECOND, MSS, SECOND};
+use crate::congestion::link::{Flow, Path};
+use crate::congestion::{MILLISECOND, MSS, SECOND};
 use proptest::prelude::*;
 use queuescope_tcp::{
     Ack, Algorithm, AlgorithmParams, Congestion, CongestionControl, Controller, Phase, Profile, RateSample,

@@ -1,6 +1,6 @@
 //! Round trips of ACKs, spaced as a test wants them.
 
-use crate::MSS;
+use crate::congestion::MSS;
 use queuescope_tcp::{Ack, Congestion, CongestionControl, Phase};
 use queuescope_wire::Nanos;
 

@@ -1,8 +1,8 @@
 //! Vegas in a plain fluid model: of a window `w` on a path that holds `b` segments, `w - b` wait, and the round-trip time is
 //! `w / b` times the smallest.
 
-use crate::rounds::Rounds;
-use crate::{MILLISECOND, MSS};
+use crate::congestion::rounds::Rounds;
+use crate::congestion::{MILLISECOND, MSS};
 use queuescope_tcp::congestion::{RoundEnd, Vegas, VegasParams, Waiting};
 use queuescope_tcp::{CongestionControl, Phase};
 use queuescope_wire::Nanos;

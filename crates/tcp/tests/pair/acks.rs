@@ -1,7 +1,7 @@
 //! When the receiver acknowledges, and what it says.
 
-use crate::link::{Fate, Pair, Passed, Way};
-use crate::reno::Reno;
+use crate::pair::link::{Fate, Pair, Passed, Way};
+use crate::pair::reno::Reno;
 use proptest::prelude::*;
 use queuescope_tcp::{EcnUse, Flags, Receiver, Segment, TcpParams, Timestamps};
 use queuescope_wire::{Ecn, Nanos};

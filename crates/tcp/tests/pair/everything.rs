@@ -1,7 +1,7 @@
 //! Whatever the link does, everything arrives.
 
-use crate::link::{Fate, Pair, Way};
-use crate::reno::Reno;
+use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::reno::Reno;
 use proptest::prelude::*;
 use queuescope_tcp::{EcnUse, Flags, LossDetection, Receiver, Sacks, Segment, Sender, TcpParams, Timestamps};
 use queuescope_wire::{Ecn, Nanos};

@@ -1,6 +1,6 @@
 //! The pair: both ends, and between them a link that delays, drops, repeats, reorders and marks as it is told.
 
-use crate::reno::Reno;
+use crate::pair::reno::Reno;
 use queuescope_tcp::congestion::Ns3;
 use queuescope_tcp::{CongestionControl, EcnUse, Receiver, Segment, Sender, TcpParams};
 use queuescope_wire::{Ecn, Nanos};

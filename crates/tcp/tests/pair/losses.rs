@@ -1,7 +1,7 @@
 //! How losses are found and repaired, by hand. Each way takes 10 ms; data leaves at 20 ms and arrives at 30 ms.
 
-use crate::link::{Fate, Pair, Way};
-use crate::reno::Reno;
+use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::reno::Reno;
 use queuescope_tcp::{Ack, LossDetection, Phase, ReductionBound, Rescue, TcpParams};
 use queuescope_wire::{Nanos, Rate};
 

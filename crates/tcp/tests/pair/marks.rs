@@ -1,7 +1,7 @@
 //! ECN: negotiation, classic echoes and CWR, DCTCP's counted echoes.
 
-use crate::link::{Fate, Pair, Passed, Way};
-use crate::reno::Reno;
+use crate::pair::link::{Fate, Pair, Passed, Way};
+use crate::pair::reno::Reno;
 use proptest::prelude::*;
 use queuescope_tcp::{EcnUse, Flags, Phase, Receiver, Segment, TcpParams};
 use queuescope_wire::{Ecn, Nanos};

@@ -5,7 +5,7 @@
 //! or marked on arrival by their number, by an `ErrorModel` on the receiving device. It keeps how many data segments left, their numbers in order (as
 //! a hash), the mean of the times at which they left, and the last of them.
 
-use crate::link::{Fate, Pair, Way};
+use crate::pair::link::{Fate, Pair, Way};
 use queuescope_tcp::{Algorithm, Controller, Profile, TcpParams};
 use queuescope_wire::Nanos;
 

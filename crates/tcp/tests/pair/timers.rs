@@ -1,7 +1,7 @@
 //! When things are sent again: SYNs, data, probes. The link takes 10 ms each way, so the handshake measures 20 ms.
 
-use crate::link::{Fate, Pair, Way};
-use crate::reno::Reno;
+use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::reno::Reno;
 use queuescope_tcp::{Flags, LossDetection, Phase, TcpParams};
 use queuescope_wire::Nanos;
 

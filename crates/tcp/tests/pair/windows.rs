@@ -1,7 +1,7 @@
 //! What windows allow, what counts as limited by them, and how fast data was delivered.
 
-use crate::link::{Fate, Pair, Way};
-use crate::reno::Reno;
+use crate::pair::link::{Fate, Pair, Way};
+use crate::pair::reno::Reno;
 use queuescope_tcp::TcpParams;
 use queuescope_wire::Nanos;
 

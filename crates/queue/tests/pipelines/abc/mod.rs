@@ -3,7 +3,7 @@
 mod roles;
 mod shares;
 
-use crate::driver::{Switch, outlets, packet};
+use crate::pipelines::driver::{Switch, outlets, packet};
 use queuescope_queue::{Abc, AbcParams, Headers, Host, Limit, Outlet, Pipeline};
 use queuescope_wire::{FlowId, Nanos};
 

@@ -1,7 +1,7 @@
 //! Edges, cores, exits and classes.
 
 use super::{BOTTLENECK, Clients, abc, goodputs};
-use crate::driver::{Switch, headers, outlets, packet};
+use crate::pipelines::driver::{Switch, headers, outlets, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
     Abc, AbcParams, Activity, ActivityAqmParams, Aggregates, Contract, DelayClass, DropReason, Headers, Host, Limit,

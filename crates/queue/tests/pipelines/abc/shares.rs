@@ -1,7 +1,7 @@
 //! Figure 4: client 0 sends at R0, client 1 at 40 Mb/s, through 50 Mb/s.
 
 use super::{Clients, abc, goodputs, switch};
-use crate::driver::{Switch, headers, packet};
+use crate::pipelines::driver::{Switch, headers, packet};
 use proptest::prelude::*;
 use queuescope_queue::{
     Abc, AbcParams, ActivityAqm, ActivityAqmParams, Aggregates, Contract, DropReason, Egress, Headers, Host, Ingress,

@@ -1,0 +1,37 @@
+//! All tests of the crate from outside, in one binary.
+
+mod acting;
+mod common;
+mod experiment;
+mod explosions;
+mod folder;
+mod formats;
+mod full_disk;
+mod grants;
+mod input;
+mod json;
+mod link;
+mod live;
+mod live_classes;
+mod live_victims;
+#[path = "../../live/tests/common/mod.rs"]
+mod namespaces;
+mod outputs;
+mod pipes;
+#[path = "common/pty.rs"]
+mod pty;
+mod queued;
+mod readers;
+mod record;
+mod sim;
+mod sweep;
+mod tap;
+mod tap_command;
+#[path = "tap/pair.rs"]
+mod tap_pair;
+mod terminal;
+mod traffic;
+mod victims;
+mod watch;
+mod whole;
+mod why;

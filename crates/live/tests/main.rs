@@ -1,0 +1,16 @@
+//! All tests of the crate from outside, in one binary.
+
+mod act;
+mod capture;
+mod common;
+mod controls;
+mod controls_model;
+mod doctor;
+mod empty;
+mod hostile;
+mod killed;
+mod owners;
+mod probe;
+mod qdisc;
+mod source;
+mod traffic;

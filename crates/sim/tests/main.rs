@@ -1,0 +1,19 @@
+//! All tests of the crate from outside, in one binary.
+
+mod chains;
+mod common;
+mod datagrams;
+// It has its own workspace, and `make extension` tests it there. Here it is tested with what a test sees of this crate: what is public.
+#[path = "extension/src/lib.rs"]
+mod extension;
+mod flows;
+mod grid;
+mod loss;
+mod ns3;
+mod outside;
+mod overhead;
+mod programs;
+mod recipes;
+mod record;
+mod sizes;
+mod trace;

@@ -1,0 +1,6 @@
+//! All tests of the crate from outside, in one binary.
+
+mod accuracy;
+mod jump;
+mod snapshots;
+mod windows;

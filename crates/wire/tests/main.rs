@@ -1,0 +1,7 @@
+//! All tests of the crate from outside, in one binary.
+
+mod common;
+mod invariant;
+mod parse_captures;
+mod parse_frames;
+mod parse_layers;
