@@ -2,9 +2,7 @@
 
 use crate::args::{Export, Folder, FolderArgs, KeepArgs};
 use crate::outcome::{Outcome, print};
-use crate::paths::check_log;
 use crate::query::export;
-use crate::recording::{cut_off, kept_aside, missing};
 use crate::terminal::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
@@ -13,6 +11,7 @@ use queuescope_archive::{
     definitions, keep, schema, verify,
 };
 use queuescope_log::{Definitions, Function, Kind, Number, Schema};
+use queuescope_recording::{check_log, cut_off, kept_aside, missing};
 use queuescope_report::format::{count, duration};
 use std::collections::BTreeMap;
 use std::io::{self, Write};

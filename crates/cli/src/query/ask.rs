@@ -2,9 +2,10 @@
 
 use super::load::Loaded;
 use crate::args::Query;
-use crate::expressions::{attribute, comparable, list, wrong};
+use crate::expressions::shown;
 use anyhow::Result;
 use queuescope_log::{AttributeId, Function, GroupKey, Kind, Schema};
+use queuescope_recording::{attribute, comparable, list};
 use queuescope_text::Problem;
 use queuescope_wire::Nanos;
 use std::ops::Range;
@@ -87,9 +88,9 @@ impl Asked {
         let text = args.select.as_deref().unwrap_or_default();
         let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
         let items: Vec<_> =
-            items.collect::<Result<_, Problem>>().map_err(|problem| wrong("--select", text, problem))?;
+            items.collect::<Result<_, Problem>>().map_err(|problem| wrong_text("--select", text, problem))?;
         let names = items.iter().map(|(item, span)| (item.name(schema), span));
-        once(names).map_err(|problem| wrong("--select", text, problem))?;
+        once(names).map_err(|problem| wrong_text("--select", text, problem))?;
         let (mut attributes, mut functions) = (Vec::new(), Vec::new());
         for (item, span) in items {
             match item {
@@ -104,7 +105,7 @@ impl Asked {
             let name = &schema.attribute(*id).name;
             let problem = Problem::new(format!("`{name}` is of one packet, not of several")).at(span.clone(), "here");
             let help = format!("group by it (--group {name}), or ask for max({name}) or another function");
-            return Err(wrong("--select", text, problem.help(help)));
+            return Err(wrong_text("--select", text, problem.help(help)));
         }
         let Some(keys) = grouped else {
             if !functions.is_empty() {
@@ -123,7 +124,7 @@ impl Asked {
             once(keys.iter().map(|(name, _)| name.as_str()).zip(&spans))?;
             Ok(keys)
         });
-        let keys = keys.map_err(|problem| wrong("--group", grouped.unwrap_or_default(), problem))?;
+        let keys = keys.map_err(|problem| wrong_text("--group", grouped.unwrap_or_default(), problem))?;
         if functions.is_empty() {
             functions.push(("count".to_owned(), Function::Count));
         }
@@ -192,4 +193,9 @@ fn key(word: &str, span: &Range<usize>, schema: &Schema) -> Result<(String, Grou
         return Err(wrong("longer than nothing"));
     }
     Ok((word.to_owned(), GroupKey::Time { attribute: id, width: width.0, origin: 0 }))
+}
+
+/// That an option is wrong, in its text.
+fn wrong_text(option: &str, text: &str, problem: Problem) -> anyhow::Error {
+    shown(&queuescope_recording::wrong(option, text, problem))
 }

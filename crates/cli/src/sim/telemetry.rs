@@ -1,8 +1,8 @@
 //! The telemetry of each packet, as a table.
 
 use crate::paths::{cannot_write, create};
-use crate::spool::Unwritten;
 use anyhow::{Context, Result};
+use queuescope_recording::Unwritten;
 use queuescope_sim::{Hop, Journey, NodeId, Topology};
 use queuescope_table::{HopRow, HopWriter, PacketRow};
 use queuescope_wire::Granularity;

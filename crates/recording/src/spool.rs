@@ -3,7 +3,7 @@
 //! Its file always ends with a whole block of pcapng: what the disk took of another is cut off. Once there is room, writing goes on
 //! behind it, so that a disk that was full for a time costs the packets of that time.
 
-use crate::paths::cannot_write;
+use crate::error::cannot_write;
 use queuescope_ingest::notes::noted;
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;

@@ -1,8 +1,8 @@
 //! What the queues of a simulation did to each packet, into a folder.
 
+use crate::error::Error;
 use crate::queued::QueuedLog;
 use crate::recording::Recorded;
-use anyhow::Result;
 use queuescope_ingest::Chosen;
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::{Departures, as_departure, as_told, numbered};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Records what passes the links of a simulation that are told of in its report, under the number of the link as that of the queue,
 /// in the order of the topology. An error is kept, and ends the run at its next step.
 #[derive(Debug)]
-pub struct Queued {
+pub struct SimulatedLog {
     log: QueuedLog,
     chosen: Option<Chosen<Departures>>,
     /// Whether a link is told of, by its number; and what those are called.
@@ -27,10 +27,10 @@ pub struct Queued {
     /// Packets that were marked where they are at the moment, and their codepoints before that.
     marked: BTreeMap<(LinkId, PacketId), Ecn>,
     headers: Box<[u8; packet::SIZE]>,
-    failure: Option<anyhow::Error>,
+    failure: Option<Error>,
 }
 
-impl Queued {
+impl SimulatedLog {
     /// Of all packets, or of those that are chosen.
     pub fn new(log: QueuedLog, simulation: &Simulation, chosen: Option<Chosen<Departures>>) -> Self {
         let mut told = vec![false; simulation.topology().links().count()];
@@ -84,7 +84,7 @@ impl Queued {
     ///
     /// # Errors
     /// That.
-    pub fn check(&mut self) -> Result<()> {
+    pub fn check(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
@@ -92,7 +92,7 @@ impl Queued {
     ///
     /// # Errors
     /// If not all is kept.
-    pub fn finish(mut self) -> Result<Recorded> {
+    pub fn finish(mut self) -> Result<Recorded, Error> {
         self.check()?;
         let left_out = self.chosen.as_ref().map_or(0, Chosen::left_out);
         let others = [noted("not_recorded", left_out, NOT_MEANT), self.names()].into_iter().flatten().collect();
