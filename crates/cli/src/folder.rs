@@ -1,8 +1,8 @@
 //! `queuescope log`: what a folder has, whether it is whole, and making it smaller.
 
 use crate::args::{Export, Folder, FolderArgs, KeepArgs};
+use crate::export;
 use crate::outcome::{Outcome, print};
-use crate::query::export;
 use crate::terminal::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
@@ -35,7 +35,7 @@ pub fn run(what: &Folder) -> Result<Outcome> {
         Folder::Verify(args) => checked(args),
         Folder::Compact(args) => compacted(args),
         Folder::Keep(args) => kept(args),
-        Folder::Export(args) => export(args),
+        Folder::Export(args) => export::run(args),
     }
 }
 

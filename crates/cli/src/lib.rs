@@ -6,7 +6,6 @@
 
 pub mod analyze;
 pub mod args;
-mod beside;
 #[cfg(target_os = "linux")]
 pub mod capture_live;
 #[cfg(target_os = "linux")]
@@ -15,6 +14,7 @@ pub mod compare;
 pub mod doctor;
 #[cfg(feature = "experiments")]
 pub mod experiment;
+mod export;
 mod expressions;
 pub mod folder;
 pub mod generate;

@@ -1,7 +1,6 @@
 //! `queuescope sim`: from a scenario file to a report.
 
 pub(crate) mod metered;
-mod telemetry;
 
 use crate::args::Sim;
 use crate::expressions::{explained, of_scenario};
@@ -15,7 +14,7 @@ use anyhow::{Result, bail};
 use metered::{Asked, Metered, Meters};
 use queuescope_ingest::records::Departures;
 use queuescope_ingest::{Chosen, Flag, Stop};
-use queuescope_recording::{Outputs, SimulatedLog, Written};
+use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_run::summary::{self, About};
 use queuescope_run::{NO_SWEEP, ScenarioFile, check_room, metered_link};
@@ -23,7 +22,6 @@ use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
 use queuescope_wire::Nanos;
 use std::io::Write;
-use telemetry::Table;
 
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
@@ -97,7 +95,7 @@ fn simulate(
             None
         }
         Some(path) => {
-            let mut table = Table::create(path, simulation.topology())?;
+            let mut table = TelemetryTable::create(path, simulation.topology())?;
             let mut both =
                 Telemetry::new(simulation.topology(), &mut meters, |journey: &Journey<'_>| table.add(journey));
             step_through((scenario.duration, stop), &mut simulation, &mut both, |both| both.inner.check())?;

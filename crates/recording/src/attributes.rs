@@ -15,12 +15,12 @@ pub fn attributes(option: &str, text: Option<&str>, schema: &Schema) -> Result<V
 }
 
 /// That an option is wrong, in its text.
-pub fn wrong(option: &str, text: &str, problem: Problem) -> TextError {
+pub(crate) fn wrong(option: &str, text: &str, problem: Problem) -> TextError {
     TextError::new(option, text, vec![problem])
 }
 
 /// The words between commas, and where they are.
-pub fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+pub(crate) fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut start = 0;
     let words = text.split(',').map(move |part| {
         let word = part.trim();
@@ -35,7 +35,7 @@ pub fn list(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
 ///
 /// # Errors
 /// If there is none of this name, or its values are not compared.
-pub fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<AttributeId, Problem> {
+pub(crate) fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<AttributeId, Problem> {
     let id = attribute(word, span, schema, &[])?;
     if schema.attribute(id).is_comparable() {
         Ok(id)
@@ -48,7 +48,12 @@ pub fn comparable(word: &str, span: &Range<usize>, schema: &Schema) -> Result<At
 ///
 /// # Errors
 /// If there is none of this name.
-pub fn attribute(word: &str, span: &Range<usize>, schema: &Schema, others: &[&str]) -> Result<AttributeId, Problem> {
+pub(crate) fn attribute(
+    word: &str,
+    span: &Range<usize>,
+    schema: &Schema,
+    others: &[&str],
+) -> Result<AttributeId, Problem> {
     schema.find(word).ok_or_else(|| {
         let near = did_you_mean(word, schema.names().chain(others.iter().copied()));
         let of = match schema.name() {

@@ -81,6 +81,18 @@ pub enum Error {
     /// There is no memory for what is read.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Records do not say when packets were in which queue.
+    #[error(
+        "--in-queue needs to know when packets were in a queue, and records of `{schema}` do not say that: ask a folder that \
+         analyze --log, tap --log or sim --log has made, or a table with --departures"
+    )]
+    NoQueue {
+        /// What the records are.
+        schema: String,
+    },
+    /// The name of a file does not say what it is to be.
+    #[error("{}: its name does not say as what; let it end with .parquet, .csv or .jsonl", cannot_write(.0))]
+    NoFormat(PathBuf),
     /// Whoever puts packets into a folder failed.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),

@@ -1,19 +1,30 @@
-//! What is told: attributes of packets, or functions of all or of groups.
+//! What an answer has: attributes of packets, or functions of all or of groups.
 
 use super::load::Loaded;
-use crate::args::Query;
-use crate::expressions::shown;
-use anyhow::Result;
+use crate::attributes::{attribute, comparable, list, wrong};
 use queuescope_log::{AttributeId, Function, GroupKey, Kind, Schema};
-use queuescope_recording::{attribute, comparable, list};
-use queuescope_text::Problem;
+use queuescope_text::{Problem, TextError};
 use queuescope_wire::Nanos;
 use std::ops::Range;
 
-/// What is told.
+/// What is asked of packets, as people write it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Selection {
+    /// Attributes of each packet, or functions of all or of each group: `ts,src_ip`, `count,sum(length)`. The usual ones if there is none.
+    pub select: Option<String>,
+    /// What packets of a group have in common: `dst_ip,ts/100ms`.
+    pub group: Option<String>,
+    /// Only so many groups: those in which what is selected first is highest.
+    pub top: Option<usize>,
+    /// Only so many packets.
+    pub limit: Option<u64>,
+}
+
+/// What an answer has.
 #[derive(Debug)]
 pub enum Asked {
-    /// Attributes of each packet.
+    /// Attributes of each packet, of so many packets at most.
     Packets(Vec<AttributeId>, Option<u64>),
     /// Functions of all packets.
     All(Vec<(String, Function)>),
@@ -21,12 +32,12 @@ pub enum Asked {
     Groups(Groups),
 }
 
-/// Groups, and what is told of each.
+/// Groups, and what is worked out of each.
 #[derive(Debug)]
 pub struct Groups {
     /// What packets of a group have in common, and what it is called.
     pub keys: Vec<(String, GroupKey)>,
-    /// What is told.
+    /// What is worked out.
     pub functions: Vec<(String, Function)>,
     /// How many groups.
     pub top: Option<usize>,
@@ -34,7 +45,7 @@ pub struct Groups {
 
 impl Groups {
     /// What packets have in common, with stretches of time that count from the first packet.
-    pub fn keys_of(&self, loaded: &Loaded) -> Vec<GroupKey> {
+    pub(super) fn keys_of(&self, loaded: &Loaded) -> Vec<GroupKey> {
         let from = |(_, key): &(String, GroupKey)| match *key {
             GroupKey::Time { attribute, width, .. } => {
                 GroupKey::Time { attribute, width, origin: loaded.origin(attribute).0 }
@@ -45,7 +56,7 @@ impl Groups {
     }
 }
 
-/// What is told of packets if nothing else is asked for.
+/// Attributes of packets if nothing else is asked for.
 const PACKET: &[&str] = &["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
 /// The same of departures.
 const DEPARTURE: &[&str] = &["dequeued", "flow", "length", "delay"];
@@ -80,17 +91,17 @@ impl Item {
 }
 
 impl Asked {
-    /// What the arguments ask for.
+    /// What a selection means of records of a schema.
     ///
     /// # Errors
-    /// What is wrong with them.
-    pub fn of(args: &Query, schema: &Schema) -> Result<Self> {
-        let text = args.select.as_deref().unwrap_or_default();
+    /// What is wrong with it, in its text.
+    pub fn of(selection: &Selection, schema: &Schema) -> Result<Self, TextError> {
+        let text = selection.select.as_deref().unwrap_or_default();
         let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
         let items: Vec<_> =
-            items.collect::<Result<_, Problem>>().map_err(|problem| wrong_text("--select", text, problem))?;
+            items.collect::<Result<_, Problem>>().map_err(|problem| wrong("--select", text, problem))?;
         let names = items.iter().map(|(item, span)| (item.name(schema), span));
-        once(names).map_err(|problem| wrong_text("--select", text, problem))?;
+        once(names).map_err(|problem| wrong("--select", text, problem))?;
         let (mut attributes, mut functions) = (Vec::new(), Vec::new());
         for (item, span) in items {
             match item {
@@ -98,14 +109,14 @@ impl Asked {
                 Item::Function(name, function) => functions.push((name, function)),
             }
         }
-        let grouped = args.group.as_deref();
+        let grouped = selection.group.as_deref();
         if let Some((id, span)) = attributes.first()
             && (grouped.is_some() || !functions.is_empty())
         {
             let name = &schema.attribute(*id).name;
             let problem = Problem::new(format!("`{name}` is of one packet, not of several")).at(span.clone(), "here");
             let help = format!("group by it (--group {name}), or ask for max({name}) or another function");
-            return Err(wrong_text("--select", text, problem.help(help)));
+            return Err(wrong("--select", text, problem.help(help)));
         }
         let Some(keys) = grouped else {
             if !functions.is_empty() {
@@ -116,7 +127,7 @@ impl Asked {
             } else {
                 attributes.into_iter().map(|(id, _)| id).collect()
             };
-            return Ok(Self::Packets(chosen, args.limit));
+            return Ok(Self::Packets(chosen, selection.limit));
         };
         let spans: Vec<_> = list(keys).map(|(_, span)| span).collect();
         let keys = list(keys).map(|(word, span)| key(word, &span, schema)).collect::<Result<Vec<_>, _>>();
@@ -124,11 +135,11 @@ impl Asked {
             once(keys.iter().map(|(name, _)| name.as_str()).zip(&spans))?;
             Ok(keys)
         });
-        let keys = keys.map_err(|problem| wrong_text("--group", grouped.unwrap_or_default(), problem))?;
+        let keys = keys.map_err(|problem| wrong("--group", grouped.unwrap_or_default(), problem))?;
         if functions.is_empty() {
             functions.push(("count".to_owned(), Function::Count));
         }
-        Ok(Self::Groups(Groups { keys, functions, top: args.top }))
+        Ok(Self::Groups(Groups { keys, functions, top: selection.top }))
     }
 }
 
@@ -193,9 +204,4 @@ fn key(word: &str, span: &Range<usize>, schema: &Schema) -> Result<(String, Grou
         return Err(wrong("longer than nothing"));
     }
     Ok((word.to_owned(), GroupKey::Time { attribute: id, width: width.0, origin: 0 }))
-}
-
-/// That an option is wrong, in its text.
-fn wrong_text(option: &str, text: &str, problem: Problem) -> anyhow::Error {
-    shown(&queuescope_recording::wrong(option, text, problem))
 }

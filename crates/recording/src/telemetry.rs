@@ -1,8 +1,7 @@
 //! The telemetry of each packet, as a table.
 
-use crate::paths::{cannot_write, create};
-use anyhow::{Context, Result};
-use queuescope_recording::Unwritten;
+use crate::error::Error;
+use crate::spool::Unwritten;
 use queuescope_sim::{Hop, Journey, NodeId, Topology};
 use queuescope_table::{HopRow, HopWriter, PacketRow};
 use queuescope_wire::Granularity;
@@ -11,7 +10,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Where the telemetry goes. Once something cannot be written, the packets that came are counted: nobody can read a table without its end.
-pub struct Table {
+pub struct TelemetryTable {
     path: PathBuf,
     writer: Option<HopWriter<BufWriter<File>>>,
     nodes: Vec<String>,
@@ -21,13 +20,14 @@ pub struct Table {
     lost: Option<Unwritten>,
 }
 
-impl Table {
+impl TelemetryTable {
     /// Creates the file, so that what cannot be written fails before the work is done.
     ///
     /// # Errors
     /// If it cannot be created.
-    pub fn create(path: &Path, topology: &Topology) -> Result<Self> {
-        let writer = HopWriter::new(BufWriter::new(create(path)?)).with_context(|| cannot_write(path))?;
+    pub fn create(path: &Path, topology: &Topology) -> Result<Self, Error> {
+        let file = File::create(path).map_err(Error::write(path))?;
+        let writer = HopWriter::new(BufWriter::new(file)).map_err(Error::table(path))?;
         let nodes = (0..topology.len() as u32).map(|node| topology.node_name(NodeId(node)).to_owned()).collect();
         let links = topology.links().map(|link| topology.link(link).name.clone()).collect();
         Ok(Self { path: path.to_owned(), writer: Some(writer), nodes, links, packets: 0, lost: None })
@@ -68,11 +68,14 @@ impl Table {
     /// Ends the file: what could not be written, if anything could not.
     pub fn finish(mut self) -> Option<Unwritten> {
         if let Some(writer) = self.writer.take() {
-            let ended = writer.finish().map_err(anyhow::Error::from).and_then(|mut out| Ok(out.flush()?));
-            if let Err(why) = ended {
+            if let Err(why) = end(writer) {
                 self.lose(&why);
             }
         }
         self.lost.map(|lost| Unwritten { packets: self.packets, ..lost })
     }
+}
+
+fn end(writer: HopWriter<BufWriter<File>>) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(writer.finish()?.flush()?)
 }
