@@ -67,10 +67,10 @@ impl TelemetryTable {
 
     /// Ends the file: what could not be written, if anything could not.
     pub fn finish(mut self) -> Option<Unwritten> {
-        if let Some(writer) = self.writer.take() {
-            if let Err(why) = end(writer) {
-                self.lose(&why);
-            }
+        if let Some(writer) = self.writer.take()
+            && let Err(why) = end(writer)
+        {
+            self.lose(&why);
         }
         self.lost.map(|lost| Unwritten { packets: self.packets, ..lost })
     }

@@ -19,7 +19,7 @@ pub struct Export {
 }
 
 enum To {
-    Parquet(Parquet),
+    Parquet(Box<Parquet>),
     Rows(PathBuf, Form, BufWriter<Beside>),
 }
 
@@ -31,7 +31,9 @@ impl Export {
     pub fn create(path: &Path, attributes: &[AttributeId], schema: &Schema) -> Result<Self, Error> {
         let rows = |form| Ok(To::Rows(path.to_owned(), form, BufWriter::new(Beside::create(path)?)));
         let to = match path.extension().and_then(|end| end.to_str()) {
-            Some("parquet") => Parquet::create(path, attributes, None, schema).map(To::Parquet),
+            Some("parquet") => {
+                Parquet::create(path, attributes, None, schema).map(|parquet| To::Parquet(Box::new(parquet)))
+            }
             Some("csv") => rows(Form::Csv),
             Some("jsonl") => rows(Form::Json),
             _ => Err(Error::NoFormat(path.to_owned())),
