@@ -14,8 +14,8 @@ use queuescope_ingest::{length, open_capture};
 use queuescope_log::{Dnf, Schema};
 use queuescope_pcap::{CaptureReader, OpenError};
 use queuescope_recording::query::{
-    Asked, Company, Form, Held, LoadOptions, Loaded, Parquet, Question, Selection, write_attributes, write_foot,
-    write_plan, write_rows,
+    Company, Form, Held, LoadOptions, Loaded, Parquet, Question, SelectOptions, Selection, write_attributes,
+    write_foot, write_plan, write_rows,
 };
 use queuescope_table::DepartureReader;
 use queuescope_wire::Nanos;
@@ -51,32 +51,32 @@ pub fn run(args: &Query) -> Result<Outcome> {
     // What is wrong with the question is said before anything is read.
     check_times(args.from, args.to)?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
-    let asked = Asked::of(&selection(args), schema).map_err(|error| shown(&error))?;
+    let selection = Selection::of(&select_options(args), schema).map_err(|error| shown(&error))?;
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
     let indexes = attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {
         Unknown::OF_TABLE
-            .check(expression.attributes().into_iter().chain(asked.attributes()).chain(indexes.iter().copied()))?;
+            .check(expression.attributes().into_iter().chain(selection.attributes()).chain(indexes.iter().copied()))?;
     }
     check_outputs([file], [&args.parquet])?;
     // What cannot be read must not cost an older file.
     let opened = Opened::open(file, args, folder)?;
-    let parquet = parquet(args, &asked, schema)?;
+    let parquet = parquet(args, &selection, schema)?;
     let loaded = opened.load(file, args)?;
     if let Held::Memory(log) = &loaded.held {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, (&asked, company), &expression, parquet).map(Outcome::of)
+    answer(args, &loaded, (&selection, company), &expression, parquet).map(Outcome::of)
 }
 
-/// What is asked of packets.
-fn selection(args: &Query) -> Selection {
-    let mut selection = Selection::default();
-    selection.select.clone_from(&args.select);
-    selection.group.clone_from(&args.group);
-    selection.top = args.top;
-    selection.limit = args.limit;
-    selection
+/// What the answer is to have.
+fn select_options(args: &Query) -> SelectOptions {
+    let mut options = SelectOptions::default();
+    options.select.clone_from(&args.select);
+    options.group.clone_from(&args.group);
+    options.top = args.top;
+    options.limit = args.limit;
+    options
 }
 
 /// Refuses times between which there is nothing.
@@ -126,9 +126,9 @@ impl Opened {
 }
 
 /// Begins the Parquet file that was asked for, so that what cannot be written fails before the work is done.
-fn parquet(args: &Query, asked: &Asked, schema: &Schema) -> Result<Option<Parquet>> {
+fn parquet(args: &Query, selection: &Selection, schema: &Schema) -> Result<Option<Parquet>> {
     let Some(path) = &args.parquet else { return Ok(None) };
-    let Asked::Packets(attributes, limit) = asked else {
+    let Selection::Packets(attributes, limit) = selection else {
         bail!("--parquet has packets; of sums write --csv");
     };
     Ok(Some(Parquet::create(path, attributes, *limit, schema)?))
@@ -138,11 +138,11 @@ fn parquet(args: &Query, asked: &Asked, schema: &Schema) -> Result<Option<Parque
 fn answer(
     args: &Query,
     loaded: &Loaded,
-    (asked, mut company): (&Asked, Option<Company>),
+    (selection, mut company): (&Selection, Option<Company>),
     expression: &Dnf,
     parquet: Option<Parquet>,
 ) -> Result<Option<String>> {
-    let mut needed = if args.explain { Vec::new() } else { asked.attributes() };
+    let mut needed = if args.explain { Vec::new() } else { selection.attributes() };
     needed.extend(company.iter().flat_map(Company::attributes));
     let (from, to) = (loaded.at(args.from, 0), loaded.at(args.to, u64::MAX));
     let question = Question { expression, from, to, needed: &needed, company: None };
@@ -168,7 +168,7 @@ fn answer(
         let seen = if args.explain {
             write_plan(&loaded.held, question, &before, args.json, out)?
         } else {
-            write_rows(asked, question, loaded, form, out, note)?.seen
+            write_rows(selection, question, loaded, form, out, note)?.seen
         };
         damage = damage.take().or(seen.damage);
         Ok(())

@@ -13,7 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What is to be worked out of a folder's records: what it was before, and what is asked for.
+/// What is to be worked out of a folder's records: what it was before, and what is added.
 ///
 /// # Errors
 /// If that means nothing, or something else than before.
@@ -60,7 +60,7 @@ pub fn cut_off(folder: &Path) -> Result<u64, Error> {
 /// Bytes of a line, at most: it has the name of a trigger and some numbers.
 const LONGEST_LINE: u64 = 4096;
 
-/// Opens a file of lines to add others. A last one that is not whole is cut off: who wrote it was stopped. A longer end is none.
+/// Opens a file of lines to add others. A last one that is not whole is cut off: its writer was stopped. A longer end is no line.
 fn whole_lines(path: &Path) -> io::Result<File> {
     let mut file = open_with(path, OpenOptions::new().read(true).append(true).create(true))?;
     let length = file.metadata()?.len();

@@ -93,7 +93,7 @@ pub enum Error {
     /// The name of a file does not say what it is to be.
     #[error("{}: its name does not say as what; let it end with .parquet, .csv or .jsonl", cannot_write(.0))]
     NoFormat(PathBuf),
-    /// Whoever puts packets into a folder failed.
+    /// The source of the packets failed.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
     /// Two things went wrong, neither because of the other.

@@ -122,12 +122,12 @@ impl Headers {
         chosen.holds(frame, time, parsed)
     }
 
-    /// What was left out as it was asked for.
+    /// What the expression left out.
     pub fn left_out(&self) -> impl Iterator<Item = Skipped> + use<> {
         self.chosen.as_ref().and_then(Chosen::note).into_iter()
     }
 
-    /// The same of a sample; and what was remarkable in headers.
+    /// What the sample left out, and what was remarkable in headers.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         let unsampled = noted("unsampled", self.unsampled, "packets left out by --sample");
         unsampled.into_iter().chain(parser_notes(&self.parser))
@@ -145,7 +145,7 @@ impl IntoFolder<'_> {
         self.recording.unwritten()
     }
 
-    /// Who puts frames there may have to wait for the next: hands over those before it.
+    /// The next frame may be a while: those before it are written.
     ///
     /// # Errors
     /// If they cannot be kept.

@@ -6,7 +6,9 @@
 //!   analysis; [`SimulatedLog`] is the same for all links of a simulation.
 //! - [`Unwritten`]: what could not be written. Measuring goes on, and counts it.
 //!
-//! The format of folders, and how to read them without any of this, is that of `queuescope-archive`.
+//! [`query`] finds packets of folders, captures and tables again, and works things out of them.
+//!
+//! `queuescope-archive` has the format of folders, and reads and writes their files.
 //!
 //! ```
 //! use queuescope_ingest::Arriving;

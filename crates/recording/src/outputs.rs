@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 type Table = DepartureWriter<BufWriter<File>>;
 
-/// The per-packet outputs that were asked for. What cannot be written is counted, and the run goes on: a full disk costs no report. An
+/// The per-packet outputs of a run. What cannot be written is counted, and the run goes on: a full disk costs no report. An
 /// error of another kind is kept, and ends the run at the next packet.
 #[derive(Default)]
 pub struct Outputs {
@@ -55,7 +55,7 @@ impl Outputs {
         capture.into_iter().chain(self.table_lost.clone()).chain(log).collect()
     }
 
-    /// Ends the files and the log, whatever becomes of the other, and tells what was put into the log, if there is one.
+    /// Ends the files and the log, whatever becomes of the other: what was put into the log, if there is one, and what could not be written.
     ///
     /// # Errors
     /// If they could not be written.
@@ -80,7 +80,7 @@ impl Outputs {
         if let Some((path, table)) = self.table.take() {
             self.table_lost = end(table).err().map(|why| Unwritten::new("parquet", &path, &why));
         }
-        // Without its end, nobody can read a table.
+        // A table without its end cannot be read.
         unwritten.extend(self.table_lost.map(|lost| Unwritten { packets: self.rows, ..lost }));
         Ok(unwritten)
     }

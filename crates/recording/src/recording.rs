@@ -149,7 +149,7 @@ impl Recording {
         &self.batch.recorder
     }
 
-    /// From now on, what cannot be kept is counted, and is no error: whoever measures cannot do so once more.
+    /// From now on, what cannot be kept is counted, and is no error: a measurement cannot be made once more.
     pub fn go_on(&self) {
         self.batch.goes_on.set(true);
     }

@@ -13,14 +13,14 @@ use queuescope_sim::{LinkId, OnItsWay, Simulation, segment};
 use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
-/// Records what passes the links of a simulation that are told of in its report, under the number of the link as that of the queue,
+/// Records what passes the measured links of a simulation, under the number of the link as that of the queue,
 /// in the order of the topology. An error is kept, and ends the run at its next step.
 #[derive(Debug)]
 pub struct SimulatedLog {
     log: QueuedLog,
     chosen: Option<Chosen<Departures>>,
-    /// Whether a link is told of, by its number; and what those are called.
-    told: Vec<bool>,
+    /// Whether a link is measured, by its number; and the names of those.
+    measured: Vec<bool>,
     names: Vec<(LinkId, String)>,
     /// What happens before does not count.
     from: Nanos,
@@ -33,13 +33,13 @@ pub struct SimulatedLog {
 impl SimulatedLog {
     /// Of all packets, or of those that are chosen.
     pub fn new(log: QueuedLog, simulation: &Simulation, chosen: Option<Chosen<Departures>>) -> Self {
-        let mut told = vec![false; simulation.topology().links().count()];
-        simulation.measured().for_each(|link| told[link.index()] = true);
+        let mut measured = vec![false; simulation.topology().links().count()];
+        simulation.measured().for_each(|link| measured[link.index()] = true);
         let name = |link| (link, simulation.topology().link(link).name.clone());
         Self {
             log,
             chosen,
-            told,
+            measured,
             names: simulation.measured().map(name).collect(),
             from: simulation.warmup(),
             marked: BTreeMap::new(),
@@ -75,7 +75,7 @@ impl SimulatedLog {
 
     /// A packet was marked at a link. What is known of it on its way is not changed yet, unless it was marked here before.
     pub fn marked(&mut self, link: LinkId, marked: &Packet, packet: &OnItsWay) {
-        if self.told[link.index()] {
+        if self.measured[link.index()] {
             self.marked.entry((link, marked.id)).or_insert(packet.ecn);
         }
     }
@@ -110,7 +110,7 @@ impl SimulatedLog {
     /// Whether what happened to a packet is recorded, by when it came, or was dropped.
     fn wants(&mut self, link: LinkId, at: Nanos, departure: &Departure, packet: &OnItsWay) -> bool {
         self.failure.is_none()
-            && self.told[link.index()]
+            && self.measured[link.index()]
             && at >= self.from
             && self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&as_told(departure), &packet.key()))
     }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Where the telemetry goes. Once something cannot be written, the packets that came are counted: nobody can read a table without its end.
+/// Where the telemetry goes. Once something cannot be written, the packets that came are counted: a table without its end cannot be read.
 pub struct TelemetryTable {
     path: PathBuf,
     writer: Option<HopWriter<BufWriter<File>>>,

@@ -1,7 +1,7 @@
 //! In place of the packets that were found, those that were in the same queue while they waited.
 //!
 //! A packet P was there as M waited if it came before M left, and left after M came: its stay and M's have time in common.
-//! Stays of M's that have time in common are one stretch, so that what is kept is how often the queue was asked about, and
+//! Stays of M's that have time in common are one stretch, so that what is kept is how many times the queue was looked at, and
 //! not how many packets were found. M itself is no company of its own, but of another that was found.
 //!
 //! Records are looked at twice, whatever they lie in: those that were found for the stretches, then all.
@@ -71,7 +71,7 @@ impl Company {
     }
 }
 
-/// What tells when a packet was where.
+/// Reads when a packet was where.
 #[derive(Debug)]
 struct Reading {
     queue: Reader,
@@ -110,7 +110,7 @@ impl Reading {
         (enqueued, dequeued.max(enqueued))
     }
 
-    /// What was dropped held nobody up: the link never sent it.
+    /// A packet that was dropped delayed no other: the link never sent it.
     fn was_sent(&self, record: &[u8]) -> bool {
         self.dropped.is_none_or(|dropped| dropped.key(record) == 0)
     }
@@ -197,9 +197,9 @@ mod tests {
             .all(|stretches| stretches.0.keys().zip(stretches.0.keys().skip(1)).all(|(one, next)| one.1 <= next.0));
         assert!(apart, "{company:?}");
         let has = |(position, record): (usize, &Vec<u8>)| company.has(position as u64, record);
-        let told: Vec<_> = records.iter().enumerate().map(has).collect();
-        assert!(passed.iter().zip(&told).all(|(passed, told)| !told || passed.1 + passed.2 >= company.from()));
-        told
+        let found: Vec<_> = records.iter().enumerate().map(has).collect();
+        assert!(passed.iter().zip(&found).all(|(passed, found)| !found || passed.1 + passed.2 >= company.from()));
+        found
     }
 
     proptest! {
@@ -226,7 +226,7 @@ mod tests {
         // Two that were found are each other's.
         let two = [(0, 5, 5, false, true), (0, 6, 5, false, true)];
         assert_eq!(company(queued::schema(), &two, record), [true; 2]);
-        // One that was dropped as it came met those that were there, and is nobody's company.
+        // One that was dropped as it came met those that were there, and is in no company.
         let dropped =
             [(0, 5, 0, true, true), (0, 0, 9, false, false), (0, 4, 9, false, false), (0, 5, 9, false, false)];
         assert_eq!(company(queued::schema(), &dropped, record), [false, true, true, false]);

@@ -1,8 +1,8 @@
 //! Packets that were found, in a file.
 
-use super::ask::Asked;
 use super::held::Question;
 use super::load::Loaded;
+use super::select::Selection;
 use super::show::{Form, Found, write_rows};
 use crate::beside::Beside;
 use crate::error::Error;
@@ -50,8 +50,9 @@ impl Export {
         match to {
             To::Parquet(parquet) => parquet.write(loaded, question),
             To::Rows(path, form, mut out) => {
-                let asked = Asked::Packets(attributes, None);
-                let found = write_rows(&asked, question, loaded, form, &mut out, note).map_err(Error::write(&path))?;
+                let selection = Selection::Packets(attributes, None);
+                let found =
+                    write_rows(&selection, question, loaded, form, &mut out, note).map_err(Error::write(&path))?;
                 put(out, &path)?;
                 Ok(found)
             }

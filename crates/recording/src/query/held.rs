@@ -1,4 +1,4 @@
-//! Records that are asked: in memory, or in a folder.
+//! Records in memory or in a folder, and which of them are meant.
 
 use super::company::Company;
 use queuescope_archive::{Ask, FolderError, History, Sources};
@@ -9,7 +9,7 @@ use queuescope_report::model::Skipped;
 use std::io;
 use std::ops::ControlFlow;
 
-/// Records that are asked.
+/// Records in memory or in a folder.
 #[derive(Debug)]
 pub enum Held {
     /// A capture, or a table.

@@ -1,4 +1,4 @@
-//! A capture, a table of departures or a folder, as what can be asked.
+//! A capture, a table of departures or a folder, as records that can be searched.
 
 use super::held::Held;
 use crate::error::Error;
@@ -40,7 +40,7 @@ impl Default for LoadOptions {
     }
 }
 
-/// Packets that can be asked.
+/// Packets that can be searched.
 #[derive(Debug)]
 pub struct Loaded {
     /// The name of the input, and its format.
@@ -206,13 +206,13 @@ fn first(history: &History) -> Result<Option<u64>, FolderError> {
     let schema = history.schema();
     let Some(came) = time_named(schema, "enqueued") else { return history.first() };
     let (mut first, everything) = (None, Dnf::all());
-    let asked =
+    let read =
         history.each(Ask { expression: &everything, from: 0, to: u64::MAX, needed: &[came] }, &mut |_, record| {
             first = Some(schema.key(came, record) as u64);
             ControlFlow::Break(())
         });
     // What is wrong behind it is for the questions about that.
-    first.map_or_else(|| asked.map(|_| None), |first| Ok(Some(first)))
+    first.map_or_else(|| read.map(|_| None), |first| Ok(Some(first)))
 }
 
 /// Attributes that are moments: the time of records, and those of a packet and its queue.

@@ -1,8 +1,8 @@
 //! The answer as text, CSV or JSON.
 
-use super::ask::{Asked, Groups};
 use super::held::{Held, Question, Seen};
 use super::load::Loaded;
+use super::select::{Groups, Selection};
 use anstyle::Style;
 use queuescope_log::{Attribute, AttributeId, Folding, Function, Grouping, Kind, Number, Schema};
 use queuescope_report::format::count;
@@ -46,7 +46,7 @@ enum Cell<'a> {
 /// What was found.
 #[derive(Debug)]
 pub struct Found {
-    /// Packets, as many as were asked for at most.
+    /// Packets, up to the limit.
     pub packets: u64,
     /// Whether there are more.
     pub has_more: bool,
@@ -54,12 +54,12 @@ pub struct Found {
     pub seen: Seen,
 }
 
-/// Writes what was asked for. Beside CSV, `note` gets what was remarkable.
+/// Writes what is selected of the packets that are meant. Beside CSV, `note` gets what was remarkable.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_rows(
-    asked: &Asked,
+    selection: &Selection,
     question: Question<'_>,
     loaded: &Loaded,
     form: Form,
@@ -67,10 +67,10 @@ pub fn write_rows(
     note: &mut dyn FnMut(&str),
 ) -> io::Result<Found> {
     let schema = loaded.held.schema();
-    let mut table = Table::new(names(asked, schema), form, out);
+    let mut table = Table::new(names(selection, schema), form, out);
     let (mut found, mut stopped) = (0, false);
-    let seen = match asked {
-        Asked::Packets(attributes, limit) => {
+    let seen = match selection {
+        Selection::Packets(attributes, limit) => {
             let most = limit.unwrap_or(u64::MAX);
             loaded.held.each(question, &mut |record| {
                 stopped = found == most;
@@ -82,7 +82,7 @@ pub fn write_rows(
                 table.row(&cells).map(ControlFlow::Continue)
             })?
         }
-        Asked::All(functions) => {
+        Selection::All(functions) => {
             let functions = counted(functions);
             let mut folding = Folding::new(schema, &functions);
             let seen = loaded.held.each(question, &mut |record| {
@@ -101,7 +101,7 @@ pub fn write_rows(
             table.row(&values.into_iter().zip(&functions).map(cell).collect::<Vec<_>>())?;
             seen
         }
-        Asked::Groups(groups) => {
+        Selection::Groups(groups) => {
             let Groups { functions, top, .. } = groups;
             let by = groups.keys_of(loaded);
             let functions = counted(functions);
@@ -141,7 +141,7 @@ fn whole(count: Number) -> u64 {
     }
 }
 
-/// Writes how many packets were found of how many, whether there are more that were not asked for, and what was remarkable. Beside CSV,
+/// Writes how many packets were found of how many, whether there are more than the limit, and what was remarkable. Beside CSV,
 /// `note` gets the last.
 ///
 /// # Errors
@@ -188,11 +188,11 @@ pub fn share(found: u64, records: Option<u64>) -> String {
     format!("{} of {records}", count(found))
 }
 
-fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
-    match asked {
-        Asked::Packets(attributes, _) => attributes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
-        Asked::All(functions) => functions.iter().map(|(name, _)| name.clone()).collect(),
-        Asked::Groups(Groups { keys, functions, .. }) => {
+fn names(selection: &Selection, schema: &Schema) -> Vec<String> {
+    match selection {
+        Selection::Packets(attributes, _) => attributes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
+        Selection::All(functions) => functions.iter().map(|(name, _)| name.clone()).collect(),
+        Selection::Groups(Groups { keys, functions, .. }) => {
             keys.iter().map(|(name, _)| name.clone()).chain(functions.iter().map(|(name, _)| name.clone())).collect()
         }
     }
@@ -418,7 +418,7 @@ pub fn write_plan(
     Ok(seen)
 }
 
-/// Writes what can be asked for.
+/// Writes the attributes of a schema, one a line.
 ///
 /// # Errors
 /// Those of `out`.

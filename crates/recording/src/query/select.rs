@@ -7,10 +7,10 @@ use queuescope_text::{Problem, TextError};
 use queuescope_wire::Nanos;
 use std::ops::Range;
 
-/// What is asked of packets, as people write it.
+/// What an answer is to have, as people write it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Selection {
+pub struct SelectOptions {
     /// Attributes of each packet, or functions of all or of each group: `ts,src_ip`, `count,sum(length)`. The usual ones if there is none.
     pub select: Option<String>,
     /// What packets of a group have in common: `dst_ip,ts/100ms`.
@@ -23,7 +23,7 @@ pub struct Selection {
 
 /// What an answer has.
 #[derive(Debug)]
-pub enum Asked {
+pub enum Selection {
     /// Attributes of each packet, of so many packets at most.
     Packets(Vec<AttributeId>, Option<u64>),
     /// Functions of all packets.
@@ -56,7 +56,7 @@ impl Groups {
     }
 }
 
-/// Attributes of packets if nothing else is asked for.
+/// Attributes of packets if no others are selected.
 const PACKET: &[&str] = &["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
 /// The same of departures.
 const DEPARTURE: &[&str] = &["dequeued", "flow", "length", "delay"];
@@ -90,13 +90,13 @@ impl Item {
     }
 }
 
-impl Asked {
-    /// What a selection means of records of a schema.
+impl Selection {
+    /// What options mean of records of a schema.
     ///
     /// # Errors
     /// What is wrong with it, in its text.
-    pub fn of(selection: &Selection, schema: &Schema) -> Result<Self, TextError> {
-        let text = selection.select.as_deref().unwrap_or_default();
+    pub fn of(options: &SelectOptions, schema: &Schema) -> Result<Self, TextError> {
+        let text = options.select.as_deref().unwrap_or_default();
         let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
         let items: Vec<_> =
             items.collect::<Result<_, Problem>>().map_err(|problem| wrong("--select", text, problem))?;
@@ -109,7 +109,7 @@ impl Asked {
                 Item::Function(name, function) => functions.push((name, function)),
             }
         }
-        let grouped = selection.group.as_deref();
+        let grouped = options.group.as_deref();
         if let Some((id, span)) = attributes.first()
             && (grouped.is_some() || !functions.is_empty())
         {
@@ -127,7 +127,7 @@ impl Asked {
             } else {
                 attributes.into_iter().map(|(id, _)| id).collect()
             };
-            return Ok(Self::Packets(chosen, selection.limit));
+            return Ok(Self::Packets(chosen, options.limit));
         };
         let spans: Vec<_> = list(keys).map(|(_, span)| span).collect();
         let keys = list(keys).map(|(word, span)| key(word, &span, schema)).collect::<Result<Vec<_>, _>>();
@@ -139,11 +139,11 @@ impl Asked {
         if functions.is_empty() {
             functions.push(("count".to_owned(), Function::Count));
         }
-        Ok(Self::Groups(Groups { keys, functions, top: selection.top }))
+        Ok(Self::Groups(Groups { keys, functions, top: options.top }))
     }
 }
 
-impl Asked {
+impl Selection {
     /// All attributes that it is about.
     pub fn attributes(&self) -> Vec<AttributeId> {
         let of = |functions: &[(String, Function)]| -> Vec<AttributeId> {
@@ -163,7 +163,7 @@ impl Asked {
     }
 }
 
-/// Refuses what is asked for twice: columns have names of their own.
+/// Refuses what is there twice: columns have names of their own.
 fn once<'a>(names: impl Iterator<Item = (&'a str, &'a Range<usize>)>) -> Result<(), Problem> {
     let mut known = Vec::new();
     for (name, span) in names {
