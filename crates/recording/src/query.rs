@@ -17,7 +17,7 @@
 //! options.select = Some("sum(length),count".to_owned());
 //! options.top = Some(3);
 //! let selection = Selection::of(&options, Schema::packet())?;
-//! let expression = queuescope_ingest::expression(Schema::packet(), "tcp and dst_port == 443")?;
+//! let expression = queuescope_ingest::expression(Schema::packet(), "tcp and length > 1000B")?;
 //! let question =
 //!     Question { expression: &expression, from: 0, to: u64::MAX, needed: &selection.attributes(), company: None };
 //! let mut out = Vec::new();
