@@ -27,6 +27,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-analysis", 6),
     ("queuescope-run", 6),
     ("queuescope-monitor", 7),
+    ("queuescope-recording", 7),
     ("queuescope-experiments", 7),
     ("queuescope", 8),
     ("queuescope-cli", 8),

@@ -3,9 +3,8 @@
 use crate::args::Analyze;
 use crate::expressions::shown;
 use crate::outcome::{Outcome, print};
-use crate::outputs::Outputs;
 use crate::paths::check_outputs;
-use crate::queued::{self, QueuedLog};
+use crate::queued;
 use crate::setup::{finish, params};
 use crate::source;
 use crate::views::Views;
@@ -14,6 +13,7 @@ use queuescope_analysis::{Analysis, DEPARTURES, FLOWS, Scale, Tally};
 use queuescope_ingest::records::Unknown;
 use queuescope_ingest::{Opened, OpenedCapture, OpenedTable, is_standard_input};
 use queuescope_meter::History;
+use queuescope_recording::Outputs;
 use queuescope_report::model::{AqmComparison, AqmSetup, Report};
 use queuescope_report::{json, text};
 use queuescope_scenario::Management;
@@ -34,7 +34,7 @@ pub fn run(args: &Analyze) -> Result<Outcome> {
     let stop = queued::stop(&args.queued)?;
     let aqm = args.aqm.as_deref().map(|text| aqm("--aqm", text)).transpose()?;
     let input = source::open(&args.input, stop.as_ref())?;
-    let log = QueuedLog::open(&args.queued)?;
+    let log = queued::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let (report, outputs) = match input {

@@ -1,17 +1,18 @@
 //! `queuescope capture`: the packets of an interface as they pass, to a file or into a folder.
 
 use crate::args::{Capture as CaptureArgs, Way as Direction};
-use crate::headers::{Headers, IntoFolder, Kept, into_folder};
+use crate::expressions::of_recording;
 use crate::outcome::{Outcome, print};
 use crate::paths::cannot_write;
-use crate::spool::{Spool, Unwritten};
 use crate::terminal::note;
 use anyhow::{Context, Result};
 use queuescope_ingest::notes::noted;
+use queuescope_ingest::records::{Frames, Records};
 use queuescope_ingest::{Stop, is_standard_input};
 use queuescope_live::capture::{Capture, CaptureParams, Captured, Counts, Woken};
 use queuescope_monitor::Stopped;
 use queuescope_pcap::{PcapngWriter, Record, Statistics};
+use queuescope_recording::{Error, Headers, IntoFolder, Kept, Spool, Unwritten, into_folder};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use queuescope_wire::Nanos;
@@ -35,9 +36,10 @@ pub fn run(args: &CaptureArgs) -> Result<Outcome> {
     if let Some(folder) = &args.log {
         let put = |folder: &mut IntoFolder<'_>| {
             folder.go_on();
-            passing.all(To::Folder(folder)).map(|()| None)
+            passing.all(To::Folder(folder)).map(|()| None).map_err(of_capture)
         };
-        let (ended, kept) = into_folder(folder, &args.keeping, &args.derived, put)?;
+        let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
+        let (ended, kept) = into_folder(folder, &keeping, &derived, Box::new(note), put).map_err(of_recording)?;
         let counted = passing.capture.counts();
         let to = kept.recorded.path.display().to_string();
         let notes = passing.notes(counted, Some(&kept));
@@ -212,7 +214,7 @@ impl Way<'_, '_> {
         }
         let frame = Record { time: Some(at), link: self.link, interface: 0, original_len, data };
         let kept = match &mut self.to {
-            To::Folder(folder) => self.headers.keep(&frame, folder),
+            To::Folder(folder) => self.headers.keep(&frame, folder).map_err(Into::into),
             To::File(writer) if self.headers.holds(&frame) => {
                 writer.packet(INTERFACE, at, original_len, data, None).map(|()| true).map_err(Into::into)
             }
@@ -249,6 +251,11 @@ impl Way<'_, '_> {
         self.stopped.tell(unwritten.iter().map(Unwritten::news), note);
         Ok(())
     }
+}
+
+/// An error for those who keep the folder: theirs, or another.
+fn of_capture(error: anyhow::Error) -> Error {
+    error.downcast().unwrap_or_else(|other| Error::Source(other.into()))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

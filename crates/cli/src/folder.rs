@@ -1,10 +1,8 @@
 //! `queuescope log`: what a folder has, whether it is whole, and making it smaller.
 
 use crate::args::{Export, Folder, FolderArgs, KeepArgs};
+use crate::export;
 use crate::outcome::{Outcome, print};
-use crate::paths::check_log;
-use crate::query::export;
-use crate::recording::{cut_off, kept_aside, missing};
 use crate::terminal::note;
 use anstyle::Style;
 use anyhow::{Result, bail};
@@ -13,6 +11,7 @@ use queuescope_archive::{
     definitions, keep, schema, verify,
 };
 use queuescope_log::{Definitions, Function, Kind, Number, Schema};
+use queuescope_recording::{check_log, cut_off, kept_aside, missing};
 use queuescope_report::format::{count, duration};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -36,7 +35,7 @@ pub fn run(what: &Folder) -> Result<Outcome> {
         Folder::Verify(args) => checked(args),
         Folder::Compact(args) => compacted(args),
         Folder::Keep(args) => kept(args),
-        Folder::Export(args) => export(args),
+        Folder::Export(args) => export::run(args),
     }
 }
 

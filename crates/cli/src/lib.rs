@@ -1,16 +1,11 @@
 //! The command: its arguments, and what it does with them.
 //!
 //! - [`source`] opens what the command line names; `queuescope-ingest` reads it, and `queuescope-analysis` learns from it.
-//! - [`outputs`] are what is written for each packet; [`recording`] is a folder that is written to, [`headers`] and [`queued`] what of packets and
-//!   their queue goes there, [`alarms`] what is worked out of it meanwhile.
 //! - [`args`], [`analyze`], [`why`], [`tap`], [`query`], [`record`], [`watch`], [`folder`], [`sim`], [`merge`], `experiment`, [`p4`], `live`, `link`, `compare`,
 //!   `doctor`, `traffic`, `capture_live` and [`generate`] are the command itself.
 
-pub mod alarms;
 pub mod analyze;
-mod annotate;
 pub mod args;
-mod beside;
 #[cfg(target_os = "linux")]
 pub mod capture_live;
 #[cfg(target_os = "linux")]
@@ -19,30 +14,27 @@ pub mod compare;
 pub mod doctor;
 #[cfg(feature = "experiments")]
 pub mod experiment;
+mod export;
 mod expressions;
 pub mod folder;
 pub mod generate;
 #[cfg(target_os = "linux")]
 pub mod granted;
-pub mod headers;
 #[cfg(target_os = "linux")]
 pub mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
 pub mod merge;
 pub mod outcome;
-pub mod outputs;
 pub mod p4;
 mod paths;
 pub mod progress;
 pub mod query;
-pub mod queued;
+mod queued;
 pub mod record;
-pub mod recording;
 mod setup;
 pub mod sim;
 pub mod source;
-mod spool;
 mod sweep;
 pub mod tap;
 mod terminal;

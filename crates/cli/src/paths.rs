@@ -80,28 +80,6 @@ pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// Refuses what cannot be the folder of a log, since it is not there or no folder.
-///
-/// # Errors
-/// If it is so.
-pub fn check_log(folder: &Path) -> Result<()> {
-    if !folder.exists() {
-        bail!("cannot open {}: there is no such folder; queuescope record makes one", folder.display());
-    }
-    check_folder(folder)
-}
-
-/// Refuses a file where a folder is meant.
-///
-/// # Errors
-/// If it is one.
-pub fn check_folder(folder: &Path) -> Result<()> {
-    if folder.exists() && !folder.is_dir() {
-        bail!("{} is a file; a log is a folder", folder.display());
-    }
-    Ok(())
-}
-
 /// Which file a path leads to, by whatever name; or where it would be.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {

@@ -1,34 +1,25 @@
 //! `queuescope query`: which packets of a capture, of a table of departures, or of what was recorded to a folder, by an
 //! expression, and what is worked out of them.
 
-mod ask;
-mod company;
-mod export;
-mod held;
-mod load;
-mod show;
-
 use crate::args::Query;
-use crate::beside::Beside;
-use crate::expressions::{attributes, expression};
+use crate::expressions::{attributes, expression, shown};
 use crate::outcome::{Outcome, print};
-use crate::paths::{cannot_write, check_outputs};
+use crate::paths::check_outputs;
+use crate::progress::Progress;
 use crate::source::open_table;
-use anyhow::{Context, Result, anyhow, bail};
-use ask::Asked;
-use company::Company;
-pub(crate) use export::run as export;
-use held::{Held, Question, Seen};
-use load::Loaded;
+use anyhow::{Result, anyhow, bail};
 use queuescope_archive::History;
-use queuescope_ingest::open_capture;
 use queuescope_ingest::records::Unknown;
-use queuescope_log::{AttributeId, Dnf, Schema, arrow};
+use queuescope_ingest::{length, open_capture};
+use queuescope_log::{Dnf, Schema};
 use queuescope_pcap::{CaptureReader, OpenError};
-use queuescope_table::{BatchWriter, DepartureReader};
+use queuescope_recording::query::{
+    Company, Form, Held, LoadOptions, Loaded, Parquet, Question, SelectOptions, Selection, write_attributes,
+    write_foot, write_plan, write_rows,
+};
+use queuescope_table::DepartureReader;
 use queuescope_wire::Nanos;
-use std::io::{self, BufWriter, Write};
-use std::ops::ControlFlow;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Runs `query`.
@@ -53,42 +44,47 @@ pub fn run(args: &Query) -> Result<Outcome> {
         None => Schema::packet().clone(),
     };
     if args.attributes {
-        print(false, |_| Ok(()), |out| show::attributes(schema, out))?;
+        print(false, |_| Ok(()), |out| write_attributes(schema, out))?;
         return Ok(Outcome::Whole);
     }
     let Some(file) = &args.file else { return Err(anyhow!("name a file")) };
-    // What is wrong with the question is told before anything is read.
+    // What is wrong with the question is said before anything is read.
     check_times(args.from, args.to)?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
-    let asked = Asked::of(args, schema)?;
+    let selection = Selection::of(&select_options(args), schema).map_err(|error| shown(&error))?;
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
     let indexes = attributes("--index", args.index.as_deref(), schema)?;
     if args.table.departures {
         Unknown::OF_TABLE
-            .check(expression.attributes().into_iter().chain(asked.attributes()).chain(indexes.iter().copied()))?;
+            .check(expression.attributes().into_iter().chain(selection.attributes()).chain(indexes.iter().copied()))?;
     }
     check_outputs([file], [&args.parquet])?;
     // What cannot be read must not cost an older file.
     let opened = Opened::open(file, args, folder)?;
-    let parquet = Parquet::create(args, &asked, schema)?;
+    let parquet = parquet(args, &selection, schema)?;
     let loaded = opened.load(file, args)?;
     if let Held::Memory(log) = &loaded.held {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, (&asked, company), &expression, parquet).map(Outcome::of)
+    answer(args, &loaded, (&selection, company), &expression, parquet).map(Outcome::of)
+}
+
+/// What the answer is to have.
+fn select_options(args: &Query) -> SelectOptions {
+    let mut options = SelectOptions::default();
+    options.select.clone_from(&args.select);
+    options.group.clone_from(&args.group);
+    options.top = args.top;
+    options.limit = args.limit;
+    options
 }
 
 /// Refuses times between which there is nothing.
-fn check_times(from: Option<Nanos>, to: Option<Nanos>) -> Result<()> {
+pub fn check_times(from: Option<Nanos>, to: Option<Nanos>) -> Result<()> {
     match (from, to) {
         (Some(from), Some(to)) if from >= to => bail!("--from {from} --to {to} ends before it begins, or as it does"),
         _ => Ok(()),
     }
-}
-
-/// A time as records have it, or none.
-fn at(time: Option<Nanos>, none: u64, loaded: &Loaded) -> u64 {
-    time.map_or(none, |time| loaded.first.saturating_add(time).0)
 }
 
 /// An input that could be opened.
@@ -114,121 +110,85 @@ impl Opened {
     }
 
     fn load(self, file: &Path, args: &Query) -> Result<Loaded> {
-        match self {
-            Self::Folder(history) => load::folder(*history, file),
-            Self::Capture(reader) => load::capture(reader, file, args),
-            Self::Table(reader) => load::table(reader, file, args),
-        }
-    }
-}
-
-/// A Parquet file of packets, and which of their attributes it has.
-struct Parquet<'a> {
-    path: &'a Path,
-    attributes: &'a [AttributeId],
-    limit: u64,
-    writer: BatchWriter<BufWriter<Beside>>,
-}
-
-/// Rows that are handed to it at once.
-const ROWS: usize = 8192;
-
-impl<'a> Parquet<'a> {
-    /// Begins the file that was asked for, so that what cannot be written fails before the work is done.
-    fn create(args: &'a Query, asked: &'a Asked, schema: &Schema) -> Result<Option<Self>> {
-        let Some(path) = &args.parquet else { return Ok(None) };
-        let Asked::Packets(attributes, limit) = asked else {
-            bail!("--parquet has packets; of sums write --csv");
+        let mut options = LoadOptions::default();
+        options.memory = args.memory.unwrap_or(options.memory);
+        options.inner = args.inner;
+        let progress = if file.is_dir() { Progress::hidden() } else { Progress::new(length(file)) };
+        let mut update = |read, packets| progress.update(read, packets);
+        let loaded = match self {
+            Self::Folder(history) => Loaded::folder(*history, file),
+            Self::Capture(reader) => Loaded::capture(reader, file, options, &mut update),
+            Self::Table(reader) => Loaded::table(reader, file, options, &mut update),
         };
-        Self::begin(path, attributes, limit.unwrap_or(u64::MAX), schema).map(Some)
-    }
-
-    /// Begins a file of some attributes, and of so many packets at most.
-    fn begin(path: &'a Path, attributes: &'a [AttributeId], limit: u64, schema: &Schema) -> Result<Self> {
-        let columns = arrow::columns(schema, attributes);
-        let writer = BatchWriter::new(BufWriter::new(Beside::create(path)?), columns);
-        let writer = writer.with_context(|| cannot_write(path))?;
-        Ok(Self { path, attributes, limit, writer })
-    }
-
-    /// Writes what is found: how many packets, whether there are more than were asked for, and what was seen.
-    fn write(mut self, held: &Held, question: Question<'_>) -> Result<((u64, bool), Seen)> {
-        let mut batches = arrow::Batches::new(held.schema(), self.attributes, ROWS);
-        let (mut found, mut stopped) = (0, false);
-        let writer = &mut self.writer;
-        let seen = held.each(question, &mut |record| {
-            stopped = found == self.limit;
-            if stopped {
-                return Ok(ControlFlow::Break(()));
-            }
-            found += 1;
-            if let Some(batch) = batches.push(record).map_err(io::Error::other)? {
-                writer.write(&batch).map_err(io::Error::other)?;
-            }
-            Ok(ControlFlow::Continue(()))
-        });
-        let seen = seen.with_context(|| cannot_write(self.path))?;
-        if let Some(batch) = batches.rest()? {
-            self.writer.write(&batch).with_context(|| cannot_write(self.path))?;
-        }
-        let out = self.writer.finish().with_context(|| cannot_write(self.path))?;
-        out.into_inner().with_context(|| cannot_write(self.path))?.put()?;
-        Ok(((found, stopped), seen))
+        progress.finish();
+        Ok(loaded?)
     }
 }
 
-/// Answers; what could not be read is the answer of this.
+/// Begins the Parquet file that was asked for, so that what cannot be written fails before the work is done.
+fn parquet(args: &Query, selection: &Selection, schema: &Schema) -> Result<Option<Parquet>> {
+    let Some(path) = &args.parquet else { return Ok(None) };
+    let Selection::Packets(attributes, limit) = selection else {
+        bail!("--parquet has packets; of sums write --csv");
+    };
+    Ok(Some(Parquet::create(path, attributes, *limit, schema)?))
+}
+
+/// Prints the answer: what could not be read.
 fn answer(
     args: &Query,
     loaded: &Loaded,
-    (asked, mut company): (&Asked, Option<Company>),
+    (selection, mut company): (&Selection, Option<Company>),
     expression: &Dnf,
-    parquet: Option<Parquet<'_>>,
+    parquet: Option<Parquet>,
 ) -> Result<Option<String>> {
-    let mut needed = if args.explain { Vec::new() } else { asked.attributes() };
+    let mut needed = if args.explain { Vec::new() } else { selection.attributes() };
     needed.extend(company.iter().flat_map(Company::attributes));
-    let at = |time, none| at(time, none, loaded);
-    let question =
-        Question { expression, from: at(args.from, 0), to: at(args.to, u64::MAX), needed: &needed, company: None };
-    let form = show::Form::of(args);
+    let (from, to) = (loaded.at(args.from, 0), loaded.at(args.to, u64::MAX));
+    let question = Question { expression, from, to, needed: &needed, company: None };
     let mut damage = loaded.damage.clone();
-    let everything = Dnf::all();
     let mut before = Vec::new();
     let question = match &mut company {
         None => question,
         Some(company) => {
-            let found = loaded.held.each_at(question, &mut |position, record| {
-                company.found(position, record);
-                Ok(ControlFlow::Continue(()))
-            })?;
+            let found = company.find(&loaded.held, question)?;
             damage = damage.or(found.damage);
             before = found.steps;
             before.push("then, for those that were in a queue with what was found:".to_owned());
-            let from = company.from();
-            Question { expression: &everything, from, to: u64::MAX, company: Some(company), ..question }
+            company.question(&needed)
         }
     };
-    let mut tell = |out: &mut dyn Write| -> io::Result<()> {
+    let (form, note) = (form(args), &mut |note: &str| anstream::eprintln!("note: {note}"));
+    if let Some(parquet) = parquet {
+        let found = parquet.write(loaded, question)?;
+        printed(args.json, &mut |out| write_foot(&found, loaded, form, out, note))?;
+        return Ok(damage.or(found.seen.damage));
+    }
+    printed(args.json || args.csv, &mut |out| {
         let seen = if args.explain {
-            show::explained(&loaded.held, question, &before, args.json, out)?
+            write_plan(&loaded.held, question, &before, args.json, out)?
         } else {
-            show::rows(asked, question, loaded, form, out)?.1
+            write_rows(selection, question, loaded, form, out, note)?.seen
         };
         damage = damage.take().or(seen.damage);
         Ok(())
-    };
-    if let Some(parquet) = parquet {
-        let (found, seen) = parquet.write(&loaded.held, question)?;
-        print(
-            args.json,
-            |out| show::foot(found, loaded, &seen, form, out),
-            |out| show::foot(found, loaded, &seen, form, out),
-        )?;
-        return Ok(damage.or(seen.damage));
-    }
-    // Only one of the two is called.
-    let tell = std::cell::RefCell::new(&mut tell);
-    let once = |out: &mut dyn Write| (tell.borrow_mut())(out);
-    print(args.json || args.csv, once, once)?;
+    })?;
     Ok(damage)
+}
+
+/// How the arguments want rows.
+fn form(args: &Query) -> Form {
+    match (args.json, args.csv) {
+        (true, _) => Form::Json,
+        (_, true) => Form::Csv,
+        _ => Form::Text,
+    }
+}
+
+/// Prints what is written the same way as data and as text with styles.
+fn printed(as_data: bool, write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    // Only one of the two is called.
+    let write = std::cell::RefCell::new(write);
+    let once = |out: &mut dyn Write| (write.borrow_mut())(out);
+    print(as_data, once, once)
 }

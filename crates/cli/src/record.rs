@@ -1,19 +1,18 @@
 //! `queuescope record`: the headers of a capture into a folder.
 
 use crate::args::Record;
-use crate::headers::{Headers, IntoFolder, into_folder};
+use crate::expressions::of_recording;
 use crate::outcome::{Outcome, print};
 use crate::progress::Progress;
-use crate::recording::Recorded;
+use crate::terminal::note;
 use anyhow::Result;
 use queuescope_ingest::notes::file_notes;
+use queuescope_ingest::records::{Frames, Records};
 use queuescope_ingest::{Arriving, Stop, length};
+use queuescope_recording::{Headers, Recorded, into_folder};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use std::io::{self, Write};
-
-/// Packets between updates of the progress.
-const UPDATE: u64 = 65_536;
 
 /// Runs `record`.
 ///
@@ -22,13 +21,14 @@ const UPDATE: u64 = 65_536;
 pub fn run(args: &Record) -> Result<Outcome> {
     let mut headers = Headers::of(args.chosen.as_deref(), args.inner, args.sample)?;
     let stop = Stop::on_signals()?;
+    let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
     let mut arriving = Arriving::open(&args.file, Some(&stop))?;
     let progress = Progress::new(length(&args.file));
-    let kept = into_folder(&args.log, &args.keeping, &args.derived, |folder| {
-        all(&mut arriving, &mut headers, folder, &progress)
+    let kept = into_folder(&args.log, &keeping, &derived, Box::new(note), |folder| {
+        headers.keep_all(&mut arriving, folder, &mut |read, packets| progress.update(read, packets))
     });
     progress.finish();
-    let (damage, kept) = kept?;
+    let (damage, kept) = kept.map_err(of_recording)?;
     let notes = headers
         .left_out()
         .chain(kept.notes())
@@ -38,31 +38,6 @@ pub fn run(args: &Record) -> Result<Outcome> {
     let notes: Vec<_> = notes.collect();
     print(false, |_| Ok(()), |out| tell(args, &kept.recorded, &notes, out))?;
     Ok(Outcome::of(damage?.or_else(|| kept.recorded.damage())))
-}
-
-/// All packets of a capture: what is wrong with it.
-fn all(
-    arriving: &mut Arriving,
-    headers: &mut Headers,
-    folder: &mut IntoFolder<'_>,
-    progress: &Progress,
-) -> Result<Option<String>> {
-    let mut read = 0u64;
-    loop {
-        if read.is_multiple_of(UPDATE) {
-            progress.update(arriving.reader.input_read(), read);
-        }
-        if arriving.may_wait() {
-            folder.flush()?;
-        }
-        let frame = match arriving.reader.next_record() {
-            Ok(Some(frame)) => frame,
-            Ok(None) => return Ok(None),
-            Err(error) => return Ok(arriving.damage(error).map(|error| error.to_string())),
-        };
-        read += 1;
-        headers.keep(&frame, folder)?;
-    }
 }
 
 fn tell(args: &Record, recorded: &Recorded, notes: &[Skipped], out: &mut dyn Write) -> io::Result<()> {

@@ -2,12 +2,12 @@
 
 use crate::args::{ExpiryName, Output, Question, Sketch};
 use crate::expressions::{explained, show};
-use crate::outputs::Outputs;
 use anyhow::Result;
 use queuescope_analysis::{Analysis, AnalysisParams, FlowIndex, Scale, SketchOptions};
 use queuescope_ingest::records::Unknown;
 use queuescope_ingest::{Chosen, Source};
 use queuescope_meter::{History, Tau};
+use queuescope_recording::Outputs;
 use queuescope_report::model::Report;
 use queuescope_sketch::{Expiry, Passes};
 use queuescope_wire::Rate;

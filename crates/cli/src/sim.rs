@@ -1,23 +1,20 @@
 //! `queuescope sim`: from a scenario file to a report.
 
 pub(crate) mod metered;
-mod queued;
-mod telemetry;
 
 use crate::args::Sim;
 use crate::expressions::{explained, of_scenario};
 use crate::outcome::{Outcome, print};
-use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
-use crate::queued::{QueuedLog, stop as stop_of};
+use crate::queued;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Result, bail};
 use metered::{Asked, Metered, Meters};
-use queued::Queued;
 use queuescope_ingest::records::Departures;
 use queuescope_ingest::{Chosen, Flag, Stop};
+use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_run::summary::{self, About};
 use queuescope_run::{NO_SWEEP, ScenarioFile, check_room, metered_link};
@@ -25,7 +22,6 @@ use queuescope_scenario::{Override, Scenario};
 use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
 use queuescope_wire::Nanos;
 use std::io::Write;
-use telemetry::Table;
 
 /// Steps of the progress bar.
 const STEPS: u64 = 200;
@@ -62,9 +58,9 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     check_outputs(inputs.iter().chain([&args.scenario]), [&output.html, &output.parquet, &args.telemetry])?;
     let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
-    let stop = stop_of(&args.queued)?;
-    let log = QueuedLog::open(&args.queued)?;
-    let log = log.map(|log| Queued::new(log, &built.simulation, chosen.clone()));
+    let stop = queued::stop(&args.queued)?;
+    let log = queued::open(&args.queued)?;
+    let log = log.map(|log| SimulatedLog::new(log, &built.simulation, chosen.clone()));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
     let (report, written) =
@@ -86,7 +82,7 @@ fn simulate(
     scenario: &Scenario,
     (built, skipped): (Built, Vec<Skipped>),
     chosen: Option<&Chosen<Departures>>,
-    (outputs, log, stop): (Outputs, Option<Queued>, Option<&Stop>),
+    (outputs, log, stop): (Outputs, Option<SimulatedLog>, Option<&Stop>),
 ) -> Result<(Report, Written)> {
     let Built { mut simulation, groups, meters, .. } = built;
     let name = args.scenario.display().to_string();
@@ -99,7 +95,7 @@ fn simulate(
             None
         }
         Some(path) => {
-            let mut table = Table::create(path, simulation.topology())?;
+            let mut table = TelemetryTable::create(path, simulation.topology())?;
             let mut both =
                 Telemetry::new(simulation.topology(), &mut meters, |journey: &Journey<'_>| table.add(journey));
             step_through((scenario.duration, stop), &mut simulation, &mut both, |both| both.inner.check())?;
@@ -121,7 +117,7 @@ pub(crate) fn metered(
     scenario: &Scenario,
     (simulation, links): (&Simulation, &[LinkId]),
     chosen: Option<&Chosen<Departures>>,
-    (outputs, log): (Outputs, Option<Queued>),
+    (outputs, log): (Outputs, Option<SimulatedLog>),
 ) -> Result<Meters> {
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
     let own = links.iter().zip(&scenario.meters).find_map(|(watched, own)| (*watched == link).then_some(own));

@@ -11,9 +11,8 @@ mod tell;
 use crate::args::{Stamps, Tap};
 use crate::expressions::explained;
 use crate::outcome::Outcome;
-use crate::outputs::Outputs;
 use crate::paths::{Place, check_outputs};
-use crate::queued::{self, QueuedLog};
+use crate::queued;
 use crate::setup::{finish, params};
 use crate::source;
 use crate::views::Views;
@@ -29,6 +28,7 @@ use queuescope_meter::tap::{
     drive,
 };
 use queuescope_meter::{History, Tau};
+use queuescope_recording::Outputs;
 use queuescope_sketch::ConQuest;
 use queuescope_wire::Nanos;
 use queuescope_wire::parse::{InvariantParams, Reach, Tunnel};
@@ -59,7 +59,7 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     params.history = history(seen.disorder.saturating_add(Nanos(2 * within.0)).min(longest));
     // Before, there is nothing to keep.
     let stop = queued::stop(&args.queued)?;
-    let log = QueuedLog::open(&args.queued)?;
+    let log = queued::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), log)?;
     if args.question.tau.is_none() {

@@ -2,9 +2,9 @@
 
 use crate::args::Output;
 use crate::outcome::{Outcome, print};
-use crate::outputs::Written;
 use crate::paths::{cannot_write, create};
 use anyhow::Result;
+use queuescope_recording::Written;
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! What `record` puts into a folder, `query` finds there.
 
-use crate::common::{file, printed, run};
+use crate::common::{file, printed, run, run_with_input};
 
 #[test]
 fn a_folder_is_asked_as_the_capture_is() {
@@ -35,4 +35,17 @@ fn a_folder_is_asked_as_the_capture_is() {
         assert_eq!(run(words, &[&log, &input]).status.code(), Some(2));
     }
     assert_eq!(printed(run("log verify", &[&log]), 0), verified);
+}
+
+/// A pipe can be read only once.
+#[cfg(unix)]
+#[test]
+fn definitions_may_come_from_a_pipe() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let log = folder.path().join("log");
+    let words = format!("record --definitions /dev/stdin --log {} data/demo.pcap.xz", log.display());
+    let definitions = b"[[aggregate]]\nname = \"bytes\"\nfunction = \"sum(length)\"\n";
+    printed(run_with_input(&words, definitions), 0);
+    let info = printed(run("log info", &[&log]), 0);
+    assert!(info.lines().any(|line| line.starts_with("bytes ")), "{info}");
 }

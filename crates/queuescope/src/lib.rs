@@ -24,6 +24,7 @@
 //! | `sim` | networks, event by event; disciplines and congestion controls, also your own | `sim`, `queue`, `tcp`, `scenario`, `run` |
 //! | `log` | headers of all packets in memory, with filters, aggregates and triggers | `log` |
 //! | `archive` | the same in folders; query results as Arrow batches | `archive` |
+//! | `recording` | captures recorded to folders, what queues did to each packet beside them, and queries of both | `recording` |
 //! | `p4` | whether an algorithm fits the pipeline of a switch | `p4` |
 //! | `live` | Linux: the queue of an interface, by eBPF | `live`, `monitor` |
 //! | `link` | Linux: real hosts over a simulated network | `link` |
@@ -73,6 +74,8 @@ pub use queuescope_p4 as p4;
 pub use queuescope_pcap as pcap;
 #[cfg(feature = "sim")]
 pub use queuescope_queue as queue;
+#[cfg(feature = "recording")]
+pub use queuescope_recording as recording;
 #[cfg(any(feature = "pcap", feature = "sim"))]
 pub use queuescope_report as report;
 #[cfg(feature = "sim")]

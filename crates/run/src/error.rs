@@ -89,6 +89,19 @@ pub enum Error {
         /// The file that is missing.
         plan: &'static str,
     },
+    /// Folders have results of different sweeps.
+    #[error("{one} and {other} do not hold results of the same sweep: {why}")]
+    OtherSweep {
+        /// A folder.
+        one: String,
+        /// Another.
+        other: String,
+        /// What differs.
+        why: &'static str,
+    },
+    /// No folder is named.
+    #[error("no folder is named")]
+    NoFolder,
     /// A file is no plan of a sweep.
     #[error("{file} is no plan of a sweep ({problem}): name another folder, or remove it")]
     BadPlan {

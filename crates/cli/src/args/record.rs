@@ -1,9 +1,14 @@
 //! Arguments of `record`, and of what else is put into folders.
 
+use crate::expressions::attributes;
+use crate::paths::read_text;
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum, ValueHint};
-use queuescope_archive::{Durability, Full};
+use queuescope_archive::{Durability, Full, Keep};
+use queuescope_log::Schema;
+use queuescope_recording::{self as recording, DefinitionsFile};
 use queuescope_wire::{ByteCount, Nanos};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]
@@ -79,6 +84,38 @@ pub struct Derived {
     pub set: Vec<String>,
 }
 
+/// Bytes of a file of definitions, at most; how many of them are read is for those who read them.
+const LONGEST_DEFINITIONS: u64 = 1 << 20;
+
+impl Derived {
+    /// What they ask for. The file is read once.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a parameter is no name and value.
+    pub fn options(&self) -> Result<recording::Derived> {
+        let mut derived = recording::Derived::default();
+        derived.filters.clone_from(&self.filter);
+        derived.aggregates.clone_from(&self.aggregate);
+        derived.triggers.clone_from(&self.trigger);
+        derived.definitions = self.definitions.as_deref().map(|path| self.file(path)).transpose()?;
+        Ok(derived)
+    }
+
+    fn file(&self, path: &Path) -> Result<DefinitionsFile> {
+        let text = read_text(path, LONGEST_DEFINITIONS).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut values: Vec<(String, String)> = Vec::new();
+        for set in &self.set {
+            let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
+            values.push((name.to_owned(), value.to_owned()));
+        }
+        let twice = (1..values.len()).find(|at| values[..*at].iter().any(|(name, _)| *name == values[*at].0));
+        if let Some(at) = twice {
+            bail!("--set gives '{}' twice: leave one out", values[at].0);
+        }
+        Ok(DefinitionsFile { name: path.display().to_string(), text, values })
+    }
+}
+
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 when recording has ended, 2 if it is no folder of a log.\n\n\
@@ -143,6 +180,22 @@ pub struct Keeping {
     pub log_index: Option<String>,
 }
 
+impl Keeping {
+    /// How records of a schema are kept.
+    ///
+    /// # Errors
+    /// If there is no attribute that an index is asked of.
+    pub fn options(&self, schema: &Schema) -> Result<recording::Keeping> {
+        let mut keeping = recording::Keeping::default();
+        keeping.durability = self.durability.into();
+        keeping.memory = self.log_memory;
+        keeping.full = self.when_full.into();
+        keeping.keep = Keep { age: self.keep_for.map(|age| age.0), bytes: self.keep_size.map(|size| size.0) };
+        keeping.indexes = attributes("--index", self.log_index.as_deref(), schema)?;
+        Ok(keeping)
+    }
+}
+
 /// What becomes of packets when memory is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhenFull {
@@ -182,5 +235,28 @@ impl From<DurabilityName> for Durability {
             DurabilityName::Written => Self::Written,
             DurabilityName::Synced => Self::Synced,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+    use queuescope_log::packet;
+
+    fn record(options: &[&str]) -> Record {
+        let words = ["queuescope", "record", "-", "--log", "unused"];
+        match Cli::parse_from(words.iter().chain(options)).command {
+            Command::Record(args) => *args,
+            _ => panic!("it is `record`"),
+        }
+    }
+
+    #[test]
+    fn without_options_the_defaults_of_the_library_hold() {
+        let args = record(&[]);
+        assert_eq!(args.keeping.options(packet::schema()).unwrap(), recording::Keeping::default());
+        assert_eq!(args.derived.options().unwrap(), recording::Derived::default());
     }
 }

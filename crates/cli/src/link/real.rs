@@ -6,9 +6,8 @@ use super::{begun, notes, real_time, report_on};
 use crate::args::Link;
 use crate::expressions::{explained, of_scenario};
 use crate::outcome::Outcome;
-use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
-use crate::queued::QueuedLog;
+use crate::queued;
 use crate::sim::metered;
 use crate::sim::metered::Asked;
 use crate::views::Views;
@@ -20,6 +19,7 @@ use queuescope_link::hosts::{self, DCTCP_PORT, Hosts, Load, PORT};
 use queuescope_link::{End, Running, Watcher, Way, Ways, sleep_exactly};
 use queuescope_live::traffic::{DatagramSender, Ended, Failure, LARGEST, Start};
 use queuescope_queue::{Activity, Host};
+use queuescope_recording::{Outputs, Written};
 use queuescope_report::model::{self, NO_METER, Report, Skipped};
 use queuescope_run::summary::{self, About};
 use queuescope_run::{Error, Ran, ScenarioFile, World, metered_link};
@@ -53,7 +53,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     }
     let (files, skipped) = file.files(files_of(&scenario))?;
     let stop = super::stop(args)?;
-    let log = QueuedLog::open(&args.queued)?;
+    let log = queued::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let name = path.display().to_string();

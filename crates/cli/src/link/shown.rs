@@ -1,12 +1,12 @@
 //! What a person sees of a link's queue while it carries packets, drawn by a thread of its own: packets do not wait for a terminal.
 
 use crate::sim::metered::Metered;
-use crate::spool::Unwritten;
 use anyhow::{Context, Result, anyhow};
 use queuescope_analysis::Show;
 use queuescope_ingest::Stop;
 use queuescope_live::{Counters, Slice, now};
 use queuescope_monitor::{Screen, View};
+use queuescope_recording::Unwritten;
 use queuescope_report::model::Burst;
 use queuescope_wire::{Departure, FlowKey, Granularity, Nanos};
 use std::mem;

@@ -1,9 +1,7 @@
 //! What becomes of packets on a link, for its meters.
 
 use super::shown::Shown;
-use crate::outputs::Outputs;
 use crate::sim::metered::{Known, Meters};
-use crate::spool::Unwritten;
 use crate::terminal::note;
 use anyhow::{Error, Result};
 use queuescope_analysis::Analysis;
@@ -14,6 +12,7 @@ use queuescope_live::to_epoch;
 use queuescope_monitor::Stopped;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
+use queuescope_recording::{Outputs, Unwritten};
 use queuescope_sim::{LinkId, OnItsWay};
 use queuescope_wire::{Departure, FlowKey, Flows, Nanos, Packet, QueueId};
 
@@ -142,6 +141,6 @@ impl Known for Captured<'_> {
         let data = self.frame.bytes();
         let original_len = data.len() as u32;
         let record = Record { time: Some(self.time), link: RAW, interface: 0, original_len, data };
-        analysis.read(&record, seen, self.time, packet.id.0..packet.id.0 + 1)
+        Ok(analysis.read(&record, seen, self.time, packet.id.0..packet.id.0 + 1)?)
     }
 }

@@ -1,18 +1,16 @@
 //! The analysis of what passes links of a simulation.
 
-use super::queued::Queued;
 use crate::args::{Keys, Output as OutputArgs, Question, Sketch};
 use crate::outcome::both;
-use crate::outputs::{Outputs, Written};
 use crate::setup::{finish, params};
 use crate::source;
-use crate::spool::Unwritten;
 use anyhow::{Error, Result};
 use queuescope_analysis::{ALPHA, Analysis, DEPARTURES, FLOWS, Scale, Watcher};
 use queuescope_ingest::records::{Departures, Unknown, as_departure, numbered, without_flow};
 use queuescope_ingest::{Chosen, Listener, Source};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
+use queuescope_recording::{Outputs, SimulatedLog, Unwritten, Written};
 use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::{Meter, Overhead};
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation};
@@ -42,7 +40,7 @@ pub struct Meters {
     /// The others, in the order of the scenario.
     pub others: Vec<Metered>,
     /// What passes all links, if it is wanted.
-    pub log: Option<Queued>,
+    pub log: Option<SimulatedLog>,
 }
 
 /// The analysis of what passes one link.
@@ -92,9 +90,9 @@ impl Meters {
     /// # Errors
     /// That.
     pub fn check(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), Queued::check)?;
+        self.log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
         self.first.failure.take().map_or(Ok(()), Err)?;
-        self.first.analysis.watcher().check()
+        Ok(self.first.analysis.watcher().check()?)
     }
 
     /// What was found of all queues, with what was `skipped` on the way here, and what was recorded.
@@ -104,7 +102,10 @@ impl Meters {
     pub fn report(self, asked: Asked<'_>, simulation: &Simulation, skipped: Vec<Skipped>) -> Result<(Report, Written)> {
         let Self { first, others, log } = self;
         let (mut report, outputs) = first.report(asked, simulation, skipped);
-        let (written, recorded) = both(outputs.finish(), log.map(Queued::finish).transpose())?;
+        let (written, recorded) = both(
+            outputs.finish().map_err(Error::from),
+            log.map(SimulatedLog::finish).transpose().map_err(Error::from),
+        )?;
         let found = others.into_iter().map(|other| {
             let link = other.name().unwrap_or(NO_METER).to_owned();
             OtherQueue { link, report: other.report(asked, simulation, Vec::new()).0 }

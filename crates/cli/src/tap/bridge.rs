@@ -1,12 +1,12 @@
 //! From matched packets to an analysis.
 
 use super::headers::{Headers, PacketHeaders};
-use crate::outputs::Outputs;
 use queuescope_analysis::{Analysis, Watcher};
 use queuescope_ingest::Listener;
 use queuescope_meter::tap::{Arrived, Seen, TapDeparture, TapOutput};
 use queuescope_meter::{Heavy, Share};
 use queuescope_queue::{DropReason, Dropped, Sink};
+use queuescope_recording::Outputs;
 use queuescope_sim::Output;
 use queuescope_wire::{
     Backlog, ByteCount, Class, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId,

@@ -1,12 +1,10 @@
 //! What is written for each packet: the annotated capture, the table of departures, the log.
 
 use crate::annotate::Annotator;
-use crate::outcome::both;
-use crate::paths::{cannot_write, create};
+use crate::error::Error;
 use crate::queued::{Passing, QueuedLog};
 use crate::recording::Recorded;
 use crate::spool::{Spool, Unwritten};
-use anyhow::{Context, Result};
 use queuescope_analysis::Watcher;
 use queuescope_ingest::Stop;
 use queuescope_log::packet;
@@ -22,19 +20,21 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The per-packet outputs that were asked for. What cannot be written is counted, and the run goes on: a full disk costs no report. An
+type Table = DepartureWriter<BufWriter<File>>;
+
+/// The per-packet outputs of a run. What cannot be written is counted, and the run goes on: a full disk costs no report. An
 /// error of another kind is kept, and ends the run at the next packet.
 #[derive(Default)]
 pub struct Outputs {
     annotator: Option<(PathBuf, Annotator<Spool>)>,
-    table: Option<(PathBuf, DepartureWriter<BufWriter<File>>)>,
+    table: Option<(PathBuf, Table)>,
     log: Option<Passing>,
     /// Rows that came for the table, and why it cannot be written.
     rows: u64,
     table_lost: Option<Unwritten>,
     /// Names of flows, by id.
     names: Vec<Option<Box<str>>>,
-    failure: Option<anyhow::Error>,
+    failure: Option<Error>,
 }
 
 impl Outputs {
@@ -42,22 +42,10 @@ impl Outputs {
     ///
     /// # Errors
     /// If a file cannot be created.
-    pub fn create(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self> {
-        let annotator = pcapng.map(|path| {
-            let annotator = Annotator::new(Spool::new(path, create(path)?)).and_then(|mut annotator| {
-                annotator.get_mut().flush()?;
-                annotator.get_mut().go_on();
-                Ok(annotator)
-            });
-            anyhow::Ok((path.to_owned(), annotator.with_context(|| cannot_write(path))?))
-        });
-        let table = parquet.map(|path| {
-            let writer =
-                DepartureWriter::new(BufWriter::new(create(path)?), Nanos::ZERO).with_context(|| cannot_write(path))?;
-            anyhow::Ok((path.to_owned(), writer))
-        });
-        let log = log.map(Passing::new);
-        Ok(Self { annotator: annotator.transpose()?, table: table.transpose()?, log, ..Self::default() })
+    pub fn create(pcapng: Option<&Path>, parquet: Option<&Path>, log: Option<QueuedLog>) -> Result<Self, Error> {
+        let annotator = pcapng.map(begin_annotated).transpose()?;
+        let table = parquet.map(begin_table).transpose()?;
+        Ok(Self { annotator, table, log: log.map(Passing::new), ..Self::default() })
     }
 
     /// What could not be written so far, by outputs.
@@ -67,30 +55,32 @@ impl Outputs {
         capture.into_iter().chain(self.table_lost.clone()).chain(log).collect()
     }
 
-    /// Ends the files and the log, whatever becomes of the other, and tells what was put into the log, if there is one.
+    /// Ends the files and the log, whatever becomes of the other: what was put into the log, if there is one, and what could not be written.
     ///
     /// # Errors
     /// If they could not be written.
-    pub fn finish(mut self) -> Result<Written> {
+    pub fn finish(mut self) -> Result<Written, Error> {
         let log = self.log.take().map(Passing::finish).transpose();
-        let (unwritten, recorded) = both(self.end_files(), log)?;
-        Ok(Written { recorded, unwritten })
+        match (self.end_files(), log) {
+            (Ok(unwritten), Ok(recorded)) => Ok(Written { recorded, unwritten }),
+            (Err(error), Err(other)) => Err(Error::both(error, other)),
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+        }
     }
 
-    fn end_files(mut self) -> Result<Vec<Unwritten>> {
+    fn end_files(mut self) -> Result<Vec<Unwritten>, Error> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         let mut unwritten = Vec::new();
         if let Some((path, annotator)) = self.annotator {
-            let spool = annotator.finish().with_context(|| cannot_write(&path))?;
+            let spool = annotator.finish().map_err(Error::write(&path))?;
             unwritten.extend(spool.unwritten().cloned());
         }
         if let Some((path, table)) = self.table.take() {
-            let ended = table.finish().map_err(anyhow::Error::from).and_then(|mut out| Ok(out.flush()?));
-            self.table_lost = ended.err().map(|why| Unwritten::new("parquet", &path, &why));
+            self.table_lost = end(table).err().map(|why| Unwritten::new("parquet", &path, &why));
         }
-        // Without its end, nobody can read a table.
+        // A table without its end cannot be read.
         unwritten.extend(self.table_lost.map(|lost| Unwritten { packets: self.rows, ..lost }));
         Ok(unwritten)
     }
@@ -101,9 +91,9 @@ impl Outputs {
         flow: FlowId,
         part: Option<Contribution>,
         name: impl FnOnce() -> String,
-    ) -> Result<()> {
+    ) -> Result<(), Error> {
         if let (Some((path, annotator)), Some(part)) = (&mut self.annotator, part) {
-            annotator.departed(departure, part).with_context(|| cannot_write(path))?;
+            annotator.departed(departure, part).map_err(Error::write(path))?;
         }
         self.rows += 1;
         if let Some((path, table)) = &mut self.table {
@@ -132,16 +122,16 @@ impl Outputs {
         self.log.as_mut().map_or(Ok(()), |log| log.departed(departure, flow))
     }
 
-    fn try_dropped(&mut self, dropped: &Dropped, flow: FlowId) -> Result<()> {
+    fn try_dropped(&mut self, dropped: &Dropped, flow: FlowId) -> Result<(), Error> {
         if let Some((path, annotator)) = &mut self.annotator {
-            annotator.dropped(dropped.packet, dropped.reason).with_context(|| cannot_write(path))?;
+            annotator.dropped(dropped.packet, dropped.reason).map_err(Error::write(path))?;
         }
         self.log.as_mut().map_or(Ok(()), |log| log.dropped(dropped, flow))
     }
 }
 
 impl Watcher for Outputs {
-    type Error = anyhow::Error;
+    type Error = Error;
 
     #[inline]
     fn wants_parts(&self) -> bool {
@@ -188,24 +178,45 @@ impl Watcher for Outputs {
     }
 
     #[inline(never)]
-    fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<()> {
+    fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<(), Error> {
         if let Some(log) = &mut self.log {
             log.read(record, &frame, time, packets.clone());
         }
         if let Some((path, annotator)) = &mut self.annotator {
-            annotator.read(record, time, packets).with_context(|| cannot_write(path))?;
+            annotator.read(record, time, packets).map_err(Error::write(path))?;
         }
         self.check()
     }
 
-    fn hand_over(&mut self) -> Result<()> {
+    fn hand_over(&mut self) -> Result<(), Error> {
         self.check()?;
         self.log.as_ref().map_or(Ok(()), Passing::hand_over)
     }
 
-    fn check(&mut self) -> Result<()> {
+    fn check(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
+}
+
+/// Begins an annotated capture. What cannot be written from then on is counted.
+fn begin_annotated(path: &Path) -> Result<(PathBuf, Annotator<Spool>), Error> {
+    let begin = || {
+        let mut annotator = Annotator::new(Spool::new(path, File::create(path)?))?;
+        annotator.get_mut().flush()?;
+        annotator.get_mut().go_on();
+        Ok(annotator)
+    };
+    Ok((path.to_owned(), begin().map_err(Error::write(path))?))
+}
+
+fn begin_table(path: &Path) -> Result<(PathBuf, Table), Error> {
+    let file = File::create(path).map_err(Error::write(path))?;
+    let table = Table::new(BufWriter::new(file), Nanos::ZERO).map_err(Error::table(path))?;
+    Ok((path.to_owned(), table))
+}
+
+fn end(table: Table) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(table.finish()?.flush()?)
 }
 
 /// What was written for each packet, when nothing more comes.

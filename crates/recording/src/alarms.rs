@@ -1,81 +1,66 @@
 //! What is worked out of packets while they are recorded, and triggers that fire.
 
-use crate::args::Derived;
-use crate::expressions::shown;
-use crate::paths::read_text;
+use crate::error::Error;
+use crate::keeping::Derived;
 use crate::recording::Recording;
-use anyhow::{Context, Result, anyhow, bail};
 use queuescope_archive::{ALERTS, definitions, open_with};
 use queuescope_log::{Alert, Definitions, NamedMonitor, Schema, Single, SingleKind};
 use queuescope_report::json::Line;
 use queuescope_report::model;
+use queuescope_text::TextError;
 use queuescope_wire::Nanos;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file of definitions, at most; how many of them are read is for those who read them.
-const LONGEST_DEFINITIONS: u64 = 1 << 20;
-
-/// What is to be worked out of a folder's records: what it was before, and what the arguments say.
+/// What is to be worked out of a folder's records: what it was before, and what is added.
 ///
 /// # Errors
-/// If they mean nothing, or something else than before.
-pub fn wanted(folder: &Path, schema: &Schema, args: &Derived) -> Result<Definitions> {
+/// If that means nothing, or something else than before.
+pub fn wanted(folder: &Path, schema: &Schema, derived: &Derived) -> Result<Definitions, Error> {
     let known = folder.join("log.toml").exists().then(|| definitions(folder)).transpose()?;
     let mut all = known.unwrap_or_else(|| Definitions::new(schema));
     let mut alone = Definitions::new(schema);
-    add(&mut alone, args)?;
+    add(&mut alone, derived)?;
     if alone.is_empty() || alone.text() == all.text() {
         return Ok(all);
     }
-    // What is wrong has lines of its own.
-    add(&mut all, args).map_err(|error| anyhow!("{} has other definitions already\n{error:#}", folder.display()))?;
+    add(&mut all, derived).map_err(|why| Error::Definitions { folder: folder.to_owned(), why })?;
     Ok(all)
 }
 
-fn add(to: &mut Definitions, args: &Derived) -> Result<()> {
-    if let Some(path) = &args.definitions {
-        let text = read_text(path, LONGEST_DEFINITIONS).with_context(|| format!("cannot read {}", path.display()))?;
-        let value = |set: &'_ str| -> Result<(String, String)> {
-            let (name, value) = set.split_once('=').ok_or_else(|| anyhow!("--set is NAME=VALUE, not '{set}'"))?;
-            Ok((name.to_owned(), value.to_owned()))
-        };
-        let values = args.set.iter().map(|set| value(set)).collect::<Result<Vec<_>>>()?;
-        let values: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let twice = (1..values.len()).find(|at| values[..*at].iter().any(|(name, _)| *name == values[*at].0));
-        if let Some(at) = twice {
-            bail!("--set gives '{}' twice: leave one out", values[at].0);
-        }
-        to.add_text_with(&path.display().to_string(), &text, &values).map_err(|error| shown(&error))?;
+fn add(to: &mut Definitions, derived: &Derived) -> Result<(), TextError> {
+    if let Some(file) = &derived.definitions {
+        let values: Vec<_> = file.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        to.add_text_with(&file.name, &file.text, &values)?;
     }
-    let of = |option, texts: &'_ [String], kind| -> Vec<_> {
+    let of = |option: &'static str, texts: &'_ [String], kind| -> Vec<_> {
         texts.iter().map(|text| (option, text.clone(), kind)).collect()
     };
     let singles = [
-        of("--filter", &args.filter, SingleKind::Filter),
-        of("--aggregate", &args.aggregate, SingleKind::Aggregate),
-        of("--trigger", &args.trigger, SingleKind::Trigger),
+        of("--filter", &derived.filters, SingleKind::Filter),
+        of("--aggregate", &derived.aggregates, SingleKind::Aggregate),
+        of("--trigger", &derived.triggers, SingleKind::Trigger),
     ]
     .concat();
     let singles: Vec<_> = singles.iter().map(|(option, text, kind)| Single { option, text, kind: *kind }).collect();
-    to.add_singles(&singles).map_err(|error| shown(&error))
+    to.add_singles(&singles)
 }
 
 /// Cuts off an alert that is not whole, where there is one, before anybody adds others: how many bytes of alerts there are then.
 ///
 /// # Errors
 /// If it cannot be.
-pub fn cut_off(folder: &Path) -> Result<u64> {
+pub fn cut_off(folder: &Path) -> Result<u64, Error> {
     let path = folder.join(ALERTS);
     let cut = if path.exists() { whole_lines(&path).and_then(|file| Ok(file.metadata()?.len())) } else { Ok(0) };
-    cut.with_context(|| format!("cannot write {}", path.display()))
+    cut.map_err(Error::write(&path))
 }
 
 /// Bytes of a line, at most: it has the name of a trigger and some numbers.
 const LONGEST_LINE: u64 = 4096;
 
-/// Opens a file of lines to add others. A last one that is not whole is cut off: who wrote it was stopped. A longer end is none.
+/// Opens a file of lines to add others. A last one that is not whole is cut off: its writer was stopped. A longer end is no line.
 fn whole_lines(path: &Path) -> io::Result<File> {
     let mut file = open_with(path, OpenOptions::new().read(true).append(true).create(true))?;
     let length = file.metadata()?.len();
@@ -113,13 +98,13 @@ impl<'a> Alarms<'a> {
     ///
     /// # Errors
     /// If what fires cannot be written.
-    pub fn of(recording: &'a Recording, definitions: &Definitions) -> Result<Option<Self>> {
+    pub fn of(recording: &'a Recording, definitions: &Definitions) -> Result<Option<Self>, Error> {
         let Some(defined) = recording.recorder().defined().filter(|_| !definitions.triggers().is_empty()) else {
             return Ok(None);
         };
         let monitor = defined.monitor(recording.recorder().log())?;
         let path = recording.path().join(ALERTS);
-        let out = whole_lines(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let out = whole_lines(&path).map_err(Error::write(&path))?;
         let longest = definitions.triggers().iter().map(|trigger| trigger.period).max().unwrap_or_default();
         Ok(Some(Self { recording, monitor, path, out, last: Nanos::ZERO, longest, fired: 0 }))
     }
@@ -129,7 +114,7 @@ impl<'a> Alarms<'a> {
     /// # Errors
     /// If what fires cannot be written, or a packet before cannot be kept.
     #[inline]
-    pub fn at(&mut self, time: Nanos) -> Result<()> {
+    pub fn at(&mut self, time: Nanos) -> Result<(), Error> {
         // Time does not go back.
         self.last = self.last.max(time);
         if self.monitor.monitor.due().is_none_or(|due| due > self.last.0) {
@@ -142,11 +127,11 @@ impl<'a> Alarms<'a> {
     ///
     /// # Errors
     /// As of [`at`](Self::at).
-    pub fn finish(&mut self) -> Result<()> {
+    pub fn finish(&mut self) -> Result<(), Error> {
         self.look(self.last.saturating_add(Nanos(self.longest)))
     }
 
-    fn look(&mut self, now: Nanos) -> Result<()> {
+    fn look(&mut self, now: Nanos) -> Result<(), Error> {
         self.recording.flush()?;
         let mut lines = Vec::new();
         self.monitor.pass(now.0, |name, Alert { at, value, position, new, .. }| {
@@ -156,17 +141,23 @@ impl<'a> Alarms<'a> {
                 lines.push(Line::Alert(alert));
             }
         });
+        self.fired += lines.len() as u64;
+        let length = self.write(&lines).map_err(Error::write(&self.path))?;
+        self.recording.recorder().alerted(length);
+        Ok(())
+    }
+
+    /// Writes some lines: how long the file is then.
+    fn write(&mut self, lines: &[Line]) -> io::Result<u64> {
         let mut text = Vec::new();
-        for line in &lines {
-            self.fired += 1;
+        for line in lines {
             serde_json::to_writer(&mut text, line)?;
             text.push(b'\n');
         }
-        let is_synced = self.recording.is_synced() && !lines.is_empty();
-        let written = self.out.write_all(&text).and_then(|()| if is_synced { self.out.sync_data() } else { Ok(()) });
-        let length = written.and_then(|()| Ok(self.out.metadata()?.len()));
-        let length = length.with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.recording.recorder().alerted(length);
-        Ok(())
+        self.out.write_all(&text)?;
+        if self.recording.is_synced() && !lines.is_empty() {
+            self.out.sync_data()?;
+        }
+        Ok(self.out.metadata()?.len())
     }
 }

@@ -3,7 +3,7 @@
 //! Its file always ends with a whole block of pcapng: what the disk took of another is cut off. Once there is room, writing goes on
 //! behind it, so that a disk that was full for a time costs the packets of that time.
 
-use crate::paths::cannot_write;
+use crate::error::cannot_write;
 use queuescope_ingest::notes::noted;
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
@@ -25,7 +25,7 @@ pub struct Spool {
     at: Option<u64>,
     /// Whole blocks on their way.
     buffer: Vec<u8>,
-    /// Whether whoever writes goes on when the file cannot be written.
+    /// Whether writing goes on when the file cannot be written.
     goes_on: bool,
     /// What is not there; and whether nothing more can be written.
     lost: Option<Unwritten>,
@@ -64,7 +64,7 @@ impl Spool {
         Self { path: path.to_owned(), file, at, buffer, goes_on: false, lost: None, is_over: false }
     }
 
-    /// From now on, what cannot be written is counted, and is no error; but that nobody reads a pipe any more is one.
+    /// From now on, what cannot be written is counted, and is no error; but a pipe without a reader is one.
     pub fn go_on(&mut self) {
         self.goes_on = true;
     }
@@ -129,7 +129,7 @@ impl Spool {
                 // Where that fails, too, a reader finds the rest of a block at the end.
                 let _ = self.file.set_len(*end);
             }
-            // Nobody could find the next block behind a part of one.
+            // No reader could find the next block behind a part of one.
             None => self.is_over = true,
         }
         self.buffer = kept;
@@ -162,7 +162,7 @@ impl Unwritten {
         format!("{}: {}", self.path.display(), self.why)
     }
 
-    /// The same for whoever looks on as it begins.
+    /// The same for a user while it runs.
     pub fn news(&self) -> Skipped {
         let meaning =
             format!("{}: {}; measuring goes on, and what is not in it is counted", cannot_write(&self.path), self.why);

@@ -1,18 +1,30 @@
-//! What is told: attributes of packets, or functions of all or of groups.
+//! What an answer has: attributes of packets, or functions of all or of groups.
 
 use super::load::Loaded;
-use crate::args::Query;
-use crate::expressions::{attribute, comparable, list, wrong};
-use anyhow::Result;
+use crate::attributes::{attribute, comparable, list, wrong};
 use queuescope_log::{AttributeId, Function, GroupKey, Kind, Schema};
-use queuescope_text::Problem;
+use queuescope_text::{Problem, TextError};
 use queuescope_wire::Nanos;
 use std::ops::Range;
 
-/// What is told.
+/// What an answer is to have, as people write it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SelectOptions {
+    /// Attributes of each packet, or functions of all or of each group: `ts,src_ip`, `count,sum(length)`. The usual ones if there is none.
+    pub select: Option<String>,
+    /// What packets of a group have in common: `dst_ip,ts/100ms`.
+    pub group: Option<String>,
+    /// Only so many groups: those in which what is selected first is highest.
+    pub top: Option<usize>,
+    /// Only so many packets.
+    pub limit: Option<u64>,
+}
+
+/// What an answer has.
 #[derive(Debug)]
-pub enum Asked {
-    /// Attributes of each packet.
+pub enum Selection {
+    /// Attributes of each packet, of so many packets at most.
     Packets(Vec<AttributeId>, Option<u64>),
     /// Functions of all packets.
     All(Vec<(String, Function)>),
@@ -20,12 +32,12 @@ pub enum Asked {
     Groups(Groups),
 }
 
-/// Groups, and what is told of each.
+/// Groups, and what is worked out of each.
 #[derive(Debug)]
 pub struct Groups {
     /// What packets of a group have in common, and what it is called.
     pub keys: Vec<(String, GroupKey)>,
-    /// What is told.
+    /// What is worked out.
     pub functions: Vec<(String, Function)>,
     /// How many groups.
     pub top: Option<usize>,
@@ -33,7 +45,7 @@ pub struct Groups {
 
 impl Groups {
     /// What packets have in common, with stretches of time that count from the first packet.
-    pub fn keys_of(&self, loaded: &Loaded) -> Vec<GroupKey> {
+    pub(super) fn keys_of(&self, loaded: &Loaded) -> Vec<GroupKey> {
         let from = |(_, key): &(String, GroupKey)| match *key {
             GroupKey::Time { attribute, width, .. } => {
                 GroupKey::Time { attribute, width, origin: loaded.origin(attribute).0 }
@@ -44,7 +56,7 @@ impl Groups {
     }
 }
 
-/// What is told of packets if nothing else is asked for.
+/// Attributes of packets if no others are selected.
 const PACKET: &[&str] = &["ts", "src_ip", "src_port", "dst_ip", "dst_port", "protocol", "length"];
 /// The same of departures.
 const DEPARTURE: &[&str] = &["dequeued", "flow", "length", "delay"];
@@ -78,13 +90,13 @@ impl Item {
     }
 }
 
-impl Asked {
-    /// What the arguments ask for.
+impl Selection {
+    /// What options mean of records of a schema.
     ///
     /// # Errors
-    /// What is wrong with them.
-    pub fn of(args: &Query, schema: &Schema) -> Result<Self> {
-        let text = args.select.as_deref().unwrap_or_default();
+    /// What is wrong with it, in its text.
+    pub fn of(options: &SelectOptions, schema: &Schema) -> Result<Self, TextError> {
+        let text = options.select.as_deref().unwrap_or_default();
         let items = list(text).map(|(word, span)| Ok((item(word, &span, schema)?, span)));
         let items: Vec<_> =
             items.collect::<Result<_, Problem>>().map_err(|problem| wrong("--select", text, problem))?;
@@ -97,7 +109,7 @@ impl Asked {
                 Item::Function(name, function) => functions.push((name, function)),
             }
         }
-        let grouped = args.group.as_deref();
+        let grouped = options.group.as_deref();
         if let Some((id, span)) = attributes.first()
             && (grouped.is_some() || !functions.is_empty())
         {
@@ -115,7 +127,7 @@ impl Asked {
             } else {
                 attributes.into_iter().map(|(id, _)| id).collect()
             };
-            return Ok(Self::Packets(chosen, args.limit));
+            return Ok(Self::Packets(chosen, options.limit));
         };
         let spans: Vec<_> = list(keys).map(|(_, span)| span).collect();
         let keys = list(keys).map(|(word, span)| key(word, &span, schema)).collect::<Result<Vec<_>, _>>();
@@ -127,11 +139,11 @@ impl Asked {
         if functions.is_empty() {
             functions.push(("count".to_owned(), Function::Count));
         }
-        Ok(Self::Groups(Groups { keys, functions, top: args.top }))
+        Ok(Self::Groups(Groups { keys, functions, top: options.top }))
     }
 }
 
-impl Asked {
+impl Selection {
     /// All attributes that it is about.
     pub fn attributes(&self) -> Vec<AttributeId> {
         let of = |functions: &[(String, Function)]| -> Vec<AttributeId> {
@@ -151,7 +163,7 @@ impl Asked {
     }
 }
 
-/// Refuses what is asked for twice: columns have names of their own.
+/// Refuses what is there twice: columns have names of their own.
 fn once<'a>(names: impl Iterator<Item = (&'a str, &'a Range<usize>)>) -> Result<(), Problem> {
     let mut known = Vec::new();
     for (name, span) in names {

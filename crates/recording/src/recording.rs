@@ -1,20 +1,19 @@
 //! Records on their way to a folder.
 
 use crate::alarms;
-use crate::args::Keeping;
-use crate::expressions::attributes;
-use crate::paths::check_folder;
+use crate::error::Error;
+use crate::folder::check_folder;
+use crate::keeping::Keeping;
 use crate::spool::Unwritten;
-use crate::terminal::note;
-use anyhow::{Context, Result};
 use queuescope_archive::{
-    Durability, FinishError, Finished, Keep, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
+    Durability, FinishError, Finished, Part, RecordError, Recorder, RecorderOptions, Recovery, VOLUME_RECORDS,
 };
 use queuescope_ingest::notes::noted;
 use queuescope_log::{Definitions, Schema};
 use queuescope_report::format::count;
 use queuescope_report::model::Skipped;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,18 +28,20 @@ pub struct Recording {
     batch: Batch,
 }
 
-/// Records that are appended together. Those that were not yet are when it is dropped, so that whoever stops with an error keeps what
-/// came before.
-#[derive(Debug)]
+/// Hears what a user should know while packets are recorded: a note each time.
+pub type Notes = Box<dyn FnMut(&str) + Send>;
+
+/// Records that are appended together. When it is dropped, it appends the rest, so that an error does not cost what came before.
 struct Batch {
     path: PathBuf,
     recorder: Arc<Recorder>,
     records: RefCell<Vec<u8>>,
     full: usize,
     refused: Cell<u64>,
-    /// Whether it was told that no volumes are made.
+    notes: RefCell<Notes>,
+    /// Whether there was a note that no volumes are made.
     troubled: Cell<bool>,
-    /// Records that came; whether whoever records goes on when one cannot be kept; and why one could not be.
+    /// Records that came; whether recording goes on when one cannot be kept; and why one could not be.
     came: Cell<u64>,
     goes_on: Cell<bool>,
     failed: RefCell<Option<String>>,
@@ -70,59 +71,66 @@ pub struct Recorded {
 }
 
 impl Recording {
-    /// Goes on with a folder, or makes it; also with what is worked out of its records, if that is said.
+    /// Goes on with a folder, or makes it; also with what is worked out of its records, if there are definitions.
     ///
     /// # Errors
     /// If it cannot be recorded to, or has records of another schema.
-    pub fn open(path: &Path, schema: &Schema, keeping: &Keeping, definitions: Option<&Definitions>) -> Result<Self> {
+    pub fn open(
+        path: &Path,
+        schema: &Schema,
+        keeping: &Keeping,
+        definitions: Option<&Definitions>,
+        mut notes: Notes,
+    ) -> Result<Self, Error> {
         check_folder(path)?;
-        let mut indexes = attributes("--index", keeping.log_index.as_deref(), schema)?;
+        let mut indexes = keeping.indexes.clone();
         indexes.extend(definitions.iter().flat_map(|definitions| definitions.indexes()));
         indexes.sort_unstable();
         indexes.dedup();
         let options = RecorderOptions {
-            memory: keeping.log_memory.0,
-            full: keeping.when_full.into(),
-            durability: keeping.durability.into(),
+            memory: keeping.memory.0,
+            full: keeping.full,
+            durability: keeping.durability,
             journal_records: VOLUME_RECORDS,
             archive: true,
             indexes,
-            keep: Keep { age: keeping.keep_for.map(|age| age.0), bytes: keeping.keep_size.map(|size| size.0) },
+            keep: keeping.keep,
         };
         let (mut recorder, recovery) = Recorder::open(path, schema, options)?;
-        // At once: it is told nowhere again, whatever becomes of this recording.
-        recovery.cut.iter().for_each(|cut| note(&cut_off(cut)));
-        recovery.kept.iter().for_each(|kept| note(&kept_aside(kept)));
+        // At once: nothing says it again, whatever becomes of this recording.
+        recovery.cut.iter().for_each(|cut| notes(&cut_off(cut)));
+        recovery.kept.iter().for_each(|kept| notes(&kept_aside(kept)));
         if recovery.missing > 0 {
-            note(&format!(
+            notes(&format!(
                 "{}; their numbers are not used again, and queuescope log info counts them as lost",
                 missing(path, recovery.missing)
             ));
         }
         if let Some(damage) = &recovery.alerts {
             let (path, why) = (damage.path.display(), &damage.why);
-            note(&format!(
+            notes(&format!(
                 "{path} is damaged: {why}; alerts are added to what is there, and queuescope log info says how much was lost"
             ));
         }
         if let Some(damage) = &recovery.note {
-            note(&format!("{} is damaged: {}; it is written anew", damage.path.display(), damage.why));
+            notes(&format!("{} is damaged: {}; it is written anew", damage.path.display(), damage.why));
         }
         recorder.alerted(alarms::cut_off(path)?);
         if let Some(definitions) = definitions {
             recorder.define(definitions)?;
             if let Some(damage) = recorder.worked_out_again() {
                 let (path, why) = (damage.path.display(), &damage.why);
-                note(&format!("{path} is damaged: {why}; aggregates were worked out of the records that are there"));
+                notes(&format!("{path} is damaged: {why}; aggregates were worked out of the records that are there"));
             }
         }
         let full = BATCH * schema.record_size();
         let records = RefCell::new(Vec::with_capacity(full));
         let (refused, troubled) = (Cell::new(0), Cell::new(false));
         let (path, recorder) = (path.to_owned(), Arc::new(recorder));
-        let is_synced = Durability::from(keeping.durability) == Durability::Synced;
+        let is_synced = keeping.durability == Durability::Synced;
         let (came, goes_on, failed) = (Cell::new(0), Cell::new(false), RefCell::new(None));
-        let batch = Batch { path, recorder, records, full, refused, troubled, came, goes_on, failed };
+        let notes = RefCell::new(notes);
+        let batch = Batch { path, recorder, records, full, refused, notes, troubled, came, goes_on, failed };
         Ok(Self { is_synced, recovery, batch })
     }
 
@@ -141,7 +149,7 @@ impl Recording {
         &self.batch.recorder
     }
 
-    /// From now on, what cannot be kept is counted, and is no error: whoever measures cannot do so once more.
+    /// From now on, what cannot be kept is counted, and is no error: a measurement cannot be made once more.
     pub fn go_on(&self) {
         self.batch.goes_on.set(true);
     }
@@ -167,7 +175,7 @@ impl Recording {
     /// # Errors
     /// If it cannot be kept, or one before it could not.
     #[inline]
-    pub fn push(&self, record: &[u8]) -> Result<()> {
+    pub fn push(&self, record: &[u8]) -> Result<(), Error> {
         self.batch.push(record)
     }
 
@@ -175,7 +183,7 @@ impl Recording {
     ///
     /// # Errors
     /// As of [`push`](Self::push).
-    pub fn flush(&self) -> Result<()> {
+    pub fn flush(&self) -> Result<(), Error> {
         self.batch.append(&mut self.batch.records.borrow_mut())
     }
 
@@ -183,13 +191,13 @@ impl Recording {
     ///
     /// # Errors
     /// If not all is kept.
-    pub fn finish(self) -> Result<Recorded> {
+    pub fn finish(self) -> Result<Recorded, Error> {
         self.flush()?;
         let Self { recovery, batch, .. } = self;
         let (path, refused, recorder) = (batch.path.clone(), batch.refused.get(), Arc::clone(&batch.recorder));
         let (came, goes_on, mut failed) = (batch.came.get(), batch.goes_on.get(), batch.failed.take());
         drop(batch);
-        let recorder = Arc::into_inner(recorder).context("somebody records still")?;
+        let recorder = Arc::into_inner(recorder).ok_or(Error::InUse)?;
         let (late, moved) = (recorder.late(), recorder.moved_to());
         let Finished { records, lost, removed } = match recorder.finish() {
             Err(why) if goes_on => {
@@ -258,13 +266,13 @@ pub fn cut_off(cut: &Part) -> String {
 
 impl Batch {
     #[inline]
-    fn push(&self, record: &[u8]) -> Result<()> {
+    fn push(&self, record: &[u8]) -> Result<(), Error> {
         let mut records = self.records.borrow_mut();
         records.extend_from_slice(record);
         if records.len() >= self.full { self.append(&mut records) } else { Ok(()) }
     }
 
-    fn append(&self, records: &mut Vec<u8>) -> Result<()> {
+    fn append(&self, records: &mut Vec<u8>) -> Result<(), Error> {
         if !records.is_empty() {
             self.came.set(self.came.get() + (records.len() * BATCH / self.full) as u64);
             // Where nothing more can be kept, those that wait for the disk would be in the way.
@@ -279,18 +287,19 @@ impl Batch {
             }
             records.clear();
         }
-        self.tell_trouble();
+        self.note_trouble();
         Ok(())
     }
 
-    /// Tells once when no volumes are made any more, and once when they are again.
-    fn tell_trouble(&self) {
+    /// Notes once when no volumes are made any more, and once when they are again.
+    fn note_trouble(&self) {
         let trouble = self.recorder.troubled();
         if self.troubled.replace(trouble.is_some()) == trouble.is_some() {
             return;
         }
         let path = self.path.display();
-        note(&match trouble {
+        let mut notes = self.notes.borrow_mut();
+        notes(&match trouble {
             Some(why) => format!(
                 "{path} gets no volumes at the moment, and old ones may stay: {why}; packets are kept in journals meanwhile, \
                  and it is tried again"
@@ -300,9 +309,15 @@ impl Batch {
     }
 }
 
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("path", &self.path).field("came", &self.came).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Batch {
     fn drop(&mut self) {
-        // Who stops with an error tells that one. If this is the reason, it was told by whoever appended before.
+        // Another error ended the recording. If this is the reason, an earlier call returned it.
         _ = self.append(&mut self.records.take());
     }
 }
@@ -348,13 +363,11 @@ impl Recorded {
 }
 
 /// What packets are whose times a folder cannot have.
-pub const LATE: &str = "packets left out: their times are in the year 2262 or later, which no folder has";
+const LATE: &str = "packets left out: their times are in the year 2262 or later, which no folder has";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
-    use clap::Parser;
     use queuescope_archive::{Ask, History};
     use queuescope_log::{Dnf, packet};
     use std::ops::ControlFlow;
@@ -363,9 +376,8 @@ mod tests {
     fn who_stops_with_an_error_keeps_what_came_before() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let words = ["queuescope", "record", "-", "--log", "unused"];
-        let Command::Record(args) = Cli::parse_from(words).command else { panic!("it is `record`") };
-        let recording = Recording::open(&path, packet::schema(), &args.keeping, None).unwrap();
+        let (keeping, notes) = (Keeping::default(), Box::new(|note: &str| panic!("{note}")));
+        let recording = Recording::open(&path, packet::schema(), &keeping, None, notes).unwrap();
         (0..BATCH + 3).for_each(|_| recording.push(&[0; packet::SIZE]).unwrap());
         drop(recording);
         let (mut found, everything) = (0, Dnf::all());

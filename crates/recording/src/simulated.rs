@@ -1,8 +1,8 @@
 //! What the queues of a simulation did to each packet, into a folder.
 
+use crate::error::Error;
 use crate::queued::QueuedLog;
 use crate::recording::Recorded;
-use anyhow::Result;
 use queuescope_ingest::Chosen;
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::{Departures, as_departure, as_told, numbered};
@@ -13,33 +13,33 @@ use queuescope_sim::{LinkId, OnItsWay, Simulation, segment};
 use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
-/// Records what passes the links of a simulation that are told of in its report, under the number of the link as that of the queue,
+/// Records what passes the measured links of a simulation, under the number of the link as that of the queue,
 /// in the order of the topology. An error is kept, and ends the run at its next step.
 #[derive(Debug)]
-pub struct Queued {
+pub struct SimulatedLog {
     log: QueuedLog,
     chosen: Option<Chosen<Departures>>,
-    /// Whether a link is told of, by its number; and what those are called.
-    told: Vec<bool>,
+    /// Whether a link is measured, by its number; and the names of those.
+    measured: Vec<bool>,
     names: Vec<(LinkId, String)>,
     /// What happens before does not count.
     from: Nanos,
     /// Packets that were marked where they are at the moment, and their codepoints before that.
     marked: BTreeMap<(LinkId, PacketId), Ecn>,
     headers: Box<[u8; packet::SIZE]>,
-    failure: Option<anyhow::Error>,
+    failure: Option<Error>,
 }
 
-impl Queued {
+impl SimulatedLog {
     /// Of all packets, or of those that are chosen.
     pub fn new(log: QueuedLog, simulation: &Simulation, chosen: Option<Chosen<Departures>>) -> Self {
-        let mut told = vec![false; simulation.topology().links().count()];
-        simulation.measured().for_each(|link| told[link.index()] = true);
+        let mut measured = vec![false; simulation.topology().links().count()];
+        simulation.measured().for_each(|link| measured[link.index()] = true);
         let name = |link| (link, simulation.topology().link(link).name.clone());
         Self {
             log,
             chosen,
-            told,
+            measured,
             names: simulation.measured().map(name).collect(),
             from: simulation.warmup(),
             marked: BTreeMap::new(),
@@ -75,7 +75,7 @@ impl Queued {
 
     /// A packet was marked at a link. What is known of it on its way is not changed yet, unless it was marked here before.
     pub fn marked(&mut self, link: LinkId, marked: &Packet, packet: &OnItsWay) {
-        if self.told[link.index()] {
+        if self.measured[link.index()] {
             self.marked.entry((link, marked.id)).or_insert(packet.ecn);
         }
     }
@@ -84,7 +84,7 @@ impl Queued {
     ///
     /// # Errors
     /// That.
-    pub fn check(&mut self) -> Result<()> {
+    pub fn check(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
@@ -92,7 +92,7 @@ impl Queued {
     ///
     /// # Errors
     /// If not all is kept.
-    pub fn finish(mut self) -> Result<Recorded> {
+    pub fn finish(mut self) -> Result<Recorded, Error> {
         self.check()?;
         let left_out = self.chosen.as_ref().map_or(0, Chosen::left_out);
         let others = [noted("not_recorded", left_out, NOT_MEANT), self.names()].into_iter().flatten().collect();
@@ -110,7 +110,7 @@ impl Queued {
     /// Whether what happened to a packet is recorded, by when it came, or was dropped.
     fn wants(&mut self, link: LinkId, at: Nanos, departure: &Departure, packet: &OnItsWay) -> bool {
         self.failure.is_none()
-            && self.told[link.index()]
+            && self.measured[link.index()]
             && at >= self.from
             && self.chosen.as_mut().is_none_or(|chosen| chosen.holds(&as_told(departure), &packet.key()))
     }

@@ -1,8 +1,7 @@
 //! A file that is there when it is whole: it is written beside its place, under another name, and put there at its end. What was in its
 //! place before stays until then, and for good if something goes wrong.
 
-use crate::paths::cannot_write;
-use anyhow::{Context, Result};
+use crate::error::Error;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,8 +27,8 @@ impl Beside {
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn create(path: &Path) -> Result<Self> {
-        let file = Place::of(path).with_context(|| cannot_write(path))?;
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let file = Place::of(path).map_err(Error::write(path))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
@@ -37,10 +36,10 @@ impl Beside {
     ///
     /// # Errors
     /// If it cannot be put in its place.
-    pub fn put(self) -> Result<()> {
+    pub fn put(self) -> Result<(), Error> {
         match self.file {
             Place::Other(file, place) => {
-                file.persist(&place).map(|_| ()).map_err(|error| error.error).with_context(|| cannot_write(&self.path))
+                file.persist(&place).map(|_| ()).map_err(|error| Error::write(&self.path)(error.error))
             }
             Place::Itself(_) => Ok(()),
         }

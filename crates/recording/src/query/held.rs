@@ -1,4 +1,4 @@
-//! Records that are asked: in memory, or in a folder.
+//! Records in memory or in a folder, and which of them are meant.
 
 use super::company::Company;
 use queuescope_archive::{Ask, FolderError, History, Sources};
@@ -9,7 +9,7 @@ use queuescope_report::model::Skipped;
 use std::io;
 use std::ops::ControlFlow;
 
-/// Records that are asked.
+/// Records in memory or in a folder.
 #[derive(Debug)]
 pub enum Held {
     /// A capture, or a table.
@@ -21,18 +21,20 @@ pub enum Held {
 /// Which records are meant.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
+    /// What holds of them.
     pub expression: &'a Dnf,
-    /// Nanoseconds, as the records have them.
+    /// Their times, from this on, in nanoseconds as records have them.
     pub from: u64,
+    /// Before this.
     pub to: u64,
-    /// What is told of them.
+    /// The attributes that are read of them.
     pub needed: &'a [AttributeId],
-    /// In place of them, those that were in a queue with the ones that it knows.
+    /// In place of them, those that were in a queue with the ones that this has.
     pub company: Option<&'a Company>,
 }
 
-/// Whom records are told to, with their positions.
-type Tell<'t> = dyn FnMut(u64, &[u8]) -> io::Result<ControlFlow<()>> + 't;
+/// Gets records with their positions.
+type Each<'t> = dyn FnMut(u64, &[u8]) -> io::Result<ControlFlow<()>> + 't;
 
 /// What there was to answer from.
 #[derive(Debug, Default)]
@@ -56,19 +58,19 @@ impl Held {
         }
     }
 
-    /// Tells the records that are meant, in their order, until it is told to stop.
+    /// Calls `each` with the records that are meant, in their order, until that breaks.
     ///
     /// # Errors
-    /// Those of whom it is told.
+    /// Those of `each`.
     pub fn each(
         &self,
         question: Question<'_>,
-        tell: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
+        each: &mut dyn FnMut(&[u8]) -> io::Result<ControlFlow<()>>,
     ) -> io::Result<Seen> {
         match question.company {
-            None => self.each_at(question, &mut |_, record| tell(record)),
+            None => self.each_at(question, &mut |_, record| each(record)),
             Some(company) => self.each_at(question, &mut |position, record| {
-                if company.has(position, record) { tell(record) } else { Ok(ControlFlow::Continue(())) }
+                if company.has(position, record) { each(record) } else { Ok(ControlFlow::Continue(())) }
             }),
         }
     }
@@ -77,19 +79,19 @@ impl Held {
     ///
     /// # Errors
     /// As of [`each`](Self::each).
-    pub fn each_at(&self, question: Question<'_>, tell: &mut Tell<'_>) -> io::Result<Seen> {
+    pub fn each_at(&self, question: Question<'_>, each: &mut Each<'_>) -> io::Result<Seen> {
         match self {
-            Self::Memory(log) => in_memory(log, question, tell),
-            Self::Folder(history) => in_folder(history, question, tell),
+            Self::Memory(log) => in_memory(log, question, each),
+            Self::Folder(history) => in_folder(history, question, each),
         }
     }
 }
 
-fn in_memory(log: &Log, question: Question<'_>, tell: &mut Tell<'_>) -> io::Result<Seen> {
+fn in_memory(log: &Log, question: Question<'_>, each: &mut Each<'_>) -> io::Result<Seen> {
     let snapshot = log.snapshot();
     let query = snapshot.query().matching(question.expression).from(question.from).to(question.to);
     for (position, record) in query.matched() {
-        if tell(position, record)?.is_break() {
+        if each(position, record)?.is_break() {
             break;
         }
     }
@@ -97,11 +99,11 @@ fn in_memory(log: &Log, question: Question<'_>, tell: &mut Tell<'_>) -> io::Resu
     Ok(Seen { records: Some(records), steps: steps.iter().map(ToString::to_string).collect(), ..Seen::default() })
 }
 
-fn in_folder(history: &History, question: Question<'_>, tell: &mut Tell<'_>) -> io::Result<Seen> {
+fn in_folder(history: &History, question: Question<'_>, each: &mut Each<'_>) -> io::Result<Seen> {
     let Question { expression, from, to, needed, .. } = question;
     let mut failed = None;
     let sources = history.each(Ask { expression, from, to, needed }, &mut |position, record| {
-        tell(position, record).unwrap_or_else(|error| {
+        each(position, record).unwrap_or_else(|error| {
             failed = Some(error);
             ControlFlow::Break(())
         })

@@ -1,8 +1,7 @@
 //! The telemetry of each packet, as a table.
 
-use crate::paths::{cannot_write, create};
+use crate::error::Error;
 use crate::spool::Unwritten;
-use anyhow::{Context, Result};
 use queuescope_sim::{Hop, Journey, NodeId, Topology};
 use queuescope_table::{HopRow, HopWriter, PacketRow};
 use queuescope_wire::Granularity;
@@ -10,8 +9,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Where the telemetry goes. Once something cannot be written, the packets that came are counted: nobody can read a table without its end.
-pub struct Table {
+/// Where the telemetry goes. Once something cannot be written, the packets that came are counted: a table without its end cannot be read.
+pub struct TelemetryTable {
     path: PathBuf,
     writer: Option<HopWriter<BufWriter<File>>>,
     nodes: Vec<String>,
@@ -21,13 +20,14 @@ pub struct Table {
     lost: Option<Unwritten>,
 }
 
-impl Table {
+impl TelemetryTable {
     /// Creates the file, so that what cannot be written fails before the work is done.
     ///
     /// # Errors
     /// If it cannot be created.
-    pub fn create(path: &Path, topology: &Topology) -> Result<Self> {
-        let writer = HopWriter::new(BufWriter::new(create(path)?)).with_context(|| cannot_write(path))?;
+    pub fn create(path: &Path, topology: &Topology) -> Result<Self, Error> {
+        let file = File::create(path).map_err(Error::write(path))?;
+        let writer = HopWriter::new(BufWriter::new(file)).map_err(Error::table(path))?;
         let nodes = (0..topology.len() as u32).map(|node| topology.node_name(NodeId(node)).to_owned()).collect();
         let links = topology.links().map(|link| topology.link(link).name.clone()).collect();
         Ok(Self { path: path.to_owned(), writer: Some(writer), nodes, links, packets: 0, lost: None })
@@ -67,12 +67,15 @@ impl Table {
 
     /// Ends the file: what could not be written, if anything could not.
     pub fn finish(mut self) -> Option<Unwritten> {
-        if let Some(writer) = self.writer.take() {
-            let ended = writer.finish().map_err(anyhow::Error::from).and_then(|mut out| Ok(out.flush()?));
-            if let Err(why) = ended {
-                self.lose(&why);
-            }
+        if let Some(writer) = self.writer.take()
+            && let Err(why) = end(writer)
+        {
+            self.lose(&why);
         }
         self.lost.map(|lost| Unwritten { packets: self.packets, ..lost })
     }
+}
+
+fn end(writer: HopWriter<BufWriter<File>>) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(writer.finish()?.flush()?)
 }

@@ -1,9 +1,8 @@
 //! The answer as text, CSV or JSON.
 
-use super::ask::{Asked, Groups};
 use super::held::{Held, Question, Seen};
 use super::load::Loaded;
-use crate::args;
+use super::select::{Groups, Selection};
 use anstyle::Style;
 use queuescope_log::{Attribute, AttributeId, Folding, Function, Grouping, Kind, Number, Schema};
 use queuescope_report::format::count;
@@ -30,17 +29,6 @@ pub enum Form {
     Json,
 }
 
-impl Form {
-    /// What the arguments ask for.
-    pub fn of(args: &args::Query) -> Self {
-        match (args.json, args.csv) {
-            (true, _) => Self::Json,
-            (_, true) => Self::Csv,
-            _ => Self::Text,
-        }
-    }
-}
-
 /// A value, and what it is of.
 enum Cell<'a> {
     Key(&'a Attribute, u128),
@@ -55,19 +43,34 @@ enum Cell<'a> {
     Nothing(bool),
 }
 
-/// Writes what was asked for; how many packets were found, whether there are more, and what was seen.
-pub fn rows(
-    asked: &Asked,
+/// What was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Packets, up to the limit.
+    pub packets: u64,
+    /// Whether there are more.
+    pub has_more: bool,
+    /// What they were found in.
+    pub seen: Seen,
+}
+
+/// Writes what is selected of the packets that are meant. Beside CSV, `note` gets what was remarkable.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_rows(
+    selection: &Selection,
     question: Question<'_>,
     loaded: &Loaded,
     form: Form,
     out: &mut dyn Write,
-) -> io::Result<((u64, bool), Seen)> {
+    note: &mut dyn FnMut(&str),
+) -> io::Result<Found> {
     let schema = loaded.held.schema();
-    let mut table = Table::new(names(asked, schema), form, out);
+    let mut table = Table::new(names(selection, schema), form, out);
     let (mut found, mut stopped) = (0, false);
-    let seen = match asked {
-        Asked::Packets(attributes, limit) => {
+    let seen = match selection {
+        Selection::Packets(attributes, limit) => {
             let most = limit.unwrap_or(u64::MAX);
             loaded.held.each(question, &mut |record| {
                 stopped = found == most;
@@ -79,7 +82,7 @@ pub fn rows(
                 table.row(&cells).map(ControlFlow::Continue)
             })?
         }
-        Asked::All(functions) => {
+        Selection::All(functions) => {
             let functions = counted(functions);
             let mut folding = Folding::new(schema, &functions);
             let seen = loaded.held.each(question, &mut |record| {
@@ -98,7 +101,7 @@ pub fn rows(
             table.row(&values.into_iter().zip(&functions).map(cell).collect::<Vec<_>>())?;
             seen
         }
-        Asked::Groups(groups) => {
+        Selection::Groups(groups) => {
             let Groups { functions, top, .. } = groups;
             let by = groups.keys_of(loaded);
             let functions = counted(functions);
@@ -121,8 +124,9 @@ pub fn rows(
             seen
         }
     };
-    foot((found, stopped), loaded, &seen, form, table.finish()?)?;
-    Ok(((found, stopped), seen))
+    let found = Found { packets: found, has_more: stopped, seen };
+    write_foot(&found, loaded, form, table.finish()?, note)?;
+    Ok(found)
 }
 
 /// Functions, and behind them how many packets there are.
@@ -137,14 +141,19 @@ fn whole(count: Number) -> u64 {
     }
 }
 
-/// How many packets were found of how many, whether there are more that were not asked for, and what was remarkable.
-pub fn foot(
-    (found, stopped): (u64, bool),
+/// Writes how many packets were found of how many, whether there are more than the limit, and what was remarkable. Beside CSV,
+/// `note` gets the last.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_foot(
+    found: &Found,
     loaded: &Loaded,
-    seen: &Seen,
     form: Form,
     out: &mut dyn Write,
+    note: &mut dyn FnMut(&str),
 ) -> io::Result<()> {
+    let Found { packets, has_more, seen } = found;
     let records = seen.records.map(|records| records + loaded.refused);
     let skipped = || loaded.skipped.iter().chain(&seen.skipped);
     let mut notes = skipped().map(|note| format!("{} {}", count(note.count), note.meaning));
@@ -155,35 +164,35 @@ pub fn foot(
                 format: loaded.format.clone(),
                 first_ns: loaded.first.0,
                 records,
-                found,
+                found: *packets,
                 skipped: skipped().map(|note| (note.reason.clone(), note.count)).collect(),
                 damage: loaded.damage.clone().or_else(|| seen.damage.clone()),
             }),
             out,
         ),
         Form::Text => {
-            let first = if stopped { "the first " } else { "" };
-            writeln!(out, "{DIM}{first}{} packets of {}{DIM:#}", of(found, records), loaded.name)?;
+            let first = if *has_more { "the first " } else { "" };
+            writeln!(out, "{DIM}{first}{} packets of {}{DIM:#}", share(*packets, records), loaded.name)?;
             notes.try_for_each(|note| writeln!(out, "{DIM}note: {note}{DIM:#}"))
         }
         Form::Csv => {
-            notes.for_each(|note| anstream::eprintln!("note: {note}"));
+            notes.for_each(|text| note(&text));
             Ok(())
         }
     }
 }
 
 /// `3 of 18,949`; where what is there could not be read whole, `3 of an unknown number of`.
-pub fn of(found: u64, records: Option<u64>) -> String {
+pub fn share(found: u64, records: Option<u64>) -> String {
     let records = records.map_or_else(|| "an unknown number of".to_owned(), count);
     format!("{} of {records}", count(found))
 }
 
-fn names(asked: &Asked, schema: &Schema) -> Vec<String> {
-    match asked {
-        Asked::Packets(attributes, _) => attributes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
-        Asked::All(functions) => functions.iter().map(|(name, _)| name.clone()).collect(),
-        Asked::Groups(Groups { keys, functions, .. }) => {
+fn names(selection: &Selection, schema: &Schema) -> Vec<String> {
+    match selection {
+        Selection::Packets(attributes, _) => attributes.iter().map(|id| schema.attribute(*id).name.clone()).collect(),
+        Selection::All(functions) => functions.iter().map(|(name, _)| name.clone()).collect(),
+        Selection::Groups(Groups { keys, functions, .. }) => {
             keys.iter().map(|(name, _)| name.clone()).chain(functions.iter().map(|(name, _)| name.clone())).collect()
         }
     }
@@ -383,8 +392,11 @@ fn line(line: &Line, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// How packets are found, behind what was done `before`, and how many.
-pub fn explained(
+/// Writes how packets are found, behind what was done `before`, and how many: what they were found in.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_plan(
     held: &Held,
     question: Question<'_>,
     before: &[String],
@@ -401,13 +413,16 @@ pub fn explained(
         line(&Line::Plan(Plan { steps, records: seen.records, found }), out)?;
     } else {
         before.iter().chain(&seen.steps).try_for_each(|step| writeln!(out, "{step}"))?;
-        writeln!(out, "{BOLD}{} packets{BOLD:#}", of(found, seen.records))?;
+        writeln!(out, "{BOLD}{} packets{BOLD:#}", share(found, seen.records))?;
     }
     Ok(seen)
 }
 
-/// What can be asked for.
-pub fn attributes(schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the attributes of a schema, one a line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_attributes(schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
     for (_, attribute) in schema.iter() {
         let aliases =
             if attribute.aliases.is_empty() { String::new() } else { format!(" ({})", attribute.aliases.join(", ")) };

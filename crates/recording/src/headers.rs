@@ -1,19 +1,21 @@
 //! Frames on their way into a folder, each by its headers.
 
 use crate::alarms::{Alarms, wanted};
-use crate::args::{Derived, Keeping};
-use crate::recording::{Recorded, Recording};
+use crate::error::{Error, with_causes};
+use crate::keeping::{Derived, Keeping};
+use crate::recording::{Notes, Recorded, Recording};
 use crate::spool::Unwritten;
-use anyhow::{Result, bail};
-use queuescope_archive::RecordError;
 use queuescope_ingest::notes::{noted, parser_notes};
 use queuescope_ingest::records::{Frames, Records};
-use queuescope_ingest::{Chosen, Flag};
+use queuescope_ingest::{Arriving, Chosen, Flag, Progress};
 use queuescope_log::{LAST_TIME, Sampling};
 use queuescope_pcap::Record;
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{LinkType, Parser, Tunnel};
 use std::path::Path;
+
+/// Frames between updates of the progress.
+const UPDATE: u64 = 65_536;
 
 /// Which frames are kept, and what was seen of them.
 pub struct Headers {
@@ -43,7 +45,7 @@ impl Headers {
     ///
     /// # Errors
     /// If the expression means nothing.
-    pub fn of(chosen: Option<&str>, inner: bool, sample: Option<u64>) -> Result<Self> {
+    pub fn of(chosen: Option<&str>, inner: bool, sample: Option<u64>) -> Result<Self, Error> {
         Ok(Self {
             chosen: Chosen::<Frames>::of(Flag::Where, chosen)?,
             parser: Parser::new(if inner { Tunnel::Inner } else { Tunnel::Outer }),
@@ -58,7 +60,7 @@ impl Headers {
     /// # Errors
     /// If it cannot be kept, or one before it could not.
     #[inline]
-    pub fn keep(&mut self, frame: &Record<'_>, folder: &mut IntoFolder<'_>) -> Result<bool> {
+    pub fn keep(&mut self, frame: &Record<'_>, folder: &mut IntoFolder<'_>) -> Result<bool, Error> {
         let time = self.frames.time(frame);
         let parsed = self.parser.parse(LinkType::from_dlt(frame.link), frame.original_len, frame.data);
         if self.chosen.as_mut().is_some_and(|chosen| !chosen.holds(frame, time, parsed)) {
@@ -72,7 +74,7 @@ impl Headers {
             if !folder.recording.goes_on() {
                 return Err(why);
             }
-            folder.recording.fail(&format!("{why:#}"));
+            folder.recording.fail(&with_causes(&why));
             folder.alarms = None;
         }
         if self.sampling.as_mut().is_none_or(Sampling::keeps) {
@@ -81,6 +83,34 @@ impl Headers {
             self.unsampled += 1;
         }
         Ok(true)
+    }
+
+    /// Puts all frames of a capture into a folder, if they are to be kept: the damage that ended it early, if any.
+    ///
+    /// # Errors
+    /// As of [`keep`](Self::keep).
+    pub fn keep_all(
+        &mut self,
+        arriving: &mut Arriving,
+        folder: &mut IntoFolder<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Option<String>, Error> {
+        let mut read = 0u64;
+        loop {
+            if read.is_multiple_of(UPDATE) {
+                progress(arriving.reader.input_read(), read);
+            }
+            if arriving.may_wait() {
+                folder.flush()?;
+            }
+            let frame = match arriving.reader.next_record() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(None),
+                Err(error) => return Ok(arriving.damage(error).map(|error| error.to_string())),
+            };
+            read += 1;
+            self.keep(&frame, folder)?;
+        }
     }
 
     /// Whether a frame is one of those that are chosen. Where all are, nothing is done.
@@ -92,12 +122,12 @@ impl Headers {
         chosen.holds(frame, time, parsed)
     }
 
-    /// What was left out as it was asked for.
+    /// What the expression left out.
     pub fn left_out(&self) -> impl Iterator<Item = Skipped> + use<> {
         self.chosen.as_ref().and_then(Chosen::note).into_iter()
     }
 
-    /// The same of a sample; and what was remarkable in headers.
+    /// What the sample left out, and what was remarkable in headers.
     pub fn notes(&self) -> impl Iterator<Item = Skipped> {
         let unsampled = noted("unsampled", self.unsampled, "packets left out by --sample");
         unsampled.into_iter().chain(parser_notes(&self.parser))
@@ -115,11 +145,11 @@ impl IntoFolder<'_> {
         self.recording.unwritten()
     }
 
-    /// Who puts frames there may have to wait for the next: hands over those before it.
+    /// The next frame may be a while: those before it are written.
     ///
     /// # Errors
     /// If they cannot be kept.
-    pub fn flush(&self) -> Result<()> {
+    pub fn flush(&self) -> Result<(), Error> {
         self.recording.flush()
     }
 }
@@ -132,8 +162,8 @@ impl Kept {
     }
 }
 
-/// Opens a folder for frames, and finishes it when `put` has put them there: what that says of their damage, and what came there, which
-/// is to be told also if it fails.
+/// Opens a folder for frames, and finishes it when `put` has put them there: what `put` returned, which is the damage of what it read,
+/// and what came to the folder, also if `put` failed.
 ///
 /// # Errors
 /// If the folder cannot be recorded to, or not all that was put there can be kept.
@@ -141,17 +171,18 @@ pub fn into_folder(
     path: &Path,
     keeping: &Keeping,
     derived: &Derived,
-    put: impl FnOnce(&mut IntoFolder<'_>) -> Result<Option<String>>,
-) -> Result<(Result<Option<String>>, Kept)> {
+    notes: Notes,
+    put: impl FnOnce(&mut IntoFolder<'_>) -> Result<Option<String>, Error>,
+) -> Result<(Result<Option<String>, Error>, Kept), Error> {
     let definitions = wanted(path, Frames::schema(), derived)?;
-    let recording = Recording::open(path, Frames::schema(), keeping, Some(&definitions))?;
+    let recording = Recording::open(path, Frames::schema(), keeping, Some(&definitions), notes)?;
     let mut folder = IntoFolder { alarms: Alarms::of(&recording, &definitions)?, recording: &recording };
     let ended = put(&mut folder);
     // What was put there is kept, whatever went wrong behind it.
     let looked = if ended.is_ok() { folder.alarms.as_mut().map_or(Ok(()), Alarms::finish) } else { Ok(()) };
     let looked = match looked {
         Err(why) if recording.goes_on() => {
-            recording.fail(&format!("{why:#}"));
+            recording.fail(&with_causes(&why));
             Ok(())
         }
         looked => looked,
@@ -160,9 +191,9 @@ pub fn into_folder(
     match (ended.and_then(|damage| looked.map(|()| damage)), recording.finish()) {
         (damage, Ok(recorded)) => Ok((damage, Kept { recorded, fired })),
         (Ok(None), Err(error)) => Err(error),
-        (Ok(Some(damage)), Err(error)) => bail!("{error:#}; and {damage}"),
-        // What could not be written is told once: in the end it is known how much is kept.
-        (Err(error), Err(last)) if error.is::<RecordError>() => Err(last),
-        (Err(error), Err(other)) => bail!("{error:#}; and {other:#}"),
+        (Ok(Some(damage)), Err(error)) => Err(Error::Damaged { error: Box::new(error), damage }),
+        // The same twice. The last error knows how much is kept.
+        (Err(Error::Record(_)), Err(last)) => Err(last),
+        (Err(error), Err(other)) => Err(Error::both(error, other)),
     }
 }

@@ -1,20 +1,24 @@
-//! `--in-queue`: in place of the packets that were found, those that were in the same queue while they waited.
+//! In place of the packets that were found, those that were in the same queue while they waited.
 //!
 //! A packet P was there as M waited if it came before M left, and left after M came: its stay and M's have time in common.
-//! Stays of M's that have time in common are one stretch, so that what is kept is how often the queue was asked about, and
+//! Stays of M's that have time in common are one stretch, so that what is kept is how many times the queue was looked at, and
 //! not how many packets were found. M itself is no company of its own, but of another that was found.
 //!
 //! Records are looked at twice, whatever they lie in: those that were found for the stretches, then all.
 
-use anyhow::{Result, bail};
-use queuescope_log::{AttributeId, Kind, Reader, Schema};
+use super::held::{Held, Question, Seen};
+use crate::error::Error;
+use queuescope_log::{AttributeId, Dnf, Kind, Reader, Schema};
 use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
 
 /// The times when packets that were found were in queues.
 #[derive(Debug)]
 pub struct Company {
     reading: Reading,
     queues: BTreeMap<u128, Stretches>,
+    everything: Dnf,
 }
 
 impl Company {
@@ -22,8 +26,8 @@ impl Company {
     ///
     /// # Errors
     /// If they do not say when they were in which queue.
-    pub fn new(schema: &Schema) -> Result<Self> {
-        Ok(Self { reading: Reading::of(schema)?, queues: BTreeMap::new() })
+    pub fn new(schema: &Schema) -> Result<Self, Error> {
+        Ok(Self { reading: Reading::of(schema)?, queues: BTreeMap::new(), everything: Dnf::all() })
     }
 
     /// The attributes that it looks at.
@@ -31,27 +35,43 @@ impl Company {
         &self.reading.attributes
     }
 
+    /// Finds the packets that are meant: what there was to find them in.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn find(&mut self, held: &Held, question: Question<'_>) -> io::Result<Seen> {
+        held.each_at(question, &mut |position, record| {
+            self.found(position, record);
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// Which packets were in a queue with those that were found; these attributes are read of them.
+    pub fn question<'a>(&'a self, needed: &'a [AttributeId]) -> Question<'a> {
+        Question { expression: &self.everything, from: self.from(), to: u64::MAX, needed, company: Some(self) }
+    }
+
     /// A packet was found.
-    pub fn found(&mut self, position: u64, record: &[u8]) {
+    fn found(&mut self, position: u64, record: &[u8]) {
         let (queue, stay) = (self.reading.queue.key(record), self.reading.stay(record));
         self.queues.entry(queue).or_default().insert(stay, position);
     }
 
     /// From which time of records on there can be company, in nanoseconds: it left after the first of those that were found came.
-    pub fn from(&self) -> u64 {
+    fn from(&self) -> u64 {
         let first = |stretches: &Stretches| stretches.0.first_key_value().map(|((from, _), _)| *from);
         let earliest = self.queues.values().filter_map(first).min().unwrap_or(u64::MAX);
         if self.reading.by_departure { earliest } else { 0 }
     }
 
     /// Whether a packet was in a queue with one that was found, another than itself.
-    pub fn has(&self, position: u64, record: &[u8]) -> bool {
+    pub(super) fn has(&self, position: u64, record: &[u8]) -> bool {
         let Some(stretches) = self.queues.get(&self.reading.queue.key(record)) else { return false };
         self.reading.was_sent(record) && stretches.meet(self.reading.stay(record), position)
     }
 }
 
-/// What tells when a packet was where.
+/// Reads when a packet was where.
 #[derive(Debug)]
 struct Reading {
     queue: Reader,
@@ -68,15 +88,11 @@ struct Reading {
 type Stay = (u64, u64);
 
 impl Reading {
-    fn of(schema: &Schema) -> Result<Self> {
+    fn of(schema: &Schema) -> Result<Self, Error> {
         let time = |name| schema.find(name).filter(|id| schema.attribute(*id).kind == Kind::Time);
         let queue = schema.find("queue");
         let (Some(queue), Some(enqueued), Some(dequeued)) = (queue, time("enqueued"), time("dequeued")) else {
-            bail!(
-                "--in-queue needs to know when packets were in a queue, and records of `{}` do not say that: ask a folder that \
-                 analyze --log, tap --log or sim --log has made, or a table with --departures",
-                schema.name()
-            );
+            return Err(Error::NoQueue { schema: schema.name().to_owned() });
         };
         let dropped = schema.find("dropped");
         Ok(Self {
@@ -94,7 +110,7 @@ impl Reading {
         (enqueued, dequeued.max(enqueued))
     }
 
-    /// What was dropped held nobody up: the link never sent it.
+    /// A packet that was dropped delayed no other: the link never sent it.
     fn was_sent(&self, record: &[u8]) -> bool {
         self.dropped.is_none_or(|dropped| dropped.key(record) == 0)
     }
@@ -181,9 +197,9 @@ mod tests {
             .all(|stretches| stretches.0.keys().zip(stretches.0.keys().skip(1)).all(|(one, next)| one.1 <= next.0));
         assert!(apart, "{company:?}");
         let has = |(position, record): (usize, &Vec<u8>)| company.has(position as u64, record);
-        let told: Vec<_> = records.iter().enumerate().map(has).collect();
-        assert!(passed.iter().zip(&told).all(|(passed, told)| !told || passed.1 + passed.2 >= company.from()));
-        told
+        let found: Vec<_> = records.iter().enumerate().map(has).collect();
+        assert!(passed.iter().zip(&found).all(|(passed, found)| !found || passed.1 + passed.2 >= company.from()));
+        found
     }
 
     proptest! {
@@ -210,7 +226,7 @@ mod tests {
         // Two that were found are each other's.
         let two = [(0, 5, 5, false, true), (0, 6, 5, false, true)];
         assert_eq!(company(queued::schema(), &two, record), [true; 2]);
-        // One that was dropped as it came met those that were there, and is nobody's company.
+        // One that was dropped as it came met those that were there, and is in no company.
         let dropped =
             [(0, 5, 0, true, true), (0, 0, 9, false, false), (0, 4, 9, false, false), (0, 5, 9, false, false)];
         assert_eq!(company(queued::schema(), &dropped, record), [false, true, true, false]);

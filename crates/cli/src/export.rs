@@ -1,0 +1,42 @@
+//! `queuescope log export`: the records of a folder to a file, with all their attributes.
+
+use crate::args;
+use crate::expressions::expression;
+use crate::outcome::{Outcome, print};
+use crate::paths::check_outputs;
+use crate::query::check_times;
+use anyhow::Result;
+use queuescope_archive::History;
+use queuescope_recording::query::{Export, Loaded, Question, share};
+use queuescope_report::format::count;
+use std::io::Write;
+
+/// Runs `log export`.
+///
+/// # Errors
+/// If nothing could be done: no log, an expression that means nothing, or a file that cannot be written.
+pub fn run(args: &args::Export) -> Result<Outcome> {
+    let history = History::open(&args.folder)?;
+    let schema = history.schema().clone();
+    check_times(args.from, args.to)?;
+    let expression = expression(&schema, args.expression.as_deref().unwrap_or_default())?;
+    check_outputs([&args.folder], [&Some(args.file.clone())])?;
+    let attributes: Vec<_> = schema.iter().map(|(id, _)| id).collect();
+    let export = Export::create(&args.file, &attributes, &schema)?;
+    let loaded = Loaded::folder(history, &args.folder)?;
+    let (from, to) = (loaded.at(args.from, 0), loaded.at(args.to, u64::MAX));
+    let question = Question { expression: &expression, from, to, needed: &attributes, company: None };
+    let mut is_noted = false;
+    let found = export.write(&loaded, question, &mut |note| {
+        anstream::eprintln!("note: {note}");
+        is_noted = true;
+    })?;
+    let tell = |out: &mut dyn Write| {
+        let (folder, file) = (args.folder.display(), args.file.display());
+        writeln!(out, "{} records of {folder} written to {file}", share(found.packets, found.seen.records))?;
+        let mut notes = found.seen.skipped.iter().filter(|_| !is_noted);
+        notes.try_for_each(|note| writeln!(out, "note: {} {}", count(note.count), note.meaning))
+    };
+    print(false, |_| Ok(()), tell)?;
+    Ok(Outcome::of(found.seen.damage))
+}

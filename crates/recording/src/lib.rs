@@ -1,0 +1,58 @@
+//! Headers of packets, and what queues did to them: recorded to folders, and found again.
+//!
+//! - [`into_folder`] opens a folder for frames and finishes it; [`Headers`] says which frames are kept, [`Keeping`] how, and [`Derived`] what
+//!   is worked out of them meanwhile. [`Alerts`] reads the triggers that fire.
+//! - [`QueuedLog`] is a folder for what a queue did to each packet. [`Outputs`] writes that, an annotated capture and a table beside an
+//!   analysis; [`SimulatedLog`] is the same for all links of a simulation.
+//! - [`Unwritten`]: what could not be written. Measuring goes on, and counts it.
+//!
+//! [`query`] finds packets of folders, captures and tables again, and works things out of them.
+//!
+//! `queuescope-archive` has the format of folders, and reads and writes their files.
+//!
+//! ```
+//! use queuescope_ingest::Arriving;
+//! use queuescope_recording::{Derived, Headers, Keeping, into_folder};
+//!
+//! # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path().join("traffic");
+//! let mut capture = Arriving::open(trace.as_ref(), None)?;
+//! let mut headers = Headers::of(Some("tcp"), false, None)?;
+//! let notes = Box::new(|note: &str| eprintln!("note: {note}"));
+//! let (damage, kept) = into_folder(&folder, &Keeping::default(), &Derived::default(), notes, |folder| {
+//!     headers.keep_all(&mut capture, folder, &mut |_bytes, _packets| ())
+//! })?;
+//! assert!(damage?.is_none() && kept.recorded.records > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod alarms;
+mod alerts;
+mod annotate;
+mod attributes;
+mod beside;
+mod error;
+mod folder;
+mod headers;
+mod keeping;
+mod outputs;
+pub mod query;
+mod queued;
+mod recording;
+mod simulated;
+mod spool;
+mod telemetry;
+
+pub use alerts::Alerts;
+pub use attributes::attributes;
+pub use error::Error;
+pub use folder::check_log;
+pub use headers::{Headers, IntoFolder, Kept, into_folder};
+pub use keeping::{DefinitionsFile, Derived, Keeping};
+pub use outputs::{Outputs, Written};
+pub use queued::{Passing, QueuedLog};
+pub use recording::{Notes, Recorded, Recording, cut_off, kept_aside, missing};
+pub use simulated::SimulatedLog;
+pub use spool::{Spool, Unwritten};
+pub use telemetry::TelemetryTable;

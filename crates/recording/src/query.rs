@@ -1,0 +1,41 @@
+//! Questions about packets: of a capture, a table of departures, or a folder that was recorded to.
+//!
+//! - [`Loaded`] is an input, in memory or in a folder ([`Held`]); a [`Question`] says which packets are meant, and [`Held::each`] finds them.
+//! - [`Selection`] is what an answer has, made of [`SelectOptions`] as people write them. [`write_rows`] writes it as text, CSV or JSON;
+//!   [`Parquet`] and [`Export`] put packets into files.
+//! - [`Company`]: in place of the packets that were found, those that were in the same queue while they waited.
+//!
+//! ```
+//! use queuescope_log::Schema;
+//! use queuescope_recording::query::{Form, LoadOptions, Loaded, Question, SelectOptions, Selection, write_rows};
+//!
+//! # let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/demo.pcap.xz");
+//! let capture = queuescope_ingest::open_capture(trace.as_ref())?;
+//! let loaded = Loaded::capture(capture, trace.as_ref(), LoadOptions::default(), &mut |_bytes, _packets| ())?;
+//! let mut options = SelectOptions::default();
+//! options.group = Some("dst_ip".to_owned());
+//! options.select = Some("sum(length),count".to_owned());
+//! options.top = Some(3);
+//! let selection = Selection::of(&options, Schema::packet())?;
+//! let expression = queuescope_ingest::expression(Schema::packet(), "tcp and length > 1000B")?;
+//! let question =
+//!     Question { expression: &expression, from: 0, to: u64::MAX, needed: &selection.attributes(), company: None };
+//! let mut out = Vec::new();
+//! let found = write_rows(&selection, question, &loaded, Form::Csv, &mut out, &mut |note| eprintln!("note: {note}"))?;
+//! assert!(found.packets > 0 && out.starts_with(b"dst_ip,"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod company;
+mod export;
+mod held;
+mod load;
+mod select;
+mod show;
+
+pub use company::Company;
+pub use export::{Export, Parquet};
+pub use held::{Held, Question, Seen};
+pub use load::{LoadOptions, Loaded};
+pub use select::{Groups, SelectOptions, Selection};
+pub use show::{Form, Found, share, write_attributes, write_foot, write_plan, write_rows};
