@@ -1,9 +1,9 @@
 //! Paths that a user named: which are the same file, what may be read and written there, and errors about them.
 
 use anyhow::{Context, Result, bail};
-use queuescope_ingest::is_standard_input;
+use queuescope_ingest::{Place, is_standard_input};
 use queuescope_wire::grouped;
-use std::fs::{File, metadata};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -100,29 +100,4 @@ pub fn check_folder(folder: &Path) -> Result<()> {
         bail!("{} is a file; a log is a folder", folder.display());
     }
     Ok(())
-}
-
-/// Which file a path leads to, by whatever name; or where it would be.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Device and inode: hard links are one file.
-    Exists(u64, u64),
-    /// A path without links in it.
-    New(PathBuf),
-}
-
-impl Place {
-    /// The place of a path.
-    pub fn of(path: &Path) -> Self {
-        #[cfg(unix)]
-        if let Ok(metadata) = metadata(path) {
-            use std::os::unix::fs::MetadataExt;
-            return Self::Exists(metadata.dev(), metadata.ino());
-        }
-        let parent = || {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            Some(parent.canonicalize().ok()?.join(path.file_name()?))
-        };
-        Self::New(path.canonicalize().ok().or_else(parent).unwrap_or_else(|| path.to_owned()))
-    }
 }
