@@ -9,13 +9,13 @@ mod watched;
 pub use real::RealHosts;
 
 use crate::args::{Keep, Link};
+use crate::expressions::explained;
 use crate::outcome::Outcome;
-use crate::sim::metered::Asked;
-use crate::source::granularities;
+use crate::setup::options;
 use anyhow::{Context, Result, bail};
-use queuescope_analysis::Show;
-use queuescope_ingest::Stop;
+use queuescope_analysis::{Asked, Show};
 use queuescope_ingest::notes::{noted, parser_notes};
+use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_link::command::keep as stand_between;
 use queuescope_link::{End, HeldBack, RealTime, Sleep, Ways};
 use queuescope_monitor::give_up;
@@ -59,10 +59,11 @@ const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 
 /// What is asked of the queues, where `name` is what is run.
-fn asked<'a>(args: &'a Link, name: &'a str) -> Asked<'a> {
+fn asked(args: &Link, name: String) -> Result<Asked> {
+    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
     let Link { keys, question, sketch, output, .. } = args;
-    Asked { name, format, keys, question, sketch, output }
+    Ok(Asked { name, format, options: options(keys, question, sketch, output), chosen })
 }
 
 /// Packets are held back at times if they are for more than one of so many parts of the time.
@@ -77,7 +78,7 @@ fn stop(args: &Link) -> Result<Stop> {
 
 /// What a person sees meanwhile, if that is asked for.
 fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
-    let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
+    let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
     args.view.then(|| Shown::begin(name, (granularity, show), stop)).transpose()
 }

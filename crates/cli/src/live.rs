@@ -3,12 +3,12 @@
 mod meanings;
 
 use crate::args::Live;
-use crate::expressions::{explained, show};
+use crate::expressions::{explained, of_analysis, show};
 use crate::outcome::{Outcome, print};
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
-use crate::source::{self, granularities};
+use crate::setup::{asked, focused};
 use crate::spool::Unwritten;
 use crate::terminal::note;
 use anyhow::{Result, bail};
@@ -16,7 +16,7 @@ use meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN
 use queuescope_analysis::{Analysis, AnalysisParams, FLOWS, Findings, Scale, Watcher};
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::Unknown;
-use queuescope_ingest::{Chosen, Listener, Source, Stop};
+use queuescope_ingest::{Listener, Source, Stop};
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{Counters, Probe, ProbeError, ProbeParams, Slice, now, sketch};
 use queuescope_meter::{History, Tau};
@@ -98,8 +98,8 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn begin(args: &'a Live, seer: Option<Seer>) -> Result<Self> {
-        let mask = source::mask(&args.keys, &args.question.focus);
-        let feed = Feed::new(args.only.as_deref(), mask, args.keys.inner).map_err(explained)?;
+        let flows_asked = focused(&args.keys, &args.question.focus);
+        let feed = Feed::new(args.only.as_deref(), flows_asked.mask(), args.keys.inner).map_err(explained)?;
         // Who is no person reads lines.
         let is_json = args.json || !io::stdout().is_terminal();
         let obstacle = if is_json { None } else { Screen::obstacle() };
@@ -129,7 +129,7 @@ impl<'a> Watch<'a> {
             is_json,
             counted: feed.origin,
             feed,
-            owners: FlowOwners::new(&args.interface, granularities(&args.keys), seer),
+            owners: FlowOwners::new(&args.interface, flows_asked.granularities(), seer),
             counters: Counters::default(),
             deepest: Backlog::default(),
             is_gone: false,
@@ -458,7 +458,7 @@ impl Seen<'_> {
 /// What a person sees. Colours as everywhere else in the command.
 fn view_of(args: &Live, origin: Nanos) -> Result<View> {
     let is_coloured = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
-    let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
+    let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     Ok(View::new(
         &args.interface,
         tau(args),
@@ -480,27 +480,21 @@ fn tau(args: &Live) -> Nanos {
 }
 
 fn flows(args: &Live) -> Flows {
-    source::flows(&args.keys, &args.question.focus, FLOWS)
+    focused(&args.keys, &args.question.focus).flows(FLOWS)
 }
 
 fn analysis_params(args: &Live, probe: &ProbeParams) -> Result<AnalysisParams> {
-    let focus = &args.question.focus;
-    let mut params = AnalysisParams::new(Scale::of(None));
-    params.history = History::Departures(DEPARTURES);
+    let asked = asked(&args.keys, &args.question);
+    let params = asked.params(Unknown::OF_OUTSIDE, History::Departures(DEPARTURES), None, Scale::of(None));
+    let mut params = params.map_err(of_analysis)?;
     params.tau = Tau::Given(tau(args));
-    params.alpha = args.question.alpha.0;
-    params.ramped = args.question.ramped.map(|factor| factor.0);
     params.estimators = Vec::new();
     params.sketch = sketch(probe.window_shift);
     params.window_grows = false;
-    params.across_classes = args.question.across_classes;
-    params.most_bursts = args.question.most_bursts as usize;
     params.details = true;
     params.hands_out = true;
     params.most_flows = Some(MOST_FLOWS);
     // Processors stamp packets before they wait for the queue's lock, and may be held up in between.
     params.order_tolerance = tau(args);
-    params.victims = Chosen::victims(focus.victims.as_deref(), Unknown::OF_OUTSIDE).map_err(explained)?;
-    params.show = show(focus.show.as_deref())?;
     Ok(params)
 }

@@ -1,14 +1,13 @@
 //! `queuescope tap`: from captures before and behind a router to a report of the queue in between.
 
 use crate::args::{Stamps, Tap};
-use crate::expressions::explained;
+use crate::expressions::{explained, of_analysis};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::progress::Progress;
 use crate::queued::{self, QueuedLog};
-use crate::setup::{finish, params};
-use crate::source;
+use crate::setup::{finish, options};
 use crate::views::Views;
 use anyhow::{Result, bail};
 use queuescope_analysis::{Analysis, FLOWS, Scale};
@@ -31,8 +30,9 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     check_outputs(args.ingress.iter().chain([&args.egress]), [&output.html, &output.parquet])?;
     let (scale, longest) = (Scale::of(args.router.rate), args.router.max_delay);
     let history = |disorder| History::NearlyFifo { disorder, longest };
-    let mut params =
-        params((&args.question, &args.sketch, output), Unknown::OF_OUTSIDE, history(longest), args.router.rate, scale)?;
+    let asked = options(&args.keys, &args.question, &args.sketch, output);
+    let params = asked.params(Unknown::OF_OUTSIDE, history(longest), args.router.rate, scale);
+    let mut params = params.map_err(of_analysis)?;
     // What is wrong with the sketch is told before anything is read.
     ConQuest::new(params.sketch.clone())?;
     let progress = Progress::new(captures.length());
@@ -48,9 +48,8 @@ pub fn run(args: &Tap) -> Result<Outcome> {
     if args.question.tau.is_none() {
         params.tau = Tau::adaptive(Nanos::max(scale.tau, survey.tolerance()));
     }
-    let focus = &args.question.focus;
-    let mut analysis = Analysis::new(source::flows(&args.keys, focus, FLOWS), params, outputs)?;
-    let mut wanted = Wanted::new(source::mask(&args.keys, focus), source::granularities(&args.keys)[0]);
+    let mut analysis = Analysis::new(asked.flows(FLOWS), params, outputs)?;
+    let mut wanted = Wanted::new(asked.mask(), asked.granularities()[0]);
     wanted.headers = args.queued.log.is_some();
     wanted.stop = stop.as_ref();
     let tapped = survey.read(&wanted, &mut analysis)?;

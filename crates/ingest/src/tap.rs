@@ -234,7 +234,7 @@ impl<'p> TapSurvey<'p> {
         );
         let routes = Some(self.routes.clone());
         let matcher = self.matched(routes, (headers.as_ref(), wanted.stop), &mut bridge)?;
-        let (handed, stats) = (bridge.finish(), matcher.stats().clone());
+        let (handed, stats) = (bridge.finish(), *matcher.stats());
         Ok(Tapped { survey: self, handed, stats, granularity: wanted.granularity })
     }
 

@@ -4,7 +4,6 @@ use super::plan::Plan;
 use super::watched::Watched;
 use super::{asked, begun, notes, real_time, report_on, shown, stop};
 use crate::args::Link;
-use crate::expressions::explained;
 use crate::outcome::{Outcome, told};
 use crate::outputs::Outputs;
 use crate::paths::check_outputs;
@@ -12,7 +11,6 @@ use crate::queued::QueuedLog;
 use crate::sim::metered;
 use crate::views::Views;
 use anyhow::{Context, Result};
-use queuescope_ingest::{Chosen, Flag};
 use queuescope_link::command::{Behind, Prints, Signal};
 use queuescope_link::{Way, Ways, Yard, sleep_exactly};
 use queuescope_report::model::{self, NO_METER};
@@ -32,8 +30,9 @@ const GRACE: Nanos = Nanos(1_000_000_000);
 pub fn run(args: &Link) -> Result<Outcome> {
     let output = &args.output;
     check_outputs(args.trace.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
-    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     let plan = Plan::of(args)?;
+    let name = &plan.command;
+    let asked = asked(args, name.clone())?;
     let Built { mut simulation, meters, hosts, .. } = build_without_traffic(&plan.scenario, &plan.files)?;
     let (inside, outside) = hosts[0][0];
     let mut way = |hosts, to| -> Result<Way> {
@@ -45,10 +44,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::aside(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
-    let name = &plan.command;
-    let asked = asked(args, name);
-    let wanted = args.meter.as_deref();
-    let meters = metered((asked, wanted), &plan.scenario, (&simulation, &meters), chosen.as_ref(), (outputs, None))?;
+    let meters = metered(&asked, args.meter.as_deref(), &plan.scenario, (&simulation, &meters), outputs)?;
     let sleep = sleep_exactly().context("cannot wake up when it is time")?;
     let Yard { inside, outside, .. } = Yard::new()?;
     let namespace = inside.namespace.as_ref().context("the command's end is in a namespace")?;
@@ -83,7 +79,8 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let about = About { name: name.clone(), ..About::of(&plan.scenario, meter, Vec::new()) };
     let simulation = real.into_simulation();
-    let (report, written) = meters.report(asked, &simulation, skipped)?;
+    let (report, outputs) = meters.report(&asked, &simulation, skipped);
+    let written = outputs.finish()?;
     let report = report_on(report, model::Sim { real_time: Some(told), ..summary::of(&simulation, about) });
     let outcome = views.write(report, &written.ended_by(Some(&stop)))?;
     Ok(match status.map_or(1, code) {

@@ -4,18 +4,17 @@ use super::shown::Shown;
 use super::watched::Watched;
 use super::{begun, notes, real_time, report_on};
 use crate::args::Link;
-use crate::expressions::{explained, of_scenario};
+use crate::expressions::of_scenario;
 use crate::outcome::Outcome;
 use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
 use crate::queued::QueuedLog;
 use crate::sim::metered;
-use crate::sim::metered::Asked;
 use crate::views::Views;
 use anyhow::{Context, Result, anyhow, bail};
+use queuescope_analysis::Asked;
+use queuescope_ingest::Stop;
 use queuescope_ingest::notes::noted;
-use queuescope_ingest::records::Departures;
-use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_link::hosts::{self, DCTCP_PORT, Hosts, Load, PORT};
 use queuescope_link::{End, Running, Watcher, Way, Ways, sleep_exactly};
 use queuescope_live::traffic::{DatagramSender, Ended, Failure, LARGEST, Start};
@@ -42,7 +41,7 @@ const SAID: u64 = 8;
 /// Runs it.
 pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let output = &args.output;
-    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
+    let asked = super::asked(args, path.display().to_string())?;
     check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
     let file = ScenarioFile::read(path, args.set.iter().map(Override::new))?;
     let scenario = file.scenario().map_err(of_scenario)?;
@@ -56,31 +55,30 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let log = QueuedLog::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
-    let name = path.display().to_string();
-    let asked = (super::asked(args, &name), args.meter.as_deref());
+    let name = &asked.name;
     let show = |meter: &str| super::shown(args, &format!("{meter}: {name}"), &stop);
     let run = (&scenario, &files, skipped);
-    let (report, written) = run_scenario(asked, run, chosen.as_ref(), outputs, (&stop, show))?;
+    let (report, written) = run_scenario((&asked, args.meter.as_deref()), run, outputs, (&stop, show))?;
     views.write(report, &written.ended_by(Some(&stop)))
 }
 
 /// Runs a scenario on real hosts: what was found, and what was recorded.
 fn run_scenario(
-    (asked, wanted): (Asked<'_>, Option<&str>),
+    (asked, wanted): (&Asked, Option<&str>),
     (scenario, files, mut skipped): (&Scenario, &Files, Vec<Skipped>),
-    chosen: Option<&Chosen<Departures>>,
     outputs: Outputs,
     (stop, show): (&Stop, impl Fn(&str) -> Result<Option<Shown>>),
 ) -> Result<(Report, Written)> {
     let built = build_without_traffic(scenario, files)?;
     let (simulation, links) = (&built.simulation, &built.meters);
-    let meters = metered((asked, wanted), scenario, (simulation, links), chosen, (outputs, None))?;
+    let meters = metered(asked, wanted, scenario, (simulation, links), outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = show(&meter)?;
     let mut watched = Watched::new(meters, shown, |_, is_over| Ok(stop.is_asked() || is_over));
     let Ran { simulation, about, real_time, skipped: left_out } = carry(scenario, files, built, (&mut watched, stop))?;
     skipped.extend(left_out);
-    let (report, recorded) = watched.finish()?.report(asked, &simulation, skipped)?;
+    let (report, outputs) = watched.finish()?.report(asked, &simulation, skipped);
+    let recorded = outputs.finish()?;
     let about = About { meter, ..about }.named(&report.input.name);
     Ok((report_on(report, model::Sim { real_time, ..summary::of(&simulation, about) }), recorded))
 }

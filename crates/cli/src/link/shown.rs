@@ -1,9 +1,9 @@
 //! What a person sees of a link's queue while it carries packets, drawn by a thread of its own: packets do not wait for a terminal.
 
-use crate::sim::metered::Metered;
+use crate::outputs::Outputs;
 use crate::spool::Unwritten;
 use anyhow::{Context, Result, anyhow};
-use queuescope_analysis::Show;
+use queuescope_analysis::{Metered, Show};
 use queuescope_ingest::Stop;
 use queuescope_live::{Counters, Slice, now};
 use queuescope_monitor::{Screen, View};
@@ -129,9 +129,9 @@ impl Shown {
     }
 
     /// Tells what has happened until `now`, since the link began, if whoever draws takes it.
-    pub fn look(&mut self, meter: &mut Metered, now: Nanos) {
+    pub fn look(&mut self, meter: &mut Metered<Outputs>, now: Nanos) {
         self.news.bursts.extend(meter.ended(now));
-        self.news.unwritten = meter.unwritten();
+        self.news.unwritten = meter.watcher().unwritten();
         self.tell(meter.tau());
     }
 

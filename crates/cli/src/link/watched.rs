@@ -2,11 +2,10 @@
 
 use super::shown::Shown;
 use crate::outputs::Outputs;
-use crate::sim::metered::{Known, Meters};
 use crate::spool::Unwritten;
 use crate::terminal::note;
 use anyhow::{Error, Result};
-use queuescope_analysis::Analysis;
+use queuescope_analysis::{Analysis, Known, Meters, Watcher as PacketWatcher};
 use queuescope_ingest::Listener;
 use queuescope_ingest::records::{as_departure, numbered};
 use queuescope_link::{Frame, Running, Watcher};
@@ -22,7 +21,7 @@ const RAW: u32 = 101;
 
 /// Who watches a link, until something that is asked now and then has ended.
 pub struct Watched<F> {
-    meters: Meters,
+    meters: Meters<Outputs>,
     has_ended: F,
     /// When the link began, since the Unix epoch.
     origin: Nanos,
@@ -34,7 +33,7 @@ pub struct Watched<F> {
 
 impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
     /// Nothing has come yet. What is asked now and then is told the time, and whether who looks on wants no more.
-    pub fn new(mut meters: Meters, shown: Option<Shown>, has_ended: F) -> Self {
+    pub fn new(mut meters: Meters<Outputs>, shown: Option<Shown>, has_ended: F) -> Self {
         if shown.is_some() {
             meters.first.hand_out_bursts();
         }
@@ -45,7 +44,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
     ///
     /// # Errors
     /// What went wrong meanwhile.
-    pub fn finish(self) -> Result<Meters> {
+    pub fn finish(self) -> Result<Meters<Outputs>> {
         self.shown.map_or(Ok(()), Shown::end)?;
         self.failure.map_or(Ok(self.meters), Err)
     }
@@ -55,7 +54,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
         Captured { frame, time: self.origin.saturating_add(came) }
     }
 
-    fn note(&mut self, what: impl FnOnce(&mut Meters) -> Result<()>) {
+    fn note(&mut self, what: impl FnOnce(&mut Meters<Outputs>) -> Result<()>) {
         if self.failure.is_none() {
             self.failure = what(&mut self.meters).err();
         }
@@ -107,7 +106,7 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
         self.note(Meters::check);
         // A view shows it.
         if self.shown.is_none() {
-            let unwritten = self.meters.first.unwritten();
+            let unwritten = self.meters.first.watcher().unwritten();
             self.stopped.tell(unwritten.iter().map(Unwritten::news), note);
         }
         if let Some(shown) = &mut self.shown {
@@ -137,7 +136,7 @@ impl Known for Captured<'_> {
         self.frame.key()
     }
 
-    fn read(&self, packet: &Packet, analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+    fn read<W: PacketWatcher>(&self, packet: &Packet, analysis: &mut Analysis<Flows, W>) -> Result<(), W::Error> {
         let Some(seen) = self.frame.headers() else { return Ok(()) };
         let data = self.frame.bytes();
         let original_len = data.len() as u32;
