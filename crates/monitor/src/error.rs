@@ -91,6 +91,27 @@ pub enum MetricsError {
     Thread(#[source] io::Error),
 }
 
+/// Why nobody sees a queue of a link.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// There is no terminal that can be drawn on.
+    #[error("nothing can be shown: {obstacle}; leave --view out")]
+    Nothing {
+        /// Why.
+        obstacle: &'static str,
+    },
+    /// There is no thread for it.
+    #[error("cannot begin to draw")]
+    Thread(#[source] io::Error),
+    /// The thread has failed.
+    #[error("what draws the view has panicked")]
+    Panicked,
+    /// The terminal.
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
+}
+
 /// What went wrong with the terminal.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]

@@ -4,12 +4,15 @@
 //! - [`Acts`] acts on flows, as options or a file say, and notes what changes while it runs.
 //! - [`FlowOwners`]: which process, container or service sends a flow.
 //! - [`Metrics`] answers a monitoring system.
+//! - `Watched` watches a link in user space: its queues, for meters and for a view (feature `link`).
 //! - [`View`] is what a person sees meanwhile; [`Screen`] is the terminal that it is drawn on.
 #![cfg(target_os = "linux")]
 
 mod acts;
 mod error;
 mod feed;
+#[cfg(feature = "link")]
+mod link;
 mod listen;
 mod metrics;
 mod owners;
@@ -17,8 +20,10 @@ mod stopped;
 mod view;
 
 pub use acts::{ActingBounds, ActingOptions, Acts, Counts, Doing, Mode, Policy, PolicyReader};
-pub use error::{ActError, MetricsError, ScreenError};
+pub use error::{ActError, MetricsError, ScreenError, ViewError};
 pub use feed::{Feed, Seen};
+#[cfg(feature = "link")]
+pub use link::{Session, Shown, Unwritten, Watched};
 pub use listen::Listen;
 pub use metrics::Metrics;
 pub use owners::FlowOwners;
