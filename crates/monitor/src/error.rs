@@ -5,6 +5,33 @@ use queuescope_live::{ActingError, NeverError, ProbeError};
 use std::io;
 use std::path::PathBuf;
 
+/// Why an interface cannot be watched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// Waits of that length are not measured.
+    #[error("--tau is from 1ns to 137s: no longer waits are measured")]
+    Tau,
+    /// The expression that chooses packets means nothing.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// What is asked of the queue means nothing.
+    #[error(transparent)]
+    Analysis(#[from] queuescope_analysis::Error),
+    /// Those of the kernel.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Flows cannot be acted on.
+    #[error(transparent)]
+    Act(#[from] ActError),
+    /// Metrics cannot be served.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// The terminal.
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
+}
+
 /// Why flows cannot be acted on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -6,6 +6,7 @@ pub use shown::Shown;
 
 use crate::error::ViewError;
 use crate::stopped::Stopped;
+use crate::unwritten::Unwritten;
 use queuescope_analysis::{Analysis, Known, Meters, Watcher as PacketWatcher};
 use queuescope_ingest::Listener;
 use queuescope_ingest::records::{as_departure, numbered};
@@ -13,7 +14,6 @@ use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
-use queuescope_report::model::Skipped;
 use queuescope_sim::{LinkId, OnItsWay};
 use queuescope_wire::{Departure, FlowKey, Flows, Nanos, Packet, QueueId};
 
@@ -36,15 +36,6 @@ pub trait Session<W: PacketWatcher> {
 
     /// Something happened that somebody may want to know now.
     fn note(&mut self, text: &str);
-}
-
-/// Something that could not be written.
-#[derive(Debug, Clone)]
-pub struct Unwritten {
-    /// What a view says of it.
-    pub line: String,
-    /// What is noted once.
-    pub news: Skipped,
 }
 
 /// Watches a link, until a session on it has ended.
