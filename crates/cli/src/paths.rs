@@ -1,10 +1,10 @@
 //! Paths that a user named: which are the same file, what may be read and written there, and errors about them.
 
 use anyhow::{Context, Result, bail};
+pub use queuescope_ingest::read_text;
 use queuescope_ingest::{Place, is_standard_input};
-use queuescope_wire::grouped;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Refuses outputs that cannot be created, and those that would overwrite an input or each other. Nothing is created or changed yet.
@@ -51,20 +51,6 @@ fn check_creatable(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The dot makes the error the one of creating a file where the parent is no folder.
     Ok(access(folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
-}
-
-/// Reads a file that was named, which may be a pipe, and has so many bytes at most: a device without an end is not read for ever.
-///
-/// # Errors
-/// Those of the system; also if it is longer, or no text.
-#[expect(clippy::disallowed_methods, reason = "the command reads the files that it is given")]
-pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    let mut text = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > most {
-        return Err(io::Error::other(format!("it has more than {} bytes", grouped(most))));
-    }
-    String::from_utf8(text).map_err(|_| io::Error::other("it is no text"))
 }
 
 /// Creates a file that the user asked for.

@@ -72,7 +72,7 @@ pub use clock::Clock;
 pub use error::{Error, ExpressionError};
 pub use input::{How, Input, Queue};
 pub use listener::Listener;
-pub use place::Place;
+pub use place::{Place, read_text};
 pub use source::{Opened, OpenedCapture, Source, open};
 pub use stop::Stop;
 #[cfg(feature = "table")]

@@ -1,6 +1,8 @@
-//! Which file a path leads to.
+//! Files that a user named: which are one, and the text of one.
 
-use std::fs::metadata;
+use queuescope_wire::grouped;
+use std::fs::{File, metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Which file a path leads to, by whatever name; or where it would be.
@@ -26,4 +28,18 @@ impl Place {
         };
         Self::New(path.canonicalize().ok().or_else(parent).unwrap_or_else(|| path.to_owned()))
     }
+}
+
+/// Reads a file that was named, which may be a pipe, and has so many bytes at most: a device without an end is not read for ever.
+///
+/// # Errors
+/// Those of the system; also if it is longer, or no text.
+#[expect(clippy::disallowed_methods, reason = "a user names the file")]
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    let mut text = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {} bytes", grouped(most))));
+    }
+    String::from_utf8(text).map_err(|_| io::Error::other("it is no text"))
 }

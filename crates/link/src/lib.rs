@@ -10,6 +10,7 @@
 //! - [`Way`] says which packets go where; [`Yard`] has the network namespaces and interfaces of one run.
 //! - [`command`] runs a program behind a link, and leaves nothing of it when either ends. [`CommandLink`] is the link of a command as
 //!   [`LinkOptions`] say, and [`Program`] the command.
+//! - [`traffic`]: flows over the TCP of this machine, planned and summed up.
 //! - [`RealHosts`] is the [world](queuescope_run::World) in which the hosts of a scenario are real ones.
 #![cfg(target_os = "linux")]
 
@@ -26,6 +27,7 @@ mod real_hosts;
 mod real_time;
 mod rewrite;
 mod timing;
+pub mod traffic;
 mod yard;
 
 pub use carried::complete;
