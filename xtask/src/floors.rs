@@ -23,14 +23,14 @@ const FLOORS: &[(&str, u8)] = &[
     ("queuescope-scenario", 3),
     ("queuescope-sim", 4),
     ("queuescope-ingest", 5),
-    ("queuescope-link", 5),
     ("queuescope-analysis", 6),
     ("queuescope-run", 6),
-    ("queuescope-monitor", 7),
-    ("queuescope-recording", 7),
     ("queuescope-experiments", 7),
-    ("queuescope", 8),
-    ("queuescope-cli", 8),
+    ("queuescope-link", 7),
+    ("queuescope-recording", 7),
+    ("queuescope-monitor", 8),
+    ("queuescope", 9),
+    ("queuescope-cli", 9),
 ];
 
 /// The command, and what only it may use: the others have errors, options and progress of their own.

@@ -7,7 +7,7 @@ mod params;
 mod watcher;
 
 use crate::analysis::found::{Counts, FoundBurst, Meters};
-pub use params::{ALPHA, AnalysisParams, DEPARTURES, Scale, SketchOptions};
+pub use params::{ALPHA, AnalysisParams, DEPARTURES, MOST_BURSTS, Scale, SketchOptions};
 use queuescope_ingest::records::{as_departure, without_flow};
 pub use watcher::Watcher;
 

@@ -1,16 +1,17 @@
 //! The short way from a capture to a report.
 
-use crate::analysis::{ALPHA, Analysis, AnalysisParams, DEPARTURES, Scale};
+use crate::analysis::{Analysis, AnalysisParams, DEPARTURES, Scale};
 use crate::index::FLOWS;
-use crate::show::{Show, ShowError};
+use crate::options::AnalysisOptions;
+use crate::show::ShowError;
 use queuescope_ingest::records::Unknown;
-use queuescope_ingest::{self as ingest, Chosen, Listener, OpenedCapture, Queue, Source};
-use queuescope_meter::{History, Tau};
+use queuescope_ingest::{self as ingest, Listener, OpenedCapture, Queue, Source};
+use queuescope_meter::History;
 use queuescope_queue::Limit;
 use queuescope_report::model::Report;
 use queuescope_sim::{Aqm, Output, Speedup};
 use queuescope_sketch::ParamsError;
-use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, Prefixes, Rate};
+use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, Rate};
 use std::io::Read;
 use std::path::Path;
 
@@ -35,13 +36,8 @@ use std::path::Path;
 pub struct Analyzer {
     rate: Rate,
     queue: Queue,
-    by: Vec<Granularity>,
     only: Option<String>,
-    victims: Option<String>,
-    show: Option<String>,
-    tau: Option<Nanos>,
-    alpha: f64,
-    pictures: bool,
+    options: AnalysisOptions,
 }
 
 impl Analyzer {
@@ -50,13 +46,8 @@ impl Analyzer {
         Self {
             rate,
             queue: Queue::default(),
-            by: vec![Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)],
             only: None,
-            victims: None,
-            show: None,
-            tau: None,
-            alpha: ALPHA,
-            pictures: false,
+            options: AnalysisOptions { details: true, ..AnalysisOptions::default() },
         }
     }
 
@@ -66,13 +57,8 @@ impl Analyzer {
     /// If there is none.
     #[must_use]
     pub fn by(mut self, granularities: impl IntoIterator<Item = Granularity>) -> Self {
-        self.by.clear();
-        for granularity in granularities {
-            if !self.by.contains(&granularity) {
-                self.by.push(granularity);
-            }
-        }
-        assert!(!self.by.is_empty(), "flows need a granularity");
+        self.options.by = granularities.into_iter().collect();
+        assert!(!self.options.by.is_empty(), "flows need a granularity");
         self
     }
 
@@ -123,14 +109,14 @@ impl Analyzer {
     /// Examines only the waiting of packets of which an expression holds; culprits are any packets in the queue.
     #[must_use]
     pub fn victims(mut self, expression: impl Into<String>) -> Self {
-        self.victims = Some(expression.into());
+        self.options.victims = Some(expression.into());
         self
     }
 
     /// Lists only flows of which an expression holds; shares are still of the whole queue.
     #[must_use]
     pub fn show(mut self, expression: impl Into<String>) -> Self {
-        self.show = Some(expression.into());
+        self.options.show = Some(expression.into());
         self
     }
 
@@ -138,21 +124,21 @@ impl Analyzer {
     /// packets take.
     #[must_use]
     pub fn tau(mut self, tau: Nanos) -> Self {
-        self.tau = Some(tau);
+        self.options.tau = Some(tau);
         self
     }
 
-    /// The share of the queue from which on a flow is a culprit; [`ALPHA`] unless set.
+    /// The share of the queue from which on a flow is a culprit; [`ALPHA`](crate::ALPHA) unless set.
     #[must_use]
     pub fn alpha(mut self, share: f64) -> Self {
-        self.alpha = share;
+        self.options.alpha = share;
         self
     }
 
     /// Draws the depth of the queue over time, as the report's `series`.
     #[must_use]
     pub fn pictures(mut self) -> Self {
-        self.pictures = true;
+        self.options.pictures = true;
         self
     }
 
@@ -180,7 +166,7 @@ impl Analyzer {
     /// If an expression means nothing.
     pub fn run_departures(&self, departures: impl IntoIterator<Item = (FlowKey, Departure)>) -> Result<Report, Error> {
         let scale = Scale::of(Some(self.rate));
-        let params = AnalysisParams { history: History::Departures(DEPARTURES), ..self.params(scale)? };
+        let params = self.params(History::Departures(DEPARTURES), scale)?;
         let mut analysis = Analysis::new(self.flows(), params, ())?;
         let mask = self.mask();
         let mut source = Source::of_departures("departures", self.rate);
@@ -193,34 +179,24 @@ impl Analyzer {
     }
 
     fn replay(&self, capture: OpenedCapture) -> Result<Report, Error> {
-        let params = self.params(Scale::of_queue(self.rate, self.queue.limit))?;
+        let params = self.params(History::Fifo, Scale::of_queue(self.rate, self.queue.limit))?;
         let params = if self.queue.is_fifo() { params } else { params.in_any_order() };
         let mut analysis = Analysis::new(self.flows(), params, ())?;
         let Ok(source) = capture.replay(&self.queue, self.mask(), &mut analysis, &mut |_, _| ());
         Ok(analysis.finish().0.report(source))
     }
 
-    fn params(&self, scale: Scale) -> Result<AnalysisParams, Error> {
-        let params = AnalysisParams::new(scale);
-        Ok(AnalysisParams {
-            tau: self.tau.map_or(params.tau, Tau::Given),
-            alpha: self.alpha,
-            pictures: self.pictures,
-            details: true,
-            rate: Some(self.rate),
-            victims: Chosen::victims(self.victims.as_deref(), Unknown::NOTHING).map_err(ingest::Error::from)?,
-            show: Show::of(self.show.as_deref())?,
-            ..params
-        })
+    fn params(&self, history: History, scale: Scale) -> Result<AnalysisParams, Error> {
+        self.options.params(Unknown::NOTHING, history, Some(self.rate), scale)
     }
 
     /// What of a packet's key is kept.
     fn mask(&self) -> KeyMask {
-        if self.victims.is_some() { KeyMask::WHOLE } else { self.queue.mask(&self.by) }
+        if self.queue.managed().is_some() { KeyMask::WHOLE } else { self.options.mask() }
     }
 
     fn flows(&self) -> Flows {
-        Flows::masked(self.mask(), &self.by, FLOWS)
+        Flows::masked(self.mask(), &self.options.granularities(), FLOWS)
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`Analyzer`] is the short way: a capture or a table in, a report out.
 //! - [`Analysis`] learns from departures and drops as they come, wherever they come from; [`Findings`] are what it found, and
 //!   make a report. A [`Watcher`] sees each packet beside it; a [`FlowIndex`] hands out ids for flows.
+//! - [`AnalysisOptions`] are what somebody asks of a queue, whichever it is. [`Meters`] analyse the queues of a simulated network.
 //! - [`Show`] says which flows a report lists.
 //! - [`why`] explains what made a packet, a flow, or packets of a stretch of time wait.
 //!
@@ -22,6 +23,8 @@ mod analyzer;
 mod findings;
 mod index;
 mod lasting;
+mod metered;
+mod options;
 mod show;
 mod tally;
 pub mod why;
@@ -32,5 +35,7 @@ pub use analyzer::{Analyzer, Error};
 pub use findings::Findings;
 pub use index::{FLOWS, FlowIndex, name_digest};
 pub use lasting::Lasting;
+pub use metered::{Asked, Known, Metered, Meters};
+pub use options::AnalysisOptions;
 pub use show::{Show, ShowError};
 pub use tally::Tally;

@@ -4,6 +4,7 @@
 //!   follows the log's tail; [`Durability`] says when they count as kept. One process records to a folder at a time.
 //!   Another makes volumes in Parquet of what is written.
 //! - [`History`]: asks what a folder holds; also while another process records to it.
+//! - [`AlertLines`]: what triggers wrote, while others may fire.
 //! - [`compact`]: few volumes of many; [`keep`]: old records taken away.
 //! - [`verify`]: every byte of a folder looked at.
 //!
@@ -11,6 +12,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "this crate is a door: it reads and writes folders")]
 
+mod alerts;
 mod archive;
 mod archived;
 mod aside;
@@ -36,6 +38,7 @@ mod strays;
 mod there;
 mod volume;
 
+pub use alerts::AlertLines;
 pub use compact::{Compacted, Files, compact};
 pub use derived::{Aggregates, aggregates, definitions};
 pub use error::{Damage, FolderError};

@@ -1,11 +1,11 @@
 //! `queuescope analyze`: from arguments to a report.
 
 use crate::args::Analyze;
-use crate::expressions::shown;
+use crate::expressions::{of_analysis, shown};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
-use crate::queued;
-use crate::setup::{finish, params};
+use crate::queued::{self, QueuedLog};
+use crate::setup::{finish, options};
 use crate::source;
 use crate::views::Views;
 use anyhow::{Context, Result, bail};
@@ -53,11 +53,11 @@ fn from_capture(
 ) -> Result<(Report, Outputs)> {
     let rate = opened.rate();
     let queue = source::queue(&args.input, &args.keys, aqm);
-    let mask = if queue.managed().is_some() { KeyMask::WHOLE } else { source::mask(&args.keys, &args.question.focus) };
-    let flows = Flows::masked(mask, &source::granularities(&args.keys), FLOWS);
+    let asked = options(&args.keys, &args.question, &args.sketch, &args.output);
+    let mask = if queue.managed().is_some() { KeyMask::WHOLE } else { asked.mask() };
+    let flows = Flows::masked(mask, &asked.granularities(), FLOWS);
     let scale = Scale::of_queue(rate, args.input.queue.limit);
-    let params =
-        params((&args.question, &args.sketch, &args.output), Unknown::NOTHING, History::Fifo, Some(rate), scale)?;
+    let params = asked.params(Unknown::NOTHING, History::Fifo, Some(rate), scale).map_err(of_analysis)?;
     let params = if queue.is_fifo() { params } else { params.in_any_order() };
     let mut analysis = Analysis::new(flows, params, outputs)?;
     let source = source::replay(opened, &queue, mask, &mut analysis)?;
@@ -73,8 +73,7 @@ fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
     }
     let aqms = Management::split(list).into_iter().map(|text| aqm("--compare-aqm", text));
     let aqms = aqms.collect::<Result<Vec<_>>>()?;
-    let granularities = source::granularities(&args.keys);
-    let [granularity, ..] = granularities[..] else { bail!("--by names no granularity") };
+    let [granularity, ..] = args.keys.by[..] else { bail!("--by names no granularity") };
     let (mut replays, mut setup) = (Vec::new(), None::<AqmSetup>);
     for aqm in aqms {
         let Opened::Capture(opened) = source::open(&args.input, None)? else { bail!("--compare-aqm needs a --rate") };
@@ -107,8 +106,8 @@ fn aqm(option: &'static str, text: &str) -> Result<Aqm> {
 
 fn from_departures(args: &Analyze, opened: OpenedTable, outputs: Outputs) -> Result<(Report, Outputs)> {
     let history = History::Departures(DEPARTURES);
-    let params =
-        params((&args.question, &args.sketch, &args.output), Unknown::OF_TABLE, history, None, Scale::of(None))?;
+    let asked = options(&args.keys, &args.question, &args.sketch, &args.output);
+    let params = asked.params(Unknown::OF_TABLE, history, None, Scale::of(None)).map_err(of_analysis)?;
     let mut analysis = Analysis::new(FlowTable::with_limit(FLOWS), params, outputs)?;
     let source = source::table(opened, &mut analysis)?;
     Ok(finish(analysis, source))

@@ -51,7 +51,7 @@ pub use shared::{ExpiryName, Input, Keys, Output, Question, Queue, Sketch, Table
 pub use sim::{Merge, Sim};
 pub use tap::{NatName, Router, Stamps, Tap, UnseenName};
 #[cfg(target_os = "linux")]
-pub use traffic::{Burst, Send, Serve, Traffic};
+pub use traffic::{Send, Serve, Traffic};
 pub use values::{Alpha, Factor};
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};

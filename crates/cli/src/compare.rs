@@ -2,10 +2,10 @@
 
 use crate::args::Compare;
 use crate::expressions::of_scenario;
-use crate::link::RealHosts;
 use crate::outcome::{Outcome, print};
 use crate::paths::{cannot_write, check_outputs, create};
 use anyhow::{Context, Result, bail};
+use queuescope_link::RealHosts;
 use queuescope_report::model::{Comparison, Sim};
 use queuescope_report::{html, json, text};
 use queuescope_run::{Ran, ScenarioFile, Simulated, World};

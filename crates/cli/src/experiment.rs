@@ -62,7 +62,7 @@ fn in_options(error: Error) -> anyhow::Error {
 
 #[cfg(target_os = "linux")]
 fn real_hosts() -> Option<&'static dyn World> {
-    Some(&crate::link::RealHosts)
+    Some(&queuescope_link::RealHosts)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -19,13 +19,27 @@ pub fn expression(schema: &Schema, text: &str) -> Result<Dnf> {
 /// # Errors
 /// What is wrong with it.
 pub fn show(text: Option<&str>) -> Result<Option<Show>> {
-    Show::of(text).map_err(|error| match error {
+    Show::of(text).map_err(of_show)
+}
+
+fn of_show(error: ShowError) -> anyhow::Error {
+    match error {
         ShowError::Expression(error) => explained(error),
         ShowError::OfPackets { attribute, known } => anyhow!(
             "--show chooses flows, and `{attribute}` differs from packet to packet: use {known}; --victims chooses packets"
         ),
         error => error.into(),
-    })
+    }
+}
+
+/// An error of what is asked of a queue, in the text of its expression.
+pub fn of_analysis(error: queuescope_analysis::Error) -> anyhow::Error {
+    use queuescope_analysis::Error;
+    match error {
+        Error::Input(queuescope_ingest::Error::Expression(error)) => explained(error),
+        Error::Show(error) => of_show(error),
+        error => error.into(),
+    }
 }
 
 /// An error of an expression, in its text.

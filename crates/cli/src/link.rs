@@ -1,33 +1,24 @@
 //! `queuescope link`: a command, or the hosts of a scenario, behind a link in user space.
 
 mod command;
-mod plan;
-mod real;
-mod shown;
-mod watched;
-
-pub use real::RealHosts;
+mod scenario;
 
 use crate::args::{Keep, Link};
+use crate::expressions::{explained, shown as shown_in_text};
 use crate::outcome::Outcome;
-use crate::sim::metered::Asked;
-use crate::source::granularities;
+use crate::outputs::{Outputs, Written};
+use crate::setup::options;
+use crate::terminal::note;
 use anyhow::{Context, Result, bail};
-use queuescope_analysis::Show;
-use queuescope_ingest::Stop;
-use queuescope_ingest::notes::{noted, parser_notes};
+use queuescope_analysis::{Asked, Meters, Show};
+use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_link::command::keep as stand_between;
-use queuescope_link::{End, HeldBack, RealTime, Sleep, Ways};
-use queuescope_monitor::give_up;
-use queuescope_queue::PipelineParams;
-use queuescope_report::model::{self, COMMANDS_LINK, NO_METER, Report, SCENARIO, Skipped};
-use queuescope_scenario::Scenario;
-use queuescope_sim::Simulation;
-use queuescope_wire::{ByteCount, Granularity};
-use shown::Shown;
+use queuescope_link::{Error, complete};
+use queuescope_monitor::{Session, Shown, Unwritten, give_up};
+use queuescope_report::model::{COMMANDS_LINK, NO_METER, Report, SCENARIO, Sim, Skipped};
+use queuescope_run::{Ran, summary};
+use queuescope_wire::{Granularity, Nanos};
 use std::io::{self, ErrorKind, Write};
-use std::num::NonZero;
-use std::thread;
 
 /// Runs `link`.
 ///
@@ -37,7 +28,7 @@ pub fn run(args: &Link) -> Result<Outcome> {
     check_args(args)?;
     match &args.scenario {
         None => command::run(args),
-        Some(scenario) => real::run(args, scenario),
+        Some(scenario) => scenario::run(args, scenario),
     }
 }
 
@@ -59,16 +50,12 @@ const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 
 /// What is asked of the queues, where `name` is what is run.
-fn asked<'a>(args: &'a Link, name: &'a str) -> Asked<'a> {
+fn asked(args: &Link, name: String) -> Result<Asked> {
+    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
     let Link { keys, question, sketch, output, .. } = args;
-    Asked { name, format, keys, question, sketch, output }
+    Ok(Asked { name, format, options: options(keys, question, sketch, output), chosen })
 }
-
-/// Packets are held back at times if they are for more than one of so many parts of the time.
-const HELD_BACK_PARTS: u64 = 10;
-/// More packets than this in a thousand that are late by more than a millisecond are the machine's doing.
-const LATE_PER_MILLE: u64 = 10;
 
 /// Who asks for an end; a terminal that is drawn on is given back before a second signal ends the process.
 fn stop(args: &Link) -> Result<Stop> {
@@ -77,9 +64,9 @@ fn stop(args: &Link) -> Result<Stop> {
 
 /// What a person sees meanwhile, if that is asked for.
 fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
-    let granularity = granularities(&args.keys).first().copied().unwrap_or(Granularity::FiveTuple);
+    let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
-    args.view.then(|| Shown::begin(name, (granularity, show), stop)).transpose()
+    Ok(args.view.then(|| Shown::begin(name, (granularity, show), stop)).transpose()?)
 }
 
 /// What makes no sense together is refused before anything is made.
@@ -98,73 +85,39 @@ fn check_args(args: &Link) -> Result<()> {
     Ok(())
 }
 
-/// The network of a scenario in real time. It reads TCP headers where there is a program that does.
-fn begun<'a, W: Ways>(
-    scenario: &Scenario,
-    simulation: Simulation,
-    ways: W,
-    ends: &'a [End; 2],
-    sleep: Sleep,
-) -> RealTime<'a, W> {
-    let real = RealTime::begin(simulation, ways, ends, sleep);
-    let reads = |program: &PipelineParams| matches!(program, PipelineParams::AckWindow(_));
-    let mut programs = scenario.network().links.into_iter().filter_map(|link| link.pipeline);
-    if programs.any(|program| reads(&program)) { real.with_tcp_headers() } else { real }
+/// A session on a link, which asks this whether it has ended.
+struct Attended<F>(F);
+
+impl<F: FnMut(Nanos, bool) -> Result<bool>> Session<Outputs> for Attended<F> {
+    type Error = anyhow::Error;
+
+    fn has_ended(&mut self, now: Nanos, is_over: bool) -> Result<bool> {
+        (self.0)(now, is_over)
+    }
+
+    fn unwritten(&mut self, outputs: &mut Outputs) -> Vec<Unwritten> {
+        let unwritten = outputs.unwritten();
+        unwritten.iter().map(|unwritten| Unwritten { line: unwritten.line(), news: unwritten.news() }).collect()
+    }
+
+    fn note(&mut self, text: &str) {
+        note(text);
+    }
 }
 
-/// What a link did not carry, or not as it was meant.
-fn notes<W: Ways>(real: &RealTime<'_, W>) -> impl Iterator<Item = Skipped> {
-    let counts = real.counts();
-    let none = noted("no_way", counts.no_way, "packets for an address that no host of the link has");
-    let lost = noted("not_taken", counts.not_taken, "packets that this machine had no memory for as they arrived");
-    let uncut = noted("uncut", counts.uncut, "super-packets that could not be cut, and went through as one packet");
-    none.into_iter().chain(lost).chain(uncut).chain(parser_notes(real.parser()))
+/// The report on what a link carried, and what was written beside it.
+fn report(meters: Meters<Outputs>, asked: &Asked, ran: Ran, mut skipped: Vec<Skipped>) -> Result<(Report, Written)> {
+    let Ran { simulation, about, real_time, skipped: left_out } = ran;
+    skipped.extend(left_out);
+    let (mut report, outputs) = meters.report(asked, &simulation, skipped);
+    complete(&mut report, Sim { real_time, ..summary::of(&simulation, about) });
+    Ok((report, outputs.finish()?))
 }
 
-/// A report with how exact the link was: packets that were lost before it are of flows that nobody knows.
-fn report_on(mut report: Report, sim: model::Sim) -> Report {
-    let unread = sim.real_time.as_ref().map_or(0, |real| real.unread_packets);
-    let others = report.others.iter_mut().map(|other| &mut other.report.totals);
-    others.chain([&mut report.totals]).for_each(|totals| totals.miss_flows_of(unread));
-    report.sim = Some(sim);
-    report
-}
-
-/// How exact a link was; packets may have been lost before it, since they were not read in time.
-fn real_time<W: Ways>(real: &RealTime<'_, W>, ends: &[End; 2]) -> Result<model::RealTime> {
-    let unread = ends.iter().map(End::unread).sum::<io::Result<u64>>();
-    let unread = unread.context("cannot tell what the interfaces of the link lost")?;
-    let (timing, sleep) = (real.timing(), real.sleep());
-    let [p50, p99, worst] = [50.0, 99.0, 100.0].map(|percentile| timing.percentile(percentile).0);
-    let seen = real.held_back();
-    let is_held_back = seen.time.0 > seen.of.0 / HELD_BACK_PARTS;
-    let is_late = timing.late() * 1_000 > timing.packets() * LATE_PER_MILLE;
-    Ok(model::RealTime {
-        packets: timing.packets(),
-        error_p50_ns: p50,
-        error_p99_ns: p99,
-        error_worst_ns: worst,
-        late_packets: timing.late(),
-        sleep_p50_ns: sleep.p50.0,
-        sleep_p99_ns: sleep.p99.0,
-        unread_packets: unread,
-        held_back: held_back(&seen, real.simulation()),
-        is_limited_by_machine: unread > 0 || is_late || is_held_back,
-    })
-}
-
-/// What the machine held back, if it did.
-fn held_back(seen: &HeldBack, simulation: &Simulation) -> Option<model::HeldBack> {
-    let seconds = seen.time.as_secs_f64();
-    let per_second = |bytes: ByteCount| bytes.0 as f64 * 8.0 / seconds;
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    Some(model::HeldBack {
-        time_ns: seen.time.0,
-        of_ns: seen.of.0,
-        link: simulation.topology().link(seen.link?).name.clone(),
-        asked_bps: per_second(seen.able),
-        carried_bps: per_second(seen.sent),
-        moving_share: seen.moving.as_secs_f64() / seconds,
-        idle_share: seen.idle.map(|idle| idle.as_secs_f64() / seconds / processors as f64),
-    })
+/// An error of a link, in the text of its options.
+fn of_link(error: Error) -> anyhow::Error {
+    match error {
+        Error::Text(error) => shown_in_text(&error),
+        error => error.into(),
+    }
 }

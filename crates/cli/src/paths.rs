@@ -1,10 +1,10 @@
 //! Paths that a user named: which are the same file, what may be read and written there, and errors about them.
 
 use anyhow::{Context, Result, bail};
-use queuescope_ingest::is_standard_input;
-use queuescope_wire::grouped;
-use std::fs::{File, metadata};
-use std::io::{self, Read};
+pub use queuescope_ingest::read_text;
+use queuescope_ingest::{Place, is_standard_input};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Refuses outputs that cannot be created, and those that would overwrite an input or each other. Nothing is created or changed yet.
@@ -53,20 +53,6 @@ fn check_creatable(path: &Path) -> io::Result<()> {
     Ok(access(folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Reads a file that was named, which may be a pipe, and has so many bytes at most: a device without an end is not read for ever.
-///
-/// # Errors
-/// Those of the system; also if it is longer, or no text.
-#[expect(clippy::disallowed_methods, reason = "the command reads the files that it is given")]
-pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    let mut text = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > most {
-        return Err(io::Error::other(format!("it has more than {} bytes", grouped(most))));
-    }
-    String::from_utf8(text).map_err(|_| io::Error::other("it is no text"))
-}
-
 /// Creates a file that the user asked for.
 ///
 /// # Errors
@@ -80,27 +66,24 @@ pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// Which file a path leads to, by whatever name; or where it would be.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Device and inode: hard links are one file.
-    Exists(u64, u64),
-    /// A path without links in it.
-    New(PathBuf),
+/// Refuses what cannot be the folder of a log, since it is not there or no folder.
+///
+/// # Errors
+/// If it is so.
+pub fn check_log(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        bail!("cannot open {}: there is no such folder; queuescope record makes one", folder.display());
+    }
+    check_folder(folder)
 }
 
-impl Place {
-    /// The place of a path.
-    pub fn of(path: &Path) -> Self {
-        #[cfg(unix)]
-        if let Ok(metadata) = metadata(path) {
-            use std::os::unix::fs::MetadataExt;
-            return Self::Exists(metadata.dev(), metadata.ino());
-        }
-        let parent = || {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            Some(parent.canonicalize().ok()?.join(path.file_name()?))
-        };
-        Self::New(path.canonicalize().ok().or_else(parent).unwrap_or_else(|| path.to_owned()))
+/// Refuses a file where a folder is meant.
+///
+/// # Errors
+/// If it is one.
+pub fn check_folder(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        bail!("{} is a file; a log is a folder", folder.display());
     }
+    Ok(())
 }

@@ -1,59 +1,49 @@
 //! From arguments to an analysis, and from what it found to a report.
 
-use crate::args::{ExpiryName, Output, Question, Sketch};
-use crate::expressions::{explained, show};
-use anyhow::Result;
-use queuescope_analysis::{Analysis, AnalysisParams, FlowIndex, Scale, SketchOptions};
-use queuescope_ingest::records::Unknown;
-use queuescope_ingest::{Chosen, Source};
-use queuescope_meter::{History, Tau};
-use queuescope_recording::Outputs;
+use crate::args::{ExpiryName, Focus, Keys, Output, Question, Sketch};
+use crate::outputs::Outputs;
+use queuescope_analysis::{Analysis, AnalysisOptions, FlowIndex};
+use queuescope_ingest::Source;
 use queuescope_report::model::Report;
 use queuescope_sketch::{Expiry, Passes};
-use queuescope_wire::Rate;
 
-/// How departures are analysed, by the arguments, where some attributes of packets are not known.
-///
-/// # Errors
-/// If no sketch can be as asked for, or an expression means nothing.
-pub fn params(
-    (question, sketch, output): (&Question, &Sketch, &Output),
-    unknown: Unknown,
-    history: History,
-    rate: Option<Rate>,
-    scale: Scale,
-) -> Result<AnalysisParams> {
-    let expiry = match sketch.expiry {
+/// What the arguments ask of a queue.
+pub fn options(keys: &Keys, question: &Question, sketch: &Sketch, output: &Output) -> AnalysisOptions {
+    let mut options = asked(keys, question);
+    options.sketch.snapshots = sketch.snapshots;
+    options.sketch.rows = sketch.rows;
+    options.sketch.columns = sketch.columns;
+    options.sketch.window = sketch.window;
+    options.sketch.memory = sketch.memory;
+    options.sketch.expiry = match sketch.expiry {
         ExpiryName::Tag => Expiry::Tag,
         ExpiryName::Clean => Expiry::Clean { passes: Passes::Generated },
         ExpiryName::CleanPlain => Expiry::Clean { passes: Passes::None },
     };
-    let mut options = SketchOptions::default();
-    options.snapshots = sketch.snapshots;
-    options.rows = sketch.rows;
-    options.columns = sketch.columns;
-    options.window = sketch.window;
-    options.memory = sketch.memory;
-    options.expiry = expiry;
-    let mut estimators = sketch.estimator.clone();
-    estimators.sort_unstable();
-    estimators.dedup();
-    let mut params = AnalysisParams::new(scale);
-    params.history = history;
-    params.tau = question.tau.map_or(params.tau, Tau::Given);
-    params.alpha = question.alpha.0;
-    params.ramped = question.ramped.map(|factor| factor.0);
-    params.estimators = estimators;
-    params.sketch = options.params(scale)?;
-    params.window_grows = sketch.window.is_none();
-    params.across_classes = question.across_classes;
-    params.pictures = output.html.is_some();
-    params.most_bursts = question.most_bursts as usize;
-    params.details = output.json || output.html.is_some();
-    params.rate = rate;
-    params.victims = Chosen::victims(question.focus.victims.as_deref(), unknown).map_err(explained)?;
-    params.show = show(question.focus.show.as_deref())?;
-    Ok(params)
+    options.estimators.clone_from(&sketch.estimator);
+    options.pictures = output.html.is_some();
+    options.details = output.json || output.html.is_some();
+    options
+}
+
+/// The same where nothing is said of the sketch and of where the answer goes.
+pub fn asked(keys: &Keys, question: &Question) -> AnalysisOptions {
+    let mut options = focused(keys, &question.focus);
+    options.tau = question.tau;
+    options.alpha = question.alpha.0;
+    options.ramped = question.ramped.map(|factor| factor.0);
+    options.most_bursts = question.most_bursts as usize;
+    options.across_classes = question.across_classes;
+    options
+}
+
+/// What a flow is, whose waiting is examined and which flows are listed.
+pub fn focused(keys: &Keys, focus: &Focus) -> AnalysisOptions {
+    let mut options = AnalysisOptions::default();
+    options.by.clone_from(&keys.by);
+    options.victims.clone_from(&focus.victims);
+    options.show.clone_from(&focus.show);
+    options
 }
 
 /// The report of an analysis whose input has ended.

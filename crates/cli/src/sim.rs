@@ -1,26 +1,29 @@
 //! `queuescope sim`: from a scenario file to a report.
 
-pub(crate) mod metered;
+mod queued;
+mod telemetry;
 
 use crate::args::Sim;
-use crate::expressions::{explained, of_scenario};
-use crate::outcome::{Outcome, print};
+use crate::expressions::{explained, of_analysis, of_scenario};
+use crate::outcome::{Outcome, both, print};
+use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
-use crate::queued;
+use crate::queued::{QueuedLog, stop as stop_of};
+use crate::setup::options;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Result, bail};
-use metered::{Asked, Metered, Meters};
-use queuescope_ingest::records::Departures;
+use queued::Queued;
+use queuescope_analysis::{Asked, Meters};
 use queuescope_ingest::{Chosen, Flag, Stop};
-use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
+use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_run::summary::{self, About};
 use queuescope_run::{NO_SWEEP, ScenarioFile, check_room, metered_link};
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
-use queuescope_wire::Nanos;
+use queuescope_sim::{Built, Journey, LinkId, Observer, OnItsWay, Simulation, Telemetry, build, files_of};
+use queuescope_wire::{Departure, Nanos, Packet};
 use std::io::Write;
 
 /// Steps of the progress bar.
@@ -31,8 +34,8 @@ const STEPS: u64 = 200;
 /// # Errors
 /// If nothing could be done: no scenario, or one that cannot be, or an output that cannot be written.
 pub fn run(args: &Sim) -> Result<Outcome> {
-    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
-    if (chosen.is_some() || args.question.focus.is_given()) && args.meter.as_deref() == Some(NO_METER) {
+    let asked = asked(args)?;
+    if (asked.chosen.is_some() || args.question.focus.is_given()) && args.meter.as_deref() == Some(NO_METER) {
         bail!(
             "--input, --victims and --show are about a queue that is analysed, and with --meter {NO_METER} none is: leave one out"
         );
@@ -58,13 +61,12 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     check_outputs(inputs.iter().chain([&args.scenario]), [&output.html, &output.parquet, &args.telemetry])?;
     let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
-    let stop = queued::stop(&args.queued)?;
-    let log = queued::open(&args.queued)?;
-    let log = log.map(|log| SimulatedLog::new(log, &built.simulation, chosen.clone()));
+    let stop = stop_of(&args.queued)?;
+    let log = QueuedLog::open(&args.queued)?;
+    let log = log.map(|log| Queued::new(log, &built.simulation, asked.chosen.clone()));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
-    let (report, written) =
-        simulate(args, &scenario, (built, skipped), chosen.as_ref(), (outputs, log, stop.as_ref()))?;
+    let (report, written) = simulate(args, &asked, &scenario, (built, skipped), (outputs, log, stop.as_ref()))?;
     views.write(report, &written)
 }
 
@@ -77,62 +79,97 @@ fn overrides(args: &Sim) -> impl Iterator<Item = Override> {
     args.set.iter().map(Override::new).chain(lists).chain(seeds).chain(not_swept)
 }
 
+/// What is asked of the queues.
+fn asked(args: &Sim) -> Result<Asked> {
+    let Sim { keys, question, sketch, output, .. } = args;
+    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
+    let options = options(keys, question, sketch, output);
+    Ok(Asked { name: args.scenario.display().to_string(), format: SCENARIO, options, chosen })
+}
+
 fn simulate(
     args: &Sim,
+    asked: &Asked,
     scenario: &Scenario,
     (built, skipped): (Built, Vec<Skipped>),
-    chosen: Option<&Chosen<Departures>>,
-    (outputs, log, stop): (Outputs, Option<SimulatedLog>, Option<&Stop>),
+    (outputs, log, stop): (Outputs, Option<Queued>, Option<&Stop>),
 ) -> Result<(Report, Written)> {
     let Built { mut simulation, groups, meters, .. } = built;
-    let name = args.scenario.display().to_string();
-    let asked = asked(args, &name);
-    let wanted = args.meter.as_deref();
-    let mut meters = metered((asked, wanted), scenario, (&simulation, &meters), chosen, (outputs, log))?;
+    let meters = metered(asked, args.meter.as_deref(), scenario, (&simulation, &meters), outputs)?;
+    let mut watched = Watched { meters, log };
     let lost = match &args.telemetry {
         None => {
-            step_through((scenario.duration, stop), &mut simulation, &mut meters, Meters::check)?;
+            step_through((scenario.duration, stop), &mut simulation, &mut watched, Watched::check)?;
             None
         }
         Some(path) => {
             let mut table = TelemetryTable::create(path, simulation.topology())?;
             let mut both =
-                Telemetry::new(simulation.topology(), &mut meters, |journey: &Journey<'_>| table.add(journey));
+                Telemetry::new(simulation.topology(), &mut watched, |journey: &Journey<'_>| table.add(journey));
             step_through((scenario.duration, stop), &mut simulation, &mut both, |both| both.inner.check())?;
             table.finish()
         }
     };
+    let Watched { meters, log } = watched;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
-    let (mut report, mut written) = meters.report(asked, &simulation, skipped)?;
+    let (mut report, outputs) = meters.report(asked, &simulation, skipped);
+    let (written, recorded) = both(outputs.finish(), log.map(Queued::finish).transpose())?;
+    let mut written = Written { recorded, ..written };
     written.unwritten.extend(lost);
     let about = About::of(scenario, meter, groups).named(&report.input.name);
     report.sim = Some(summary::of(&simulation, about));
     Ok((report, written.ended_by(stop)))
 }
 
-/// The meters of a run: that of the link that was asked for, or those of the scenario. The first has the outputs. What
-/// the scenario asks of a link it asks also if only that link was asked for.
+/// The meters of a run: that of the link that is `wanted`, or those of the scenario. The first has the outputs.
 pub(crate) fn metered(
-    (asked, wanted): (Asked<'_>, Option<&str>),
+    asked: &Asked,
+    wanted: Option<&str>,
     scenario: &Scenario,
     (simulation, links): (&Simulation, &[LinkId]),
-    chosen: Option<&Chosen<Departures>>,
-    (outputs, log): (Outputs, Option<SimulatedLog>),
-) -> Result<Meters> {
+    outputs: Outputs,
+) -> Result<Meters<Outputs>> {
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
-    let own = links.iter().zip(&scenario.meters).find_map(|(watched, own)| (*watched == link).then_some(own));
-    let analyses = wanted != Some(NO_METER);
-    let first = Metered::new(asked, simulation, (link, analyses), own, chosen.cloned(), outputs)?;
-    let others = links.iter().zip(&scenario.meters).skip(1).filter(|_| wanted.is_none());
-    let others = others.map(|(link, own)| {
-        Metered::new(asked, simulation, (*link, true), Some(own), chosen.cloned(), Outputs::default())
-    });
-    Ok(Meters { first, others: others.collect::<Result<_>>()?, log })
+    let first = (link, wanted != Some(NO_METER), wanted.is_some());
+    Meters::new(asked, simulation, first, (links, &scenario.meters), outputs).map_err(of_analysis)
 }
 
-fn asked<'a>(args: &'a Sim, name: &'a str) -> Asked<'a> {
-    let Sim { keys, question, sketch, output, .. } = args;
-    Asked { name, format: SCENARIO, keys, question, sketch, output }
+/// What watches a simulation: the meters, and what records the packets of all links if that is wanted.
+struct Watched {
+    meters: Meters<Outputs>,
+    log: Option<Queued>,
+}
+
+impl Watched {
+    /// What went wrong since the last call.
+    fn check(&mut self) -> Result<()> {
+        self.log.as_mut().map_or(Ok(()), Queued::check)?;
+        self.meters.check()
+    }
+}
+
+impl Observer for Watched {
+    #[inline]
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+        if let Some(log) = &mut self.log {
+            log.departed(link, departure, packet, headers);
+        }
+        self.meters.departed(link, departure, packet, headers);
+    }
+
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        if let Some(log) = &mut self.log {
+            log.dropped(link, dropped, packet, headers);
+        }
+        self.meters.dropped(link, dropped, packet, headers);
+    }
+
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+        if let Some(log) = &mut self.log {
+            log.marked(link, marked, packet);
+        }
+        self.meters.marked(link, marked, reason, now, packet);
+    }
 }
 
 /// Runs to the end, and looks now and then whether something went wrong or a signal came.

@@ -1,6 +1,6 @@
 //! Inputs and keys as the command line says them.
 
-use crate::args::{Focus, Input, Keys, Table};
+use crate::args::{Input, Keys, Table};
 use crate::expressions::explained;
 use crate::progress::Progress;
 use anyhow::{Result, anyhow};
@@ -8,7 +8,7 @@ use queuescope_ingest::{self as ingest, Error, Listener, OpenedCapture, OpenedTa
 use queuescope_pcap::OpenError;
 use queuescope_sim::Aqm;
 use queuescope_table::{DepartureReader, TableOptions};
-use queuescope_wire::{Flows, Granularity, KeyMask, MaskedKey};
+use queuescope_wire::{KeyMask, MaskedKey};
 use std::path::Path;
 
 /// Opens the input, to be read until its end, or until a signal comes if one may `stop` it.
@@ -79,25 +79,4 @@ pub fn table<E>(opened: OpenedTable, listener: &mut impl Listener<Key = str, Err
     let source = opened.read(listener, &mut |read, rows| progress.update(read, rows));
     progress.finish();
     source
-}
-
-/// The granularities that were asked for, each once.
-pub fn granularities(keys: &Keys) -> Vec<Granularity> {
-    let mut granularities = Vec::new();
-    for granularity in &keys.by {
-        if !granularities.contains(granularity) {
-            granularities.push(*granularity);
-        }
-    }
-    granularities
-}
-
-/// What of a packet's key is kept: what the granularities need, or all of it where an expression says which packets are victims.
-pub fn mask(keys: &Keys, focus: &Focus) -> KeyMask {
-    if focus.victims.is_some() { KeyMask::WHOLE } else { KeyMask::covering(&granularities(keys)) }
-}
-
-/// Ids for the flows of keys of which that is kept; takes idle flows back before it holds more than `limit`.
-pub fn flows(keys: &Keys, focus: &Focus, limit: usize) -> Flows {
-    Flows::masked(mask(keys, focus), &granularities(keys), limit)
 }

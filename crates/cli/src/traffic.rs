@@ -1,17 +1,13 @@
 //! `queuescope traffic`: load over the TCP of this machine, to measure queues with.
 
-mod plan;
-mod tell;
-
 use crate::args::{Send, Serve, Traffic};
 use crate::outcome::{Outcome, print, told};
 use anyhow::{Context, Result};
-use plan::Plan;
 use queuescope_ingest::Stop;
+use queuescope_link::traffic::{Tally, TrafficPlan, served, served_json};
 use queuescope_live::Controls;
 use queuescope_live::traffic::{Ended, SendParams, ServeParams, TrafficError, listen, send, serve, take_with, try_out};
 use std::io::{self, BufWriter, Write};
-use tell::{Told, served, served_json};
 
 /// Runs `traffic`.
 ///
@@ -47,7 +43,7 @@ fn take(args: &Serve) -> Result<Outcome> {
 
 fn give(args: &Send) -> Result<Outcome> {
     let stop = Stop::on_signals()?;
-    let plan = Plan::of(args)?;
+    let plan = TrafficPlan::new(&args.options())?;
     // They are there until all has ended.
     let controls = Controls::missing(&plan.congestion)?;
     let params = SendParams {
@@ -60,7 +56,7 @@ fn give(args: &Send) -> Result<Outcome> {
     };
     let chosen = try_out(&params)?;
     let congestion = if plan.congestion.is_empty() { chosen } else { plan.congestion.clone() };
-    let mut all = Told::new(&plan, congestion, &controls);
+    let mut all = Tally::new(&plan, congestion, &controls);
     let mut out = BufWriter::new(io::stdout().lock());
     let sent = send(&params, plan.starts()?, stop.waker(), |flow: &Ended| {
         all.add(flow);
@@ -82,7 +78,7 @@ fn give(args: &Send) -> Result<Outcome> {
     if args.json {
         told(all.summary_json(&sent, &mut io::stdout().lock()))?;
     } else {
-        print(false, |_| Ok(()), |out| all.summary(args, &sent, out))?;
+        print(false, |_| Ok(()), |out| all.summary(args.to, &sent, out))?;
     }
     let failed = all.failed();
     Ok(Outcome::of((failed > 0).then(|| format!("{failed} of {} flows did not complete", sent.flows))))

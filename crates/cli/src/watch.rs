@@ -2,9 +2,9 @@
 
 use crate::args::Watch;
 use crate::outcome::{Outcome, told};
-use anyhow::Result;
-use queuescope_archive::{is_recorded, schema};
-use queuescope_recording::{Alerts, check_log};
+use crate::paths::check_log;
+use anyhow::{Context, Result};
+use queuescope_archive::{AlertLines, is_recorded, schema};
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub fn run(args: &Watch) -> Result<Outcome> {
     check_log(&args.folder)?;
     schema(&args.folder)?;
-    let mut alerts = if args.all { Alerts::all(&args.folder) } else { Alerts::from_now(&args.folder) };
+    let mut alerts = AlertLines::of(&args.folder, !args.all);
     let mut out = io::stdout().lock();
     loop {
         // Asked before reading, so that what was written before the end is read.
         let recorded = is_recorded(&args.folder)?;
-        let lines = alerts.read()?;
+        let lines = alerts.more().with_context(|| format!("cannot read {}", alerts.path().display()))?;
         let written = out.write_all(&lines).and_then(|()| out.flush());
         let is_closed = written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
         told(written)?;

@@ -3,6 +3,7 @@
 use crate::args::Why;
 use crate::expressions::{explained, show};
 use crate::outcome::{Outcome, print};
+use crate::setup::focused;
 use crate::source;
 use anyhow::{Result, anyhow};
 use queuescope_analysis::why::{Nothing, Question, Recorder, WhyError};
@@ -19,10 +20,10 @@ pub fn run(args: &Why) -> Result<Outcome> {
     let question = question(args)?;
     let answer = match source::open(&args.input, None)? {
         Opened::Capture(opened) => {
-            let mut recorder = Recorder::new(source::flows(&args.keys, &args.focus, usize::MAX), question);
+            let asked = focused(&args.keys, &args.focus);
+            let mut recorder = Recorder::new(asked.flows(usize::MAX), question);
             let queue = source::queue(&args.input, &args.keys, None);
-            let mask = source::mask(&args.keys, &args.focus);
-            let source = source::replay(opened, &queue, mask, &mut recorder)?;
+            let source = source::replay(opened, &queue, asked.mask(), &mut recorder)?;
             recorder.answer(source)
         }
         Opened::Table(opened) => {

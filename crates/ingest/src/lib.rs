@@ -3,6 +3,7 @@
 //! - [`open`] opens an [`Input`]: a capture that is sent through a queue, or a table of departures.
 //! - [`OpenedCapture::replay`] and [`OpenedTable::read`] hand all that departs to a [`Listener`], and return a [`Source`]:
 //!   what was read, and what was skipped on the way.
+//! - [`tap`]: captures on both sides of a router, for a [`Listener`], too.
 //! - [`Arriving`] is a capture that may let its reader wait; [`Stop`] is the end that a signal asks for.
 //! - [`Chosen`]: which packets an expression means, about the [`records`] that are made of them.
 //!
@@ -55,6 +56,7 @@ mod input;
 mod listener;
 mod managed;
 pub mod notes;
+mod place;
 pub mod records;
 #[cfg(feature = "table")]
 pub mod rows;
@@ -62,6 +64,7 @@ mod source;
 mod stop;
 #[cfg(feature = "table")]
 mod table;
+pub mod tap;
 
 pub use arriving::{Arriving, is_standard_input, length, open_capture};
 pub use chosen::{Chosen, Flag, expression};
@@ -69,6 +72,7 @@ pub use clock::Clock;
 pub use error::{Error, ExpressionError};
 pub use input::{How, Input, Queue};
 pub use listener::Listener;
+pub use place::{Place, read_text};
 pub use source::{Opened, OpenedCapture, Source, open};
 pub use stop::Stop;
 #[cfg(feature = "table")]

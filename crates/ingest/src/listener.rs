@@ -1,9 +1,10 @@
 //! Who hears of departures as they are read.
 
+use queuescope_log::packet;
 use queuescope_pcap::Record;
 use queuescope_sim::Output;
 use queuescope_wire::parse::Frame;
-use queuescope_wire::{FlowId, Nanos};
+use queuescope_wire::{Departure, FlowId, Nanos, PacketId};
 use std::ops::Range;
 
 /// Hears of everything that leaves a queue or is dropped there, under flow ids that it hands out.
@@ -30,6 +31,14 @@ pub trait Listener: Output {
         _packets: Range<u64>,
     ) -> Result<(), Self::Error> {
         Ok(())
+    }
+
+    /// A packet with these headers, a record of the schema [`packet`], is about to leave or be dropped, where there is no frame of it.
+    fn came(&mut self, _packet: PacketId, _headers: [u8; packet::SIZE]) {}
+
+    /// A packet left of which it is not known when it came: `enqueued` is when it left.
+    fn passed(&mut self, departure: &Departure) {
+        self.departed(departure);
     }
 
     /// The next frame may be a while: what is known is handed to those who keep it.

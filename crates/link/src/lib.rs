@@ -8,21 +8,35 @@
 //!
 //! - [`RealTime`] moves packets; a [`Watcher`] is told what happens at the links. [`HeldBack`] says how long the machine was too slow for it.
 //! - [`Way`] says which packets go where; [`Yard`] has the network namespaces and interfaces of one run.
-//! - [`command`] runs a program behind a link, and leaves nothing of it when either ends.
+//! - [`command`] runs a program behind a link, and leaves nothing of it when either ends. [`CommandLink`] is the link of a command as
+//!   [`LinkOptions`] say, and [`Program`] the command.
+//! - [`traffic`]: flows over the TCP of this machine, planned and summed up.
+//! - [`RealHosts`] is the [world](queuescope_run::World) in which the hosts of a scenario are real ones.
 #![cfg(target_os = "linux")]
 
+mod carried;
 pub mod command;
+mod command_link;
 mod connections;
+mod error;
 mod frames;
 mod held_back;
 pub mod hosts;
+mod plan;
+mod real_hosts;
 mod real_time;
 mod rewrite;
 mod timing;
+pub mod traffic;
 mod yard;
 
+pub use carried::complete;
+pub use command_link::{CommandLink, Ends, Program};
+pub use error::Error;
 pub use frames::Frame;
 pub use held_back::HeldBack;
+pub use plan::LinkOptions;
+pub use real_hosts::RealHosts;
 pub use real_time::{Counts, LinkError, RealTime, Running, Watcher, Way, Ways};
 pub use timing::{Sleep, Timing, sleep_exactly};
 pub use yard::{End, Yard};

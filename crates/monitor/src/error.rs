@@ -5,6 +5,33 @@ use queuescope_live::{ActingError, NeverError, ProbeError};
 use std::io;
 use std::path::PathBuf;
 
+/// Why an interface cannot be watched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// Waits of that length are not measured.
+    #[error("--tau is from 1ns to 137s: no longer waits are measured")]
+    Tau,
+    /// The expression that chooses packets means nothing.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// What is asked of the queue means nothing.
+    #[error(transparent)]
+    Analysis(#[from] queuescope_analysis::Error),
+    /// Those of the kernel.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Flows cannot be acted on.
+    #[error(transparent)]
+    Act(#[from] ActError),
+    /// Metrics cannot be served.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// The terminal.
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
+}
+
 /// Why flows cannot be acted on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -89,6 +116,27 @@ pub enum MetricsError {
     /// There is no thread for it.
     #[error("cannot begin a thread")]
     Thread(#[source] io::Error),
+}
+
+/// Why nobody sees a queue of a link.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// There is no terminal that can be drawn on.
+    #[error("nothing can be shown: {obstacle}; leave --view out")]
+    Nothing {
+        /// Why.
+        obstacle: &'static str,
+    },
+    /// There is no thread for it.
+    #[error("cannot begin to draw")]
+    Thread(#[source] io::Error),
+    /// The thread has failed.
+    #[error("what draws the view has panicked")]
+    Panicked,
+    /// The terminal.
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
 }
 
 /// What went wrong with the terminal.

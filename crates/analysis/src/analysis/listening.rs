@@ -4,9 +4,10 @@ use super::Analysis;
 use super::watcher::Watcher;
 use crate::index::name_digest;
 use queuescope_ingest::Listener;
+use queuescope_log::packet;
 use queuescope_pcap::Record;
 use queuescope_wire::parse::Frame;
-use queuescope_wire::{FlowId, FlowTable, Flows, MaskedKey, Nanos};
+use queuescope_wire::{Departure, FlowId, FlowTable, Flows, MaskedKey, Nanos, PacketId};
 use std::ops::Range;
 
 impl<W: Watcher> Listener for Analysis<Flows, W> {
@@ -23,6 +24,14 @@ impl<W: Watcher> Listener for Analysis<Flows, W> {
     #[inline]
     fn read(&mut self, record: &Record<'_>, frame: Frame, time: Nanos, packets: Range<u64>) -> Result<(), Self::Error> {
         if self.watcher.wants_packets() { self.watcher.read(record, frame, time, packets) } else { Ok(()) }
+    }
+
+    fn came(&mut self, packet: PacketId, headers: [u8; packet::SIZE]) {
+        self.watcher.came(packet, headers);
+    }
+
+    fn passed(&mut self, departure: &Departure) {
+        Analysis::passed(self, departure);
     }
 
     fn hand_over(&mut self) -> Result<(), Self::Error> {

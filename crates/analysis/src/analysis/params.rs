@@ -64,7 +64,7 @@ impl AnalysisParams {
             window_grows: true,
             across_classes: None,
             pictures: false,
-            most_bursts: 1_000,
+            most_bursts: MOST_BURSTS,
             details: false,
             rate: None,
             hands_out: false,
@@ -177,6 +177,8 @@ impl Scale {
 
 /// The share of the queue from which on a flow is a culprit, unless another is chosen.
 pub const ALPHA: f64 = 0.01;
+/// Bursts that are kept, unless another number is chosen.
+pub const MOST_BURSTS: usize = 1_000;
 /// Departures that are remembered where packets leave in any order, unless another number is chosen.
 pub const DEPARTURES: usize = 1 << 20;
 /// Where packets leave in any order, how fast the longest wait is forgotten unless another time is chosen.

@@ -4,6 +4,7 @@ use super::record::Queued;
 use super::shared::{Keys, Output, Question, Sketch};
 use super::values::Alpha;
 use clap::{Args, ValueHint};
+use queuescope_link::LinkOptions;
 use queuescope_wire::{Nanos, Rate};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -104,6 +105,23 @@ pub struct Link {
     /// Where packets go.
     #[command(flatten)]
     pub queued: Queued,
+}
+
+impl Link {
+    /// The link of a command as the arguments say.
+    pub fn options(&self) -> LinkOptions {
+        let mut options = LinkOptions::default();
+        options.rate = self.rate;
+        options.trace.clone_from(&self.trace);
+        options.back_rate = self.back_rate;
+        options.delay = self.delay;
+        options.loss = self.loss.map(|share| share.0);
+        options.aqm.clone_from(&self.aqm);
+        options.limit.clone_from(&self.limit);
+        options.one_way = self.one_way;
+        options.set.clone_from(&self.set);
+        options
+    }
 }
 
 /// What stands between a link and the command that is run behind it.

@@ -3,8 +3,9 @@
 use super::acting::ActingArgs;
 use super::record::Queued;
 use super::shared::{Keys, Question};
+use crate::setup::asked;
 use clap::{Args, ValueHint};
-use queuescope_monitor::Listen;
+use queuescope_monitor::{Listen, WatchOptions};
 use queuescope_wire::Nanos;
 use std::path::PathBuf;
 
@@ -63,4 +64,19 @@ pub struct Live {
     /// flow's share of the queue
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub pcapng: Option<PathBuf>,
+}
+
+impl Live {
+    /// How the interface is watched, and whether its queue is drawn.
+    pub fn options(&self, is_drawn: bool) -> WatchOptions {
+        let mut options = WatchOptions::new(&self.interface);
+        options.only.clone_from(&self.only);
+        options.inner = self.keys.inner;
+        options.every_packet = self.every_packet;
+        options.asked = asked(&self.keys, &self.question);
+        options.acting = self.acting.options();
+        options.metrics.clone_from(&self.metrics);
+        options.is_drawn = is_drawn;
+        options
+    }
 }

@@ -3,12 +3,13 @@
 use super::focus::Focus;
 use super::values::{Alpha, Factor};
 use clap::{Args, ValueEnum, ValueHint};
+use queuescope_analysis::AnalysisOptions;
 use queuescope_queue::Limit;
 use queuescope_scenario::Overhead;
 use queuescope_sim::Speedup;
 use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
-use queuescope_wire::{ByteCount, Granularity, Nanos, Prefixes, Rate};
+use queuescope_wire::{ByteCount, Granularity, Nanos, Rate};
 use std::path::PathBuf;
 
 /// Where departures come from: a capture that is sent through a queue, or a table.
@@ -89,7 +90,7 @@ pub struct Keys {
 
 impl Keys {
     /// What a flow is unless told otherwise.
-    pub const DEFAULT: [Granularity; 2] = [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)];
+    pub const DEFAULT: [Granularity; 2] = AnalysisOptions::BY;
 }
 
 /// What is asked of the queue.

@@ -3,6 +3,7 @@
 use super::record::Queued;
 use super::shared::{Keys, Output, Question, Sketch};
 use clap::{Args, ValueEnum, ValueHint};
+use queuescope_ingest::tap::{self, TapOptions};
 use queuescope_meter::tap::Unseen;
 use queuescope_wire::parse::Nat;
 use queuescope_wire::{Nanos, Rate};
@@ -48,6 +49,24 @@ pub struct Tap {
     /// Where packets go.
     #[command(flatten)]
     pub queued: Queued,
+}
+
+impl Tap {
+    /// What the arguments say of the router and the captures.
+    pub fn options(&self) -> TapOptions {
+        let router = &self.router;
+        let mut options = TapOptions::default();
+        options.only.clone_from(&self.only);
+        options.inner = self.keys.inner;
+        options.rate = router.rate;
+        options.stamps = router.stamps.into();
+        options.max_delay = router.max_delay;
+        options.nat = router.nat.into();
+        options.checksums = router.checksums;
+        options.shared_clock = router.shared_clock;
+        options.unseen = router.unseen.into();
+        options
+    }
 }
 
 /// What is known of the router and the captures.
@@ -116,6 +135,15 @@ pub enum UnseenName {
     Unknown,
     /// In a FIFO they came between those that left before and after them.
     Neighbours,
+}
+
+impl From<Stamps> for tap::Stamps {
+    fn from(stamps: Stamps) -> Self {
+        match stamps {
+            Stamps::First => Self::First,
+            Stamps::Last => Self::Last,
+        }
+    }
 }
 
 impl From<NatName> for Nat {

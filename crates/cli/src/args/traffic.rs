@@ -1,11 +1,10 @@
 //! Arguments of `traffic`.
 
 use clap::{ArgGroup, Args, Subcommand};
-use queuescope_live::traffic::LARGEST;
-use queuescope_wire::{ByteCount, Nanos, Rate};
+use queuescope_link::traffic::{Burst, TrafficOptions};
+use queuescope_wire::{Nanos, Rate};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
-use std::str::FromStr;
 
 /// What `traffic` does.
 #[derive(Debug, Subcommand)]
@@ -124,53 +123,19 @@ pub struct Send {
     pub json: bool,
 }
 
-/// A flow that comes again and again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Burst {
-    /// As it was written.
-    pub name: String,
-    /// How large.
-    pub size: ByteCount,
-    /// How often.
-    pub every: Nanos,
-    /// Its congestion control, if it has one of its own.
-    pub congestion: Option<String>,
-}
-
-impl FromStr for Burst {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (size, rest) = text.split_once('@').ok_or("a burst is a size and how often: 50MB@1s, or 50MB@1s:reno")?;
-        let (every, congestion) = rest.split_once(':').map_or((rest, None), |(every, name)| (every, Some(name)));
-        let size: ByteCount = size.parse().map_err(|error| format!("{error}"))?;
-        let every: Nanos = every.parse().map_err(|error| format!("{error}"))?;
-        if size.0 == 0 || every.0 == 0 || congestion == Some("") {
-            return Err(
-                "a burst has at least a byte, a time from one to the next, and a name behind the colon".to_owned()
-            );
-        }
-        if size.0 > LARGEST {
-            return Err(format!("no flow has more than {LARGEST} bytes (48 bits)"));
-        }
-        Ok(Self { name: text.to_owned(), size, every, congestion: congestion.map(str::to_owned) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bursts_are_read() {
-        let burst: Burst = "50MB@1s:reno".parse().unwrap();
-        assert_eq!(
-            (burst.size.0, burst.every.0, burst.congestion.as_deref()),
-            (50_000_000, 1_000_000_000, Some("reno"))
-        );
-        assert_eq!("1kB@10ms".parse::<Burst>().unwrap().congestion, None);
-        for text in ["", "50MB", "50MB@", "@1s", "0B@1s", "1kB@0s", "1kB@1s:", "1kb@1s"] {
-            assert!(text.parse::<Burst>().is_err(), "{text}");
-        }
+impl Send {
+    /// The flows that are wanted.
+    pub fn options(&self) -> TrafficOptions {
+        let mut options = TrafficOptions::default();
+        options.sizes.clone_from(&self.sizes);
+        options.rate = self.rate;
+        options.every = self.every;
+        options.periodic = self.periodic;
+        options.bursts.clone_from(&self.burst);
+        options.congestion.clone_from(&self.congestion);
+        options.duration = self.duration;
+        options.count = self.count;
+        options.seed = self.seed;
+        options
     }
 }

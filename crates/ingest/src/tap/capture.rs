@@ -1,18 +1,21 @@
-//! A capture, read anew for each pass over it.
+//! A capture that is read anew for each pass over it.
 
+use super::error::TapError;
 use super::headers::Headers;
-use crate::progress::Progress;
-use anyhow::{Result, bail};
-use queuescope_ingest::notes::{file_notes, noted, parser_notes};
-use queuescope_ingest::records::Frames;
-use queuescope_ingest::{Arriving, Chosen, Stop, is_standard_input, length};
+use crate::Progress;
+use crate::arriving::{Arriving, is_standard_input, length};
+use crate::chosen::Chosen;
+use crate::notes::{file_notes, noted, parser_notes};
+use crate::records::Frames;
+use crate::stop::Stop;
 use queuescope_meter::tap::{Feed, Seen};
-use queuescope_pcap::{ReadError, Record};
+use queuescope_pcap::{OpenError, ReadError, Record};
 use queuescope_report::model::Skipped;
 use queuescope_wire::parse::{Frame, InvariantParams, LinkType, Parser, Reach, Tunnel};
 use queuescope_wire::{Nanos, Rate};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
+use std::fs::metadata;
 use std::path::PathBuf;
 
 /// A capture of one link.
@@ -59,20 +62,20 @@ pub struct Content {
 }
 
 /// How far all passes have come.
-pub struct Work {
-    progress: Progress,
+pub struct Work<'p> {
+    progress: RefCell<Progress<'p>>,
     read: Cell<u64>,
     packets: Cell<u64>,
 }
 
 /// A pass over a capture.
-pub struct Reading<'a> {
+pub struct Reading<'a, 'p> {
     arriving: Arriving,
     parser: Parser,
     capture: &'a Capture,
     chosen: Option<Chosen<Frames>>,
     invariant: InvariantParams,
-    work: &'a Work,
+    work: &'a Work<'p>,
     /// Where headers are kept, and the number of the link there.
     headers: Option<(&'a Headers, usize)>,
     frames: u64,
@@ -86,17 +89,10 @@ pub struct Reading<'a> {
 /// Packets between updates of the progress.
 const UPDATE: u64 = 16_384;
 
-impl Work {
-    /// So many passes over captures begin.
-    pub fn new<'a>(captures: impl Iterator<Item = &'a Capture>, passes: u64) -> Self {
-        let all = captures.map(|capture| length(&capture.path)).sum::<Option<u64>>();
-        let progress = Progress::new(all.map(|all| all * passes));
-        Self { progress, read: Cell::new(0), packets: Cell::new(0) }
-    }
-
-    /// All passes have ended.
-    pub fn finish(self) {
-        self.progress.finish();
+impl<'p> Work<'p> {
+    /// The first pass begins.
+    pub fn new(progress: Progress<'p>) -> Self {
+        Self { progress: RefCell::new(progress), read: Cell::new(0), packets: Cell::new(0) }
     }
 }
 
@@ -105,21 +101,33 @@ impl Capture {
     ///
     /// # Errors
     /// Named after the file.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<(), TapError> {
         let path = &self.path;
         let what = if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() };
-        let once = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-        if is_standard_input(path) || once {
-            bail!("{what} can be read only once, and tap reads its captures several times; write it to a file first");
-        }
-        Ok(())
+        let once = metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        if is_standard_input(path) || once { Err(TapError::Once { what }) } else { Ok(()) }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// How many bytes it has, where that can be known.
+    pub fn length(&self) -> Option<u64> {
+        length(&self.path)
     }
 
     /// Begins a pass, to the end or until a signal comes if one may `stop` it.
     ///
     /// # Errors
     /// If it is no capture.
-    pub fn read<'a>(&'a self, invariant: InvariantParams, work: &'a Work, stop: Option<&Stop>) -> Result<Reading<'a>> {
+    pub fn read<'a, 'p>(
+        &'a self,
+        invariant: InvariantParams,
+        work: &'a Work<'p>,
+        stop: Option<&Stop>,
+    ) -> Result<Reading<'a, 'p>, OpenError> {
         Ok(Reading {
             arriving: Arriving::open(&self.path, stop)?,
             parser: Parser::new(self.tunnel),
@@ -141,7 +149,7 @@ impl Capture {
     ///
     /// # Errors
     /// If it is no capture.
-    pub fn content(&self, stretch: Nanos, work: &Work) -> Result<Content> {
+    pub fn content(&self, stretch: Nanos, work: &Work<'_>) -> Result<Content, OpenError> {
         let mut reading = self.read(InvariantParams::default(), work, None)?;
         let (mut reach, mut busiest, mut first) = (Reach::new(), Busiest::new(stretch), None);
         let mut see = |time: Nanos, frame: &Frame, record: &Record<'_>| {
@@ -166,7 +174,7 @@ impl Capture {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Reading<'a, '_> {
     /// Keeps the headers of what is read, under the number of its link.
     #[must_use]
     pub fn keeping(self, headers: Option<(&'a Headers, usize)>) -> Self {
@@ -229,11 +237,11 @@ impl<'a> Reading<'a> {
         work.read.set(work.read.get() + read.saturating_sub(self.told));
         work.packets.set(work.packets.get() + UPDATE);
         self.told = read;
-        work.progress.update(work.read.get(), work.packets.get());
+        (work.progress.borrow_mut())(work.read.get(), work.packets.get());
     }
 }
 
-impl Feed for Reading<'_> {
+impl Feed for Reading<'_, '_> {
     type Error = Infallible;
 
     fn next(&mut self) -> Result<Option<Seen>, Infallible> {

@@ -1,11 +1,9 @@
 //! The analysis of what passes links of a simulation.
 
-use crate::args::{Keys, Output as OutputArgs, Question, Sketch};
-use crate::outcome::both;
-use crate::setup::{finish, params};
-use crate::source;
-use anyhow::{Error, Result};
-use queuescope_analysis::{ALPHA, Analysis, DEPARTURES, FLOWS, Scale, Watcher};
+use crate::analysis::{Analysis, DEPARTURES, Scale, Watcher};
+use crate::analyzer::Error;
+use crate::index::FLOWS;
+use crate::options::AnalysisOptions;
 use queuescope_ingest::records::{Departures, Unknown, as_departure, numbered, without_flow};
 use queuescope_ingest::{Chosen, Listener, Source};
 use queuescope_meter::History;
@@ -14,37 +12,31 @@ use queuescope_recording::{Outputs, SimulatedLog, Unwritten, Written};
 use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::{Meter, Overhead};
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation};
-use queuescope_wire::{Departure, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, QueueId, Rate};
+use queuescope_wire::{Departure, FlowKey, Flows, KeyMask, Nanos, Packet, QueueId, Rate};
 
 /// What is asked of the queues of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+#[derive(Debug, Clone)]
+pub struct Asked {
     /// What is run.
-    pub name: &'a str,
+    pub name: String,
     /// What that is: a scenario, or the link of a command.
-    pub format: &'a str,
-    /// What a flow is.
-    pub keys: &'a Keys,
+    pub format: &'static str,
     /// What is asked.
-    pub question: &'a Question,
-    /// The sketch.
-    pub sketch: &'a Sketch,
-    /// Where the answer goes.
-    pub output: &'a OutputArgs,
+    pub options: AnalysisOptions,
+    /// Which packets are taken to be in the queues; all if there is none.
+    pub chosen: Option<Chosen<Departures>>,
 }
 
-/// All meters of a run.
-pub struct Meters {
+/// All meters of a run. Each has a watcher.
+pub struct Meters<W: Watcher> {
     /// The one that the report begins with.
-    pub first: Metered,
+    pub first: Metered<W>,
     /// The others, in the order of the scenario.
-    pub others: Vec<Metered>,
-    /// What passes all links, if it is wanted.
-    pub log: Option<SimulatedLog>,
+    pub others: Vec<Metered<W>>,
 }
 
 /// The analysis of what passes one link.
-pub struct Metered {
+pub struct Metered<W: Watcher> {
     link: LinkId,
     name: String,
     rate: Rate,
@@ -56,12 +48,12 @@ pub struct Metered {
     from: Nanos,
     chosen: Option<Chosen<Departures>>,
     mask: KeyMask,
-    analysis: Analysis<Flows, Outputs>,
+    analysis: Analysis<Flows, W>,
     packets: u64,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
-    /// What went wrong with the outputs.
-    failure: Option<Error>,
+    /// What went wrong with the watcher.
+    failure: Option<W::Error>,
 }
 
 /// A packet that something happens to, as meters know it.
@@ -69,11 +61,11 @@ pub trait Known {
     /// Whose it is.
     fn key(&self) -> FlowKey;
 
-    /// Its bytes, if they are there, for the outputs of a meter that it counts for; told before what happens to it.
+    /// Hands its bytes, if they are there, to the analysis of a meter that it counts for, before what happens to it.
     ///
     /// # Errors
-    /// Those of the outputs.
-    fn read(&self, _packet: &Packet, _analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+    /// Those of the watcher.
+    fn read<W: Watcher>(&self, _packet: &Packet, _analysis: &mut Analysis<Flows, W>) -> Result<(), W::Error> {
         Ok(())
     }
 }
@@ -84,64 +76,76 @@ impl Known for OnItsWay {
     }
 }
 
-impl Meters {
+impl<W: Watcher> Meters<W> {
+    /// The meter of the `first` link, and, unless it is `alone`, those of the other links that a scenario has meters for: these links
+    /// are in the order of the meters. What the scenario asks of a link it asks also if only that link is wanted. Where nothing
+    /// `analyses`, they only know their links.
+    ///
+    /// # Errors
+    /// If no sketch can be as asked for, or an expression means nothing.
+    pub fn new(
+        asked: &Asked,
+        simulation: &Simulation,
+        (first, analyses, alone): (LinkId, bool, bool),
+        metered: (&[LinkId], &[Meter]),
+        watcher: W,
+    ) -> Result<Self, Error>
+    where
+        W: Default,
+    {
+        let pairs = || metered.0.iter().zip(metered.1);
+        let own = pairs().find_map(|(watched, own)| (*watched == first).then_some(own));
+        let first = Metered::new(asked, simulation, (first, analyses), own, watcher)?;
+        let others = pairs().skip(1).filter(|_| !alone);
+        let others = others.map(|(link, own)| Metered::new(asked, simulation, (*link, true), Some(own), W::default()));
+        Ok(Self { first, others: others.collect::<Result<_, _>>()? })
+    }
+
     /// What went wrong since the last call.
     ///
     /// # Errors
     /// That.
-    pub fn check(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
+    pub fn check(&mut self) -> Result<(), W::Error> {
         self.first.failure.take().map_or(Ok(()), Err)?;
         Ok(self.first.analysis.watcher().check()?)
     }
 
-    /// What was found of all queues, with what was `skipped` on the way here, and what was recorded.
-    ///
-    /// # Errors
-    /// If not all could be written.
-    pub fn report(self, asked: Asked<'_>, simulation: &Simulation, skipped: Vec<Skipped>) -> Result<(Report, Written)> {
-        let Self { first, others, log } = self;
-        let (mut report, outputs) = first.report(asked, simulation, skipped);
-        let (written, recorded) = both(
-            outputs.finish().map_err(Error::from),
-            log.map(SimulatedLog::finish).transpose().map_err(Error::from),
-        )?;
-        let found = others.into_iter().map(|other| {
+    /// What was found of all queues, with what was `skipped` on the way here; and the watcher of the first.
+    pub fn report(self, asked: &Asked, simulation: &Simulation, skipped: Vec<Skipped>) -> (Report, W) {
+        let (mut report, watcher) = self.first.report(asked, simulation, skipped);
+        let others = self.others.into_iter().map(|other| {
             let link = other.name().unwrap_or(NO_METER).to_owned();
             OtherQueue { link, report: other.report(asked, simulation, Vec::new()).0 }
         });
-        report.others = found.collect();
-        Ok((report, Written { recorded: recorded.or(written.recorded), unwritten: written.unwritten }))
+        report.others = others.collect();
+        (report, watcher)
     }
 
     #[inline]
-    fn each(&mut self) -> impl Iterator<Item = &mut Metered> {
+    fn each(&mut self) -> impl Iterator<Item = &mut Metered<W>> {
         std::iter::once(&mut self.first).chain(&mut self.others)
     }
 }
 
-impl Metered {
-    /// Of a link, or of nothing: of all packets, or of those that are chosen. What the command line leaves as it is by
-    /// default, the scenario's `own` meter says.
+impl<W: Watcher> Metered<W> {
+    /// Of a link, or of nothing. What is asked as it is by default, the scenario's `own` meter says.
     ///
     /// # Errors
-    /// If no sketch can be as asked for.
+    /// If no sketch can be as asked for, or an expression means nothing.
     pub fn new(
-        args: Asked<'_>,
+        asked: &Asked,
         simulation: &Simulation,
         (link, analyses): (LinkId, bool),
         own: Option<&Meter>,
-        chosen: Option<Chosen<Departures>>,
-        outputs: Outputs,
-    ) -> Result<Self> {
+        watcher: W,
+    ) -> Result<Self, Error> {
         let here = simulation.topology().link(link);
         let rate = here.rate.mean();
         // What a packet met in the queue is not what was chosen of it.
-        let is_whole = simulation.is_fifo(link) && chosen.is_none();
+        let is_whole = simulation.is_fifo(link) && asked.chosen.is_none();
         let history = if is_whole { History::Fifo } else { History::Departures(DEPARTURES) };
-        let (question, keys) = asked(args, own);
-        let scale = Scale::of(Some(rate));
-        let mut params = params((&question, args.sketch, args.output), Unknown::NOTHING, history, Some(rate), scale)?;
+        let options = own.map_or_else(|| asked.options.clone(), |meter| asked.options.with_meter(meter));
+        let mut params = options.params(Unknown::NOTHING, history, Some(rate), Scale::of(Some(rate)))?;
         if !simulation.is_fifo(link) {
             params = params.in_any_order();
         }
@@ -152,9 +156,9 @@ impl Metered {
             on_link: here.overhead,
             analyses,
             from: simulation.warmup(),
-            mask: source::mask(&keys, &question.focus),
-            analysis: Analysis::new(source::flows(&keys, &question.focus, FLOWS), params, outputs)?,
-            chosen,
+            mask: options.mask(),
+            analysis: Analysis::new(options.flows(FLOWS), params, watcher)?,
+            chosen: asked.chosen.clone(),
             packets: 0,
             bytes: 0,
             span: None,
@@ -197,19 +201,19 @@ impl Metered {
         self.analysis.tau()
     }
 
-    /// What could not be written so far.
-    pub fn unwritten(&mut self) -> Vec<Unwritten> {
-        self.analysis.watcher().unwritten()
+    /// Its watcher.
+    pub fn watcher(&mut self) -> &mut W {
+        self.analysis.watcher()
     }
 
     /// What was found, with what was `skipped` on the way here.
-    pub fn report(self, args: Asked<'_>, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, Outputs) {
+    pub fn report(self, asked: &Asked, simulation: &Simulation, mut skipped: Vec<Skipped>) -> (Report, W) {
         skipped.extend(self.chosen.as_ref().and_then(Chosen::note));
         let (discipline, _) = simulation.discipline(self.link);
         let source = Source {
             input: Input {
-                name: args.name.to_owned(),
-                format: args.format.to_owned(),
+                name: asked.name.clone(),
+                format: asked.format.to_owned(),
                 first_ns: self.span.map_or(0, |(first, _)| first.0),
                 damage: None,
             },
@@ -229,7 +233,8 @@ impl Metered {
             knows_drops: true,
             skipped,
         };
-        finish(self.analysis, source)
+        let (findings, watcher) = self.analysis.finish();
+        (findings.report(source), watcher)
     }
 
     /// Whether what happens on `link` at `at` counts here.
@@ -253,7 +258,7 @@ impl Metered {
         })
     }
 
-    /// The packet as the analysis knows it, which is told what it is.
+    /// The packet as the analysis knows it, once that has its bytes.
     fn packet(&mut self, packet: Packet, passing: &impl Known, from: Nanos, now: Nanos) -> Packet {
         self.packets += 1;
         self.bytes += packet.size.0;
@@ -267,8 +272,8 @@ impl Metered {
     }
 }
 
-/// What meters are told, whoever the packet is known to be.
-impl Meters {
+/// What happens to packets, whatever is known of them.
+impl<W: Watcher> Meters<W> {
     /// A packet left the queue of a link.
     #[inline]
     pub fn left(&mut self, link: LinkId, departure: &Departure, passing: &impl Known) {
@@ -302,42 +307,18 @@ impl Meters {
     }
 }
 
-impl Observer for Meters {
+impl<W: Watcher> Observer for Meters<W> {
     #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
-        if let Some(log) = &mut self.log {
-            log.departed(link, departure, packet, headers);
-        }
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, _headers: &Headers) {
         let departure = Departure { packet: numbered(departure.packet), ..*departure };
         self.left(link, &departure, packet);
     }
 
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
-        if let Some(log) = &mut self.log {
-            log.dropped(link, dropped, packet, headers);
-        }
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, _headers: &Headers) {
         self.got_dropped(link, &Dropped { packet: numbered(dropped.packet), ..*dropped }, packet);
     }
 
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
-        if let Some(log) = &mut self.log {
-            log.marked(link, marked, packet);
-        }
         self.got_marked(link, &numbered(*marked), reason, now, packet);
     }
-}
-
-/// What is asked of the queue: what the command line leaves as it is by default, the scenario's meter says.
-fn asked(args: Asked<'_>, own: Option<&Meter>) -> (Question, Keys) {
-    let (mut question, mut keys) = (args.question.clone(), args.keys.clone());
-    if let Some(meter) = own {
-        question.tau = question.tau.or(meter.tau);
-        if question.alpha.0 == ALPHA {
-            question.alpha.0 = meter.alpha;
-        }
-        if keys.by == Keys::DEFAULT && meter.by != Granularity::FiveTuple {
-            keys.by = vec![meter.by];
-        }
-    }
-    (question, keys)
 }

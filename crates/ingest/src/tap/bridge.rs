@@ -1,25 +1,22 @@
-//! From matched packets to an analysis.
+//! From matched packets to departures.
 
 use super::headers::{Headers, PacketHeaders};
-use queuescope_analysis::{Analysis, Watcher};
-use queuescope_ingest::Listener;
+use crate::listener::Listener;
 use queuescope_meter::tap::{Arrived, Seen, TapDeparture, TapOutput};
 use queuescope_meter::{Heavy, Share};
-use queuescope_queue::{DropReason, Dropped, Sink};
-use queuescope_recording::Outputs;
-use queuescope_sim::Output;
+use queuescope_queue::{DropReason, Dropped};
 use queuescope_wire::{
-    Backlog, ByteCount, Class, Departure, FlowId, FlowKey, Flows, Granularity, KeyMask, Nanos, Packet, PacketId,
+    Backlog, ByteCount, Class, Departure, FlowId, FlowKey, Granularity, KeyMask, MaskedKey, Nanos, Packet, PacketId,
     QueueId,
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// Tells an analysis what left the router and what was lost in it, in order of time.
+/// Hands a listener what left the router and what was lost in it, in order of time.
 ///
-/// That a packet was lost is known once the longest delay has passed. So departures wait for as long, for losses to be
-/// told between those among which they happened.
-pub struct Bridge<'a> {
-    analysis: &'a mut Analysis<Flows, Outputs>,
+/// That a packet was lost is known once the longest delay has passed. So departures wait for as long: a loss then comes between those
+/// among which it happened.
+pub struct Bridge<'a, L> {
+    listener: &'a mut L,
     mask: KeyMask,
     granularity: Granularity,
     max_delay: Nanos,
@@ -30,12 +27,12 @@ pub struct Bridge<'a> {
     departures: VecDeque<(TapDeparture, Option<PacketHeaders>)>,
     lost: BTreeMap<(Nanos, u64), (Seen, Option<PacketHeaders>)>,
     now: Nanos,
-    told: Told,
+    handed: Handed,
 }
 
-/// What was told.
+/// What was handed over.
 #[derive(Debug)]
-pub struct Told {
+pub struct Handed {
     /// Packets that left or were lost.
     pub packets: u64,
     /// Their bytes.
@@ -50,21 +47,21 @@ pub struct Told {
     pub near_max_delay: u64,
 }
 
-/// Flows that lost packets, at least so many of which are told apart.
+/// Flows with losses that are counted apart, at least.
 const LOST_FLOWS: usize = 4096;
 /// A delay of so many tenths of the longest possible is close to it.
 const NEAR: u64 = 9;
 
-impl<'a> Bridge<'a> {
-    /// Nothing was told yet, of links whose clocks are known to within such times.
+impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
+    /// Nothing was handed over yet, of links whose clocks are known to within such times.
     pub fn new(
-        analysis: &'a mut Analysis<Flows, Outputs>,
+        listener: &'a mut L,
         (mask, granularity): (KeyMask, Granularity),
         max_delay: Nanos,
         within: Vec<Nanos>,
         headers: Option<&'a Headers>,
     ) -> Self {
-        let told = Told {
+        let handed = Handed {
             packets: 0,
             bytes: 0,
             span: None,
@@ -73,7 +70,7 @@ impl<'a> Bridge<'a> {
             near_max_delay: 0,
         };
         Self {
-            analysis,
+            listener,
             mask,
             granularity,
             max_delay,
@@ -82,17 +79,17 @@ impl<'a> Bridge<'a> {
             departures: VecDeque::new(),
             lost: BTreeMap::new(),
             now: Nanos::ZERO,
-            told,
+            handed,
         }
     }
 
-    /// Everything was matched: what is held back is told.
-    pub fn finish(mut self) -> Told {
+    /// Everything was matched: hands over what is held back.
+    pub fn finish(mut self) -> Handed {
         self.release(None);
-        self.told
+        self.handed
     }
 
-    /// Tells what happened before `until`, or all.
+    /// Hands over what happened before `until`, or all.
     fn release(&mut self, until: Option<Nanos>) {
         let due = |time: Nanos| until.is_none_or(|until| time < until);
         loop {
@@ -136,42 +133,42 @@ impl<'a> Bridge<'a> {
             backlog_out: none,
         };
         if enqueued.is_some() {
-            self.analysis.departed(&departure);
+            self.listener.departed(&departure);
         } else {
-            self.analysis.passed(&departure);
+            self.listener.passed(&departure);
         }
     }
 
     fn drop(&mut self, seen: &Seen, time: Nanos, headers: Option<PacketHeaders>) {
         let packet = self.packet(seen, &seen.key, time, time);
         self.came(packet.id, headers);
-        self.analysis.dropped(&Dropped::on_arrival(packet, QueueId(0), time, DropReason::Lost));
+        self.listener.dropped(&Dropped::on_arrival(packet, QueueId(0), time, DropReason::Lost));
     }
 
     fn came(&mut self, packet: PacketId, headers: Option<PacketHeaders>) {
         if let Some(headers) = headers {
-            self.analysis.watcher().came(packet, *headers);
+            self.listener.came(packet, *headers);
         }
     }
 
-    /// The packet as the analysis knows it, seen from `first` to `last`.
+    /// The packet as the listener knows it, seen from `first` to `last`.
     fn packet(&mut self, seen: &Seen, key: &FlowKey, first: Nanos, last: Nanos) -> Packet {
-        let (id, size) = (PacketId(self.told.packets), u64::from(seen.size));
-        let (from, to) = self.told.span.unwrap_or((first, last));
-        self.told.span = Some((from.min(first), to.max(last)));
-        self.told.packets += 1;
-        self.told.bytes += size;
-        let flow: FlowId = self.analysis.intern(&self.mask.mask(key), self.now);
+        let (id, size) = (PacketId(self.handed.packets), u64::from(seen.size));
+        let (from, to) = self.handed.span.unwrap_or((first, last));
+        self.handed.span = Some((from.min(first), to.max(last)));
+        self.handed.packets += 1;
+        self.handed.bytes += size;
+        let flow: FlowId = self.listener.intern(&self.mask.mask(key), self.now);
         Packet { id, flow, size: ByteCount(size), class: Class(0), ecn: seen.ecn }
     }
 }
 
-impl TapOutput for Bridge<'_> {
+impl<L: Listener<Key = MaskedKey>> TapOutput for Bridge<'_, L> {
     fn departed(&mut self, departure: &TapDeparture) {
         if let Arrived::Seen { enqueued, link, .. } = departure.arrived {
-            self.told.links[link].0 += 1;
+            self.handed.links[link].0 += 1;
             let waited = departure.dequeued.saturating_sub(enqueued);
-            self.told.near_max_delay += u64::from(waited.0 >= self.max_delay.0 / 10 * NEAR);
+            self.handed.near_max_delay += u64::from(waited.0 >= self.max_delay.0 / 10 * NEAR);
         }
         let headers = match departure.arrived {
             Arrived::Seen { link, ingress, .. } => self.headers.and_then(|headers| headers.take(link, &ingress)),
@@ -183,10 +180,10 @@ impl TapOutput for Bridge<'_> {
     }
 
     fn lost(&mut self, packet: &Seen, link: usize, enqueued: Nanos) {
-        self.told.links[link].1 += 1;
+        self.handed.links[link].1 += 1;
         let share = Share { bytes: u64::from(packet.size), packets: 1, peak: 0 };
-        self.told.lost.add(&self.granularity.project(&packet.key), share);
+        self.handed.lost.add(&self.granularity.project(&packet.key), share);
         let headers = self.headers.and_then(|headers| headers.take(link, packet));
-        self.lost.insert((enqueued, self.told.links[link].1 << 16 | link as u64), (*packet, headers));
+        self.lost.insert((enqueued, self.handed.links[link].1 << 16 | link as u64), (*packet, headers));
     }
 }

@@ -1,22 +1,34 @@
 //! What was found, for the report.
 
-use super::{Link, Tapped};
-use crate::args::{Stamps, Tap};
-use queuescope_ingest::Source;
-use queuescope_ingest::notes::noted;
-use queuescope_meter::tap::{Clock, Surveyed};
+use super::bridge::Handed;
+use super::capture::Capture;
+use super::options::Stamps;
+use super::{Link, TapSurvey};
+use crate::notes::noted;
+use crate::source::Source;
+use queuescope_meter::Share;
+use queuescope_meter::tap::{Clock, Surveyed, TapStats};
 use queuescope_report::model;
-use queuescope_wire::Nanos;
-use std::path::Path;
+use queuescope_wire::parse::Nat;
+use queuescope_wire::{FlowKey, Granularity, Nanos};
 
-/// Flows told that lost packets.
+/// Flows with losses that the report names.
 const MOST_LOST: usize = 10;
+
+/// What was found on both sides of a router.
+pub struct Tapped<'p> {
+    pub(super) survey: TapSurvey<'p>,
+    pub(super) handed: Handed,
+    pub(super) stats: TapStats,
+    pub(super) granularity: Granularity,
+}
 
 impl Tapped<'_> {
     /// How packets came to the queue, and what was read.
-    pub fn source(&self, args: &Tap) -> Source {
-        let names: Vec<_> = args.ingress.iter().map(|path| path.display().to_string()).collect();
-        let contents = || self.seen.links.iter().map(|link| &link.content).chain([&self.seen.egress]);
+    pub fn source(&self) -> Source {
+        let (survey, options) = (&self.survey, &self.survey.captures.options);
+        let names: Vec<_> = survey.captures.ingress.iter().map(Capture::name).collect();
+        let contents = || survey.links.iter().map(|link| &link.content).chain([&survey.egress]);
         let damage: Vec<_> = contents().filter_map(|content| Some(content.damage.as_ref()?.to_string())).collect();
         let mut skipped: Vec<model::Skipped> = Vec::new();
         for note in contents().flat_map(|content| &content.notes) {
@@ -25,80 +37,87 @@ impl Tapped<'_> {
                 None => skipped.push(note.clone()),
             }
         }
-        let unused = self.seen.links.iter().filter(|link| link.clock.is_none());
+        let unused = survey.links.iter().filter(|link| link.clock.is_none());
         let unused: u64 = unused.map(|link| link.content.packets).sum();
         skipped.extend(noted("unused_ingress", unused, UNUSED));
-        skipped.extend(noted("near_max_delay", self.told.near_max_delay, NEAR_MAX_DELAY));
-        skipped.extend(self.doubts(args));
+        skipped.extend(noted("near_max_delay", self.handed.near_max_delay, NEAR_MAX_DELAY));
+        skipped.extend(self.doubts());
         skipped.extend(noted("ingress_evicted", self.stats.ingress_evicted, EVICTED));
-        let span = self.told.span.unwrap_or((self.seen.egress.first, self.seen.egress.first));
+        let span = self.handed.span.unwrap_or((survey.egress.first, survey.egress.first));
         Source {
             input: model::Input {
-                name: format!("{} > {}", names.join(", "), args.egress.display()),
-                format: self.seen.egress.format.clone(),
+                name: format!("{} > {}", names.join(", "), survey.captures.egress.name()),
+                format: survey.egress.format.clone(),
                 first_ns: span.0.0,
                 damage: (!damage.is_empty()).then(|| damage.join("; ")),
             },
-            packets: self.told.packets,
-            bytes: self.told.bytes,
+            packets: self.handed.packets,
+            bytes: self.handed.bytes,
             span,
             super_packets: 0,
-            rate: args.router.rate,
+            rate: options.rate,
             aqm: None,
             limit: "unknown".to_owned(),
             speedup: "1".to_owned(),
             overhead: "none".to_owned(),
             on_link: 0,
-            inner: args.keys.inner,
+            inner: options.inner,
             split_gso: false,
-            only: args.only.clone(),
+            only: options.only.clone(),
             knows_drops: true,
             skipped,
         }
     }
 
-    /// What makes the result doubtful: it is told, since no part of it can know what is true.
-    fn doubts(&self, args: &Tap) -> Vec<model::Skipped> {
-        let clocks = || self.seen.links.iter().filter_map(|link| link.clock.as_ref());
+    /// What makes the result doubtful: no part of it can know what is true.
+    fn doubts(&self) -> Vec<model::Skipped> {
+        let (survey, options) = (&self.survey, &self.survey.captures.options);
+        let clocks = || survey.links.iter().filter_map(|link| link.clock.as_ref());
         let weak = clocks().filter(|clock| {
             let (supporting, stretches) = (clock.estimate.supporting, clock.estimate.stretches);
             stretches >= 20 && supporting * 10 < stretches
         });
-        let unmatched = self.told.links.iter().filter(|(matched, _)| *matched == 0).count() as u64;
+        let unmatched = self.handed.links.iter().filter(|(matched, _)| *matched == 0).count() as u64;
         let missed = self.stats.missed;
-        let is_part = args.router.rate.is_none() && args.router.stamps == Stamps::Last;
+        let is_part = options.rate.is_none() && options.stamps == Stamps::Last;
         let doubts = [
             noted("weak_clocks", weak.count() as u64, WEAK_CLOCKS),
             noted("unmatched_ingress", unmatched, UNMATCHED),
-            noted("many_missed", if missed * 10 > self.seen.egress.packets { missed } else { 0 }, MISSED),
-            noted("own_time_in_delay", if is_part { self.told.packets } else { 0 }, OWN_TIME),
+            noted("many_missed", if missed * 10 > survey.egress.packets { missed } else { 0 }, MISSED),
+            noted("own_time_in_delay", if is_part { self.handed.packets } else { 0 }, OWN_TIME),
         ];
         doubts.into_iter().flatten().collect()
     }
 
+    /// Adds to a report of this how the queue was seen. The flows of packets whose place in the table was needed are not known.
+    pub fn complete(&self, report: &mut model::Report) {
+        report.totals.miss_flows_of(self.stats.ingress_evicted);
+        report.tap = Some(self.tap());
+    }
+
     /// How the queue was seen.
-    pub fn tell(&self, args: &Tap) -> model::Tap {
-        let mut told = self.told.links.iter();
-        let ingress = self.seen.links.iter().zip(&args.ingress).map(|(link, path)| {
+    fn tap(&self) -> model::Tap {
+        let (survey, captures) = (&self.survey, &self.survey.captures);
+        let mut counts = self.handed.links.iter();
+        let ingress = survey.links.iter().zip(&captures.ingress).map(|(link, capture)| {
             // Only those that are used were numbered.
-            let (matched, lost) = link.clock.and_then(|_| told.next()).copied().unwrap_or_default();
-            self.link(link, path, matched, lost)
+            let (matched, lost) = link.clock.and_then(|_| counts.next()).copied().unwrap_or_default();
+            self.link(link, capture, matched, lost)
         });
-        let lost = self.told.lost.sorted();
-        let lost_flow = |(key, share): &(_, queuescope_meter::Share)| model::TapLost {
+        let lost = self.handed.lost.sorted();
+        let lost_flow = |(key, share): &(FlowKey, Share)| model::TapLost {
             flow: self.granularity.name(key),
             packets: share.packets,
             bytes: share.bytes,
         };
         model::Tap {
             ingress: ingress.collect(),
-            egress: args.egress.display().to_string(),
-            egress_packets: self.seen.egress.packets,
-            max_delay_ns: self.seen.params.max_delay.0,
-            nat: clap::ValueEnum::to_possible_value(&args.router.nat)
-                .map_or_else(String::new, |value| value.get_name().to_owned()),
-            compared_bytes: self.seen.invariant.reach.into(),
-            table_entries: self.seen.params.entries as u64,
+            egress: captures.egress.name(),
+            egress_packets: survey.egress.packets,
+            max_delay_ns: survey.params.max_delay.0,
+            nat: nat_name(survey.invariant.nat).to_owned(),
+            compared_bytes: survey.invariant.reach.into(),
+            table_entries: survey.params.entries as u64,
             counts: self
                 .stats
                 .iter()
@@ -113,9 +132,9 @@ impl Tapped<'_> {
         }
     }
 
-    fn link(&self, link: &Link, path: &Path, matched: u64, lost: u64) -> model::TapLink {
+    fn link(&self, link: &Link, capture: &Capture, matched: u64, lost: u64) -> model::TapLink {
         model::TapLink {
-            name: path.display().to_string(),
+            name: capture.name(),
             format: link.content.format.clone(),
             packets: link.content.packets,
             matched,
@@ -127,7 +146,7 @@ impl Tapped<'_> {
     fn clock(&self, surveyed: &Surveyed) -> model::TapClock {
         let estimate = &surveyed.estimate;
         model::TapClock {
-            offset_ns: ahead_at(&estimate.clock, self.seen.egress.first),
+            offset_ns: ahead_at(&estimate.clock, self.survey.egress.first),
             drift_ppm: estimate.with_drift.then(|| estimate.clock.drift_ppm()),
             drift_error_ppm: estimate.drift_error_ppm(),
             within_ns: estimate.within.0,
@@ -158,4 +177,13 @@ fn ahead_at(clock: &Clock, time: Nanos) -> i64 {
         ahead = clock.offset_at(Nanos(time.0.saturating_add_signed(-ahead)));
     }
     ahead
+}
+
+/// What the router translates, as the command line has it.
+fn nat_name(nat: Nat) -> &'static str {
+    match nat {
+        Nat::None => "none",
+        Nat::Addresses => "addresses",
+        Nat::AllButPayload => "payload",
+    }
 }

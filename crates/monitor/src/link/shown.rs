@@ -1,12 +1,10 @@
 //! What a person sees of a link's queue while it carries packets, drawn by a thread of its own: packets do not wait for a terminal.
 
-use crate::sim::metered::Metered;
-use anyhow::{Context, Result, anyhow};
-use queuescope_analysis::Show;
+use crate::error::{ScreenError, ViewError};
+use crate::view::{Screen, View};
+use queuescope_analysis::{Metered, Show, Watcher};
 use queuescope_ingest::Stop;
 use queuescope_live::{Counters, Slice, now};
-use queuescope_monitor::{Screen, View};
-use queuescope_recording::Unwritten;
 use queuescope_report::model::Burst;
 use queuescope_wire::{Departure, FlowKey, Granularity, Nanos};
 use std::mem;
@@ -29,7 +27,7 @@ const SLICES: usize = 256;
 pub struct Shown {
     /// Nothing is told any more when this is gone.
     teller: Option<SyncSender<News>>,
-    drawer: Option<JoinHandle<Result<()>>>,
+    drawer: Option<JoinHandle<Result<(), ScreenError>>>,
     is_over: Arc<AtomicBool>,
     news: News,
     /// When the link began, by the kernel's clock.
@@ -47,7 +45,7 @@ struct News {
     lost: u64,
     tau: Nanos,
     /// What cannot be written.
-    unwritten: Vec<Unwritten>,
+    unwritten: Vec<String>,
 }
 
 /// A packet that left.
@@ -63,9 +61,9 @@ impl Shown {
     ///
     /// # Errors
     /// If the terminal cannot be drawn on.
-    pub fn begin(name: &str, flows: (Granularity, Option<Show>), stop: &Stop) -> Result<Self> {
+    pub fn begin(name: &str, flows: (Granularity, Option<Show>), stop: &Stop) -> Result<Self, ViewError> {
         if let Some(obstacle) = Screen::obstacle() {
-            return Err(anyhow!("nothing can be shown: {obstacle}; leave --view out"));
+            return Err(ViewError::Nothing { obstacle });
         }
         let is_coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
         let view = View::new(name, Nanos::ZERO, flows, now(), is_coloured);
@@ -78,7 +76,7 @@ impl Shown {
             over.store(true, Ordering::Relaxed);
             drawn
         };
-        let drawer = thread::Builder::new().name("view".to_owned()).spawn(draw).context("cannot begin to draw")?;
+        let drawer = thread::Builder::new().name("view".to_owned()).spawn(draw).map_err(ViewError::Thread)?;
         let (teller, drawer) = (Some(teller), Some(drawer));
         Ok(Self { teller, drawer, is_over, news: News::default(), origin: now() })
     }
@@ -128,10 +126,10 @@ impl Shown {
         self.news.counters.marked += 1;
     }
 
-    /// Tells what has happened until `now`, since the link began, if whoever draws takes it.
-    pub fn look(&mut self, meter: &mut Metered, now: Nanos) {
+    /// Passes on what has happened until `now`, since the link began, and what could not be written, if whoever draws takes it.
+    pub fn look<W: Watcher>(&mut self, meter: &mut Metered<W>, unwritten: Vec<String>, now: Nanos) {
         self.news.bursts.extend(meter.ended(now));
-        self.news.unwritten = meter.unwritten();
+        self.news.unwritten = unwritten;
         self.tell(meter.tau());
     }
 
@@ -163,14 +161,14 @@ impl Shown {
     ///
     /// # Errors
     /// If it could not be drawn on.
-    pub fn end(mut self) -> Result<()> {
+    pub fn end(mut self) -> Result<(), ViewError> {
         self.close()
     }
 
-    fn close(&mut self) -> Result<()> {
+    fn close(&mut self) -> Result<(), ViewError> {
         self.teller = None;
         let Some(drawer) = self.drawer.take() else { return Ok(()) };
-        drawer.join().unwrap_or_else(|_| Err(anyhow!("what draws the view has panicked")))
+        Ok(drawer.join().map_err(|_| ViewError::Panicked)??)
     }
 
     /// That which a time is in.
@@ -193,7 +191,7 @@ impl Drop for Shown {
 }
 
 /// Draws until nothing is told any more.
-fn draw(mut view: View, news: &Receiver<News>, stop: &Stop, is_over: &AtomicBool) -> Result<()> {
+fn draw(mut view: View, news: &Receiver<News>, stop: &Stop, is_over: &AtomicBool) -> Result<(), ScreenError> {
     let mut screen = Screen::new()?;
     let mut due = Nanos::ZERO;
     loop {
@@ -226,7 +224,7 @@ fn take(view: &mut View, news: News) {
     }
     view.slices(&slices);
     view.counters(counters);
-    view.unwritten(&unwritten.iter().map(Unwritten::line).collect::<Vec<_>>());
+    view.unwritten(&unwritten);
     view.lost(lost);
     bursts.iter().for_each(|burst| view.burst(burst));
 }

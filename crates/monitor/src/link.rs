@@ -1,15 +1,17 @@
-//! What becomes of packets on a link, for its meters.
+//! The queues of a link while it carries packets: what becomes of these, for meters and for a view.
 
-use super::shown::Shown;
-use crate::sim::metered::{Known, Meters};
-use crate::terminal::note;
-use anyhow::{Error, Result};
-use queuescope_analysis::Analysis;
+mod shown;
+
+pub use shown::Shown;
+
+use crate::error::ViewError;
+use crate::stopped::Stopped;
+use crate::unwritten::Unwritten;
+use queuescope_analysis::{Analysis, Known, Meters, Watcher as PacketWatcher};
 use queuescope_ingest::Listener;
 use queuescope_ingest::records::{as_departure, numbered};
 use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
-use queuescope_monitor::Stopped;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
 use queuescope_recording::{Outputs, Unwritten};
@@ -19,32 +21,50 @@ use queuescope_wire::{Departure, FlowKey, Flows, Nanos, Packet, QueueId};
 /// The link type of packets that begin with an IP header.
 const RAW: u32 = 101;
 
-/// Who watches a link, until something that is asked now and then has ended.
-pub struct Watched<F> {
-    meters: Meters,
-    has_ended: F,
+/// Who runs something on a link, and is asked now and then. `W` watches the packets of its first queue.
+pub trait Session<W: PacketWatcher> {
+    /// What can go wrong.
+    type Error: From<W::Error> + From<ViewError>;
+
+    /// Whether that has ended, at a time since the link began. Who looks at the view wants no more if it `is_over`.
+    ///
+    /// # Errors
+    /// Which end it.
+    fn has_ended(&mut self, now: Nanos, is_over: bool) -> Result<bool, Self::Error>;
+
+    /// What the watcher could not write so far.
+    fn unwritten(&mut self, watcher: &mut W) -> Vec<Unwritten>;
+
+    /// Something happened that somebody may want to know now.
+    fn note(&mut self, text: &str);
+}
+
+/// Watches a link, until a session on it has ended.
+pub struct Watched<W: PacketWatcher, S: Session<W>> {
+    meters: Meters<W>,
+    session: S,
     /// When the link began, since the Unix epoch.
     origin: Nanos,
-    failure: Option<Error>,
+    failure: Option<S::Error>,
     /// What a person sees meanwhile.
     shown: Option<Shown>,
     stopped: Stopped,
 }
 
-impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
-    /// Nothing has come yet. What is asked now and then is told the time, and whether who looks on wants no more.
-    pub fn new(mut meters: Meters, shown: Option<Shown>, has_ended: F) -> Self {
+impl<W: PacketWatcher, S: Session<W>> Watched<W, S> {
+    /// Nothing has come yet.
+    pub fn new(mut meters: Meters<W>, shown: Option<Shown>, session: S) -> Self {
         if shown.is_some() {
             meters.first.hand_out_bursts();
         }
-        Self { meters, has_ended, origin: Nanos::ZERO, failure: None, shown, stopped: Stopped::default() }
+        Self { meters, session, origin: Nanos::ZERO, failure: None, shown, stopped: Stopped::default() }
     }
 
     /// What was measured. The terminal is as before.
     ///
     /// # Errors
     /// What went wrong meanwhile.
-    pub fn finish(self) -> Result<Meters> {
+    pub fn finish(self) -> Result<Meters<W>, S::Error> {
         self.shown.map_or(Ok(()), Shown::end)?;
         self.failure.map_or(Ok(self.meters), Err)
     }
@@ -53,15 +73,9 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watched<F> {
     fn captured<'a>(&self, frame: &'a Frame, came: Nanos) -> Captured<'a> {
         Captured { frame, time: self.origin.saturating_add(came) }
     }
-
-    fn note(&mut self, what: impl FnOnce(&mut Meters) -> Result<()>) {
-        if self.failure.is_none() {
-            self.failure = what(&mut self.meters).err();
-        }
-    }
 }
 
-impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
+impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
     fn begins(&mut self, origin: Nanos) {
         self.origin = Nanos(origin.0.saturating_add(to_epoch()));
         self.shown.iter_mut().for_each(|shown| shown.begins(origin));
@@ -103,17 +117,23 @@ impl<F: FnMut(Nanos, bool) -> Result<bool>> Watcher for Watched<F> {
     }
 
     fn look(&mut self, now: Nanos) -> Running {
-        self.note(Meters::check);
-        // A view shows it.
-        if self.shown.is_none() {
-            let unwritten = self.meters.first.unwritten();
-            self.stopped.tell(unwritten.iter().map(Unwritten::news), note);
+        if self.failure.is_none() {
+            self.failure = self.meters.check().err().map(S::Error::from);
         }
-        if let Some(shown) = &mut self.shown {
-            shown.look(&mut self.meters.first, now);
+        let unwritten = self.session.unwritten(self.meters.first.watcher());
+        match &mut self.shown {
+            Some(shown) => {
+                let lines = unwritten.into_iter().map(|unwritten| unwritten.line).collect();
+                shown.look(&mut self.meters.first, lines, now);
+            }
+            // A view shows it.
+            None => {
+                let news = unwritten.into_iter().map(|unwritten| unwritten.news);
+                self.stopped.tell(news, |text| self.session.note(text));
+            }
         }
         let is_over = self.shown.as_ref().is_some_and(Shown::is_over);
-        match (self.has_ended)(now, is_over) {
+        match self.session.has_ended(now, is_over) {
             Ok(false) if self.failure.is_none() => Running::On,
             Ok(_) => Running::Over,
             Err(error) => {
@@ -136,7 +156,7 @@ impl Known for Captured<'_> {
         self.frame.key()
     }
 
-    fn read(&self, packet: &Packet, analysis: &mut Analysis<Flows, Outputs>) -> Result<()> {
+    fn read<W: PacketWatcher>(&self, packet: &Packet, analysis: &mut Analysis<Flows, W>) -> Result<(), W::Error> {
         let Some(seen) = self.frame.headers() else { return Ok(()) };
         let data = self.frame.bytes();
         let original_len = data.len() as u32;

@@ -1,18 +1,19 @@
 //! Which flows start when: all known before the first does.
 
-use crate::args::Send;
-use crate::paths::read_text;
-use anyhow::{Context, Result, anyhow, bail};
+use super::options::TrafficOptions;
+use queuescope_ingest::read_text;
 use queuescope_live::traffic::{LARGEST, Start};
 use queuescope_sim::workload::{
-    Arrivals, Empirical, Interpolation, Pairs, Random, Sizes, Workload, WorkloadParams, merge,
+    Arrivals, Empirical, Interpolation, Pairs, Random, Sizes, SizesError, Workload, WorkloadError, WorkloadParams,
+    merge,
 };
-use queuescope_wire::{ByteCount, Nanos};
+use queuescope_wire::{ByteCount, Nanos, UnitError};
+use std::io;
 use std::path::Path;
 
 /// Kinds of flows.
 #[derive(Debug)]
-pub struct Plan {
+pub struct TrafficPlan {
     kinds: Vec<Kind>,
     /// Congestion controls; the kernel's choice, if there are none.
     pub congestion: Vec<String>,
@@ -28,32 +29,32 @@ struct Kind {
     congestion: Vec<usize>,
 }
 
-impl Plan {
-    /// What the arguments say.
+impl TrafficPlan {
+    /// Of the flows that are wanted.
     ///
     /// # Errors
     /// If that means nothing.
-    pub fn of(args: &Send) -> Result<Self> {
-        let mut congestion = args.congestion.clone();
+    pub fn new(wanted: &TrafficOptions) -> Result<Self, PlanError> {
+        let mut congestion = wanted.congestion.clone();
         let mut kinds = Vec::new();
-        let sizes = sizes(&args.sizes)?;
-        let arrivals = match (args.rate, args.every) {
+        let sizes = sizes(&wanted.sizes)?;
+        let arrivals = match (wanted.rate, wanted.every) {
             (Some(rate), _) => Some(Arrivals::at_load(1.0, rate, sizes.mean())),
-            (_, Some(Nanos(0))) => bail!("--every 0s never ends: use a longer time"),
+            (_, Some(Nanos(0))) => return Err(PlanError::Endless),
             (_, Some(every)) => Some(Arrivals::Poisson { rate: 1.0 / every.as_secs_f64() }),
             _ => None,
         };
-        let arrivals = arrivals.map(|arrivals| match (args.periodic, args.every, arrivals.mean_rate()) {
+        let arrivals = arrivals.map(|arrivals| match (wanted.periodic, wanted.every, arrivals.mean_rate()) {
             (true, Some(every), _) => Arrivals::Periodic { every, jitter: Nanos::ZERO },
             (true, None, Some(rate)) => Arrivals::Periodic { every: Nanos((1e9 / rate) as u64), jitter: Nanos::ZERO },
             _ => arrivals,
         });
         if let Some(arrivals) = arrivals {
             let mut params = WorkloadParams::new(arrivals, Some(sizes), PAIR);
-            params.flows = args.count.map(Into::into);
-            kinds.push(Kind { name: args.sizes.clone(), params, congestion: (0..congestion.len()).collect() });
+            params.flows = wanted.count.map(Into::into);
+            kinds.push(Kind { name: wanted.sizes.clone(), params, congestion: (0..congestion.len()).collect() });
         }
-        for burst in &args.burst {
+        for burst in &wanted.bursts {
             let arrivals = Arrivals::Periodic { every: burst.every, jitter: Nanos::ZERO };
             let mut params = WorkloadParams::new(arrivals, Some(Sizes::constant(burst.size)?), PAIR);
             params.start = Nanos(burst.every.0 / 2);
@@ -64,14 +65,15 @@ impl Plan {
                     congestion.len() - 1
                 })]
             });
-            let turn = own.unwrap_or_else(|| (0..args.congestion.len()).collect());
+            let turn = own.unwrap_or_else(|| (0..wanted.congestion.len()).collect());
             kinds.push(Kind { name: burst.name.clone(), params, congestion: turn });
         }
-        if args.congestion.is_empty() && !congestion.is_empty() && kinds.iter().any(|kind| kind.congestion.is_empty()) {
-            bail!("some bursts have a congestion control of their own: say by --congestion what the other flows have");
+        if wanted.congestion.is_empty() && !congestion.is_empty() && kinds.iter().any(|kind| kind.congestion.is_empty())
+        {
+            return Err(PlanError::Congestion);
         }
-        kinds.iter_mut().for_each(|kind| kind.params.until = Some(args.duration));
-        Ok(Self { kinds, congestion, seed: args.seed })
+        kinds.iter_mut().for_each(|kind| kind.params.until = Some(wanted.duration));
+        Ok(Self { kinds, congestion, seed: wanted.seed })
     }
 
     /// What kinds are called.
@@ -83,13 +85,13 @@ impl Plan {
     ///
     /// # Errors
     /// If there can be no such flows.
-    pub fn starts(&self) -> Result<impl Iterator<Item = Start> + use<>> {
+    pub fn starts(&self) -> Result<impl Iterator<Item = Start> + use<>, PlanError> {
         let mut seeds = Random::new(self.seed);
         let workloads: Vec<_> = self
             .kinds
             .iter()
             .map(|kind| Workload::new(&kind.params, seeds.below(u64::MAX)))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, WorkloadError>>()?;
         let mut turns: Vec<_> = self.kinds.iter().map(|kind| kind.congestion.clone().into_iter().cycle()).collect();
         Ok(merge(workloads).map(move |(class, flow)| {
             let bytes = flow.bytes.unwrap_or_default().min(LARGEST);
@@ -112,38 +114,90 @@ const PAIR: Pairs = Pairs::Fixed { from: 0, to: 1 };
 const LONGEST_POINTS: u64 = 1 << 20;
 
 /// A name, a list or a file.
-fn sizes(text: &str) -> Result<Sizes> {
+fn sizes(text: &str) -> Result<Sizes, PlanError> {
     if let Some(named) = Sizes::named(text) {
         return Ok(named);
     }
     if text.starts_with(|c: char| c.is_ascii_digit()) {
-        let mut sizes = text.split(',').map(str::parse).collect::<Result<Vec<ByteCount>, _>>()?;
+        let mut sizes = text.split(',').map(str::parse).collect::<Result<Vec<ByteCount>, UnitError>>()?;
         sizes.sort_unstable();
         let share = |index: usize| (index + 1) as f64 / sizes.len() as f64;
         let points: Vec<_> = sizes.iter().enumerate().map(|(index, size)| (size.0 as f64, share(index))).collect();
         return Ok(Sizes::empirical(Empirical::new(&points, Interpolation::Step)?));
     }
-    let points = read_text(Path::new(text), LONGEST_POINTS).with_context(|| {
-        let names = Sizes::NAMES.join(", ");
-        format!("'{text}' is no distribution that has a name ({names}), no sizes such as 1kB,10kB, and no file")
-    })?;
-    let points = Empirical::parse(&points, Interpolation::Linear).map_err(|error| anyhow!("{text}: {error}"))?;
-    Ok(Sizes::empirical(points))
+    let points = read_text(Path::new(text), LONGEST_POINTS);
+    let points = points.map_err(|why| PlanError::NoSizes { text: text.to_owned(), why })?;
+    let points = Empirical::parse(&points, Interpolation::Linear);
+    Ok(Sizes::empirical(points.map_err(|why| PlanError::Points { text: text.to_owned(), why })?))
+}
+
+/// Why no flows are planned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No flows have such sizes.
+    #[error(transparent)]
+    Sizes(#[from] SizesError),
+    /// A size is no number of bytes.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// There can be no such flows.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Sizes are neither known by a name, nor a list, nor a file.
+    #[error(
+        "'{text}' is no distribution that has a name ({}), no sizes such as 1kB,10kB, and no file",
+        Sizes::NAMES.join(", ")
+    )]
+    NoSizes {
+        /// What was written.
+        text: String,
+        /// Why it is no file.
+        #[source]
+        why: io::Error,
+    },
+    /// A file has no points of a distribution.
+    #[error("{text}: {why}")]
+    Points {
+        /// The file.
+        text: String,
+        /// What is wrong with it.
+        why: SizesError,
+    },
+    /// Flows start without a time in between.
+    #[error("--every 0s never ends: use a longer time")]
+    Endless,
+    /// Some flows have a congestion control, and some have none.
+    #[error("some bursts have a congestion control of their own: say by --congestion what the other flows have")]
+    Congestion,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command, Traffic};
-    use clap::Parser;
     use proptest::prelude::*;
+    use std::error::Error;
 
-    fn plan(words: &str) -> Result<Plan> {
-        let words = format!("queuescope traffic send 127.0.0.1:1 {words}");
-        match Cli::parse_from(words.split_whitespace()).command {
-            Command::Traffic(Traffic::Send(args)) => Plan::of(&args),
-            other => panic!("it is another: {other:?}"),
+    /// Options as the command line has them.
+    fn plan(words: &str) -> Result<TrafficPlan, PlanError> {
+        let mut options = TrafficOptions::default();
+        let mut words = words.split_whitespace();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().expect("a value follows");
+            match word {
+                "--sizes" => options.sizes = value().to_owned(),
+                "--rate" => options.rate = Some(value().parse().unwrap()),
+                "--every" => options.every = Some(value().parse().unwrap()),
+                "--periodic" => options.periodic = true,
+                "--burst" => options.bursts.push(value().parse().unwrap()),
+                "--congestion" => options.congestion = value().split(',').map(str::to_owned).collect(),
+                "--for" => options.duration = Nanos::read_long(value()).unwrap(),
+                "--count" => options.count = Some(value().parse().unwrap()),
+                "--seed" => options.seed = value().parse().unwrap(),
+                other => panic!("there is no {other}"),
+            }
         }
+        TrafficPlan::new(&options)
     }
 
     fn starts(words: &str) -> Vec<Start> {
@@ -193,7 +247,7 @@ mod tests {
     #[test]
     fn a_file_of_points_and_a_list_are_sizes() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        std::io::Write::write_all(&mut file, b"1000 0\n1000 0.5\n2000 0.5\n2000 1\n").unwrap();
+        io::Write::write_all(&mut file, b"1000 0\n1000 0.5\n2000 0.5\n2000 1\n").unwrap();
         for sizes in [&file.path().display().to_string(), "1kB,2kB", "2000B,1000B"] {
             let all = starts(&format!("--sizes {sizes} --every 1ms --for 2s"));
             let small = all.iter().filter(|start| start.bytes == 1000).count();
@@ -210,7 +264,8 @@ mod tests {
             ("--every 0s", "--every 0s"),
             ("--every 1ms --burst 1kB@1s:reno", "--congestion"),
         ] {
-            let error = format!("{:#}", plan(words).and_then(|plan| plan.starts().map(drop)).unwrap_err());
+            let error = plan(words).and_then(|plan| plan.starts().map(drop)).unwrap_err();
+            let error = format!("{error}: {}", error.source().map_or_else(String::new, ToString::to_string));
             assert!(error.contains(expected), "{words}: {error}");
         }
     }

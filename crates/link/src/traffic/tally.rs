@@ -1,7 +1,6 @@
-//! What is told of flows: each as a line, and all in a table.
+//! What became of flows: each as a line, and all in a table.
 
-use super::plan::Plan;
-use crate::args::Send;
+use super::plan::TrafficPlan;
 use hdrhistogram::Histogram;
 use queuescope_ingest::notes::noted;
 use queuescope_live::traffic::{Ended, Failure, Sent, Served};
@@ -11,13 +10,14 @@ use queuescope_report::model::Skipped;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
-/// A start that is later by more than this is told, nanoseconds.
+/// A start that is later by more than this is counted, nanoseconds.
 const LATE: u64 = 1_000_000;
 
 /// What became of all flows.
 #[derive(Debug)]
-pub struct Told {
+pub struct Tally {
     names: Vec<String>,
     congestion: Vec<String>,
     /// Those of them that are programs of ours.
@@ -33,9 +33,9 @@ pub struct Told {
     times: BTreeMap<(usize, u64), Histogram<u64>>,
 }
 
-impl Told {
+impl Tally {
     /// Of none yet, with what congestion controls are called, and those of them that the kernel lacked.
-    pub fn new(plan: &Plan, congestion: Vec<String>, controls: &Controls) -> Self {
+    pub fn new(plan: &TrafficPlan, congestion: Vec<String>, controls: &Controls) -> Self {
         Self {
             names: plan.names().map(str::to_owned).collect(),
             congestion,
@@ -140,13 +140,13 @@ impl Told {
         writeln!(out, "{line}")
     }
 
-    /// All of them, for people.
+    /// All of them, that were sent to a server, for people.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn summary(&self, args: &Send, sent: &Sent, out: &mut dyn Write) -> io::Result<()> {
+    pub fn summary(&self, to: SocketAddr, sent: &Sent, out: &mut dyn Write) -> io::Result<()> {
         let seconds = sent.took.as_secs_f64().max(1e-9);
-        writeln!(out, "{} flows to {} in {}", count(sent.flows), args.to, duration(sent.took.0))?;
+        writeln!(out, "{} flows to {to} in {}", count(sent.flows), duration(sent.took.0))?;
         writeln!(
             out,
             "{} completed: {}, {}; {} segments sent again; {} with ECN; {} at once at most; {}",
@@ -192,11 +192,11 @@ impl Told {
 
     /// What congestion controls are called, and which of them the kernel did not have.
     fn controls(&self) -> String {
-        let told = self.congestion.iter().map(|name| match self.programs.contains(&name.as_str()) {
+        let names = self.congestion.iter().map(|name| match self.programs.contains(&name.as_str()) {
             true => format!("{name} (a program in the kernel)"),
             false => name.clone(),
         });
-        told.collect::<Vec<_>>().join(", ")
+        names.collect::<Vec<_>>().join(", ")
     }
 
     fn failures(&self) -> impl Iterator<Item = Skipped> {
@@ -247,7 +247,7 @@ fn notes(taken: &Served) -> impl Iterator<Item = Skipped> {
     notes.into_iter().flatten()
 }
 
-/// Sizes are told apart by powers of ten, from a kilobyte on: the least of a size's.
+/// Sizes are kept apart by powers of ten, from a kilobyte on: the least of a size's.
 fn bucket(bytes: u64) -> u64 {
     if bytes < 1_000 { 0 } else { 10u64.pow(bytes.ilog10()) }
 }

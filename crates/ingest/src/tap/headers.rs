@@ -1,6 +1,6 @@
 //! Headers of what came into the router, until it is known what became of it.
 
-use queuescope_ingest::records::Frames;
+use crate::records::Frames;
 use queuescope_log::packet;
 use queuescope_meter::tap::Seen;
 use queuescope_pcap::Record;

@@ -1,0 +1,49 @@
+//! The hosts of a scenario, which are real ones, over its network in real time.
+
+use super::{Attended, asked, report, shown, stop};
+use crate::args::Link;
+use crate::expressions::of_scenario;
+use crate::outcome::Outcome;
+use crate::outputs::Outputs;
+use crate::paths::check_outputs;
+use crate::queued::QueuedLog;
+use crate::sim::metered;
+use crate::views::Views;
+use anyhow::{Result, bail};
+use queuescope_link::RealHosts;
+use queuescope_monitor::Watched;
+use queuescope_report::model::NO_METER;
+use queuescope_run::summary::About;
+use queuescope_run::{Ran, ScenarioFile};
+use queuescope_scenario::Override;
+use queuescope_sim::{build_without_traffic, files_of};
+use std::path::Path;
+
+/// Runs it.
+pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
+    let output = &args.output;
+    let asked = asked(args, path.display().to_string())?;
+    check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
+    let file = ScenarioFile::read(path, args.set.iter().map(Override::new))?;
+    let scenario = file.scenario().map_err(of_scenario)?;
+    if !scenario.sweep.is_empty() {
+        bail!(
+            "a sweep is not run on real hosts: choose one of its cells by --set, and leave it away by --set sweep={{}}"
+        );
+    }
+    let (files, skipped) = file.files(files_of(&scenario))?;
+    let stop = stop(args)?;
+    let log = QueuedLog::open(&args.queued)?;
+    let views = Views::create(output)?;
+    let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
+    let built = build_without_traffic(&scenario, &files)?;
+    let network = (&built.simulation, &*built.meters);
+    let meters = metered(&asked, args.meter.as_deref(), &scenario, network, outputs)?;
+    let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
+    let shown = shown(args, &format!("{meter}: {}", asked.name), &stop)?;
+    let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_asked() || is_over)));
+    let ran = RealHosts::carry(&scenario, &files, built, &stop, &mut watched)?;
+    let ran = Ran { about: About { meter, ..ran.about }.named(&asked.name), ..ran };
+    let (report, written) = report(watched.finish()?, &asked, ran, skipped)?;
+    views.write(report, &written.ended_by(Some(&stop)))
+}

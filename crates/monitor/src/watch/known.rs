@@ -1,0 +1,111 @@
+//! What is known of an interface, for its report.
+
+use super::meanings::{BULK, GONE, NOT_IP, REQUEUED, REQUEUED_UNSEEN, UNEXAMINED, UNSEEN, UNSTAMPED, UNTOLD};
+use super::options::WatchOptions;
+use crate::acts::Acts;
+use crate::feed::Feed;
+use crate::owners::FlowOwners;
+use queuescope_analysis::Findings;
+use queuescope_ingest::Source;
+use queuescope_ingest::notes::noted;
+use queuescope_live::{Counters, now};
+use queuescope_report::model::{Input, Report, Skipped};
+use queuescope_wire::{Backlog, ByteCount, Flows, Nanos};
+
+/// What is known so far, but for what the analysis makes of it.
+pub struct Known {
+    /// How it is watched.
+    pub options: WatchOptions,
+    /// What is done to flows.
+    pub acts: Acts,
+    /// Where packets come from.
+    pub feed: Feed,
+    /// Whose flows they are.
+    pub owners: FlowOwners,
+    /// What the kernel counted, and when these were read.
+    pub counters: Counters,
+    /// See `counters`.
+    pub counted: Nanos,
+    /// The most bytes and packets in the queue.
+    pub deepest: Backlog,
+    /// Whether the interface is gone.
+    pub is_gone: bool,
+}
+
+impl Known {
+    /// What left the queue, handed over or not.
+    pub fn left(&self) -> Backlog {
+        Backlog { packets: self.counters.packets, bytes: ByteCount(self.counters.bytes) }
+    }
+
+    /// What was found, with what the kernel counted.
+    pub fn report(&self, findings: Findings<Flows>) -> Report {
+        let Counters { packets, bytes, dropped, drops, marked, .. } = self.counters;
+        let (input, skipped) = (self.input(), self.skipped());
+        let source = Source {
+            input,
+            packets: packets + dropped,
+            bytes,
+            span: (self.feed.origin, now()),
+            super_packets: self.feed.super_packets,
+            rate: None,
+            aqm: None,
+            limit: "the interface's".to_owned(),
+            speedup: "1".to_owned(),
+            overhead: "none".to_owned(),
+            on_link: 0,
+            inner: self.options.inner,
+            split_gso: true,
+            only: self.options.only.clone(),
+            knows_drops: false,
+            skipped,
+        };
+        let mut report = findings.report(source);
+        "the probe's".clone_into(&mut report.setup.sketch.window_source);
+        self.owners.report(&mut report);
+        let totals = &mut report.totals;
+        let drops = Counters::REASONS.into_iter().zip(drops).filter(|(_, packets)| *packets > 0);
+        // Of these it is only known how many there were.
+        totals.miss_flows_of(self.feed.rest(self.left()).packets + dropped + self.counters.unseen());
+        totals.drops_of_all = self.options.only.is_some();
+        totals.drops.extend(drops.map(|(reason, packets)| (reason.to_owned(), packets)));
+        if marked > 0 {
+            totals.marks.insert("qdisc".to_owned(), marked);
+        }
+        totals.peak_depth_packets = totals.peak_depth_packets.max(self.deepest.packets);
+        totals.peak_depth_bytes = totals.peak_depth_bytes.max(self.deepest.bytes.0);
+        report
+    }
+
+    fn input(&self) -> Input {
+        Input {
+            name: self.options.interface.clone(),
+            format: "interface".to_owned(),
+            first_ns: self.feed.origin.0.saturating_add(self.feed.to_epoch),
+            damage: None,
+        }
+    }
+
+    /// What was not seen, or not handed over, and why.
+    fn skipped(&self) -> Vec<Skipped> {
+        let counters = &self.counters;
+        let unexamined = if self.options.is_filtered() { self.feed.rest(self.left()).packets } else { 0 };
+        let notes = [
+            noted("unseen", counters.unseen(), UNSEEN),
+            noted("requeued", counters.requeued, REQUEUED),
+            noted("requeued_unseen", counters.requeued_unseen, REQUEUED_UNSEEN),
+            noted("unstamped", counters.unstamped, UNSTAMPED),
+            noted("untold", counters.untold, UNTOLD),
+            noted("bulk", counters.bulk, BULK),
+            noted("not_ip", counters.other, NOT_IP),
+            noted("interface_gone", self.is_gone.into(), GONE),
+            noted("unexamined", unexamined, UNEXAMINED),
+        ];
+        self.feed
+            .notes()
+            .chain(notes.into_iter().flatten())
+            .chain(self.acts.notes())
+            .chain(self.owners.notes())
+            .collect()
+    }
+}
