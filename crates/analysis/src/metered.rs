@@ -8,20 +8,19 @@ use queuescope_ingest::records::{Departures, Unknown, as_departure, numbered, wi
 use queuescope_ingest::{Chosen, Listener, Source};
 use queuescope_meter::History;
 use queuescope_queue::{Dropped, Headers, MarkReason, Sink};
-use queuescope_recording::{Outputs, SimulatedLog, Unwritten, Written};
 use queuescope_report::model::{Burst, Input, NO_METER, OtherQueue, Report, Skipped};
 use queuescope_scenario::{Meter, Overhead};
 use queuescope_sim::{LinkId, Observer, OnItsWay, Output, Simulation};
 use queuescope_wire::{Departure, FlowKey, Flows, KeyMask, Nanos, Packet, QueueId, Rate};
 
-/// What is asked of the queues of a run.
+/// Which run it is, and how its queues are analysed.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// What is run.
     pub name: String,
     /// What that is: a scenario, or the link of a command.
     pub format: &'static str,
-    /// What is asked.
+    /// How queues are analysed.
     pub options: AnalysisOptions,
     /// Which packets are taken to be in the queues; all if there is none.
     pub chosen: Option<Chosen<Departures>>,
@@ -78,7 +77,7 @@ impl Known for OnItsWay {
 
 impl<W: Watcher> Meters<W> {
     /// The meter of the `first` link, and, unless it is `alone`, those of the other links that a scenario has meters for: these links
-    /// are in the order of the meters. What the scenario asks of a link it asks also if only that link is wanted. Where nothing
+    /// are in the order of the meters. A link has the settings of its meter even if only that link is wanted. Where nothing
     /// `analyses`, they only know their links.
     ///
     /// # Errors
@@ -107,7 +106,7 @@ impl<W: Watcher> Meters<W> {
     /// That.
     pub fn check(&mut self) -> Result<(), W::Error> {
         self.first.failure.take().map_or(Ok(()), Err)?;
-        Ok(self.first.analysis.watcher().check()?)
+        self.first.analysis.watcher().check()
     }
 
     /// What was found of all queues, with what was `skipped` on the way here; and the watcher of the first.
@@ -128,7 +127,7 @@ impl<W: Watcher> Meters<W> {
 }
 
 impl<W: Watcher> Metered<W> {
-    /// Of a link, or of nothing. What is asked as it is by default, the scenario's `own` meter says.
+    /// Of a link, or of nothing. Where options have their defaults, the scenario's `own` meter decides.
     ///
     /// # Errors
     /// If no sketch can be as asked for, or an expression means nothing.
@@ -171,7 +170,7 @@ impl<W: Watcher> Metered<W> {
         self.analyses.then_some(&self.name)
     }
 
-    /// Whether who looks on sees that a packet left the queue of a link: what is too early to count, too.
+    /// Whether a view shows that a packet left the queue of a link: what is too early to count, too.
     pub fn is_seen(&mut self, link: LinkId, left: &Departure, passing: &impl Known) -> bool {
         let mut is_chosen = || {
             let chosen = self.chosen.as_mut();

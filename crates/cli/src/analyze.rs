@@ -4,7 +4,7 @@ use crate::args::Analyze;
 use crate::expressions::{of_analysis, shown};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
-use crate::queued::{self, QueuedLog};
+use crate::queued;
 use crate::setup::{finish, options};
 use crate::source;
 use crate::views::Views;

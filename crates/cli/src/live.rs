@@ -4,7 +4,7 @@ use crate::args::Live;
 use crate::expressions::{explained, of_analysis};
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
-use crate::queued::QueuedLog;
+use crate::queued;
 use crate::terminal::note;
 use anyhow::Result;
 use queuescope_ingest::Stop;
@@ -12,6 +12,7 @@ use queuescope_ingest::notes::noted;
 use queuescope_live::capabilities::Seer;
 use queuescope_live::{ProbeError, now};
 use queuescope_monitor::{Attached, Reporter, Screen, Unwritten, WatchError, give_up};
+use queuescope_recording::Outputs;
 use queuescope_report::model::{Acting, Burst, Report, Skipped};
 use queuescope_report::{json, text};
 use queuescope_wire::Nanos;
@@ -36,7 +37,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
         }
         attached => attached.map_err(of_watch)?,
     };
-    let log = QueuedLog::open(&args.queued)?;
+    let log = queued::open(&args.queued)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), None, log)?;
     let lines = Lines { interface: &args.interface, is_json, unread: false, untold: None, is_torn: false };
     let watch = attached.begin(outputs, lines)?;

@@ -1,9 +1,9 @@
 //! From arguments to an analysis, and from what it found to a report.
 
 use crate::args::{ExpiryName, Focus, Keys, Output, Question, Sketch};
-use crate::outputs::Outputs;
 use queuescope_analysis::{Analysis, AnalysisOptions, FlowIndex};
 use queuescope_ingest::Source;
+use queuescope_recording::Outputs;
 use queuescope_report::model::Report;
 use queuescope_sketch::{Expiry, Passes};
 

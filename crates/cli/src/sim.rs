@@ -1,23 +1,19 @@
 //! `queuescope sim`: from a scenario file to a report.
 
-mod queued;
-mod telemetry;
-
 use crate::args::Sim;
 use crate::expressions::{explained, of_analysis, of_scenario};
 use crate::outcome::{Outcome, both, print};
-use crate::outputs::{Outputs, Written};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
-use crate::queued::{QueuedLog, stop as stop_of};
+use crate::queued::{open, stop as stop_of};
 use crate::setup::options;
 use crate::sweep;
 use crate::views::Views;
-use anyhow::{Result, bail};
-use queued::Queued;
+use anyhow::{Error, Result, bail};
 use queuescope_analysis::{Asked, Meters};
 use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_queue::{Dropped, Headers, MarkReason};
+use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_run::summary::{self, About};
 use queuescope_run::{NO_SWEEP, ScenarioFile, check_room, metered_link};
@@ -62,8 +58,8 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
     let stop = stop_of(&args.queued)?;
-    let log = QueuedLog::open(&args.queued)?;
-    let log = log.map(|log| Queued::new(log, &built.simulation, asked.chosen.clone()));
+    let log = open(&args.queued)?;
+    let log = log.map(|log| SimulatedLog::new(log, &built.simulation, asked.chosen.clone()));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
     let (report, written) = simulate(args, &asked, &scenario, (built, skipped), (outputs, log, stop.as_ref()))?;
@@ -92,7 +88,7 @@ fn simulate(
     asked: &Asked,
     scenario: &Scenario,
     (built, skipped): (Built, Vec<Skipped>),
-    (outputs, log, stop): (Outputs, Option<Queued>, Option<&Stop>),
+    (outputs, log, stop): (Outputs, Option<SimulatedLog>, Option<&Stop>),
 ) -> Result<(Report, Written)> {
     let Built { mut simulation, groups, meters, .. } = built;
     let meters = metered(asked, args.meter.as_deref(), scenario, (&simulation, &meters), outputs)?;
@@ -113,7 +109,8 @@ fn simulate(
     let Watched { meters, log } = watched;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, outputs) = meters.report(asked, &simulation, skipped);
-    let (written, recorded) = both(outputs.finish(), log.map(Queued::finish).transpose())?;
+    let (written, recorded) =
+        both(outputs.finish().map_err(Error::from), log.map(SimulatedLog::finish).transpose().map_err(Error::from))?;
     let mut written = Written { recorded, ..written };
     written.unwritten.extend(lost);
     let about = About::of(scenario, meter, groups).named(&report.input.name);
@@ -137,14 +134,14 @@ pub(crate) fn metered(
 /// What watches a simulation: the meters, and what records the packets of all links if that is wanted.
 struct Watched {
     meters: Meters<Outputs>,
-    log: Option<Queued>,
+    log: Option<SimulatedLog>,
 }
 
 impl Watched {
     /// What went wrong since the last call.
     fn check(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), Queued::check)?;
-        self.meters.check()
+        self.log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
+        Ok(self.meters.check()?)
     }
 }
 

@@ -3,10 +3,9 @@
 use crate::args::{Stamps, Tap};
 use crate::expressions::{explained, of_analysis};
 use crate::outcome::Outcome;
-use crate::outputs::Outputs;
 use crate::paths::check_outputs;
 use crate::progress::Progress;
-use crate::queued::{self, QueuedLog};
+use crate::queued;
 use crate::setup::{finish, options};
 use crate::views::Views;
 use anyhow::{Result, bail};

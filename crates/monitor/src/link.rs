@@ -14,29 +14,30 @@ use queuescope_link::{Frame, Running, Watcher};
 use queuescope_live::to_epoch;
 use queuescope_pcap::Record;
 use queuescope_queue::{Dropped, MarkReason};
-use queuescope_recording::{Outputs, Unwritten};
 use queuescope_sim::{LinkId, OnItsWay};
 use queuescope_wire::{Departure, FlowKey, Flows, Nanos, Packet, QueueId};
 
 /// The link type of packets that begin with an IP header.
 const RAW: u32 = 101;
 
-/// Who runs something on a link, and is asked now and then. `W` watches the packets of its first queue.
+/// What runs on a link; the link calls it now and then. `W` watches the packets of its first queue.
 pub trait Session<W: PacketWatcher> {
     /// What can go wrong.
     type Error: From<W::Error> + From<ViewError>;
 
-    /// Whether that has ended, at a time since the link began. Who looks at the view wants no more if it `is_over`.
+    /// Whether it has ended, at a time since the link began. The viewer wants an end if it `is_over`.
     ///
     /// # Errors
     /// Which end it.
     fn has_ended(&mut self, now: Nanos, is_over: bool) -> Result<bool, Self::Error>;
 
     /// What the watcher could not write so far.
-    fn unwritten(&mut self, watcher: &mut W) -> Vec<Unwritten>;
+    fn unwritten(&mut self, _watcher: &mut W) -> Vec<Unwritten> {
+        Vec::new()
+    }
 
     /// Something happened that somebody may want to know now.
-    fn note(&mut self, text: &str);
+    fn note(&mut self, _text: &str) {}
 }
 
 /// Watches a link, until a session on it has ended.
@@ -161,6 +162,6 @@ impl Known for Captured<'_> {
         let data = self.frame.bytes();
         let original_len = data.len() as u32;
         let record = Record { time: Some(self.time), link: RAW, interface: 0, original_len, data };
-        Ok(analysis.read(&record, seen, self.time, packet.id.0..packet.id.0 + 1)?)
+        analysis.read(&record, seen, self.time, packet.id.0..packet.id.0 + 1)
     }
 }

@@ -115,10 +115,6 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |why| Self::Read { path: path.to_owned(), why }
-    }
-
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |why| Self::Write { path: path.to_owned(), why }
     }

@@ -1,7 +1,7 @@
 //! Headers of packets, and what queues did to them: recorded to folders, and found again.
 //!
 //! - [`into_folder`] opens a folder for frames and finishes it; [`Headers`] says which frames are kept, [`Keeping`] how, and [`Derived`] what
-//!   is worked out of them meanwhile. [`Alerts`] reads the triggers that fire.
+//!   is worked out of them meanwhile.
 //! - [`QueuedLog`] is a folder for what a queue did to each packet. [`Outputs`] writes that, an annotated capture and a table beside an
 //!   analysis; [`SimulatedLog`] is the same for all links of a simulation.
 //! - [`Unwritten`]: what could not be written. Measuring goes on, and counts it.
@@ -28,7 +28,6 @@
 //! ```
 
 mod alarms;
-mod alerts;
 mod annotate;
 mod attributes;
 mod beside;
@@ -44,7 +43,6 @@ mod simulated;
 mod spool;
 mod telemetry;
 
-pub use alerts::Alerts;
 pub use attributes::attributes;
 pub use error::Error;
 pub use folder::check_log;

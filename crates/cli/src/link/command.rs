@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use queuescope_link::command::Prints;
 use queuescope_link::{CommandLink, Program};
 use queuescope_monitor::Watched;
+use queuescope_recording::Outputs;
 use queuescope_report::model::NO_METER;
 use queuescope_run::Ran;
 use queuescope_run::summary::About;

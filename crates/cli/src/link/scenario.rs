@@ -4,14 +4,14 @@ use super::{Attended, asked, report, shown, stop};
 use crate::args::Link;
 use crate::expressions::of_scenario;
 use crate::outcome::Outcome;
-use crate::outputs::Outputs;
 use crate::paths::check_outputs;
-use crate::queued::QueuedLog;
+use crate::queued;
 use crate::sim::metered;
 use crate::views::Views;
 use anyhow::{Result, bail};
 use queuescope_link::RealHosts;
 use queuescope_monitor::Watched;
+use queuescope_recording::Outputs;
 use queuescope_report::model::NO_METER;
 use queuescope_run::summary::About;
 use queuescope_run::{Ran, ScenarioFile};
@@ -33,7 +33,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     }
     let (files, skipped) = file.files(files_of(&scenario))?;
     let stop = stop(args)?;
-    let log = QueuedLog::open(&args.queued)?;
+    let log = queued::open(&args.queued)?;
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let built = build_without_traffic(&scenario, &files)?;

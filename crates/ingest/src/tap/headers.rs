@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The headers of a packet, as a record of the schema `packet`.
 pub type PacketHeaders = Box<[u8; packet::SIZE]>;
 
-/// The headers of packets by their links, as they were read. Those that read and who is told of matches share it.
+/// The headers of packets by their links, as they were read. The readers and the bridge share it.
 #[derive(Debug)]
 pub struct Headers {
     inner: RefCell<Inner>,

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How long a key waits, and how often it is drawn.
 const KEYS: Duration = Duration::from_millis(50);
 const ANEW: Nanos = Nanos(100_000_000);
-/// What is on its way to who draws, and packets in each: a terminal that takes nothing makes it lose more, but for sums.
+/// How much is on its way to the drawing thread, and packets in each: if the terminal is slow, more is lost, but not of sums.
 const NEWS: usize = 4;
 const PACKETS: usize = 1 << 16;
 /// Slices and bursts that are kept for it.
@@ -25,7 +25,7 @@ const SLICES: usize = 256;
 
 /// A view of the first queue of a link.
 pub struct Shown {
-    /// Nothing is told any more when this is gone.
+    /// Where news go; the thread ends when this is gone.
     teller: Option<SyncSender<News>>,
     drawer: Option<JoinHandle<Result<(), ScreenError>>>,
     is_over: Arc<AtomicBool>,
@@ -34,7 +34,7 @@ pub struct Shown {
     origin: Nanos,
 }
 
-/// What happened since it was told.
+/// What happened since the last news.
 #[derive(Default)]
 struct News {
     packets: Vec<Waited>,
@@ -135,7 +135,7 @@ impl Shown {
 
     fn tell(&mut self, tau: Nanos) {
         self.news.tau = tau;
-        // What is known of the slice that has begun is told again with what comes.
+        // The slice that has begun is sent again with what comes.
         let next = News {
             slices: self.news.slices.last().copied().into_iter().collect(),
             counters: self.news.counters,
@@ -152,7 +152,7 @@ impl Shown {
         }
     }
 
-    /// Whether who looks on wants no more.
+    /// Whether the viewer wants an end.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
@@ -185,12 +185,12 @@ impl Shown {
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        // What went wrong before is told.
+        // An error before this has been returned.
         let _ = self.close();
     }
 }
 
-/// Draws until nothing is told any more.
+/// Draws until no news can come any more.
 fn draw(mut view: View, news: &Receiver<News>, stop: &Stop, is_over: &AtomicBool) -> Result<(), ScreenError> {
     let mut screen = Screen::new()?;
     let mut due = Nanos::ZERO;
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use queuescope_wire::{Backlog, ByteCount, Class, Ecn, FlowId, Packet, PacketId, QueueId};
 
-    /// One that nobody draws, and what it tells.
+    /// One that nobody draws, and its news.
     fn shown() -> (Shown, Receiver<News>) {
         let (teller, news) = sync_channel(1);
         let (is_over, origin) = (Arc::default(), Nanos(1_000_000_000_000));
