@@ -51,15 +51,6 @@ pub enum Error {
     /// A trigger cannot be looked at.
     #[error(transparent)]
     Trigger(#[from] TriggerError),
-    /// A file cannot be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        why: io::Error,
-    },
     /// A file cannot be written.
     #[error("{}", cannot_write(path))]
     Write {
