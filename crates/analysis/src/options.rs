@@ -1,4 +1,4 @@
-//! What somebody asks of a queue, before it is known which.
+//! How queues are analysed, before it is known which.
 
 use crate::analysis::{ALPHA, AnalysisParams, MOST_BURSTS, Scale, SketchOptions};
 use crate::analyzer::Error;
@@ -10,7 +10,7 @@ use queuescope_scenario::Meter;
 use queuescope_sketch::Estimator;
 use queuescope_wire::{Flows, Granularity, KeyMask, Nanos, Prefixes, Rate};
 
-/// What is asked of a queue. [`params`](Self::params) says how a queue is analysed for it.
+/// How queues are analysed, whichever they are. [`params`](Self::params) adds what depends on the queue.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnalysisOptions {
@@ -44,7 +44,7 @@ impl AnalysisOptions {
     /// What a flow is unless something else is chosen.
     pub const BY: [Granularity; 2] = [Granularity::FiveTuple, Granularity::Destination(Prefixes::WHOLE)];
 
-    /// How a queue is analysed for that, where some attributes of packets are not known.
+    /// How one queue is analysed, where some attributes of packets are not known.
     ///
     /// # Errors
     /// If no sketch can be as asked for, or an expression means nothing.

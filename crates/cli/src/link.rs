@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use queuescope_analysis::{Asked, Meters, Show};
 use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_link::command::keep as stand_between;
-use queuescope_link::{Error, complete};
+use queuescope_link::{Error, complete_report};
 use queuescope_monitor::{Session, Shown, Unwritten, give_up};
 use queuescope_recording::{Outputs, Written};
 use queuescope_report::model::{COMMANDS_LINK, NO_METER, Report, SCENARIO, Sim, Skipped};
@@ -49,7 +49,7 @@ pub fn keep(args: &Keep) -> Result<Outcome> {
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 
-/// What is asked of the queues, where `name` is what is run.
+/// How the queues of what is run, which has this name, are analysed.
 fn asked(args: &Link, name: String) -> Result<Asked> {
     let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
@@ -62,7 +62,7 @@ fn stop(args: &Link) -> Result<Stop> {
     Ok(if args.view { Stop::on_signals_but_first(give_up) } else { Stop::on_signals() }?)
 }
 
-/// What a person sees meanwhile, if that is asked for.
+/// The view, if it is wanted.
 fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
     let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
@@ -110,7 +110,7 @@ fn report(meters: Meters<Outputs>, asked: &Asked, ran: Ran, mut skipped: Vec<Ski
     let Ran { simulation, about, real_time, skipped: left_out } = ran;
     skipped.extend(left_out);
     let (mut report, outputs) = meters.report(asked, &simulation, skipped);
-    complete(&mut report, Sim { real_time, ..summary::of(&simulation, about) });
+    complete_report(&mut report, Sim { real_time, ..summary::of(&simulation, about) });
     Ok((report, outputs.finish()?))
 }
 

@@ -57,7 +57,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     Ok(Outcome::of((!damage.is_empty()).then(|| damage.join("; "))))
 }
 
-/// An error of what is asked for, in the text of its expression.
+/// An error of an option, in the text of its expression.
 fn of_watch(error: WatchError) -> anyhow::Error {
     match error {
         WatchError::Expression(error) => explained(error),

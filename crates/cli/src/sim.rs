@@ -12,14 +12,13 @@ use crate::views::Views;
 use anyhow::{Error, Result, bail};
 use queuescope_analysis::{Asked, Meters};
 use queuescope_ingest::{Chosen, Flag, Stop};
-use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_run::summary::{self, About};
 use queuescope_run::{NO_SWEEP, ScenarioFile, check_room, metered_link};
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Built, Journey, LinkId, Observer, OnItsWay, Simulation, Telemetry, build, files_of};
-use queuescope_wire::{Departure, Nanos, Packet};
+use queuescope_sim::{Built, Journey, LinkId, Observer, Simulation, Telemetry, build, files_of};
+use queuescope_wire::Nanos;
 use std::io::Write;
 
 /// Steps of the progress bar.
@@ -92,21 +91,21 @@ fn simulate(
 ) -> Result<(Report, Written)> {
     let Built { mut simulation, groups, meters, .. } = built;
     let meters = metered(asked, args.meter.as_deref(), scenario, (&simulation, &meters), outputs)?;
-    let mut watched = Watched { meters, log };
+    let mut watched = (log, meters);
     let lost = match &args.telemetry {
         None => {
-            step_through((scenario.duration, stop), &mut simulation, &mut watched, Watched::check)?;
+            step_through((scenario.duration, stop), &mut simulation, &mut watched, check)?;
             None
         }
         Some(path) => {
             let mut table = TelemetryTable::create(path, simulation.topology())?;
             let mut both =
                 Telemetry::new(simulation.topology(), &mut watched, |journey: &Journey<'_>| table.add(journey));
-            step_through((scenario.duration, stop), &mut simulation, &mut both, |both| both.inner.check())?;
+            step_through((scenario.duration, stop), &mut simulation, &mut both, |both| check(both.inner))?;
             table.finish()
         }
     };
-    let Watched { meters, log } = watched;
+    let (log, meters) = watched;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, outputs) = meters.report(asked, &simulation, skipped);
     let (written, recorded) =
@@ -131,42 +130,10 @@ pub(crate) fn metered(
     Meters::new(asked, simulation, first, (links, &scenario.meters), outputs).map_err(of_analysis)
 }
 
-/// What watches a simulation: the meters, and what records the packets of all links if that is wanted.
-struct Watched {
-    meters: Meters<Outputs>,
-    log: Option<SimulatedLog>,
-}
-
-impl Watched {
-    /// What went wrong since the last call.
-    fn check(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
-        Ok(self.meters.check()?)
-    }
-}
-
-impl Observer for Watched {
-    #[inline]
-    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
-        if let Some(log) = &mut self.log {
-            log.departed(link, departure, packet, headers);
-        }
-        self.meters.departed(link, departure, packet, headers);
-    }
-
-    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
-        if let Some(log) = &mut self.log {
-            log.dropped(link, dropped, packet, headers);
-        }
-        self.meters.dropped(link, dropped, packet, headers);
-    }
-
-    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
-        if let Some(log) = &mut self.log {
-            log.marked(link, marked, packet);
-        }
-        self.meters.marked(link, marked, reason, now, packet);
-    }
+/// What went wrong with the recording and the meters since the last call.
+fn check((log, meters): &mut (Option<SimulatedLog>, Meters<Outputs>)) -> Result<()> {
+    log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
+    Ok(meters.check()?)
 }
 
 /// Runs to the end, and looks now and then whether something went wrong or a signal came.

@@ -21,7 +21,7 @@ const HELD_BACK_PARTS: u64 = 10;
 const LATE_PER_MILLE: u64 = 10;
 
 /// Adds to a report on a link how exact it was: packets that were lost before it are of flows that nobody knows.
-pub fn complete(report: &mut Report, sim: model::Sim) {
+pub fn complete_report(report: &mut Report, sim: model::Sim) {
     let unread = sim.real_time.as_ref().map_or(0, |real| real.unread_packets);
     let others = report.others.iter_mut().map(|other| &mut other.report.totals);
     others.chain([&mut report.totals]).for_each(|totals| totals.miss_flows_of(unread));

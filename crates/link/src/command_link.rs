@@ -103,8 +103,9 @@ impl Program {
         Ok((Self { behind, next: None, status: None }, (Ends([inside, outside]), sleep)))
     }
 
-    /// Whether it has ended. If somebody wants an end at `now`, it is sent signals, one after another: a signal that came here may have
-    /// come to the command, too, which has some time then; who looks on and wants no more has asked nobody else.
+    /// Whether it has ended. If a signal asks for an end at `now`, or the viewer does (`is_over`), the command gets signals, one after
+    /// another. A signal that came here may have come to the command, too, so that it gets some time first; what the viewer wants it
+    /// does not know yet.
     ///
     /// # Errors
     /// Those of the system.

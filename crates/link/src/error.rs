@@ -1,4 +1,4 @@
-//! What can go wrong with a link and who uses it.
+//! What can go wrong with a link and with what uses it.
 
 use crate::real_time::LinkError;
 use queuescope_live::ProbeError;

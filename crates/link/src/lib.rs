@@ -30,7 +30,7 @@ mod timing;
 pub mod traffic;
 mod yard;
 
-pub use carried::complete;
+pub use carried::complete_report;
 pub use command_link::{CommandLink, Ends, Program};
 pub use error::Error;
 pub use frames::Frame;

@@ -41,7 +41,7 @@ fn run_unwatched(scenario: &Scenario, files: &Files) -> Result<Ran, Error> {
     if stop.is_asked() { Err(Error::Stopped) } else { Ok(ran) }
 }
 
-/// Nobody but who wants an end.
+/// Watches nothing, and ends when a signal asks for it.
 struct Unwatched<'a>(&'a Stop);
 
 impl Watcher for Unwatched<'_> {
@@ -134,7 +134,7 @@ fn ways(scenario: &Scenario, simulation: &mut Simulation, hosts: &[Vec<(NodeId, 
 /// Hosts at an end: the kernel takes the longer for another address, the more there are.
 const HOSTS: usize = 1 << 14;
 
-/// The namespaces of those who send and of those who take.
+/// The namespaces of the senders and of the receivers.
 fn ends(scenario: &Scenario, hosts: &[Vec<(NodeId, NodeId)>]) -> Result<[End; 2], Error> {
     let flows = scenario.flows.iter().map(|flows| flows.stack.ecn);
     let ecn = flows.chain(scenario.workloads.iter().map(|load| load.stack.ecn));

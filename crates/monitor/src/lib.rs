@@ -1,4 +1,4 @@
-//! The queue of a Linux interface while it is watched.
+//! The queue of a Linux interface, or of a link in user space, while it is watched.
 //!
 //! - [`Attached`] is an interface that the kernel looks at as [`WatchOptions`] say; [`Watch`] takes what it sees, and a [`Reporter`]
 //!   hears what happens. These are made of what follows:

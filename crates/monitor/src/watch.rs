@@ -33,7 +33,7 @@ const LOOK: Nanos = Nanos(250_000_000);
 const COUNT: Nanos = Nanos(20_000_000);
 /// Keys that are read at once.
 const KEYS: usize = 64;
-/// A burst of which nothing was heard for so long, and tau, has ended: who sends packets on may falter meanwhile.
+/// A burst without a packet for so long, and tau, has ended: the kernel may falter meanwhile.
 const QUIET: Nanos = Nanos(50_000_000);
 
 /// An interface that the kernel looks at, before anybody takes what it sees.
@@ -58,7 +58,7 @@ pub struct Watch<W: Watcher, R: Reporter<W>> {
     /// What a person sees meanwhile.
     view: Option<View>,
     screen: Option<Screen>,
-    /// What somebody who monitors sees.
+    /// For a monitoring system.
     metrics: Option<Metrics>,
     stopped: Stopped,
 }
@@ -67,7 +67,7 @@ impl Attached {
     /// Attaches a probe to the interface, unless somebody asks for an end meanwhile; `seer` sees the processes of other users.
     ///
     /// # Errors
-    /// If there is no such interface, this kernel or this user may not look at it, or what is asked for means nothing.
+    /// If there is no such interface, this kernel or this user may not look at it, or the options mean nothing.
     pub fn new(options: WatchOptions, stop: Stop, seer: Option<Seer>) -> Result<Self, WatchError> {
         let params = options.probe()?;
         let feed = Feed::new(options.only.as_deref(), options.asked.mask(), options.inner)?;
@@ -79,7 +79,7 @@ impl Attached {
     /// Begins to take what it sees. Where it is drawn, the terminal is taken from here on.
     ///
     /// # Errors
-    /// If nobody can listen for who monitors, flows cannot be acted on as asked, or the terminal refuses; and those of the reporter.
+    /// If metrics cannot be served, flows cannot be acted on, or the terminal refuses; and those of the reporter.
     pub fn begin<W: Watcher, R: Reporter<W>>(self, watcher: W, mut reporter: R) -> Result<Watch<W, R>, R::Error> {
         let Self { options, mut probe, params, analysed, feed, seer, stop } = self;
         let (tau, origin, show) = (options.tau(), feed.origin, analysed.show.clone());
@@ -265,7 +265,7 @@ impl<W: Watcher, R: Reporter<W>> Watch<W, R> {
         if pressed { self.draw() } else { Ok(()) }
     }
 
-    /// Who looks on wants no more.
+    /// The viewer wants an end.
     fn is_over(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.is_over)
     }

@@ -7,9 +7,9 @@ use queuescope_ingest::Chosen;
 use queuescope_ingest::notes::noted;
 use queuescope_ingest::records::{Departures, as_departure, as_told, numbered};
 use queuescope_log::packet::{self, Known, fill_known};
-use queuescope_queue::{Dropped, Headers};
+use queuescope_queue::{Dropped, Headers, MarkReason};
 use queuescope_report::model::Skipped;
-use queuescope_sim::{LinkId, OnItsWay, Simulation, segment};
+use queuescope_sim::{LinkId, Observer, OnItsWay, Simulation, segment};
 use queuescope_wire::{Departure, Ecn, Nanos, Packet, PacketId, QueueId};
 use std::collections::BTreeMap;
 
@@ -45,38 +45,6 @@ impl SimulatedLog {
             marked: BTreeMap::new(),
             headers: Box::new([0; packet::SIZE]),
             failure: None,
-        }
-    }
-
-    /// A packet left the queue of a link.
-    pub fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
-        let before = self.marked.remove(&(link, departure.packet.id));
-        if !self.wants(link, departure.enqueued, departure, packet) {
-            return;
-        }
-        let ecn = before.unwrap_or(departure.packet.ecn);
-        self.fill(departure.enqueued, ecn, packet, headers);
-        let departure = Departure { packet: numbered(departure.packet), queue: queue(link), ..*departure };
-        self.failure = self.log.departed(&self.headers, &departure).err();
-    }
-
-    /// A packet was dropped at a link.
-    pub fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
-        let before = self.marked.remove(&(link, dropped.packet.id));
-        let enqueued = dropped.enqueued.unwrap_or(dropped.at);
-        let left = as_departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
-        if !self.wants(link, dropped.at, &left, packet) {
-            return;
-        }
-        self.fill(enqueued, before.unwrap_or(dropped.packet.ecn), packet, headers);
-        let dropped = Dropped { packet: numbered(dropped.packet), queue: queue(link), ..*dropped };
-        self.failure = self.log.dropped(&self.headers, &dropped).err();
-    }
-
-    /// A packet was marked at a link. What is known of it on its way is not changed yet, unless it was marked here before.
-    pub fn marked(&mut self, link: LinkId, marked: &Packet, packet: &OnItsWay) {
-        if self.measured[link.index()] {
-            self.marked.entry((link, marked.id)).or_insert(packet.ecn);
         }
     }
 
@@ -121,6 +89,38 @@ impl SimulatedLog {
             &mut self.headers,
             &Known { at, length: packet.bytes, key: &packet.key(), ecn, tcp: segment(headers) },
         );
+    }
+}
+
+impl Observer for SimulatedLog {
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+        let before = self.marked.remove(&(link, departure.packet.id));
+        if !self.wants(link, departure.enqueued, departure, packet) {
+            return;
+        }
+        let ecn = before.unwrap_or(departure.packet.ecn);
+        self.fill(departure.enqueued, ecn, packet, headers);
+        let departure = Departure { packet: numbered(departure.packet), queue: queue(link), ..*departure };
+        self.failure = self.log.departed(&self.headers, &departure).err();
+    }
+
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        let before = self.marked.remove(&(link, dropped.packet.id));
+        let enqueued = dropped.enqueued.unwrap_or(dropped.at);
+        let left = as_departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+        if !self.wants(link, dropped.at, &left, packet) {
+            return;
+        }
+        self.fill(enqueued, before.unwrap_or(dropped.packet.ecn), packet, headers);
+        let dropped = Dropped { packet: numbered(dropped.packet), queue: queue(link), ..*dropped };
+        self.failure = self.log.dropped(&self.headers, &dropped).err();
+    }
+
+    fn marked(&mut self, link: LinkId, marked: &Packet, _: MarkReason, _: Nanos, packet: &OnItsWay) {
+        // What is known of it on its way is not changed yet, unless it was marked here before.
+        if self.measured[link.index()] {
+            self.marked.entry((link, marked.id)).or_insert(packet.ecn);
+        }
     }
 }
 

@@ -68,3 +68,87 @@ impl<O: Observer> Observer for &mut O {
         (**self).finished(flow);
     }
 }
+
+/// Whoever is there.
+impl<O: Observer> Observer for Option<O> {
+    #[inline]
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+        if let Some(observer) = self {
+            observer.departed(link, departure, packet, headers);
+        }
+    }
+
+    #[inline]
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        if let Some(observer) = self {
+            observer.dropped(link, dropped, packet, headers);
+        }
+    }
+
+    #[inline]
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        if let Some(observer) = self {
+            observer.lost(link, id, packet, headers, now);
+        }
+    }
+
+    #[inline]
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+        if let Some(observer) = self {
+            observer.marked(link, marked, reason, now, packet);
+        }
+    }
+
+    #[inline]
+    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        if let Some(observer) = self {
+            observer.delivered(id, packet, headers, now);
+        }
+    }
+
+    #[inline]
+    fn finished(&mut self, flow: &FlowRecord) {
+        if let Some(observer) = self {
+            observer.finished(flow);
+        }
+    }
+}
+
+/// One after the other.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn departed(&mut self, link: LinkId, departure: &Departure, packet: &OnItsWay, headers: &Headers) {
+        self.0.departed(link, departure, packet, headers);
+        self.1.departed(link, departure, packet, headers);
+    }
+
+    #[inline]
+    fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
+        self.0.dropped(link, dropped, packet, headers);
+        self.1.dropped(link, dropped, packet, headers);
+    }
+
+    #[inline]
+    fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        self.0.lost(link, id, packet, headers, now);
+        self.1.lost(link, id, packet, headers, now);
+    }
+
+    #[inline]
+    fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, packet: &OnItsWay) {
+        self.0.marked(link, marked, reason, now, packet);
+        self.1.marked(link, marked, reason, now, packet);
+    }
+
+    #[inline]
+    fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
+        self.0.delivered(id, packet, headers, now);
+        self.1.delivered(id, packet, headers, now);
+    }
+
+    #[inline]
+    fn finished(&mut self, flow: &FlowRecord) {
+        self.0.finished(flow);
+        self.1.finished(flow);
+    }
+}

@@ -86,7 +86,7 @@ impl Planned {
     }
 }
 
-/// The first port of those who send datagrams.
+/// The first port of senders of datagrams.
 const FIRST_DATAGRAM: u16 = 20_000;
 
 /// Flows of all groups, in order of time, each from a port of its own: that which it has in a simulation.

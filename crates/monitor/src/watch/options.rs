@@ -21,11 +21,11 @@ pub struct WatchOptions {
     pub inner: bool,
     /// Whether the kernel hands over every packet, and not only those that waited for at least half of tau.
     pub every_packet: bool,
-    /// What is asked of the queue; the probe has the sketch. Tau is a millisecond unless given.
+    /// How the queue is analysed; the probe has the sketch. Tau is a millisecond unless given.
     pub asked: AnalysisOptions,
     /// What is done to flows.
     pub acting: ActingOptions,
-    /// Where somebody who monitors is answered.
+    /// Where metrics are served.
     pub metrics: Option<Listen>,
     /// Whether it is drawn on the terminal.
     pub is_drawn: bool,
@@ -34,7 +34,7 @@ pub struct WatchOptions {
 /// Packets that are remembered, and flows.
 const DEPARTURES: usize = (1 << 18) - 1;
 const MOST_FLOWS: usize = 1 << 16;
-/// The longest wait that the probe tells from shorter ones.
+/// The longest wait that the probe can measure.
 const LONGEST: Nanos = Nanos(137_000_000_000);
 /// From which delay on a queue is congested.
 const TAU: Nanos = Nanos(1_000_000);

@@ -16,7 +16,9 @@ pub trait Reporter<W: Watcher> {
     ///
     /// # Errors
     /// Which end it.
-    fn begins(&mut self, report: &Report) -> Result<(), Self::Error>;
+    fn begins(&mut self, _report: &Report) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Bursts have ended.
     ///
@@ -28,20 +30,26 @@ pub trait Reporter<W: Watcher> {
     ///
     /// # Errors
     /// Which end it.
-    fn acting(&mut self, acting: &Acting) -> Result<(), Self::Error>;
+    fn acting(&mut self, _acting: &Acting) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
-    /// Somebody who monitors is answered at this address.
-    fn serves(&mut self, at: SocketAddr);
+    /// Metrics are served at this address.
+    fn serves(&mut self, _at: SocketAddr) {}
 
     /// Something is remarkable as it begins.
-    fn note(&mut self, text: &str);
+    fn note(&mut self, _text: &str) {}
 
     /// Something has stopped, and the rest goes on.
-    fn stopped(&mut self, text: &str);
+    fn stopped(&mut self, _text: &str) {}
 
     /// What could not be written so far: by the watcher, and by this.
-    fn unwritten(&mut self, watcher: &mut W) -> Vec<Unwritten>;
+    fn unwritten(&mut self, _watcher: &mut W) -> Vec<Unwritten> {
+        Vec::new()
+    }
 
     /// Whether nobody hears this any more.
-    fn is_unheard(&self) -> bool;
+    fn is_unheard(&self) -> bool {
+        false
+    }
 }
