@@ -3,7 +3,7 @@
 use crate::args::Compare;
 use crate::expressions::of_scenario;
 use crate::outcome::{Outcome, print};
-use crate::paths::{cannot_write, check_outputs, create};
+use crate::paths::{check_outputs, create};
 use anyhow::{Context, Result, bail};
 use queuescope_link::RealHosts;
 use queuescope_report::model::{Comparison, Sim};
@@ -11,7 +11,6 @@ use queuescope_report::{html, json, text};
 use queuescope_run::{Ran, ScenarioFile, Simulated, World};
 use queuescope_scenario::Override;
 use queuescope_sim::files_of;
-use std::io::{BufWriter, Write};
 
 /// Runs `compare`.
 ///
@@ -26,7 +25,7 @@ pub fn run(args: &Compare) -> Result<Outcome> {
     }
     let (files, mut left_out) = file.files(files_of(&scenario))?;
     // What cannot be written is told before the time is spent.
-    let page = args.html.as_ref().map(|path| anyhow::Ok((path, create(path)?))).transpose()?;
+    let page = args.html.as_deref().map(create).transpose()?;
     let mut pairs = Vec::new();
     for run in 0..u64::from(args.runs) {
         let seed = Override::new(format!("seed={}", scenario.seed + run));
@@ -39,9 +38,8 @@ pub fn run(args: &Compare) -> Result<Outcome> {
         pairs.push((sim_in(&Simulated)?, sim_in(&RealHosts)?));
     }
     let comparison = Comparison::of(&pairs, left_out).context("no run came to its end")?;
-    if let Some((path, file)) = page {
-        let mut out = BufWriter::new(file);
-        html::write_comparison(&comparison, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(path))?;
+    if let Some(page) = page {
+        page.write_whole(|out| html::write_comparison(&comparison, out))?;
     }
     print(
         args.json,

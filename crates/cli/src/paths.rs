@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 pub use queuescope_ingest::read_text;
 use queuescope_ingest::{Place, is_standard_input};
-use std::fs::File;
+use queuescope_recording::Beside;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -53,12 +53,12 @@ fn check_creatable(path: &Path) -> io::Result<()> {
     Ok(access(folder.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Creates a file that the user asked for.
+/// Begins a file that an option names; until it is whole, what was there before stays.
 ///
 /// # Errors
 /// Named after the file.
-pub fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| cannot_write(path))
+pub fn create(path: &Path) -> Result<Beside> {
+    Ok(Beside::create(path)?)
 }
 
 /// The context of every error about an output.

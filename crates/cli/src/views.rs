@@ -2,14 +2,12 @@
 
 use crate::args::Output;
 use crate::outcome::{Outcome, print};
-use crate::paths::{cannot_write, create};
+use crate::paths::create;
 use anyhow::Result;
+use queuescope_recording::Beside;
 use queuescope_recording::Written;
 use queuescope_report::model::Report;
 use queuescope_report::{html, json, text};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
 
 /// Where a report will go.
 #[derive(Debug)]
@@ -17,7 +15,7 @@ pub struct Views {
     json: bool,
     /// Whether a command has standard output for itself.
     aside: bool,
-    html: Option<(PathBuf, File)>,
+    html: Option<Beside>,
 }
 
 impl Views {
@@ -26,7 +24,7 @@ impl Views {
     /// # Errors
     /// If a file cannot be created.
     pub fn create(output: &Output) -> Result<Self> {
-        let html = output.html.as_ref().map(|path| anyhow::Ok((path.clone(), create(path)?))).transpose()?;
+        let html = output.html.as_deref().map(create).transpose()?;
         Ok(Self { json: output.json, aside: false, html })
     }
 
@@ -45,11 +43,8 @@ impl Views {
     pub fn write(self, mut report: Report, written: &Written) -> Result<Outcome> {
         report.skipped.extend(written.notes());
         // The other views are there all the same.
-        let page = self.html.as_ref().and_then(|(path, file)| {
-            let mut out = BufWriter::new(file);
-            let written = html::write(&report, &mut out).and_then(|()| out.flush());
-            written.err().map(|why| format!("{}: {why}", cannot_write(path)))
-        });
+        let page = self.html.and_then(|page| page.write_whole(|out| html::write(&report, out)).err());
+        let page = page.map(|why| format!("{:#}", anyhow::Error::from(why)));
         if self.aside && !self.json {
             // Nobody can be told that standard error cannot be written.
             let _ = text::write(&report, &mut anstream::stderr().lock());

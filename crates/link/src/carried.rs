@@ -11,9 +11,8 @@ use queuescope_report::model::{self, Report, Skipped};
 use queuescope_scenario::Scenario;
 use queuescope_sim::Simulation;
 use queuescope_wire::ByteCount;
-use std::io;
 use std::num::NonZero;
-use std::thread;
+use std::{io, thread};
 
 /// Packets are held back at times if they are for more than one of so many parts of the time.
 const HELD_BACK_PARTS: u64 = 10;

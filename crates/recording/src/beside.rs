@@ -3,11 +3,12 @@
 
 use crate::error::Error;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file on its way to its place; when it is dropped before, nothing is left of it.
+/// A file on its way to its place; when it is dropped before, nothing is left of it. Where no other file can be created beside it, or its place
+/// is a link that leads nowhere, it is written there itself.
 #[derive(Debug)]
 pub struct Beside {
     path: PathBuf,
@@ -18,7 +19,7 @@ pub struct Beside {
 enum Place {
     /// Another file, and where it will be: behind links.
     Other(NamedTempFile, PathBuf),
-    /// Itself: a pipe or a device, which nothing can take the place of.
+    /// Itself: a pipe or a device, which nothing can take the place of; or a file in a folder that takes no other.
     Itself(File),
 }
 
@@ -30,6 +31,26 @@ impl Beside {
     pub fn create(path: &Path) -> Result<Self, Error> {
         let file = Place::of(path).map_err(Error::write(path))?;
         Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Writes all of it, and puts it in its place.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub fn write_whole(self, write: impl FnOnce(&mut BufWriter<Self>) -> io::Result<()>) -> Result<(), Error> {
+        let path = self.path.clone();
+        let mut out = BufWriter::new(self);
+        write(&mut out).map_err(Error::write(&path))?;
+        Self::put_written(out)
+    }
+
+    /// What was written is whole.
+    ///
+    /// # Errors
+    /// If the rest of it cannot be written, or it cannot be put in its place.
+    pub fn put_written(out: BufWriter<Self>) -> Result<(), Error> {
+        let path = out.get_ref().path.clone();
+        out.into_inner().map_err(|why| Error::write(&path)(why.into_error()))?.put()
     }
 
     /// It is whole.
@@ -51,6 +72,7 @@ impl Place {
         let before = match path.metadata() {
             Ok(before) if !before.is_file() => return OpenOptions::new().write(true).open(path).map(Self::Itself),
             Ok(before) => Some(before.permissions()),
+            Err(_) if path.is_symlink() => return File::create(path).map(Self::Itself),
             Err(_) => None,
         };
         let place = if before.is_some() { path.canonicalize()? } else { path.to_owned() };
@@ -62,7 +84,12 @@ impl Place {
             // As files are made, but for what the user's mask takes away.
             options.permissions(PermissionsExt::from_mode(0o666));
         }
-        let file = options.prefix(".queuescope-").suffix(".new").tempfile_in(folder)?;
+        let file = match options.prefix(".queuescope-").suffix(".new").tempfile_in(folder) {
+            Err(why) if before.is_some() && why.kind() == ErrorKind::PermissionDenied => {
+                return OpenOptions::new().write(true).truncate(true).open(&place).map(Self::Itself);
+            }
+            file => file?,
+        };
         if let Some(before) = before {
             file.as_file().set_permissions(before)?;
         }
@@ -91,6 +118,45 @@ impl Write for Beside {
 mod tests {
     use super::*;
     use std::fs;
+
+    /// Root may create files anywhere, so that only others see the difference.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_in_a_folder_that_takes_no_other_is_written_itself() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page.html");
+        fs::write(&path, "an older and longer page").unwrap();
+        fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o555)).unwrap();
+        Beside::create(&path).unwrap().write_whole(|out| out.write_all(b"a page")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a page");
+        fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, place) = (folder.path().join("link"), folder.path().join("place"));
+        std::os::unix::fs::symlink(&place, &link).unwrap();
+        Beside::create(&link).unwrap().write_whole(|out| out.write_all(b"a page")).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&place).unwrap(), "a page");
+    }
+
+    #[test]
+    fn what_fails_half_way_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page.html");
+        fs::write(&path, "an older page").unwrap();
+        let half = |out: &mut BufWriter<Beside>| {
+            out.write_all(b"half a")?;
+            Err(io::Error::other("the rest is missing"))
+        };
+        Beside::create(&path).unwrap().write_whole(half).unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "an older page");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn a_file_takes_the_place_of_another_when_it_is_whole() {

@@ -44,6 +44,7 @@ mod spool;
 mod telemetry;
 
 pub use attributes::attributes;
+pub use beside::Beside;
 pub use error::Error;
 pub use folder::check_log;
 pub use headers::{Headers, IntoFolder, Kept, into_folder};

@@ -4,11 +4,11 @@ use crate::args::Output;
 use crate::outcome::print;
 use crate::paths::{cannot_write, create};
 use anyhow::{Context, Result};
+use queuescope_recording::Beside;
 use queuescope_report::model::SweepFigures;
 use queuescope_report::{html, json, text};
 use queuescope_run::sweep::{Plan, Rows, Summed};
 use queuescope_table::{CellRow, CellWriter};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -16,8 +16,8 @@ use std::path::PathBuf;
 pub struct Summary<'a> {
     plan: &'a Plan,
     json: bool,
-    html: Option<(PathBuf, File)>,
-    table: Option<(PathBuf, CellWriter<BufWriter<File>>)>,
+    html: Option<Beside>,
+    table: Option<(PathBuf, CellWriter<BufWriter<Beside>>)>,
     rows: Rows<'a>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Summary<'a> {
     /// # Errors
     /// If a file cannot be created.
     pub fn create(plan: &'a Plan, output: &Output) -> Result<Self> {
-        let html = output.html.as_ref().map(|path| anyhow::Ok((path.clone(), create(path)?))).transpose()?;
+        let html = output.html.as_deref().map(create).transpose()?;
         let table = output.parquet.as_ref().map(|path| {
             let paths = plan.parameters.iter().map(|parameter| parameter.path.as_str());
             let out = BufWriter::new(create(path)?);
@@ -74,12 +74,10 @@ impl<'a> Summary<'a> {
     pub fn finish(self) -> Result<()> {
         let sweep = self.rows.finish();
         if let Some((path, table)) = self.table {
-            let mut out = table.finish().with_context(|| cannot_write(&path))?;
-            out.flush().with_context(|| cannot_write(&path))?;
+            Beside::put_written(table.finish().with_context(|| cannot_write(&path))?)?;
         }
-        if let Some((path, file)) = self.html {
-            let mut out = BufWriter::new(file);
-            html::write_sweep(&sweep, &mut out).and_then(|()| out.flush()).with_context(|| cannot_write(&path))?;
+        if let Some(page) = self.html {
+            page.write_whole(|out| html::write_sweep(&sweep, out))?;
         }
         print(self.json, |mut out| json::write_sweep(&sweep, &mut out), |mut out| text::write_sweep(&sweep, &mut out))
     }

@@ -107,12 +107,7 @@ impl Parquet {
             self.writer.write(&batch).map_err(Error::table(&self.path))?;
         }
         let out = self.writer.finish().map_err(Error::table(&self.path))?;
-        put(out, &self.path)?;
+        Beside::put_written(out)?;
         Ok(Found { packets, has_more, seen })
     }
-}
-
-/// The file is whole.
-fn put(out: BufWriter<Beside>, path: &Path) -> Result<(), Error> {
-    out.into_inner().map_err(|why| Error::write(path)(why.into_error()))?.put()
 }
