@@ -53,7 +53,7 @@ impl Export {
                 let selection = Selection::Packets(attributes, None);
                 let found =
                     write_rows(&selection, question, loaded, form, &mut out, note).map_err(Error::write(&path))?;
-                put(out, &path)?;
+                Beside::put_written(out)?;
                 Ok(found)
             }
         }
