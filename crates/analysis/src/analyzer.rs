@@ -77,7 +77,7 @@ impl Analyzer {
     }
 
     /// What manages the queue that the packets of a capture pass; unless set, it is a tail-drop queue. The captured senders do not
-    /// react to what it drops and marks, so a real queue would be shorter; the report says so.
+    /// react to what it drops and marks; the report says so.
     ///
     /// ```no_run
     /// use queuescope_analysis::Analyzer;

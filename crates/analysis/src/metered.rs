@@ -26,6 +26,17 @@ pub struct Asked {
     pub chosen: Option<Chosen<Departures>>,
 }
 
+/// Which meters a run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedMeters {
+    /// The link that the report begins with.
+    pub first: LinkId,
+    /// Whether its queue is analysed; without that, the meter only knows its link.
+    pub analyses: bool,
+    /// Whether the scenario's other meters are there too.
+    pub others: bool,
+}
+
 /// All meters of a run. Each has a watcher.
 pub struct Meters<W: Watcher> {
     /// The one that the report begins with.
@@ -76,16 +87,15 @@ impl Known for OnItsWay {
 }
 
 impl<W: Watcher> Meters<W> {
-    /// The meter of the `first` link, and, unless it is `alone`, those of the other links that a scenario has meters for: these links
-    /// are in the order of the meters. A link has the settings of its meter even if only that link is wanted. Where nothing
-    /// `analyses`, they only know their links.
+    /// The meter of the first link, and those of the other links that a scenario has meters for, if they are wanted: `metered` are these
+    /// links, in the order of the meters. A link has the settings of its meter even if only that link is wanted.
     ///
     /// # Errors
     /// If no sketch can be as asked for, or an expression means nothing.
     pub fn new(
         asked: &Asked,
         simulation: &Simulation,
-        (first, analyses, alone): (LinkId, bool, bool),
+        wanted: WantedMeters,
         metered: (&[LinkId], &[Meter]),
         watcher: W,
     ) -> Result<Self, Error>
@@ -93,9 +103,9 @@ impl<W: Watcher> Meters<W> {
         W: Default,
     {
         let pairs = || metered.0.iter().zip(metered.1);
-        let own = pairs().find_map(|(watched, own)| (*watched == first).then_some(own));
-        let first = Metered::new(asked, simulation, (first, analyses), own, watcher)?;
-        let others = pairs().skip(1).filter(|_| !alone);
+        let own = pairs().find_map(|(watched, own)| (*watched == wanted.first).then_some(own));
+        let first = Metered::new(asked, simulation, (wanted.first, wanted.analyses), own, watcher)?;
+        let others = pairs().skip(1).filter(|_| wanted.others);
         let others = others.map(|(link, own)| Metered::new(asked, simulation, (*link, true), Some(own), W::default()));
         Ok(Self { first, others: others.collect::<Result<_, _>>()? })
     }

@@ -10,7 +10,7 @@ use crate::setup::options;
 use crate::sweep;
 use crate::views::Views;
 use anyhow::{Error, Result, bail};
-use queuescope_analysis::{Asked, Meters};
+use queuescope_analysis::{Asked, Meters, WantedMeters};
 use queuescope_ingest::{Chosen, Flag, Stop};
 use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
@@ -126,8 +126,8 @@ pub(crate) fn metered(
     outputs: Outputs,
 ) -> Result<Meters<Outputs>> {
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
-    let first = (link, wanted != Some(NO_METER), wanted.is_some());
-    Meters::new(asked, simulation, first, (links, &scenario.meters), outputs).map_err(of_analysis)
+    let wanted = WantedMeters { first: link, analyses: wanted != Some(NO_METER), others: wanted.is_none() };
+    Meters::new(asked, simulation, wanted, (links, &scenario.meters), outputs).map_err(of_analysis)
 }
 
 /// What went wrong with the recording and the meters since the last call.

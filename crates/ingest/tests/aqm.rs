@@ -101,12 +101,10 @@ fn what_holds_of_a_queue_holds_of_each() {
     for (path, rate) in captures() {
         for aqm in all() {
             let (name, is_fifo) = (format!("{aqm} of {}", path.display()), aqm.is_fifo());
-            // Its limit is that of each queue.
-            let queues = if aqm.to_string() == "hash-to-queues" { 8 } else { 1 };
             let (log, source) = replay(open(&path, rate), Some(aqm), Limit::Packets(LIMIT));
             is_conserved(&log, &source, &name);
             keeps_order(&log, is_fifo, &name);
-            assert!(fullest(&log) <= LIMIT * queues, "{name} held {}", fullest(&log));
+            assert!(fullest(&log) <= LIMIT, "{name} held {}", fullest(&log));
             assert!(log.times.is_sorted(), "{name}: time ran back");
             sends_one_by_one(&log, rate, &name);
             assert!(log.marked.iter().all(|packet| packet.ecn == Ecn::Ce), "{name}");

@@ -5,7 +5,7 @@ use crate::params::with_limit;
 use crate::scenario::Scenario;
 use crate::set::{Override, Segment, chosen, parts, segments, set};
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
-use queuescope_text::{Place, Problem, TextError, nearest};
+use queuescope_text::{Place, Problem, TextError, nearest, quoted};
 use std::ops::Range;
 
 /// What manages a queue: a discipline, or a switch program around a tail-drop queue. Its limit is not set.
@@ -75,9 +75,18 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
     if name.is_empty() {
         return Err(Problem::new("no discipline is named")
             .at(place, "a name is missing here")
-            .help(format!("there are {}", DisciplineParams::NAMES.join(", "))));
+            .help(format!("there are {}", names().collect::<Vec<_>>().join(", "))));
     }
-    let key = if is_program(&name) { "pipeline" } else { "discipline" };
+    if !names().any(|known| known == name) {
+        let near = nearest(&name, names()).or_else(|| names().find(|known| known.starts_with(&name)));
+        let help = near.map_or_else(
+            || format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let wrong = Problem::new(format!("no discipline or switch program is named {}", quoted(&name)));
+        return Err(wrong.at(place, "not one of them").help(help));
+    }
+    let key = if PipelineParams::NAMES.contains(&name.as_str()) { "pipeline" } else { "discipline" };
     let path: Vec<_> = ["link", key].map(|name| Segment::new(name, place.clone())).into();
     let mut gone = set(root, &path, value)?;
     for part in parts {
@@ -86,6 +95,11 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
                 .at(Place { source, span: part }, "nothing is set here")
                 .help(format!("write NAME,KEY=VALUE, for example {name},target=10ms")));
         };
+        if key.trim() == "limit" {
+            return Err(Problem::new("what the queue holds is no parameter of what manages it")
+                .at(Place { source, span: part }, "a limit")
+                .help("use --limit"));
+        }
         let value = Node::bare(value, source, part.start + key.len() + 1);
         let below = segments(key, source, part.start);
         let path: Vec<_> = path.iter().cloned().chain([Segment::new(&name, place.clone())]).chain(below).collect();
@@ -99,12 +113,9 @@ fn parameter(part: &str) -> Option<(&str, &str)> {
     part.split_once('=').filter(|(key, _)| !key.trim_start().starts_with('{'))
 }
 
-/// Whether a name is that of a switch program, or nearer to one than to a discipline.
-fn is_program(name: &str) -> bool {
-    let (programs, disciplines) = (PipelineParams::NAMES, DisciplineParams::NAMES);
-    programs.contains(&name)
-        || !disciplines.contains(&name)
-            && nearest(name, programs.iter().chain(disciplines).copied()).is_some_and(|near| programs.contains(&near))
+/// All disciplines, then all switch programs.
+fn names() -> impl Iterator<Item = &'static str> {
+    DisciplineParams::NAMES.iter().chain(PipelineParams::NAMES).copied()
 }
 
 #[cfg(test)]
@@ -141,9 +152,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_shown_in_the_text() {
         for (text, wrong, help) in [
-            ("nonsense", "no discipline is named 'nonsense'", "there are tail-drop"),
-            ("fq-codl", "no discipline is named 'fq-codl'", "did you mean `fq-codel`?"),
-            ("conquest-aqn", "no switch program is named 'conquest-aqn'", "did you mean `conquest-aqm`?"),
+            ("nonsense", "no discipline or switch program is named 'nonsense'", "egress-pi, conquest-aqm"),
+            ("fq-codl", "no discipline or switch program is named 'fq-codl'", "did you mean `fq-codel`?"),
+            ("conquest-aqn", "no discipline or switch program is named 'conquest-aqn'", "did you mean `conquest-aqm`?"),
+            ("conquest", "is named 'conquest'", "did you mean `conquest-aqm`?"),
+            ("codel,limit=10", "no parameter", "use --limit"),
             ("codel,tagret=10ms", "`codel` has no key 'tagret'", "did you mean `target`?"),
             ("codel,target=soon", "[--aqm:1:14]", "target"),
             ("codel,10ms", "a parameter has no '='", "codel,target=10ms"),

@@ -3,13 +3,14 @@
 use crate::build::fitted;
 use crate::{Output, Replay, ReplayedProgram};
 use queuescope_queue::{
-    AnyDiscipline, AnyPipeline, Discipline, DisciplineFactory, DisciplineParams, Headers, Limit, MultiQueue, Outlet,
-    Pipeline, PipelineError, PipelineFactory, PipelineParams,
+    AnyDiscipline, AnyPipeline, Discipline, DisciplineFactory, DisciplineParams, Headers, Limit, MultiQueue,
+    MultiQueueParams, Outlet, Pipeline, PipelineError, PipelineFactory, PipelineParams,
 };
 use queuescope_scenario::Management;
 use queuescope_text::{Problem, TextError};
 use queuescope_wire::{Nanos, Packet, QueueId, Rate};
 use std::fmt;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 
 /// Any discipline or switch program, or one of your own. It can be built: parameters that fit no switch are found early.
@@ -74,7 +75,7 @@ impl Aqm {
     fn build(&self, limit: Limit, outlet: Outlet) -> Result<Managed, PipelineError> {
         let discipline = |discipline: AnyDiscipline| Managed::Discipline(Replay::new(discipline, &outlet));
         let program = |program: AnyPipeline| {
-            let queues = MultiQueue::new(program.queues(limit), outlet);
+            let queues = MultiQueue::new(sharing(program.queues(limit), limit), outlet);
             Managed::Program(Box::new(ReplayedProgram::new(program, queues, &outlet)))
         };
         Ok(match &self.choice {
@@ -86,6 +87,12 @@ impl Aqm {
             Choice::Program(factory) => program(factory.build(&[outlet])),
         })
     }
+}
+
+/// The queues of a program, which hold `limit` together, as a discipline does. In a scenario each may have it for itself.
+fn sharing(queues: MultiQueueParams, limit: Limit) -> MultiQueueParams {
+    let all = if queues.queues == NonZeroU16::MIN { queues.shared_limit } else { limit };
+    MultiQueueParams { shared_limit: all, ..queues }
 }
 
 /// Any link: whether a queue can be built does not depend on it.

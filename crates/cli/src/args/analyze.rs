@@ -49,7 +49,7 @@ pub struct Analyze {
 
     /// What manages the queue: a discipline or a switch program, with parameters as scenarios have them, such as pie or
     /// codel,target=10ms,interval=200ms (queuescope sim --explain lists those of each). The captured senders do not react to
-    /// drops and marks, so a real queue would be shorter [default: tail-drop]
+    /// drops and marks [default: tail-drop]
     #[arg(long, value_name = "NAME", conflicts_with = "departures", help_heading = "Queue")]
     pub aqm: Option<String>,
 
@@ -58,7 +58,12 @@ pub struct Analyze {
     #[arg(
         long,
         value_name = "NAMES",
-        conflicts_with_all = ["departures", "aqm", "pcapng", "victims", "show"],
+        // None of these says anything of a comparison.
+        conflicts_with_all = [
+            "departures", "aqm", "pcapng", "victims", "show", "tau", "alpha", "ramped", "most_bursts", "across_classes", "snapshots",
+            "rows", "columns", "window", "memory", "estimator", "expiry", "durability", "log_memory", "when_full", "keep_for",
+            "keep_size", "log_index",
+        ],
         help_heading = "Queue"
     )]
     pub compare_aqm: Option<String>,

@@ -51,8 +51,12 @@ fn payers(replay: &AqmReplay, granularity: &str, out: &mut impl Write) -> io::Re
     if replay.payers.is_empty() {
         return writeln!(out, "\n{BOLD}{name}{BOLD:#}: no flow pays");
     }
-    let flows = count(replay.flows_paying);
-    writeln!(out, "\n{BOLD}{name}{BOLD:#}: who pays, of {flows} flows by {granularity}")?;
+    let flows = match replay.flows_paying {
+        1 => "1 flow pays".to_owned(),
+        paying => format!("{} flows pay", count(paying)),
+    };
+    let most = if replay.flows_paying > PAYERS as u64 { "; those that pay most" } else { "" };
+    writeln!(out, "\n{BOLD}{name}{BOLD:#}: {flows} by {granularity}{most}")?;
     for AqmPayer { flow, packets, dropped, marked, dropped_share, longest_delay_ns } in
         replay.payers.iter().take(PAYERS)
     {
