@@ -76,16 +76,16 @@ pub(crate) fn compact_in(folder: Folder, most: u64) -> Result<Compacted, FolderE
     Ok(Compacted { before, after: files(folder)?, cut, kept })
 }
 
-/// Makes volumes of journals, as who records does; what of them was cut off and kept aside.
+/// Makes volumes of journals, as a recording does; what of them was cut off and kept aside.
 fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderError> {
     let recovered = recover(folder)?;
-    let told = (recovered.cut, recovered.kept);
-    // What was lost behind the last record is told by a journal without records.
+    let left_out = (recovered.cut, recovered.kept);
+    // What was lost behind the last record is what a journal without records keeps.
     let of = (folder.schema.record_size(), folder.checksum());
     let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.tail);
     rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
     if recovered.journals.is_empty() {
-        return Ok(told);
+        return Ok(left_out);
     }
     let last = Catalogue::read(&folder.path)?.volumes.pop();
     let mut indexes = last.map_or_else(Vec::new, |entry| indexes(&folder.schema, &entry));
@@ -95,7 +95,7 @@ fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderE
     indexes.dedup();
     let archiver = Archiver::new(folder, indexes, VOLUME_RECORDS);
     recovered.journals.iter().try_for_each(|journal| archiver.journal(journal))?;
-    Ok(told)
+    Ok(left_out)
 }
 
 /// Volumes that become one stretch: places among those of the catalogue.

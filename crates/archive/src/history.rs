@@ -77,8 +77,8 @@ pub struct Sources {
     pub torn: Option<Part>,
 }
 
-/// Whom records are told to, with their positions.
-type Tell<'t> = dyn FnMut(u64, &[u8]) -> ControlFlow<()> + 't;
+/// Receives records, with their positions, until it breaks off.
+type Receive<'t> = dyn FnMut(u64, &[u8]) -> ControlFlow<()> + 't;
 
 impl History {
     /// Opens a folder to ask it.
@@ -126,13 +126,13 @@ impl History {
     ///
     /// # Errors
     /// If something cannot be read, or is not as it was written; what was told before is right.
-    pub fn each(&self, ask: Ask<'_>, tell: &mut Tell<'_>) -> Result<Sources, FolderError> {
+    pub fn each(&self, ask: Ask<'_>, receive: &mut Receive<'_>) -> Result<Sources, FolderError> {
         // Before anything else: more is written meanwhile.
         let note = Note::of(&self.folder.path);
         let until = self.folder.may_end()?;
         let mut asking = Asking::new(self, ask).until(until);
         self.go_through(&mut asking, &mut |position, record| {
-            if position < until { tell(position, record) } else { ControlFlow::Break(()) }
+            if position < until { receive(position, record) } else { ControlFlow::Break(()) }
         })?;
         asking.sources.missing = note.missing(asking.at, asking.sources.torn.as_ref());
         asking.sources.note = note.damage;
@@ -145,14 +145,14 @@ impl History {
         &self,
         ask: Ask<'_>,
         (snapshot, from): (&Snapshot<'_>, u64),
-        tell: &mut Tell<'_>,
+        receive: &mut Receive<'_>,
     ) -> Result<Sources, FolderError> {
         let mut asking = Asking::new(self, ask).until(from + snapshot.first());
         let until = from + snapshot.first();
         let mut stopped = false;
         self.go_through(&mut asking, &mut |position, record| {
             // The rest of what is read at once is in memory, too.
-            let told = if position < until { tell(position, record) } else { ControlFlow::Break(()) };
+            let told = if position < until { receive(position, record) } else { ControlFlow::Break(()) };
             stopped |= told.is_break() && position < until;
             told
         })?;
@@ -162,7 +162,7 @@ impl History {
         let query = snapshot.query().matching(ask.expression).from(ask.from).to(ask.to);
         let mut matched = query.matched();
         while let Some((position, record)) = matched.next().filter(|_| !stopped) {
-            stopped = tell(from + position, record).is_break();
+            stopped = receive(from + position, record).is_break();
         }
         Ok(sources)
     }
@@ -179,14 +179,14 @@ impl History {
     }
 
     /// The same, one after the other.
-    pub(crate) fn each_of(&self, volumes: &[Entry], tell: &mut Tell<'_>) -> Result<(), FolderError> {
+    pub(crate) fn each_of(&self, volumes: &[Entry], receive: &mut Receive<'_>) -> Result<(), FolderError> {
         let Some(group) = volumes.first().and_then(|entry| entry.groups.first()) else { return Ok(()) };
         let all: Vec<_> = self.schema().iter().map(|(id, _)| id).collect();
         let ask = Ask { expression: &Dnf::all(), from: 0, to: u64::MAX, needed: &all };
         let end = volumes.iter().map(Entry::end).max().unwrap_or(group.end);
         let removed = Removed { before: group.first.saturating_sub(group.lost), records: 0 };
         let mut asking = Asking::new(self, ask).until(end);
-        asking.go_on(&Catalogue { removed, noted: None, volumes: volumes.to_vec() }, tell)
+        asking.go_on(&Catalogue { removed, noted: None, volumes: volumes.to_vec() }, receive)
     }
 
     /// The folder.
@@ -194,10 +194,10 @@ impl History {
         &self.folder
     }
 
-    fn go_through(&self, asking: &mut Asking<'_>, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+    fn go_through(&self, asking: &mut Asking<'_>, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         let mut catalogue = Catalogue::read(&self.folder.path)?;
         loop {
-            let gone_on = asking.go_on(&catalogue, tell);
+            let gone_on = asking.go_on(&catalogue, receive);
             // Perhaps somebody made or joined volumes, or took some away, since the catalogue was read. A journal that
             // became a volume meanwhile is not missed: there is no other behind the last.
             let now = Catalogue::read(&self.folder.path)?;

@@ -70,7 +70,7 @@ impl Mark {
     /// catalogue. What cannot be written is tried again by whoever records next: less is missed then, or the same once more.
     pub fn begin(&self, folder: &Folder) {
         let mut state = self.lock();
-        if state.lost > 0 && self.tell(folder, &state).is_ok() {
+        if state.lost > 0 && self.note_in_catalogue(folder, &state).is_ok() {
             state.lost = 0;
         }
         state.has_begun = true;
@@ -78,12 +78,12 @@ impl Mark {
         state.note(&self.file);
         let synced = self.file.set_len(length).and_then(|()| self.file.sync_all());
         if state.lost == 0 && synced.is_ok() && folder.sync().is_ok() {
-            let _ = self.tell(folder, &state);
+            let _ = self.note_in_catalogue(folder, &state);
         }
     }
 
-    /// Tells the catalogue of the note, and of alerts that are missing.
-    fn tell(&self, folder: &Folder, state: &State) -> Result<(), FolderError> {
+    /// Writes into the catalogue that there is a note, and that alerts are missing.
+    fn note_in_catalogue(&self, folder: &Folder, state: &State) -> Result<(), FolderError> {
         folder.still_there()?;
         let mut catalogue = Catalogue::read(&folder.path)?;
         if catalogue.noted.is_none() || state.lost > 0 {

@@ -105,9 +105,6 @@ impl OpenedCapture {
         if queue.managed().is_some() {
             read.skipped.extend(noted("senders_do_not_react", read.packets, SENDERS_DO_NOT_REACT));
         }
-        if !queue.is_fifo() {
-            read.skipped.extend(noted("depth_in_any_order", read.packets, DEPTH_IN_ANY_ORDER));
-        }
         Ok(Source {
             input: model::Input {
                 name: self.origin.name,
@@ -147,9 +144,6 @@ impl OpenedCapture {
 /// What a replay through a discipline does not show.
 const SENDERS_DO_NOT_REACT: &str = "packets of captured senders, which do not react to drops and marks. This shows what the \
                                     discipline does with this traffic, not what TCP would do";
-/// What depth is where packets overtake one another.
-const DEPTH_IN_ANY_ORDER: &str = "packets that others may have overtaken: depth is what left while a packet waited, which can be \
-                                  more than the queue ever held";
 
 /// Where an input is from.
 #[derive(Debug)]

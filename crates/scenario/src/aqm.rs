@@ -79,11 +79,9 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
     }
     if !names().any(|known| known == name) {
         let near = nearest(&name, names()).or_else(|| names().find(|known| known.starts_with(&name)));
-        let help = near.map_or_else(
-            || format!("there are {}", names().collect::<Vec<_>>().join(", ")),
-            |near| format!("did you mean `{near}`?"),
-        );
-        let wrong = Problem::new(format!("no discipline or switch program is named {}", quoted(&name)));
+        let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+        let help = format!("{near}there are {}", names().collect::<Vec<_>>().join(", "));
+        let wrong = Problem::new(format!("no discipline or switch program is named '{}'", quoted(&name)));
         return Err(wrong.at(place, "not one of them").help(help));
     }
     let key = if PipelineParams::NAMES.contains(&name.as_str()) { "pipeline" } else { "discipline" };

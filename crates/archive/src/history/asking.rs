@@ -1,6 +1,6 @@
 //! A question that is being answered, stretch by stretch.
 
-use super::{Ask, History, Sources, Tell};
+use super::{Ask, History, Receive, Sources};
 use crate::catalogue::{AllSums, Catalogue, Entry, PARQUET, index_end};
 use crate::error::{Damage, FolderError};
 use crate::reader::{State, look};
@@ -89,7 +89,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Goes on behind what was told, with what the folder has now.
-    pub fn go_on(&mut self, catalogue: &Catalogue, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+    pub fn go_on(&mut self, catalogue: &Catalogue, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         self.sources.removed = catalogue.removed.records;
         // What was read from journals may be in volumes now.
         let still = self.journals.iter().filter(|(end, _)| *end > catalogue.end()).map(|(_, records)| records);
@@ -116,12 +116,12 @@ impl<'a> Asking<'a> {
                 return Err(Damage::of(&path, why).into());
             }
             if !self.stopped {
-                self.stopped = self.unit((first, end), &parts, tell)?.is_break();
+                self.stopped = self.unit((first, end), &parts, receive)?.is_break();
             }
             self.sources.lost += if told { 0 } else { lost };
             (self.at, self.read) = (end, end);
         }
-        self.journals(catalogue, tell)
+        self.journals(catalogue, receive)
     }
 
     /// Records of one stretch of positions, which may be in several volumes.
@@ -129,7 +129,7 @@ impl<'a> Asking<'a> {
         &mut self,
         (first, end): (u64, u64),
         parts: &[(&Entry, usize)],
-        tell: &mut Tell<'_>,
+        receive: &mut Receive<'_>,
     ) -> Result<ControlFlow<()>, FolderError> {
         let (history, ask) = (self.history, self.ask);
         let mut rows = Rows::default();
@@ -179,7 +179,7 @@ impl<'a> Asking<'a> {
         self.sources = sources;
         let told = rows.positions.partition_point(|at| *at < self.at);
         let (positions, size) = (&rows.positions[told..], history.schema().record_size());
-        self.matching(&rows.records[told * size..], |place| positions[place as usize], tell)
+        self.matching(&rows.records[told * size..], |place| positions[place as usize], receive)
     }
 
     /// Opens a volume, if it is not open, and asks its indexes.
@@ -197,7 +197,7 @@ impl<'a> Asking<'a> {
         Ok(())
     }
 
-    /// The pages of a volume that have what is asked for, as far as its indexes tell; `None` if they do not.
+    /// The pages of a volume that have what is asked for, as far as its indexes know; `None` if they do not.
     fn pages(&self, entry: &Entry, sums: &AllSums) -> Result<Option<Vec<u32>>, FolderError> {
         let schema = self.history.schema();
         let most = MOST_PAGES * entry.groups.len();
@@ -229,7 +229,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Records that are in no volume yet.
-    fn journals(&mut self, catalogue: &Catalogue, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+    fn journals(&mut self, catalogue: &Catalogue, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         if self.until <= catalogue.end() {
             return Ok(());
         }
@@ -243,10 +243,10 @@ impl<'a> Asking<'a> {
             }
             let mut rows = Vec::new();
             let file = look(folder, path, self.read, number + 1 == paths.len(), &mut |first, records| {
-                self.frame((first, records), &mut rows, tell)
+                self.frame((first, records), &mut rows, receive)
             })?;
             // What was told is not told again, whatever is wrong behind it.
-            self.rows(&mut rows, tell)?;
+            self.rows(&mut rows, receive)?;
             match file.state {
                 State::Damaged(damage) => return Err(damage.into()),
                 State::Torn(part) => self.sources.torn = Some(part),
@@ -268,7 +268,7 @@ impl<'a> Asking<'a> {
         &mut self,
         (first, records): (u64, &[u8]),
         rows: &mut Vec<u8>,
-        tell: &mut Tell<'_>,
+        receive: &mut Receive<'_>,
     ) -> Result<(), FolderError> {
         let size = self.history.schema().record_size();
         if rows.is_empty() && self.at < first {
@@ -279,14 +279,14 @@ impl<'a> Asking<'a> {
         let waiting = self.at + (rows.len() / size) as u64;
         let told = (waiting - first) as usize * size;
         rows.extend_from_slice(&records[told.min(records.len())..]);
-        if rows.len() >= AT_ONCE * size { self.rows(rows, tell) } else { Ok(()) }
+        if rows.len() >= AT_ONCE * size { self.rows(rows, receive) } else { Ok(()) }
     }
 
     /// Tells records that come next.
-    fn rows(&mut self, rows: &mut Vec<u8>, tell: &mut Tell<'_>) -> Result<(), FolderError> {
+    fn rows(&mut self, rows: &mut Vec<u8>, receive: &mut Receive<'_>) -> Result<(), FolderError> {
         let from = self.at;
         if !self.stopped {
-            self.stopped = self.matching(rows, |place| from + place, tell)?.is_break();
+            self.stopped = self.matching(rows, |place| from + place, receive)?.is_break();
         }
         self.at += (rows.len() / self.history.schema().record_size()) as u64;
         rows.clear();
@@ -298,7 +298,7 @@ impl<'a> Asking<'a> {
         &self,
         records: &[u8],
         position: impl Fn(u64) -> u64,
-        tell: &mut Tell<'_>,
+        receive: &mut Receive<'_>,
     ) -> Result<ControlFlow<()>, FolderError> {
         let schema = self.history.schema();
         let count = (records.len() / schema.record_size()) as u64;
@@ -307,7 +307,7 @@ impl<'a> Asking<'a> {
         let snapshot = log.snapshot();
         let query = snapshot.query().matching(self.ask.expression).from(self.ask.from).to(self.ask.to);
         for (place, record) in query.matched() {
-            if tell(position(place), record).is_break() {
+            if receive(position(place), record).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
