@@ -444,7 +444,7 @@ impl<D: FlowIndex, W: Watcher> Sink for Analysis<D, W> {
         let Dropped { at, reason, packet, queue, enqueued, .. } = *dropped;
         if let Some(victims) = &mut self.victims {
             let key = self.index.whole(packet.flow).unwrap_or_default();
-            let left = as_departure(packet, queue, (enqueued.unwrap_or(at), at));
+            let left = as_departure(packet, queue, enqueued.unwrap_or(at), at);
             self.counts.victims_dropped += u64::from(victims.holds_uncounted(&without_flow(&left), &key));
         }
         *self.counts.drops.entry(reason).or_default() += 1;

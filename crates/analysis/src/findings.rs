@@ -317,7 +317,7 @@ impl<D: FlowIndex> Namer<'_, D> {
             packets: None,
             by: vec![model::Parts {
                 granularity: self.names[0].clone(),
-                not_shown: self.not_shown(0, (named.flows_total, named.bytes), flows.iter().map(|part| part.bytes)),
+                not_shown: self.not_shown(0, named.flows_total, named.bytes, flows.iter().map(|part| part.bytes)),
                 flows,
                 flows_total: named.flows_total,
             }],
@@ -359,7 +359,7 @@ impl<D: FlowIndex> Namer<'_, D> {
             .collect();
         model::Culprits {
             granularity: granularity.to_owned(),
-            not_shown: self.not_shown(level, (blamed.flows, total), flows.iter().map(|culprit| culprit.bytes)),
+            not_shown: self.not_shown(level, blamed.flows, total, flows.iter().map(|culprit| culprit.bytes)),
             flows,
             flows_total: blamed.flows,
             culprits_total: heavy as u64,
@@ -367,14 +367,15 @@ impl<D: FlowIndex> Namer<'_, D> {
         }
     }
 
-    /// What is not listed, beside flows of so many bytes each, where something chooses among them.
+    /// Of so many flows and bytes, what is not listed beside flows of these bytes, where something chooses among them.
     fn not_shown(
         &self,
         level: usize,
-        all: (u64, u64),
+        flows: u64,
+        bytes: u64,
         listed: impl ExactSizeIterator<Item = u64>,
     ) -> Option<model::NotShown> {
-        self.filters(level).map(|_| model::NotShown::beside(all, listed))
+        self.filters(level).map(|_| model::NotShown::beside(flows, bytes, listed))
     }
 
     /// What chooses among the flows of a granularity, if anything does.

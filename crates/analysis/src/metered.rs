@@ -262,7 +262,7 @@ impl<W: Watcher> Metered<W> {
     #[inline]
     fn means_mark(&mut self, marked: &Packet, passing: &impl Known, now: Nanos) -> bool {
         self.chosen.as_mut().is_none_or(|chosen| {
-            let left = as_departure(*marked, QueueId::default(), (now, now));
+            let left = as_departure(*marked, QueueId::default(), now, now);
             chosen.holds_uncounted(&without_flow(&left), &passing.key())
         })
     }
@@ -298,7 +298,7 @@ impl<W: Watcher> Meters<W> {
     pub fn got_dropped(&mut self, link: LinkId, dropped: &Dropped, passing: &impl Known) {
         for meter in self.each() {
             let enqueued = dropped.enqueued.unwrap_or(dropped.at);
-            let left = as_departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+            let left = as_departure(dropped.packet, dropped.queue, enqueued, dropped.at);
             if meter.watches(link, dropped.at) && meter.means(&left, passing) {
                 let known = meter.packet(dropped.packet, passing, enqueued, dropped.at);
                 meter.analysis.dropped(&Dropped { packet: known, ..*dropped });

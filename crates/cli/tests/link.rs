@@ -12,7 +12,7 @@ use queuescope_live::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::yield_now;
 use std::time::Instant;
@@ -238,6 +238,29 @@ fn nothing_is_left_whenever_it_is_killed() {
         until("no interface is left", || interfaces(&yard) == 0);
         until("no process is left", || processes(&word) == 0);
     }
+}
+
+/// A keeper may be too late to ask for a signal at the end of the thread that started it: then the tie ends it.
+#[test]
+fn a_keeper_whose_parent_is_gone_ends_when_nobody_holds_the_tie() {
+    if yard("a_keeper_whose_parent_is_gone_ends_when_nobody_holds_the_tie").is_none() {
+        return;
+    }
+    let word = format!("without-parent-{}", std::process::id());
+    let keeper = env!("CARGO_BIN_EXE_queuescope");
+    let shell = format!("read go; exec {keeper} keep 3 -- sh -c 'sleep 1000; : {word}' 3<&0 0</dev/null");
+    let (tied, mut tie) = std::io::pipe().expect("there are descriptors");
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "sh", "-c", &shell]).stdin(tied).stdout(Stdio::null());
+    let mut parent = command.spawn().expect("unshare is there");
+    drop(command);
+    until("the shell runs", || processes(&word) == 2);
+    parent.kill().expect("it runs");
+    parent.wait().expect("it ends");
+    tie.write_all(b"go\n").expect("the shell reads it");
+    until("the keeper has begun the program", || processes(&word) == 2);
+    drop(tie);
+    until("no process is left", || processes(&word) == 0);
 }
 
 /// Whether the kernel has a congestion control of a process: their names end with its number, so that those of others, which come and go on

@@ -135,7 +135,7 @@ pub fn without_flow(departure: &Departure) -> Departure {
 }
 
 /// What is known of a packet that did not leave the queue, as if it had.
-pub fn as_departure(packet: Packet, queue: QueueId, (enqueued, dequeued): (Nanos, Nanos)) -> Departure {
+pub fn as_departure(packet: Packet, queue: QueueId, enqueued: Nanos, dequeued: Nanos) -> Departure {
     let none = Backlog::default();
     Departure { packet, queue, enqueued, dequeued, backlog_in: none, backlog_out: none }
 }

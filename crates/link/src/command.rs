@@ -2,14 +2,12 @@
 //!
 //! It is run in namespaces of its own: of network, where the link is its only interface; of processes, whose first one
 //! stands between it and whoever began it; and of mounts, for a `/proc` that shows those processes. When that first process
-//! ends, the kernel ends all others of the namespace; and it ends when the program does, or when whoever began it is no more,
-//! however that came.
+//! ends, the kernel ends all others of the namespace. It ends when the program does. It also ends when the process that
+//! started it is gone, for whatever reason: that process alone holds the writing end of a pipe, the tie.
 
 use queuescope_live::capabilities::{CapabilitySet, NAMESPACES, keep_only, passed_on, raised};
-use queuescope_live::{Namespace, timespec};
-use queuescope_wire::Nanos;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use queuescope_live::Namespace;
+use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::{Errno, FdFlags, fcntl_setfd, retry_on_intr};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 pub use rustix::process::Signal;
@@ -19,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio, exit};
 use std::thread;
 
 /// The first argument of the process that stands between.
@@ -40,8 +38,7 @@ pub enum Prints {
 #[derive(Debug)]
 pub struct Behind {
     keeper: Child,
-    /// A keeper that begins when nobody holds this any more ends at once; later the kernel ends it with who began it. The numbers of signals
-    /// that are written here are for the program.
+    /// The keeper ends when this is closed. The numbers of signals that are written here are for the program.
     tie: OwnedFd,
 }
 
@@ -125,10 +122,9 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<io::Result<u8>> {
     #[allow(unsafe_code, reason = "the number is all that a new program has of a file")]
     let tie = unsafe { OwnedFd::from_raw_fd(number) };
     fcntl_setfd(&tie, FdFlags::CLOEXEC)?;
+    // It ends at once with the thread that started it, even while it is stopped. The tie alone is certain: the thread may have been gone
+    // before this, while another thread of its process, about to end, still held the tie.
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    if is_cut(tie.as_fd()) {
-        return Ok(Ok(1));
-    }
     raised(own_proc)?;
     // The program has the rights of its user, and no others.
     keep_only(CapabilitySet::empty())?;
@@ -151,8 +147,9 @@ pub fn keep(tie: &OsStr, words: &[OsString]) -> io::Result<io::Result<u8>> {
     }
 }
 
-/// Passes on the signals that are for the program, and for all that it began, as a terminal would.
-fn pass_on(tie: &OwnedFd) {
+/// Passes on the signals that are for the program, and for all that it began, as a terminal would. When the tie is closed, it ends this
+/// process, and with it all others of the namespace.
+fn pass_on(tie: &OwnedFd) -> ! {
     let mut number = [0];
     while let Ok(1) = retry_on_intr(|| rustix::io::read(tie, &mut number)) {
         if let Some(signal) = Signal::from_named_raw(number[0].into()) {
@@ -160,12 +157,7 @@ fn pass_on(tie: &OwnedFd) {
             let _ = kill_process_group(Pid::INIT, signal);
         }
     }
-}
-
-/// Whether nobody holds the other end.
-fn is_cut(tie: BorrowedFd<'_>) -> bool {
-    let mut doors = [PollFd::from_borrowed_fd(tie, PollFlags::IN)];
-    poll(&mut doors, Some(&timespec(Nanos::ZERO))).is_ok() && doors[0].revents().contains(PollFlags::HUP)
+    exit(1)
 }
 
 /// Mounts a `/proc` that shows the processes of this namespace, and them alone.

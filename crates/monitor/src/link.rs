@@ -96,7 +96,7 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
         let dropped = Dropped { packet: numbered(dropped.packet), ..*dropped };
         let captured = self.captured(frame, came);
         self.meters.got_dropped(link, &dropped, &captured);
-        let gone = as_departure(dropped.packet, dropped.queue, (came, dropped.at));
+        let gone = as_departure(dropped.packet, dropped.queue, came, dropped.at);
         if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &gone, &captured)) {
             shown.dropped();
         }
@@ -111,7 +111,7 @@ impl<W: PacketWatcher, S: Session<W>> Watcher for Watched<W, S> {
     fn marked(&mut self, link: LinkId, marked: &Packet, reason: MarkReason, now: Nanos, _: &OnItsWay, frame: &Frame) {
         let captured = self.captured(frame, now);
         self.meters.got_marked(link, &numbered(*marked), reason, now, &captured);
-        let there = as_departure(*marked, QueueId::default(), (now, now));
+        let there = as_departure(*marked, QueueId::default(), now, now);
         if let Some(shown) = self.shown.as_mut().filter(|_| self.meters.first.is_seen(link, &there, &captured)) {
             shown.marked();
         }

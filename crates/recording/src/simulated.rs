@@ -107,7 +107,7 @@ impl Observer for SimulatedLog {
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
         let before = self.marked.remove(&(link, dropped.packet.id));
         let enqueued = dropped.enqueued.unwrap_or(dropped.at);
-        let left = as_departure(dropped.packet, dropped.queue, (enqueued, dropped.at));
+        let left = as_departure(dropped.packet, dropped.queue, enqueued, dropped.at);
         if !self.wants(link, dropped.at, &left, packet) {
             return;
         }

@@ -228,7 +228,7 @@ pub struct NotShown {
 
 impl NotShown {
     /// What is left of so many flows and bytes beside flows of these bytes.
-    pub fn beside((flows, bytes): (u64, u64), listed: impl ExactSizeIterator<Item = u64>) -> Self {
+    pub fn beside(flows: u64, bytes: u64, listed: impl ExactSizeIterator<Item = u64>) -> Self {
         let flows = flows.saturating_sub(listed.len() as u64);
         let rest = bytes.saturating_sub(listed.sum());
         Self { flows, bytes: rest, share: if bytes > 0 { rest as f64 / bytes as f64 } else { 0.0 } }

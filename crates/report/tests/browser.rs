@@ -125,8 +125,8 @@ fn a_page_that_lists_some_flows_says_so_in_its_headline() {
         meaning: "lists without it".to_owned(),
     });
     let level = &mut some.culprits[0];
-    let all = (level.flows_total + 1, 2 * level.flows.iter().map(|flow| flow.bytes).sum::<u64>());
-    level.not_shown = Some(NotShown::beside(all, level.flows.iter().map(|flow| flow.bytes)));
+    let bytes = level.flows.iter().map(|flow| flow.bytes);
+    level.not_shown = Some(NotShown::beside(level.flows_total + 1, 2 * bytes.clone().sum::<u64>(), bytes));
     let pages = [("whole", &whole), ("some", &some)];
     let pages = pages.map(|(name, report)| (page(report, tell, directory.path(), name), 400));
     let Some(texts) = told(directory.path(), &pages) else { return };

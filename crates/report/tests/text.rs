@@ -204,7 +204,7 @@ fn a_row_without_a_flow_keeps_its_label() {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let told: Vec<_> = rows(&burst).iter().map(|line| words(line)).collect();
     assert_eq!(told, ["5tuple no flow matches", "100.0 % 12 others"]);
-    burst.culprits[0].not_shown = Some(NotShown::beside((12, burst.bytes), [].into_iter()));
+    burst.culprits[0].not_shown = Some(NotShown::beside(12, burst.bytes, [].into_iter()));
     assert_eq!(words(&rows(&burst)[1]), "100.0 % 12 not shown");
 }
 

@@ -257,10 +257,10 @@ impl<D: FlowIndex> Recorder<D> {
             let heavy = listed.iter().take_while(|(_, part)| share(part.bytes) >= *alpha).count();
             let part = |(flow, part): &&(FlowId, _)| self.part(level, *flow, part, share);
             let flows: Vec<_> = listed.iter().take(heavy.max(AT_LEAST)).map(part).collect();
-            let all = (ranking.parts.len() as u64, total.bytes);
+            let all = ranking.parts.len() as u64;
             model::Parts {
                 granularity,
-                not_shown: show.map(|_| model::NotShown::beside(all, flows.iter().map(|part| part.bytes))),
+                not_shown: show.map(|_| model::NotShown::beside(all, total.bytes, flows.iter().map(|part| part.bytes))),
                 flows,
                 flows_total: all.0,
             }

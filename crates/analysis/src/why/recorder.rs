@@ -82,7 +82,7 @@ impl<D: FlowIndex> Recorder<D> {
 
 impl<D: FlowIndex> Sink for Recorder<D> {
     fn dropped(&mut self, dropped: &queue::Dropped) {
-        self.judge(&as_departure(dropped.packet, dropped.queue, (dropped.at, dropped.at)));
+        self.judge(&as_departure(dropped.packet, dropped.queue, dropped.at, dropped.at));
         let Packet { id, flow, size, class, .. } = dropped.packet;
         let size = u32::try_from(size.0).unwrap_or(u32::MAX);
         let recorded = self.log.record_drop(&Dropped { packet: id, flow, class, size, at: dropped.at });
