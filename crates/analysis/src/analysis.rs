@@ -479,10 +479,9 @@ impl<D: FlowIndex, W: Watcher> Output for Analysis<D, W> {
         self.recent.advance(from);
         self.decide_forgotten();
         let filled;
-        let departure = if self.params.history == History::Fifo {
+        let departure = if self.params.backlog_is_known {
             departure
         } else {
-            // Departures from elsewhere do not say what they met; what left while they waited stands for it.
             filled = Departure { backlog_in: self.recent.backlog_since(departure.enqueued), ..*departure };
             &filled
         };

@@ -45,10 +45,6 @@ const AMONG_HEAVIEST: &str = "bursts of more flows than are remembered by name (
 const UNJOINED: &str =
     "packets that left in bursts and were no longer remembered when that was known: bursts do not count them";
 
-/// What depth is where a discipline lets packets overtake one another.
-const DEPTH_IN_ANY_ORDER: &str = "packets that others may have overtaken: depth is what left while a packet waited, which can be \
-                                  more than the queue ever held";
-
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
 impl<D: FlowIndex> Findings<D> {
@@ -58,9 +54,6 @@ impl<D: FlowIndex> Findings<D> {
         let namer = Namer { index: &self.index, params: &self.params, origin: source.span.0, names: &names };
         let bursts = self.bursts.iter().map(|found| namer.burst(found)).collect();
         let mut skipped = std::mem::take(&mut source.skipped);
-        if source.aqm.is_some() && matches!(self.params.history, History::Departures(_)) {
-            skipped.extend(noted("depth_in_any_order", source.packets, DEPTH_IN_ANY_ORDER));
-        }
         let truncated = self.counts.history_too_short;
         skipped.extend(
             (truncated > 0).then(|| Skipped {

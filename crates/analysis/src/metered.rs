@@ -150,7 +150,6 @@ impl<W: Watcher> Metered<W> {
     ) -> Result<Self, Error> {
         let here = simulation.topology().link(link);
         let rate = here.rate.mean();
-        // What a packet met in the queue is not what was chosen of it.
         let is_whole = simulation.is_fifo(link) && asked.chosen.is_none();
         let history = if is_whole { History::Fifo } else { History::Departures(DEPARTURES) };
         let options = own.map_or_else(|| asked.options.clone(), |meter| asked.options.with_meter(meter));
@@ -158,6 +157,8 @@ impl<W: Watcher> Metered<W> {
         if !simulation.is_fifo(link) {
             params = params.in_any_order();
         }
+        // The link knows what its queue holds, but not how much of that was chosen.
+        params.backlog_is_known = asked.chosen.is_none();
         Ok(Self {
             link,
             name: here.name.clone(),

@@ -61,6 +61,7 @@ impl AnalysisOptions {
         let params = AnalysisParams::new(scale);
         Ok(AnalysisParams {
             history,
+            backlog_is_known: history == History::Fifo,
             tau: self.tau.map_or(params.tau, Tau::Given),
             alpha: self.alpha,
             ramped: self.ramped,

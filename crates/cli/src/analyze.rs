@@ -70,8 +70,14 @@ fn compare(args: &Analyze, list: &str) -> Result<Outcome> {
             "--compare-aqm reads the capture anew for each discipline, and standard input can be read once only: name a file"
         );
     }
-    let aqms = Management::split(list).into_iter().map(|text| aqm("--compare-aqm", text));
-    let aqms = aqms.collect::<Result<Vec<_>>>()?;
+    let names = Management::split(list);
+    if let Some(name) = names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name)) {
+        bail!("--compare-aqm names {name} twice: name each once, with the parameters that differ");
+    }
+    if names.iter().any(|name| name.is_empty()) && names.len() > 1 {
+        bail!("--compare-aqm has no name between two commas: '{list}'");
+    }
+    let aqms = names.into_iter().map(|text| aqm("--compare-aqm", text)).collect::<Result<Vec<_>>>()?;
     let [granularity, ..] = args.keys.by[..] else { bail!("--by names no granularity") };
     let (mut replays, mut setup) = (Vec::new(), None::<AqmSetup>);
     for aqm in aqms {

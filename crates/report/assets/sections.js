@@ -76,11 +76,8 @@ function notices(report) {
       `The input is damaged: ${report.input.damage.trim().replace(/[.:;,]+$/, '')}`,
       'What could be read was analysed.',
     ]);
-  if (report.setup.aqm) {
-    const isOvertaken = report.skipped.some(({ reason }) => reason === 'depth_in_any_order');
-    const depth = isOvertaken ? ' Depth is what left while a packet waited, which can be more than the queue ever held.' : '';
-    notes.push([`The queue is managed by ${report.setup.aqm}`, `The captured senders do not react to its drops and marks.${depth}`]);
-  }
+  if (report.setup.aqm)
+    notes.push([`The queue is managed by ${report.setup.aqm}`, 'The captured senders do not react to its drops and marks.']);
   for (const flag of ['input', 'victims', 'show'])
     if (report.setup[flag]) notes.push([`--${flag} ${report.setup[flag]}`, `Shares are of the whole queue.${unfiltered(report, flag)}`]);
   const { super_packets: merged, packets } = report.totals;

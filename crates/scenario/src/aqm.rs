@@ -6,6 +6,7 @@ use crate::scenario::Scenario;
 use crate::set::{Override, Segment, chosen, parts, segments, set};
 use queuescope_queue::{DisciplineParams, Limit, PipelineParams};
 use queuescope_text::{Place, Problem, TextError, nearest, quoted};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// What manages a queue: a discipline, or a switch program around a tail-drop queue. Its limit is not set.
@@ -87,6 +88,7 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
     let key = if PipelineParams::NAMES.contains(&name.as_str()) { "pipeline" } else { "discipline" };
     let path: Vec<_> = ["link", key].map(|name| Segment::new(name, place.clone())).into();
     let mut gone = set(root, &path, value)?;
+    let mut seen = HashSet::new();
     for part in parts {
         let Some((key, value)) = parameter(&text[part.clone()]) else {
             return Err(Problem::new("a parameter has no '='")
@@ -97,6 +99,11 @@ pub(crate) fn apply(text: &str, source: usize, root: &mut Node) -> Result<Vec<En
             return Err(Problem::new("what the queue holds is no parameter of what manages it")
                 .at(Place { source, span: part }, "a limit")
                 .help("use --limit"));
+        }
+        if !seen.insert(key.trim()) {
+            return Err(Problem::new(format!("'{}' is set twice", quoted(key.trim())))
+                .at(Place { source, span: part }, "set again here")
+                .help("give each parameter one value"));
         }
         let value = Node::bare(value, source, part.start + key.len() + 1);
         let below = segments(key, source, part.start);
@@ -158,6 +165,7 @@ mod tests {
             ("codel,tagret=10ms", "`codel` has no key 'tagret'", "did you mean `target`?"),
             ("codel,target=soon", "[--aqm:1:14]", "target"),
             ("codel,10ms", "a parameter has no '='", "codel,target=10ms"),
+            ("codel,target=5ms, target = 10ms", "'target' is set twice", "one value"),
             ("", "no discipline is named", "there are tail-drop"),
         ] {
             let error = parse(text).unwrap_err();

@@ -14,6 +14,8 @@ use queuescope_wire::{ByteCount, Nanos, Rate};
 pub struct AnalysisParams {
     /// Whether packets leave in the order in which they came.
     pub history: History,
+    /// Whether departures say what was in the queue when they entered. If not, what left while they waited stands for it.
+    pub backlog_is_known: bool,
     /// When the queue counts as congested.
     pub tau: Tau,
     /// A flow contributes if it is at least this share of the queue.
@@ -56,6 +58,7 @@ impl AnalysisParams {
         let sketch = SketchOptions::default();
         Self {
             history: History::Fifo,
+            backlog_is_known: true,
             tau: Tau::adaptive(scale.tau),
             alpha: ALPHA,
             ramped: None,
@@ -75,8 +78,8 @@ impl AnalysisParams {
         }
     }
 
-    /// The same where packets leave in any order: what a packet met is worked out of those that left while it waited, and a burst is
-    /// when the slowest of them wait.
+    /// The same for a queue of ours from which packets leave in any order: the flows that a packet met are those that left while it
+    /// waited, and a burst is when the slowest of them wait. Departures still say what was in the queue.
     #[must_use]
     pub fn in_any_order(self) -> Self {
         let across_classes = self.across_classes.or(Some(ACROSS_CLASSES));
