@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 CARGO ?= cargo
 
-.PHONY: help demo test setup setup-test fmt clippy floors circles orphans licences extension unit properties doc models sanitize fuzz-check fuzz skipped
+.PHONY: help demo test setup setup-test fmt clippy floors circles orphans prose licences extension unit properties doc models sanitize fuzz-check fuzz skipped
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,9 @@ circles: ## Check that no more than ten files of a crate import each other in a 
 
 orphans: ## Check that every test file is compiled
 	$(CARGO) xtask orphans
+
+prose: ## Check that texts have none of the project's old words
+	$(CARGO) xtask prose
 
 licences: ## Check the licences of all dependencies
 	$(CARGO) xtask licences

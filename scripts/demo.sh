@@ -7,8 +7,8 @@ capture=data/demo.pcap.xz
 report=out/demo.html
 arguments=(analyze "$capture" --rate 20mbps --html "$report")
 
-"${CARGO:-cargo}" build --release --locked -p queuescope-cli --no-default-features
+"${CARGO:-cargo}" build --profile demo --locked -p queuescope-cli --no-default-features
 mkdir -p out
 printf '\n$ queuescope %s\n\n' "${arguments[*]}"
-"${CARGO_TARGET_DIR:-target}/release/queuescope" "${arguments[@]}"
+"${CARGO_TARGET_DIR:-target}/demo/queuescope" "${arguments[@]}"
 printf '\nThe report: file://%s/%s (open it in a browser; it needs no network)\n' "$PWD" "$report"

@@ -8,6 +8,7 @@ mod licences;
 mod metadata;
 mod models;
 mod orphans;
+mod prose;
 mod repeat;
 
 use std::process::ExitCode;
@@ -31,6 +32,9 @@ cargo xtask models
 cargo xtask orphans
     Check that every test file of a crate whose tests are one binary is in it.
 
+cargo xtask prose
+    Check that no text has words of the project's old dialect (xtask/prose.toml), but in folders that are not rewritten yet.
+
 cargo xtask repeat IN.pcap OUT.pcap (--times N | --packets N | --bytes N)
     Make a large capture by repeating a small one: N times, or as often as it takes to reach N packets or N bytes.
     Every repetition comes after the one before, with IPv4 and IPv6 addresses of its own, so that its flows are new.
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         "licences" => licences::run(rest),
         "models" => models::run(rest),
         "orphans" => orphans::run(rest),
+        "prose" => prose::run(rest),
         "repeat" => repeat::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
