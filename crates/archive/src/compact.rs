@@ -81,8 +81,7 @@ fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderE
     let recovered = recover(folder)?;
     let left_out = (recovered.cut, recovered.kept);
     // What was lost behind the last record is what a journal without records keeps.
-    let of = (folder.schema.record_size(), folder.checksum());
-    let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.tail);
+    let mut rest = Journal::new(Disk, folder, VOLUME_RECORDS, recovered.tail);
     rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
     if recovered.journals.is_empty() {
         return Ok(left_out);

@@ -66,7 +66,7 @@ fn stop(args: &Link) -> Result<Stop> {
 fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
     let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
-    Ok(args.view.then(|| Shown::begin(name, (granularity, show), stop)).transpose()?)
+    Ok(args.view.then(|| Shown::begin(name, granularity, show, stop)).transpose()?)
 }
 
 /// What makes no sense together is refused before anything is made.

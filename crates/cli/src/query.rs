@@ -66,7 +66,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     if let Held::Memory(log) = &loaded.held {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, (&selection, company), &expression, parquet).map(Outcome::of)
+    answer(args, &loaded, &selection, company, &expression, parquet).map(Outcome::of)
 }
 
 /// What the answer is to have.
@@ -138,7 +138,8 @@ fn parquet(args: &Query, selection: &Selection, schema: &Schema) -> Result<Optio
 fn answer(
     args: &Query,
     loaded: &Loaded,
-    (selection, mut company): (&Selection, Option<Company>),
+    selection: &Selection,
+    mut company: Option<Company>,
     expression: &Dnf,
     parquet: Option<Parquet>,
 ) -> Result<Option<String>> {

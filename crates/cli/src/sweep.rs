@@ -48,7 +48,7 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
     }
     let summary = Summary::create(&checked.plan, &args.output)?;
     let shard = args.sweep.shard.unwrap_or(Shard::WHOLE);
-    match cells(file, &checked, store.as_ref(), (shard, threads), summary) {
+    match cells(file, &checked, store.as_ref(), shard, threads, summary) {
         Err(error) if unread(&error) => Ok(Outcome::Whole),
         other => other.map(|()| Outcome::Whole),
     }
@@ -92,7 +92,8 @@ fn cells(
     file: &ScenarioFile,
     checked: &Checked,
     store: Option<&Store>,
-    (shard, threads): (Shard, usize),
+    shard: Shard,
+    threads: usize,
     mut summary: Summary<'_>,
 ) -> Result<()> {
     let plan = &checked.plan;
@@ -100,7 +101,7 @@ fn cells(
     let (mut earlier, mut again) = (0u64, Vec::new());
     let progress =
         if with_lines && io::stdout().is_terminal() { Progress::hidden() } else { Progress::cells(count, "cells") };
-    sweep::run(file, checked, store, (shard, threads), with_lines, |cell, summed, origin| {
+    sweep::run(file, checked, store, shard, threads, with_lines, |cell, summed, origin| {
         progress.one();
         match origin {
             Origin::New => {}

@@ -2,7 +2,7 @@
 //! is stopped.
 
 use super::power::{Before, Noted, before};
-use super::{SIZE, schema};
+use super::schema;
 use crate::folder::Folder;
 use crate::journal::Journal;
 use crate::recorder::recover;
@@ -50,7 +50,7 @@ fn session() -> impl Strategy<Value = Session> {
 fn run(folder: &Folder, session: &Session) {
     let tail = recover(folder).unwrap_or_else(|error| panic!("{error}")).tail;
     let (noted, mut closed, mut next) = (Noted::default(), Vec::new(), tail.next);
-    let mut journal = Journal::new(noted.clone(), &folder.path, (SIZE, folder.checksum()), 30, tail);
+    let mut journal = Journal::new(noted.clone(), folder, 30, tail);
     for (lost, count) in &session.steps {
         journal.pass_by(*lost, &mut closed).expect("there is room");
         next += lost;

@@ -37,8 +37,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let built = build_without_traffic(&scenario, &files)?;
-    let network = (&built.simulation, &*built.meters);
-    let meters = metered(&asked, args.meter.as_deref(), &scenario, network, outputs)?;
+    let meters = metered(&asked, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = shown(args, &format!("{meter}: {}", asked.name), &stop)?;
     let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_asked() || is_over)));
