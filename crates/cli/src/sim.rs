@@ -1,7 +1,7 @@
 //! `queuescope sim`: from a scenario file to a report.
 
 use crate::args::Sim;
-use crate::expressions::{explained, of_analysis, of_scenario};
+use crate::expressions::{of_analysis, of_scenario};
 use crate::outcome::{Outcome, both, print};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
@@ -11,7 +11,7 @@ use crate::sweep;
 use crate::views::Views;
 use anyhow::{Error, Result, bail};
 use queuescope_analysis::{Asked, Meters, WantedMeters};
-use queuescope_ingest::{Chosen, Flag, Stop};
+use queuescope_ingest::Stop;
 use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_run::summary::{self, About};
@@ -72,15 +72,14 @@ fn overrides(args: &Sim) -> impl Iterator<Item = Override> {
     let lists = sweep.lists.iter().map(Override::sweep);
     let seeds = sweep.seeds.map(|seeds| Override::new(format!("sweep.seeds={seeds}")));
     let not_swept = sweep.no_sweep.then(|| Override::new(NO_SWEEP));
-    args.set.iter().map(Override::new).chain(lists).chain(seeds).chain(not_swept)
+    args.overrides.each().chain(lists).chain(seeds).chain(not_swept)
 }
 
 /// What is asked of the queues.
 fn asked(args: &Sim) -> Result<Asked> {
     let Sim { keys, question, sketch, output, .. } = args;
-    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     let options = options(keys, question, sketch, output);
-    Ok(Asked { name: args.scenario.display().to_string(), format: SCENARIO, options, chosen })
+    Ok(Asked { name: args.scenario.display().to_string(), format: SCENARIO, options, chosen: args.analysed.chosen()? })
 }
 
 /// What observes a run: the recording to a folder, if there is one, and the meters.

@@ -15,7 +15,6 @@ use queuescope_recording::Outputs;
 use queuescope_report::model::NO_METER;
 use queuescope_run::summary::About;
 use queuescope_run::{Ran, ScenarioFile};
-use queuescope_scenario::Override;
 use queuescope_sim::{build_without_traffic, files_of};
 use std::path::Path;
 
@@ -24,7 +23,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let output = &args.output;
     let asked = asked(args, path.display().to_string())?;
     check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
-    let file = ScenarioFile::read(path, args.set.iter().map(Override::new))?;
+    let file = ScenarioFile::read(path, args.overrides.each())?;
     let scenario = file.scenario().map_err(of_scenario)?;
     if !scenario.sweep.is_empty() {
         bail!(
