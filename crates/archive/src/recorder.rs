@@ -11,7 +11,7 @@ use crate::derived::{self, unbounded};
 use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
-use crate::journal::{Disk, Journal, Medium};
+use crate::journal::{Disk, Medium};
 use crate::keep::Keep;
 use crate::mark::{Mark, Note};
 use crate::reader::Part;
@@ -238,7 +238,7 @@ impl Recorder {
         let log = unbounded(schema)?;
         let time = schema.time().map(|time| schema.reader(time));
         let most = options.journal_records.clamp(1, room.volume);
-        let journal = Journal::new(medium, &folder, most, recovered.tail.clone());
+        let journal = folder.journal(medium, most, recovered.tail.clone());
         let shared = Shared::new(log, folder, &room, options.full, options.durability, &recovered, mark);
         let shared = Arc::new(shared);
         let archiving = Archiving { indexes: options.indexes, keep: options.keep, pauses };

@@ -53,7 +53,7 @@ pub(crate) fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, ind
         catalogue.volumes.extend(archiver.volumes(stretch).expect("there is room"));
     }
     catalogue.write(&folder).expect("there is room");
-    let mut journal = Journal::new(Disk, &folder, 1 << 20, Tail { next: catalogue.end(), ..Tail::default() });
+    let mut journal = folder.journal(Disk, 1 << 20, Tail { next: catalogue.end(), ..Tail::default() });
     let mut closed = Vec::new();
     for part in journals {
         journal.pass_by(part.lost, &mut closed).expect("there is room");

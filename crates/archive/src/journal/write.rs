@@ -2,7 +2,6 @@
 
 use super::FRAME;
 use super::frame::{FILE_HEADER, FRAME_HEADER, FileHeader, FrameHeader};
-use crate::folder::Folder;
 use crate::regular;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -92,9 +91,8 @@ struct Open<F> {
 
 impl<M: Medium> Journal<M> {
     /// Goes on at a position, with a new file when there is something to write.
-    pub fn new(medium: M, folder: &Folder, most: u64, tail: Tail) -> Self {
-        let (record_size, schema) = (folder.schema.record_size(), folder.checksum());
-        Self { medium, folder: folder.path.clone(), record_size, schema, most: most.max(1), open: None, tail }
+    pub fn new(medium: M, folder: &Path, record_size: usize, schema: u32, most: u64, tail: Tail) -> Self {
+        Self { medium, folder: folder.to_owned(), record_size, schema, most: most.max(1), open: None, tail }
     }
 
     /// Writes the records that come next; says which files were closed.
