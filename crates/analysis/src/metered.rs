@@ -87,8 +87,8 @@ impl Known for OnItsWay {
 }
 
 impl<W: Watcher> Meters<W> {
-    /// The meter of the first link, and those of the other links that a scenario has meters for, if they are wanted: `metered` are these
-    /// links, in the order of the meters. A link has the settings of its meter even if only that link is wanted.
+    /// The meter of the first link, and those of the other links that a scenario has meters for, if they are wanted: `links` are these
+    /// links, in the order of the scenario's `meters`. A link has the settings of its meter even if only that link is wanted.
     ///
     /// # Errors
     /// If no sketch can be as asked for, or an expression means nothing.
@@ -96,17 +96,18 @@ impl<W: Watcher> Meters<W> {
         asked: &Asked,
         simulation: &Simulation,
         wanted: WantedMeters,
-        metered: (&[LinkId], &[Meter]),
+        links: &[LinkId],
+        meters: &[Meter],
         watcher: W,
     ) -> Result<Self, Error>
     where
         W: Default,
     {
-        let pairs = || metered.0.iter().zip(metered.1);
+        let pairs = || links.iter().zip(meters);
         let own = pairs().find_map(|(watched, own)| (*watched == wanted.first).then_some(own));
-        let first = Metered::new(asked, simulation, (wanted.first, wanted.analyses), own, watcher)?;
+        let first = Metered::new(asked, simulation, wanted.first, wanted.analyses, own, watcher)?;
         let others = pairs().skip(1).filter(|_| wanted.others);
-        let others = others.map(|(link, own)| Metered::new(asked, simulation, (*link, true), Some(own), W::default()));
+        let others = others.map(|(link, own)| Metered::new(asked, simulation, *link, true, Some(own), W::default()));
         Ok(Self { first, others: others.collect::<Result<_, _>>()? })
     }
 
@@ -137,14 +138,15 @@ impl<W: Watcher> Meters<W> {
 }
 
 impl<W: Watcher> Metered<W> {
-    /// Of a link, or of nothing. Where options have their defaults, the scenario's `own` meter decides.
+    /// The meter of a link; it analyses nothing if `analyses` is false. Where options have their defaults, the scenario's `own` meter decides.
     ///
     /// # Errors
     /// If no sketch can be as asked for, or an expression means nothing.
     pub fn new(
         asked: &Asked,
         simulation: &Simulation,
-        (link, analyses): (LinkId, bool),
+        link: LinkId,
+        analyses: bool,
         own: Option<&Meter>,
         watcher: W,
     ) -> Result<Self, Error> {

@@ -12,7 +12,7 @@ use crate::derived;
 use crate::error::FolderError;
 use crate::folder::Folder;
 use crate::history::History;
-use crate::journal::{Disk, Journal};
+use crate::journal::Disk;
 use crate::reader::Part;
 use crate::recorder::{VOLUME_RECORDS, recover};
 use queuescope_log::{AttributeId, Schema};
@@ -81,8 +81,7 @@ fn make_volumes(folder: &Folder) -> Result<(Option<Part>, Vec<PathBuf>), FolderE
     let recovered = recover(folder)?;
     let left_out = (recovered.cut, recovered.kept);
     // What was lost behind the last record is what a journal without records keeps.
-    let of = (folder.schema.record_size(), folder.checksum());
-    let mut rest = Journal::new(Disk, &folder.path, of, VOLUME_RECORDS, recovered.tail);
+    let mut rest = folder.journal(Disk, VOLUME_RECORDS, recovered.tail);
     rest.finish().map_err(|(path, error)| FolderError::io("write", &path, error))?;
     if recovered.journals.is_empty() {
         return Ok(left_out);

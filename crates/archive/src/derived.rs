@@ -225,7 +225,8 @@ pub(crate) fn verify(folder: &Folder) -> Result<Option<Damage>, FolderError> {
 pub(crate) fn keep(
     folder: &Folder,
     definitions: &Definitions,
-    (defined, snapshot): (&Defined, &Snapshot<'_>),
+    defined: &Defined,
+    snapshot: &Snapshot<'_>,
     position: u64,
 ) -> Result<(), FolderError> {
     folder.still_there()?;

@@ -6,7 +6,7 @@
 use crate::catalogue::{self, Catalogue};
 use crate::derived;
 use crate::error::{Damage, FolderError};
-use crate::journal::Disk;
+use crate::journal::{Disk, Journal, Medium, Tail};
 use crate::names::{ALERTS, LOCK};
 use crate::regular;
 use crate::store::{Store, Written};
@@ -152,6 +152,11 @@ impl Folder {
     /// The same with files that are made elsewhere.
     pub fn on(self, store: Arc<dyn Store>) -> Self {
         Self { store, ..self }
+    }
+
+    /// Journals of its records that go on behind `tail`, each of at most so many records.
+    pub fn journal<M: Medium>(&self, medium: M, most: u64, tail: Tail) -> Journal<M> {
+        Journal::new(medium, &self.path, self.schema.record_size(), self.checksum(), most, tail)
     }
 
     /// Whether its path leads to it still: nothing is written to another that took its place.

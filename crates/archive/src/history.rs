@@ -139,12 +139,13 @@ impl History {
         Ok(asking.sources)
     }
 
-    /// The same, but from a position on as a snapshot has them: that of its first record, and how far the folder's
-    /// positions are before the snapshot's.
+    /// The same, but from the first record of a snapshot on as the snapshot has them. A record's position in the folder is `from` more
+    /// than in the snapshot.
     pub(crate) fn each_before(
         &self,
         ask: Ask<'_>,
-        (snapshot, from): (&Snapshot<'_>, u64),
+        snapshot: &Snapshot<'_>,
+        from: u64,
         receive: &mut Receive<'_>,
     ) -> Result<Sources, FolderError> {
         let mut asking = Asking::new(self, ask).until(from + snapshot.first());

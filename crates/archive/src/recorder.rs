@@ -11,14 +11,14 @@ use crate::derived::{self, unbounded};
 use crate::error::{Damage, FolderError};
 use crate::folder::{Folder, Lock};
 use crate::history::{Ask, History, Sources};
-use crate::journal::{Disk, Journal, Medium};
+use crate::journal::{Disk, Medium};
 use crate::keep::Keep;
 use crate::mark::{Mark, Note};
 use crate::reader::Part;
 use crate::store::Store;
 use crate::volume::GROUP;
 pub(crate) use follow::Pauses;
-use follow::{Shared, Threads};
+use follow::{Archiving, Shared, Threads};
 use queuescope_log::{Appended, AttributeId, Defined, Definitions, LAST_TIME, Log, Reader, Schema};
 use recover::has_room;
 pub(crate) use recover::recover;
@@ -197,12 +197,14 @@ impl Recorder {
         M: Medium + Send + 'static,
         M::File: 'static,
     {
-        Self::within((medium, Arc::new(Disk), Pauses::default()), path, schema, options)
+        Self::within(medium, Arc::new(Disk), Pauses::default(), path, schema, options)
     }
 
     /// With journals and other files that are made elsewhere, and other pauses.
     pub(crate) fn within<M>(
-        (medium, store, pauses): (M, Arc<dyn Store>, Pauses),
+        medium: M,
+        store: Arc<dyn Store>,
+        pauses: Pauses,
         path: &Path,
         schema: &Schema,
         options: RecorderOptions,
@@ -215,8 +217,7 @@ impl Recorder {
         if options.full == Full::LoseOldest && options.durability != Durability::Relaxed {
             return Err(FolderError::Acknowledged);
         }
-        let size = schema.record_size();
-        let room = Room::new(&options, size)?;
+        let room = Room::new(&options, schema.record_size())?;
         Folder::may_become(path)?;
         let lock = Folder::lock(path)?;
         let folder = if Folder::is_there(path) { Folder::open(path)? } else { Folder::create(path, schema)? };
@@ -236,11 +237,12 @@ impl Recorder {
         let mark = Mark::new(&lock, &folder, recovered.tail.next, note.alerts_missing(path)?)?;
         let log = unbounded(schema)?;
         let time = schema.time().map(|time| schema.reader(time));
-        let (most, of) = (options.journal_records.clamp(1, room.volume), (size, folder.checksum()));
-        let journal = Journal::new(medium, path, of, most, recovered.tail.clone());
-        let shared = Arc::new(Shared::new(log, folder, (&room, options.full, options.durability), (&recovered, mark)));
-        let archive = options.archive.then_some((options.indexes, options.keep, pauses));
-        let threads = Threads::start(&shared, journal, archive)?;
+        let most = options.journal_records.clamp(1, room.volume);
+        let journal = folder.journal(medium, most, recovered.tail.clone());
+        let shared = Shared::new(log, folder, &room, options.full, options.durability, &recovered, mark);
+        let shared = Arc::new(shared);
+        let archiving = Archiving { indexes: options.indexes, keep: options.keep, pauses };
+        let threads = Threads::start(&shared, journal, options.archive.then_some(archiving))?;
         Ok((
             Self { shared, threads, time, late: AtomicU64::new(0), derived: None, damage: None, _lock: lock },
             Recovery {
@@ -378,7 +380,7 @@ impl Recorder {
     ) -> Result<Sources, FolderError> {
         // The snapshot first: what left memory before it was written before.
         let snapshot = self.shared.log.snapshot();
-        History::open(&self.shared.folder.path)?.each_before(ask, (&snapshot, self.shared.from), tell)
+        History::open(&self.shared.folder.path)?.each_before(ask, &snapshot, self.shared.from, tell)
     }
 
     /// Writes what is left, makes volumes of it, and tells what was recorded: what is in the folder then, which is looked at.
@@ -393,7 +395,7 @@ impl Recorder {
         let kept = self.derived.as_ref().filter(|_| is_written).map_or(Ok(()), |(definitions, defined)| {
             let snapshot = self.shared.log.snapshot();
             let position = self.shared.from + snapshot.len();
-            derived::keep(&self.shared.folder, definitions, (defined, &snapshot), position)
+            derived::keep(&self.shared.folder, definitions, defined, &snapshot, position)
         });
         let finished = finished?;
         kept.map_err(|why| FinishError::Archive { written: finished.records, why: Arc::new(why) })?;

@@ -28,7 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// # Errors
 /// If nothing could be captured, or what was could not be written.
 pub fn run(args: &CaptureArgs) -> Result<Outcome> {
-    let headers = Headers::of(args.chosen.as_deref(), args.inner, None)?;
+    let headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, None)?;
     let stop = Stop::on_signals()?;
     let params = CaptureParams { snaplen: args.snaplen, direction: args.direction.into(), ring: args.buffer.0 };
     let capture = Capture::open(&args.interface, params)?;
@@ -131,7 +131,7 @@ impl Passing<'_> {
 
     /// Until somebody wants an end, there are enough, or the interface is gone.
     fn all(&mut self, to: To<'_, '_>) -> Result<()> {
-        let until = self.args.duration.map(|duration| self.from.saturating_add(duration));
+        let until = self.args.run_time.duration.map(|duration| self.from.saturating_add(duration));
         let most = self.args.count.map_or(u64::MAX, Into::into);
         let (headers, seen, link) = (&mut self.headers, &mut self.seen, self.capture.dlt());
         let stopped = Stopped::default();

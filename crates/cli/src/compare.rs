@@ -18,7 +18,7 @@ use queuescope_sim::files_of;
 /// If nothing could be done: no scenario, or one that cannot be, or not here.
 pub fn run(args: &Compare) -> Result<Outcome> {
     check_outputs([&args.scenario], [&args.html])?;
-    let file = ScenarioFile::read(&args.scenario, args.set.iter().map(Override::new))?;
+    let file = ScenarioFile::read(&args.scenario, args.overrides.each())?;
     let scenario = file.scenario().map_err(of_scenario)?;
     if !scenario.sweep.is_empty() {
         bail!("a sweep is not compared: choose one of its cells by --set, and leave it away by --set sweep={{}}");

@@ -46,7 +46,7 @@ fn options(args: &Experiment) -> Options {
     let speedup = args.speedup;
     options.capture = args.capture.clone().zip(args.rate).map(|(file, rate)| Capture { file, rate, speedup });
     options.out.clone_from(&args.out);
-    options.jobs = args.jobs;
+    options.jobs = args.parallel.jobs;
     options
 }
 

@@ -4,7 +4,6 @@ use crate::args;
 use crate::expressions::expression;
 use crate::outcome::{Outcome, print};
 use crate::paths::check_outputs;
-use crate::query::check_times;
 use anyhow::Result;
 use queuescope_archive::History;
 use queuescope_recording::query::{Export, Loaded, Question, share};
@@ -18,13 +17,13 @@ use std::io::Write;
 pub fn run(args: &args::Export) -> Result<Outcome> {
     let history = History::open(&args.folder)?;
     let schema = history.schema().clone();
-    check_times(args.from, args.to)?;
+    args.times.check()?;
     let expression = expression(&schema, args.expression.as_deref().unwrap_or_default())?;
     check_outputs([&args.folder], [&Some(args.file.clone())])?;
     let attributes: Vec<_> = schema.iter().map(|(id, _)| id).collect();
     let export = Export::create(&args.file, &attributes, &schema)?;
     let loaded = Loaded::folder(history, &args.folder)?;
-    let (from, to) = (loaded.at(args.from, 0), loaded.at(args.to, u64::MAX));
+    let (from, to) = args.times.of(&loaded);
     let question = Question { expression: &expression, from, to, needed: &attributes, company: None };
     let mut is_noted = false;
     let found = export.write(&loaded, question, &mut |note| {

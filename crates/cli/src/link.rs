@@ -4,13 +4,13 @@ mod command;
 mod scenario;
 
 use crate::args::{Keep, Link};
-use crate::expressions::{explained, shown as shown_in_text};
+use crate::expressions::shown as shown_in_text;
 use crate::outcome::Outcome;
 use crate::setup::options;
 use crate::terminal::note;
 use anyhow::{Context, Result, bail};
 use queuescope_analysis::{Asked, Meters, Show};
-use queuescope_ingest::{Chosen, Flag, Stop};
+use queuescope_ingest::Stop;
 use queuescope_link::command::keep as stand_between;
 use queuescope_link::{Error, complete_report};
 use queuescope_monitor::{Session, Shown, Unwritten, give_up};
@@ -51,10 +51,9 @@ const NOT_RUN: u8 = 126;
 
 /// How the queues of what is run, which has this name, are analysed.
 fn asked(args: &Link, name: String) -> Result<Asked> {
-    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     let format = if args.scenario.is_some() { SCENARIO } else { COMMANDS_LINK };
     let Link { keys, question, sketch, output, .. } = args;
-    Ok(Asked { name, format, options: options(keys, question, sketch, output), chosen })
+    Ok(Asked { name, format, options: options(keys, question, sketch, output), chosen: args.analysed.chosen()? })
 }
 
 /// Who asks for an end; a terminal that is drawn on is given back before a second signal ends the process.
@@ -66,13 +65,13 @@ fn stop(args: &Link) -> Result<Stop> {
 fn shown(args: &Link, name: &str, stop: &Stop) -> Result<Option<Shown>> {
     let granularity = args.keys.by.first().copied().unwrap_or(Granularity::FiveTuple);
     let show = Show::of(args.question.focus.show.as_deref())?;
-    Ok(args.view.then(|| Shown::begin(name, (granularity, show), stop)).transpose()?)
+    Ok(args.view.then(|| Shown::begin(name, granularity, show, stop)).transpose()?)
 }
 
 /// What makes no sense together is refused before anything is made.
 fn check_args(args: &Link) -> Result<()> {
     let writes = args.pcapng.is_some() || args.output.parquet.is_some() || args.queued.log.is_some();
-    let filters = args.only.is_some() || args.question.focus.is_given();
+    let filters = args.analysed.only.is_some() || args.question.focus.is_given();
     if args.meter.as_deref() == Some(NO_METER) && (filters || writes) {
         bail!(
             "--input, --victims, --show, --log, --pcapng and --parquet are about packets of a queue that is analysed, and with \

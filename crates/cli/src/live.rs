@@ -44,7 +44,7 @@ pub fn run(args: &Live, seer: Option<Seer>) -> Result<Outcome> {
     if let Some(obstacle) = obstacle {
         anstream::eprintln!("{obstacle}: bursts are told as they end, and the report at the end (Ctrl-C)");
     }
-    let end = args.time.map_or(Nanos::MAX, |time| now().saturating_add(time));
+    let end = args.run_time.duration.map_or(Nanos::MAX, |time| now().saturating_add(time));
     let (mut report, outputs, lines) = watch.run(end)?;
     let written = outputs.finish()?.ended_by(Some(&stop));
     report.skipped.extend(written.notes());

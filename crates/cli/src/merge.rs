@@ -14,10 +14,10 @@ use queuescope_run::sweep::{Gaps, Shards};
 /// # Errors
 /// If nothing could be done: a folder has no results, or they are of different sweeps.
 pub fn run(args: &Merge) -> Result<Outcome> {
-    let output = args.output();
+    let output = &args.output;
     check_outputs([], [&output.html, &output.parquet])?;
     let shards = Shards::open(&args.results)?;
-    let summary = Summary::create(shards.plan(), &output)?;
+    let summary = Summary::create(shards.plan(), output)?;
     let gaps = match merged(&shards, summary) {
         Err(error) if unread(&error) => return Ok(Outcome::Whole),
         gaps => gaps?,

@@ -18,7 +18,6 @@ use queuescope_recording::query::{
     write_foot, write_plan, write_rows,
 };
 use queuescope_table::DepartureReader;
-use queuescope_wire::Nanos;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -49,7 +48,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     }
     let Some(file) = &args.file else { return Err(anyhow!("name a file")) };
     // What is wrong with the question is said before anything is read.
-    check_times(args.from, args.to)?;
+    args.times.check()?;
     let expression = expression(schema, args.expression.as_deref().unwrap_or_default())?;
     let selection = Selection::of(&select_options(args), schema).map_err(|error| shown(&error))?;
     let company = args.in_queue.then(|| Company::new(schema)).transpose()?;
@@ -66,7 +65,7 @@ pub fn run(args: &Query) -> Result<Outcome> {
     if let Held::Memory(log) = &loaded.held {
         indexes.into_iter().for_each(|index| _ = log.add_index(index));
     }
-    answer(args, &loaded, (&selection, company), &expression, parquet).map(Outcome::of)
+    answer(args, &loaded, &selection, company, &expression, parquet).map(Outcome::of)
 }
 
 /// What the answer is to have.
@@ -77,14 +76,6 @@ fn select_options(args: &Query) -> SelectOptions {
     options.top = args.top;
     options.limit = args.limit;
     options
-}
-
-/// Refuses times between which there is nothing.
-pub fn check_times(from: Option<Nanos>, to: Option<Nanos>) -> Result<()> {
-    match (from, to) {
-        (Some(from), Some(to)) if from >= to => bail!("--from {from} --to {to} ends before it begins, or as it does"),
-        _ => Ok(()),
-    }
 }
 
 /// An input that could be opened.
@@ -138,13 +129,14 @@ fn parquet(args: &Query, selection: &Selection, schema: &Schema) -> Result<Optio
 fn answer(
     args: &Query,
     loaded: &Loaded,
-    (selection, mut company): (&Selection, Option<Company>),
+    selection: &Selection,
+    mut company: Option<Company>,
     expression: &Dnf,
     parquet: Option<Parquet>,
 ) -> Result<Option<String>> {
     let mut needed = if args.explain { Vec::new() } else { selection.attributes() };
     needed.extend(company.iter().flat_map(Company::attributes));
-    let (from, to) = (loaded.at(args.from, 0), loaded.at(args.to, u64::MAX));
+    let (from, to) = args.times.of(loaded);
     let question = Question { expression, from, to, needed: &needed, company: None };
     let mut damage = loaded.damage.clone();
     let mut before = Vec::new();

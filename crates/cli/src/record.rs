@@ -19,7 +19,7 @@ use std::io::{self, Write};
 /// # Errors
 /// If nothing could be done: no input, an expression that means nothing, no folder; or if packets could not be kept.
 pub fn run(args: &Record) -> Result<Outcome> {
-    let mut headers = Headers::of(args.chosen.as_deref(), args.inner, args.sample)?;
+    let mut headers = Headers::of(args.recorded.chosen.as_deref(), args.recorded.inner, args.sample)?;
     let stop = Stop::on_signals()?;
     let (keeping, derived) = (args.keeping.options(Frames::schema())?, args.derived.options()?);
     let mut arriving = Arriving::open(&args.file, Some(&stop))?;

@@ -1,7 +1,7 @@
 //! `queuescope sim`: from a scenario file to a report.
 
 use crate::args::Sim;
-use crate::expressions::{explained, of_analysis, of_scenario};
+use crate::expressions::{of_analysis, of_scenario};
 use crate::outcome::{Outcome, both, print};
 use crate::paths::check_outputs;
 use crate::progress::Progress;
@@ -11,7 +11,7 @@ use crate::sweep;
 use crate::views::Views;
 use anyhow::{Error, Result, bail};
 use queuescope_analysis::{Asked, Meters, WantedMeters};
-use queuescope_ingest::{Chosen, Flag, Stop};
+use queuescope_ingest::Stop;
 use queuescope_recording::{Outputs, SimulatedLog, TelemetryTable, Written};
 use queuescope_report::model::{NO_METER, Report, SCENARIO, Skipped};
 use queuescope_run::summary::{self, About};
@@ -52,7 +52,7 @@ pub fn run(args: &Sim) -> Result<Outcome> {
         bail!("nothing is swept, so there are no --results: give --sweep or --seeds, or the scenario a [sweep]");
     }
     let named = files_of(&scenario);
-    let inputs: Vec<_> = named.0.iter().chain(&named.1).map(|path| file.beside(path)).collect();
+    let inputs: Vec<_> = named.paths().map(|path| file.beside(path)).collect();
     check_outputs(inputs.iter().chain([&args.scenario]), [&output.html, &output.parquet, &args.telemetry])?;
     let (files, skipped) = file.files(named)?;
     let built = build(&scenario, &files)?;
@@ -61,7 +61,8 @@ pub fn run(args: &Sim) -> Result<Outcome> {
     let log = log.map(|log| SimulatedLog::new(log, &built.simulation, asked.chosen.clone()));
     let views = Views::create(output)?;
     let outputs = Outputs::create(None, output.parquet.as_deref(), None)?;
-    let (report, written) = simulate(args, &asked, &scenario, (built, skipped), (outputs, log, stop.as_ref()))?;
+    let meters = metered(&asked, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
+    let (report, written) = simulate(args, &asked, &scenario, built, (log, meters), skipped, stop.as_ref())?;
     views.write(report, &written)
 }
 
@@ -71,41 +72,44 @@ fn overrides(args: &Sim) -> impl Iterator<Item = Override> {
     let lists = sweep.lists.iter().map(Override::sweep);
     let seeds = sweep.seeds.map(|seeds| Override::new(format!("sweep.seeds={seeds}")));
     let not_swept = sweep.no_sweep.then(|| Override::new(NO_SWEEP));
-    args.set.iter().map(Override::new).chain(lists).chain(seeds).chain(not_swept)
+    args.overrides.each().chain(lists).chain(seeds).chain(not_swept)
 }
 
 /// What is asked of the queues.
 fn asked(args: &Sim) -> Result<Asked> {
     let Sim { keys, question, sketch, output, .. } = args;
-    let chosen = Chosen::of(Flag::Input, args.only.as_deref()).map_err(explained)?;
     let options = options(keys, question, sketch, output);
-    Ok(Asked { name: args.scenario.display().to_string(), format: SCENARIO, options, chosen })
+    Ok(Asked { name: args.scenario.display().to_string(), format: SCENARIO, options, chosen: args.analysed.chosen()? })
 }
 
+/// What observes a run: the recording to a folder, if there is one, and the meters.
+type Observing = (Option<SimulatedLog>, Meters<Outputs>);
+
+/// Runs what was built, to its end or to a signal, and reports what was found, with what was `skipped` before.
 fn simulate(
     args: &Sim,
     asked: &Asked,
     scenario: &Scenario,
-    (built, skipped): (Built, Vec<Skipped>),
-    (outputs, log, stop): (Outputs, Option<SimulatedLog>, Option<&Stop>),
+    built: Built,
+    mut observing: Observing,
+    skipped: Vec<Skipped>,
+    stop: Option<&Stop>,
 ) -> Result<(Report, Written)> {
-    let Built { mut simulation, groups, meters, .. } = built;
-    let meters = metered(asked, args.meter.as_deref(), scenario, (&simulation, &meters), outputs)?;
-    let mut watched = (log, meters);
+    let Built { mut simulation, groups, .. } = built;
     let lost = match &args.telemetry {
         None => {
-            step_through((scenario.duration, stop), &mut simulation, &mut watched, check)?;
+            step_through(scenario.duration, stop, &mut simulation, &mut observing, check)?;
             None
         }
         Some(path) => {
             let mut table = TelemetryTable::create(path, simulation.topology())?;
             let mut both =
-                Telemetry::new(simulation.topology(), &mut watched, |journey: &Journey<'_>| table.add(journey));
-            step_through((scenario.duration, stop), &mut simulation, &mut both, |both| check(both.inner))?;
+                Telemetry::new(simulation.topology(), &mut observing, |journey: &Journey<'_>| table.add(journey));
+            step_through(scenario.duration, stop, &mut simulation, &mut both, |both| check(both.inner))?;
             table.finish()
         }
     };
-    let (log, meters) = watched;
+    let (log, meters) = observing;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let (mut report, outputs) = meters.report(asked, &simulation, skipped);
     let (written, recorded) =
@@ -122,23 +126,25 @@ pub(crate) fn metered(
     asked: &Asked,
     wanted: Option<&str>,
     scenario: &Scenario,
-    (simulation, links): (&Simulation, &[LinkId]),
+    simulation: &Simulation,
+    links: &[LinkId],
     outputs: Outputs,
 ) -> Result<Meters<Outputs>> {
     let (link, _) = metered_link(wanted.filter(|name| *name != NO_METER), simulation, links)?;
     let wanted = WantedMeters { first: link, analyses: wanted != Some(NO_METER), others: wanted.is_none() };
-    Meters::new(asked, simulation, wanted, (links, &scenario.meters), outputs).map_err(of_analysis)
+    Meters::new(asked, simulation, wanted, links, &scenario.meters, outputs).map_err(of_analysis)
 }
 
 /// What went wrong with the recording and the meters since the last call.
-fn check((log, meters): &mut (Option<SimulatedLog>, Meters<Outputs>)) -> Result<()> {
+fn check((log, meters): &mut Observing) -> Result<()> {
     log.as_mut().map_or(Ok(()), SimulatedLog::check)?;
     Ok(meters.check()?)
 }
 
-/// Runs to the end, and looks now and then whether something went wrong or a signal came.
+/// Runs to `end`, and looks now and then whether something went wrong or a signal came, if one may `stop` the run.
 fn step_through<O: Observer>(
-    (end, stop): (Nanos, Option<&Stop>),
+    end: Nanos,
+    stop: Option<&Stop>,
     simulation: &mut Simulation,
     observer: &mut O,
     check: impl Fn(&mut O) -> Result<()>,

@@ -32,7 +32,7 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
     if args.queued.log.is_some() {
         bail!("--log is of one run, and the scenario is swept: give --no-sweep, and --set the values that are meant");
     }
-    if args.only.is_some() || args.question.focus.is_given() {
+    if args.analysed.only.is_some() || args.question.focus.is_given() {
         bail!(
             "--input, --victims and --show are about what a meter sees, and the figures of a sweep are a link's own: give --no-sweep, and --set the values that are meant"
         );
@@ -40,7 +40,7 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
     if args.meter.as_deref() == Some(NO_METER) {
         bail!("the figures of a sweep are those of a link: give its name to --meter, or --no-sweep");
     }
-    let threads = threads(args.sweep.jobs);
+    let threads = threads(args.sweep.parallel.jobs);
     let checked = checked(args, file, scenario, threads)?;
     let store = args.sweep.results.as_deref().map(Store::create).transpose()?;
     if let Some(store) = &store {
@@ -48,7 +48,7 @@ pub fn run(args: &Sim, file: &ScenarioFile, scenario: &Scenario) -> Result<Outco
     }
     let summary = Summary::create(&checked.plan, &args.output)?;
     let shard = args.sweep.shard.unwrap_or(Shard::WHOLE);
-    match cells(file, &checked, store.as_ref(), (shard, threads), summary) {
+    match cells(file, &checked, store.as_ref(), shard, threads, summary) {
         Err(error) if unread(&error) => Ok(Outcome::Whole),
         other => other.map(|()| Outcome::Whole),
     }
@@ -64,7 +64,7 @@ fn checked(args: &Sim, file: &ScenarioFile, scenario: &Scenario, threads: usize)
 
 /// A value that is set cannot be swept too: which of them is meant is not known.
 fn fixed_and_swept(args: &Sim, scenario: &Scenario) -> Result<()> {
-    let set = args.set.iter().filter_map(|set| set.split_once('=')).map(|(path, _)| path.trim());
+    let set = args.overrides.set.iter().filter_map(|set| set.split_once('=')).map(|(path, _)| path.trim());
     for path in set {
         if scenario.sweep.values.iter().any(|(swept, _)| swept == path) {
             bail!(
@@ -92,7 +92,8 @@ fn cells(
     file: &ScenarioFile,
     checked: &Checked,
     store: Option<&Store>,
-    (shard, threads): (Shard, usize),
+    shard: Shard,
+    threads: usize,
     mut summary: Summary<'_>,
 ) -> Result<()> {
     let plan = &checked.plan;
@@ -100,7 +101,7 @@ fn cells(
     let (mut earlier, mut again) = (0u64, Vec::new());
     let progress =
         if with_lines && io::stdout().is_terminal() { Progress::hidden() } else { Progress::cells(count, "cells") };
-    sweep::run(file, checked, store, (shard, threads), with_lines, |cell, summed, origin| {
+    sweep::run(file, checked, store, shard, threads, with_lines, |cell, summed, origin| {
         progress.one();
         match origin {
             Origin::New => {}

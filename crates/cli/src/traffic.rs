@@ -35,7 +35,7 @@ fn take(args: &Serve) -> Result<Outcome> {
     };
     print(args.json, first, first)?;
     let open = usize::try_from(args.flows.get()).unwrap_or(usize::MAX);
-    let params = ServeParams { open, idle: args.idle, until: args.duration };
+    let params = ServeParams { open, idle: args.idle, until: args.run_time.duration };
     let taken = serve(&listener, params, stop.waker())?;
     print(args.json, |out| served_json(&taken, out), |out| served(&taken, out))?;
     Ok(Outcome::Whole)

@@ -33,18 +33,18 @@ impl Study for Abc {
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let points: (&[u32], &[u32]) = match small {
+        let (rates, flows): (&[u32], &[u32]) = match small {
             true => (&[20, 40, 80], &[1, 8]),
             false => (&[5, 10, 20, 30, 35, 38, 40, 42, 45, 50, 60, 80, 100], &[1, 2, 4, 8, 16, 32, 64]),
         };
         let size = Size { seeds: if small { 2 } else { 10 }, seconds: if small { 10 } else { 300 } };
         let mut cells = Vec::new();
-        size.figures(&mut cells, &PAPER, points);
+        size.figures(&mut cells, &PAPER, rates, flows);
         let step = if small { 5 } else { 1 };
         for (name, changed) in variants().into_iter().step_by(step) {
             let parameter = ("changed", name.as_str());
             let mut add = |figure, clients: &_| {
-                size.add(&mut cells, (figure, 1), parameter, Program::Abc(changed), clients);
+                size.add(&mut cells, figure, 1, parameter, Program::Abc(changed), clients);
             };
             add(SENSITIVITY, &[tcp(16), tcp(1)]);
             add(SENSITIVITY_UDP, &[constant(100), tcp(1)]);
@@ -54,8 +54,8 @@ impl Study for Abc {
         causes::cells(size, &mut cells);
         if !small {
             // At more than 600 Mb/s, real hosts would send more than two processors can.
-            let points = (&[10, 20, 30, 40, 50, 60][..], &[1, 4, 16, 64][..]);
-            Size { seeds: 3, seconds: 20 }.figures(&mut cells, &FAST, points);
+            let size = Size { seeds: 3, seconds: 20 };
+            size.figures(&mut cells, &FAST, &[10, 20, 30, 40, 50, 60], &[1, 4, 16, 64]);
         }
         cells
     }
@@ -76,9 +76,9 @@ impl Study for Abc {
         for link in [&PAPER, &FAST].into_iter().filter(was_run) {
             let [figure_4, figure_5, figure_6] = link.figures;
             let constant = format!("Client 0 and 1 at constant rates, client 1 at {} Mb/s", 40 * link.times);
-            plots.push(plot(results, figure_4, (R0, &constant)));
-            plots.push(plot(results, figure_5, (FLOWS, "Client 0 with so many TCP flows, client 1 with one")));
-            plots.push(plot(results, figure_6, (R0, "Client 0 at a constant rate, client 1 with one TCP flow")));
+            plots.push(plot(results, figure_4, R0, &constant));
+            plots.push(plot(results, figure_5, FLOWS, "Client 0 with so many TCP flows, client 1 with one"));
+            plots.push(plot(results, figure_6, R0, "Client 0 at a constant rate, client 1 with one TCP flow"));
             findings.extend([of_figure_4, of_figure_5, of_figure_6].iter().flat_map(|of| of(results, link)));
         }
         findings.extend(domain::findings(results));
@@ -208,26 +208,26 @@ fn tcp(flows: u32) -> String {
 
 impl Size {
     /// Figures 4 to 6 on a link, with client 0 at these rates, for the paper's link, and with as many flows.
-    fn figures(self, cells: &mut Vec<Cell>, link: &Link, (rates, flows): (&[u32], &[u32])) {
+    fn figures(self, cells: &mut Vec<Cell>, link: &Link, rates: &[u32], flows: &[u32]) {
         let [figure_4, figure_5, figure_6] = link.figures;
         let rates = || rates.iter().map(|rate| rate * link.times);
         for program in [Program::None, Program::Abc(Parameters::PAPER.at(link.times))] {
-            let mut add = |figure, parameter: (_, u32), clients: &_| {
-                let (name, value) = parameter;
-                self.add(cells, (figure, link.times), (name, &value.to_string()), program, clients);
+            let mut add = |figure, name, value: u32, clients: &_| {
+                self.add(cells, figure, link.times, (name, &value.to_string()), program, clients);
             };
-            rates().for_each(|rate| add(figure_4, (R0, rate), &[constant(rate), constant(40 * link.times)]));
-            flows.iter().for_each(|count| add(figure_5, (FLOWS, *count), &[tcp(*count), tcp(1)]));
-            rates().for_each(|rate| add(figure_6, (R0, rate), &[constant(rate), tcp(1)]));
+            rates().for_each(|rate| add(figure_4, R0, rate, &[constant(rate), constant(40 * link.times)]));
+            flows.iter().for_each(|count| add(figure_5, FLOWS, *count, &[tcp(*count), tcp(1)]));
+            rates().for_each(|rate| add(figure_6, R0, rate, &[constant(rate), tcp(1)]));
         }
     }
 
-    /// A point of a figure, on a link so many times faster than the paper's.
+    /// A point of a figure at a parameter's value, on a link so many times faster than the paper's.
     fn add(
         self,
         cells: &mut Vec<Cell>,
-        (figure, times): (&'static str, u32),
-        (name, value): (&'static str, &str),
+        figure: &'static str,
+        times: u32,
+        parameter: (&'static str, &str),
         program: Program,
         clients: &[String; 2],
     ) {
@@ -246,19 +246,19 @@ impl Size {
                 let start = start(seed, number as u64);
                 _ = write!(scenario, "\n[[flows]]\nname = \"client {number}\"\nstart = \"{start}ms\"\n{client}");
             }
-            let parameters = vec![("ABC", program.name().to_owned()), (name, value.to_owned())];
+            let parameters = vec![("ABC", program.name().to_owned()), (parameter.0, parameter.1.to_owned())];
             cells.push(Cell { figure, parameters, seed, scenario });
         }
     }
 }
 
-fn plot(results: &Results, figure: &'static str, (x, title): (&'static str, &str)) -> Plot {
+fn plot(results: &Results, figure: &'static str, x: &'static str, title: &str) -> Plot {
     let mut lines = Vec::new();
     for with in ["no", "yes"] {
         for (client, value) in [HEAVY, LIGHT].into_iter().enumerate() {
             let points = results.of(figure).filter(|point| point.parameter("ABC") == with);
             let name = format!("client {client}, {} ABC", if with == "yes" { "with" } else { "without" });
-            lines.push(line(name, points, (x, value)));
+            lines.push(line(name, points, x, value));
         }
     }
     Plot { name: figure, title: title.to_owned(), axes: [Axis::linear(x), Axis::linear("goodput (Mb/s)")], lines }
@@ -324,7 +324,7 @@ fn of_figure_5(results: &Results, link: &Link) -> Vec<Finding> {
             link.named,
             if flows == "1" { "" } else { "s" }
         );
-        findings.push(Finding::of_mean(figure, &what, 25.0 * times, (Some(point), LIGHT), why));
+        findings.push(Finding::of_mean(figure, &what, 25.0 * times, Some(point), LIGHT, why));
     }
     findings
 }
@@ -342,7 +342,8 @@ fn of_figure_6(results: &Results, link: &Link) -> Vec<Finding> {
             figure,
             &format!("{}client 0's goodput at the highest rate (Mb/s)", link.named),
             32.0 * f64::from(link.times),
-            (end, HEAVY),
+            end,
+            HEAVY,
             format!("its most is {most:.1}, at {at} Mb/s; what moves it is in the table below"),
         ),
         Finding {

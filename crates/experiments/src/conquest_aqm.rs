@@ -234,7 +234,7 @@ fn lines(results: &Results, tcp: &str, value: &str) -> Vec<super::plot::Line> {
     let mut lines: Vec<_> = Scheme::MAIN
         .into_iter()
         .chain(Scheme::OTHERS)
-        .map(|scheme| line(scheme.name(), of(results, tcp, scheme), (BURST, value)))
+        .map(|scheme| line(scheme.name(), of(results, tcp, scheme), BURST, value))
         .filter(|line| !line.points.is_empty())
         .collect();
     lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));

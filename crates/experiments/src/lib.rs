@@ -136,7 +136,7 @@ pub fn run(options: &Options, setting: &Setting<'_>, progress: &mut dyn FnMut(u6
     let cells = cells(study, options)?;
     let folder = options.out.join(folder(study, options));
     let store = Store::create(&folder.join("cells"))?;
-    let results = measure(study, &cells, options, &store, (setting, progress))?;
+    let results = measure(study, &cells, options, &store, setting, progress)?;
     let mut told = study.tell(&results);
     if !options.figures.is_empty() {
         told.only(&results.figures());
@@ -219,7 +219,8 @@ fn measure(
     cells: &[Cell],
     options: &Options,
     store: &Store,
-    (setting, progress): (&Setting<'_>, &mut dyn FnMut(u64, u64)),
+    setting: &Setting<'_>,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Results> {
     let version = env!("CARGO_PKG_VERSION");
     let one = |number: u64| {

@@ -50,7 +50,7 @@ impl Study for PieTofino {
             for algorithm in Algorithm::ALL {
                 for count in flows {
                     let responsive = Responsive { link, ..Responsive::new(algorithm, *count, duration) };
-                    cells.push(responsive.cell(FIGURE_6, algorithm, (FLOWS, &count.to_string()), seed));
+                    cells.push(responsive.cell(FIGURE_6, algorithm, FLOWS, &count.to_string(), seed));
                 }
             }
             if small || seed > 3 {
@@ -58,12 +58,12 @@ impl Study for PieTofino {
             }
             for algorithm in Algorithm::ALL.into_iter().chain([Algorithm::EgressPi]) {
                 for count in flows {
-                    let slower = Responsive::slower(algorithm, *count, SLOWER_MS, SLOWER);
-                    cells.push(slower.cell(FIGURE_6_SLOWER, algorithm, (FLOWS, &count.to_string()), seed));
+                    let slower = Responsive::slower(algorithm, *count, SLOWER_MS, SLOWER_LINK, SLOWER_TIMES);
+                    cells.push(slower.cell(FIGURE_6_SLOWER, algorithm, FLOWS, &count.to_string(), seed));
                 }
             }
             for (changed, algorithm, responsive) in causes(duration) {
-                cells.push(responsive.cell(CAUSES, algorithm, (CHANGED, changed), seed));
+                cells.push(responsive.cell(CAUSES, algorithm, CHANGED, changed, seed));
             }
             if seed == 1 {
                 cells.extend(causes_5(overload));
@@ -117,9 +117,11 @@ fn all_percents() -> impl Iterator<Item = u32> {
     (1..20).map(|step| 5 * step).chain([99])
 }
 
-/// A link that real hosts can fill, in Mb/s, and how many times longer times are there: as many as the tables of PIE_TABLE cover, whose
-/// longest delay is then 4 ms. How long its runs are, in ms.
-const SLOWER: (u64, u32) = (312, 8);
+/// A link that real hosts can fill, in Mb/s.
+const SLOWER_LINK: u64 = 312;
+/// How many times longer times are there: as many as the tables of PIE_TABLE cover, whose longest delay is then 4 ms.
+const SLOWER_TIMES: u32 = 8;
+/// How long its runs are, in ms.
 const SLOWER_MS: u64 = 20_000;
 
 /// Between two values of the probability that are kept, in ms.
@@ -135,13 +137,7 @@ fn percentile(percent: u32) -> String {
 }
 
 impl Responsive {
-    fn cell(
-        &self,
-        figure: &'static str,
-        algorithm: Algorithm,
-        (varied, value): (&'static str, &str),
-        seed: u64,
-    ) -> Cell {
+    fn cell(&self, figure: &'static str, algorithm: Algorithm, varied: &'static str, value: &str, seed: u64) -> Cell {
         let link = format!("{}", self.link as f64 / 1e3);
         let parameters = vec![(WHO, algorithm.name().to_owned()), (varied, value.to_owned()), (LINK, link)];
         Cell { figure, parameters, seed, scenario: self.scenario(seed) }

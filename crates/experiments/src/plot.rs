@@ -260,12 +260,8 @@ fn range(axis: Axis, values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     (high > f64::MIN).then_some(if axis.logarithmic { low - room..high + room } else { low..high + room })
 }
 
-/// A line from what was measured at some points.
-pub fn line<'a>(
-    name: impl Display,
-    points: impl Iterator<Item = &'a super::results::Point>,
-    (x, y): (&str, &str),
-) -> Line {
+/// A line from what was measured at some points: the parameter `x`, and the mean of the value `y`.
+pub fn line<'a>(name: impl Display, points: impl Iterator<Item = &'a super::results::Point>, x: &str, y: &str) -> Line {
     let points = points.filter_map(|point| Some((point.number(x), point.mean(y)?))).collect();
     Line { name: name.to_string(), points }
 }

@@ -84,16 +84,17 @@ impl Finding {
         figure: &'static str,
         what: &str,
         paper: f64,
-        (point, value): (Option<&Point>, &str),
+        point: Option<&Point>,
+        value: &str,
         why: String,
     ) -> Self {
-        let mut finding = Self::of_numbers(figure, what, (paper, value_at(point, value)), why);
+        let mut finding = Self::of_numbers(figure, what, paper, value_at(point, value), why);
         finding.ours.push_str(&point.map_or_else(String::new, |point| point.of_runs(value)));
         finding
     }
 
     /// One that compares numbers.
-    pub fn of_numbers(figure: &'static str, what: &str, (paper, ours): (f64, f64), why: String) -> Self {
+    pub fn of_numbers(figure: &'static str, what: &str, paper: f64, ours: f64, why: String) -> Self {
         let shown = |value: f64| format!("{value:.1}");
         Self {
             figure,

@@ -35,10 +35,10 @@ impl Study for TwoWorlds {
     }
 
     fn cells(&self, small: bool) -> Vec<Cell> {
-        let (seeds, seconds) = if small { (1, (3, 1)) } else { (3, (12, 4)) };
+        let (seeds, duration, warmup) = if small { (1, 3, 1) } else { (3, 12, 4) };
         let cells = if small { 2 } else { CELLS };
         let places = selection::places(cells).into_iter();
-        places.flat_map(|place| (1..=seeds).map(move |seed| cell(place, seed, seconds))).collect()
+        places.flat_map(|place| (1..=seeds).map(move |seed| cell(place, seed, duration, warmup))).collect()
     }
 
     fn measure(&self, cell: &Cell, setting: &Setting<'_>) -> Result<Values> {
@@ -101,7 +101,7 @@ fn named(world: &str, value: &str) -> String {
     format!("{world} {value}")
 }
 
-fn cell(place: Place, seed: u64, (duration, warmup): (u64, u64)) -> Cell {
+fn cell(place: Place, seed: u64, duration: u64, warmup: u64) -> Cell {
     let [tcp, flows, aqm, rate, rtt] = place.0;
     let (tcp, aqm) = (&selection::TCPS[tcp], &selection::AQMS[aqm]);
     let (flows, rate, rtt) = (selection::FLOWS[flows], selection::RATES[rate], selection::RTTS[rtt]);

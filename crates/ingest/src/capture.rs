@@ -43,7 +43,8 @@ pub struct Read {
 /// Those of the listener.
 pub fn replay<L: Listener<Key = MaskedKey>>(
     arriving: &mut Arriving,
-    (reading, mask): (&Queue, KeyMask),
+    reading: &Queue,
+    mask: KeyMask,
     chosen: Option<Chosen<Frames>>,
     mut queue: impl Entered<L>,
     listener: &mut L,

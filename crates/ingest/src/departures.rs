@@ -37,7 +37,8 @@ const REORDER: usize = 1 << 16;
 /// Those of the listener.
 pub fn read<L: Listener<Key = str>>(
     reader: &mut DepartureReader,
-    (mut chosen, stop): (Option<Chosen<Rows>>, Option<&Stop>),
+    mut chosen: Option<Chosen<Rows>>,
+    stop: Option<&Stop>,
     listener: &mut L,
     progress: Progress<'_>,
 ) -> Result<Read, L::Error> {

@@ -91,15 +91,16 @@ impl OpenedCapture {
     ) -> Result<Source, L::Error> {
         let on_link = queue.overhead.on_frame();
         let outlet = Outlet { rate: self.rate, overhead: on_link, queue: QueueId(0), seed: 0 };
-        let (arriving, reading, chosen) = (&mut self.arriving, (queue, mask), self.chosen);
+        let (arriving, chosen) = (&mut self.arriving, self.chosen);
         let mut read = match queue.managed() {
             Some(aqm) => {
                 let managed = ManagedQueue::new(aqm, queue.limit, &outlet);
-                capture::replay(arriving, reading, chosen, managed, listener, progress)?
+                capture::replay(arriving, queue, mask, chosen, managed, listener, progress)?
             }
             None => {
                 let discipline = TailDrop::new(TailDropParams { limit: queue.limit }, outlet);
-                capture::replay(arriving, reading, chosen, Replay::new(discipline, &outlet), listener, progress)?
+                let replay = Replay::new(discipline, &outlet);
+                capture::replay(arriving, queue, mask, chosen, replay, listener, progress)?
             }
         };
         if queue.managed().is_some() {

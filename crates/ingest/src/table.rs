@@ -48,7 +48,7 @@ impl OpenedTable {
         listener: &mut L,
         progress: Progress<'_>,
     ) -> Result<Source, L::Error> {
-        let read = departures::read(&mut self.reader, (self.chosen, self.stop.as_ref()), listener, progress)?;
+        let read = departures::read(&mut self.reader, self.chosen, self.stop.as_ref(), listener, progress)?;
         Ok(Source {
             input: model::Input {
                 name: self.origin.name,

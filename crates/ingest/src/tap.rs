@@ -123,7 +123,7 @@ impl Captures {
         let mut survey =
             TapSurvey { captures: self, work, links, egress, invariant, params, routes, disorder: Nanos::ZERO };
         let mut order = Order::default();
-        let matcher = survey.matched(None, (None, None), &mut order)?;
+        let matcher = survey.matched(None, None, None, &mut order)?;
         let (routes, clocks) = (matcher.routes(), matcher.clocks());
         (survey.routes, survey.disorder) = (routes, order.disorder);
         let used = survey.links.iter_mut().filter_map(|link| link.clock.as_mut());
@@ -227,13 +227,14 @@ impl<'p> TapSurvey<'p> {
         let headers = wanted.headers.then(|| Headers::new(self.params.max_delay, self.params.early));
         let mut bridge = Bridge::new(
             listener,
-            (wanted.mask, wanted.granularity),
+            wanted.mask,
+            wanted.granularity,
             self.params.max_delay,
             self.within().collect(),
             headers.as_ref(),
         );
         let routes = Some(self.routes.clone());
-        let matcher = self.matched(routes, (headers.as_ref(), wanted.stop), &mut bridge)?;
+        let matcher = self.matched(routes, headers.as_ref(), wanted.stop, &mut bridge)?;
         let (handed, stats) = (bridge.finish(), *matcher.stats());
         Ok(Tapped { survey: self, handed, stats, granularity: wanted.granularity })
     }
@@ -247,7 +248,8 @@ impl<'p> TapSurvey<'p> {
     fn matched(
         &self,
         routes: Option<Routes>,
-        (headers, stop): (Option<&Headers>, Option<&Stop>),
+        headers: Option<&Headers>,
+        stop: Option<&Stop>,
         output: &mut impl TapOutput,
     ) -> Result<Matcher, OpenError> {
         let used = self.captures.ingress.iter().zip(&self.links);

@@ -5,8 +5,8 @@
 //! ends, the kernel ends all others of the namespace. It ends when the program does. It also ends when the process that
 //! started it is gone, for whatever reason: that process alone holds the writing end of a pipe, the tie.
 
-use queuescope_live::capabilities::{CapabilitySet, NAMESPACES, keep_only, passed_on, raised};
 use queuescope_live::Namespace;
+use queuescope_live::capabilities::{CapabilitySet, NAMESPACES, keep_only, passed_on, raised};
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::{Errno, FdFlags, fcntl_setfd, retry_on_intr};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};

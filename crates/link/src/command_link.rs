@@ -63,21 +63,26 @@ impl CommandLink {
     ///
     /// # Errors
     /// If an interface is gone.
-    pub fn carry(self, (ends, sleep): &(Ends, Sleep), stop: &Stop, watcher: &mut impl Watcher) -> Result<Ran, Error> {
+    pub fn carry(self, ends: &Ends, stop: &Stop, watcher: &mut impl Watcher) -> Result<Ran, Error> {
         let Self { scenario, simulation, meters, ways } = self;
         let (_, meter) = metered_link(None, &simulation, &meters)?;
-        let mut real = begun(&scenario, simulation, ways, &ends.0, *sleep);
+        let mut real = begun(&scenario, simulation, ways, &ends.ends, ends.sleep);
         real.run(Nanos::MAX, LOOK, stop.waker(), watcher)?;
-        let exact = real_time(&real, &ends.0)?;
+        let exact = real_time(&real, &ends.ends)?;
         let skipped = notes(&real).collect();
         let about = About::of(&scenario, meter, Vec::new());
         Ok(Ran { simulation: real.into_simulation(), about, real_time: Some(exact), skipped })
     }
 }
 
-/// The ends of a command's link: that of the command, and the other.
+/// The ends of a command's link, for the thread that made them.
 #[derive(Debug)]
-pub struct Ends([End; 2]);
+pub struct Ends {
+    /// That of the command, and the other.
+    ends: [End; 2],
+    /// How exactly the thread sleeps.
+    sleep: Sleep,
+}
 
 /// A command that runs behind a link, and how it is ended if it does not end by itself.
 #[derive(Debug)]
@@ -94,13 +99,13 @@ impl Program {
     ///
     /// # Errors
     /// If this user may not make the ends, or the keeper cannot be run.
-    pub fn begin(keeper: &Path, words: &[OsString], prints: Prints) -> Result<(Self, (Ends, Sleep)), Error> {
+    pub fn begin(keeper: &Path, words: &[OsString], prints: Prints) -> Result<(Self, Ends), Error> {
         let sleep = sleep_exactly().map_err(Error::system("cannot wake up when it is time"))?;
         let Yard { inside, outside, .. } = Yard::new()?;
         let no_namespace = || io::Error::other("the command's end is in no namespace");
         let run_behind = || Behind::run(inside.namespace.as_ref().ok_or_else(no_namespace)?, keeper, words, prints);
         let behind = run_behind().map_err(Error::system("cannot run a command behind a link"))?;
-        Ok((Self { behind, next: None, status: None }, (Ends([inside, outside]), sleep)))
+        Ok((Self { behind, next: None, status: None }, Ends { ends: [inside, outside], sleep }))
     }
 
     /// Whether it has ended. If a signal asks for an end at `now`, or the viewer does (`is_over`), the command gets signals, one after

@@ -127,7 +127,7 @@ impl Log {
         filter: Option<FilterId>,
         function: &Function,
     ) -> Result<AggregateId, NameError> {
-        self.derived.add_aggregate(names, filter.map(|id| id.0), (function, None), &self.schema, &self.store)
+        self.derived.add_aggregate(names, filter.map(|id| id.0), function, None, &self.schema, &self.store)
     }
 
     /// The same, with what the aggregate is of the records before [`Snapshot::first`], which left memory: what
@@ -145,7 +145,7 @@ impl Log {
         function: &Function,
         before: State,
     ) -> Result<AggregateId, NameError> {
-        self.derived.add_aggregate(names, filter.map(|id| id.0), (function, Some(before)), &self.schema, &self.store)
+        self.derived.add_aggregate(names, filter.map(|id| id.0), function, Some(before), &self.schema, &self.store)
     }
 
     /// Takes an aggregate away, with all its values; whether it was there. Snapshots that were taken before, and filters

@@ -120,7 +120,8 @@ impl<K: Eq + Hash + Clone + Ord> BurstTracker<K> {
     pub fn start(
         &mut self,
         from: Nanos,
-        (recent, number): (&Recent, u64),
+        recent: &Recent,
+        number: u64,
         project: impl Fn(usize, FlowId) -> FlowId,
         key: impl Fn(FlowId) -> K,
         mut fresh: impl FnMut(usize, FlowId),
@@ -332,7 +333,7 @@ mod tests {
         let past =
             |flow, dequeued| Past { flow: FlowId(flow), size: 7, enqueued: Nanos(dequeued), dequeued: Nanos(dequeued) };
         tracker.passed(past(3, 1), project, key, |_, _| panic!("no burst is going on"));
-        tracker.start(Nanos(0), (&recent, 0), project, key, |_, _| {});
+        tracker.start(Nanos(0), &recent, 0, project, key, |_, _| {});
         let parts = [Contribution::default()];
         tracker.departed(&departures[1], true, Nanos(0), Nanos(10), &[FlowId(1)], &parts, key, |_, _| {});
         let mut heard = Vec::new();
@@ -353,7 +354,7 @@ mod tests {
             ends.then(|| tracker.close(Nanos::ZERO, |_, flow| flow.0, |_, _, _| {})).flatten().map(|burst| burst.drops);
         if waited >= tau || tracker.is_open() {
             if !tracker.is_open() {
-                tracker.start(from, (&recent, 0), |_, flow| flow, key, |_, _| {});
+                tracker.start(from, &recent, 0, |_, flow| flow, key, |_, _| {});
             }
             let packet = Packet { id: PacketId(0), flow, size: ByteCount(1), class: Class(0), ecn: Ecn::NotEct };
             let none = Backlog::default();
@@ -405,9 +406,10 @@ mod tests {
         }
 
         fn start(&mut self, waited: &Waited) {
-            let (before, fresh) = ((&self.recent, waited.number), &mut self.fresh);
-            self.tracker.start(waited.from, before, |_, flow| flow, |flow| flow.0, |_, flow| fresh.push(flow.0));
-            self.added = waited.number;
+            let (recent, number) = (&self.recent, waited.number);
+            let fresh = |_, flow: FlowId| self.fresh.push(flow.0);
+            self.tracker.start(waited.from, recent, number, |_, flow| flow, |flow| flow.0, fresh);
+            self.added = number;
         }
 
         fn add(&mut self, waited: &Waited) {

@@ -120,7 +120,8 @@ impl View {
     pub fn new(
         interface: &str,
         tau: Nanos,
-        (granularity, show): (Granularity, Option<Show>),
+        granularity: Granularity,
+        show: Option<Show>,
         origin: Nanos,
         is_coloured: bool,
     ) -> Self {

@@ -111,7 +111,7 @@ impl Attached {
         // The terminal is taken when there is something to draw.
         let options = &known.options;
         let is_coloured = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
-        let view = || View::new(&options.interface, tau, (first, show), origin, is_coloured);
+        let view = || View::new(&options.interface, tau, first, show, origin, is_coloured);
         let view = options.is_drawn.then(view);
         let screen = options.is_drawn.then(Screen::new).transpose().map_err(WatchError::from)?;
         let stopped = Stopped::default();

@@ -52,8 +52,8 @@ struct Registers {
 }
 
 impl<R> PieDataPlane<R> {
-    /// With all registers at 0; a packet of the generator each `update`. Packets are dropped only if it is to `act`.
-    pub(crate) fn with_rule(rule: R, (update, act): (Nanos, bool), ports: u16, seed: u64) -> Self {
+    /// With all registers at 0; the packet generator sends a packet each `update`. Packets are dropped only if it is to `act`.
+    pub(crate) fn with_rule(rule: R, update: Nanos, act: bool, ports: u16, seed: u64) -> Self {
         Self {
             rule,
             act,

@@ -67,7 +67,7 @@ impl UpdateRule for ShiftedUpdate {
 impl PieDp {
     /// With all registers at 0.
     pub fn new(params: PieDpParams, ports: u16, seed: u64) -> Self {
-        Self::with_rule(ShiftedUpdate(params), (params.update, params.act), ports, seed)
+        Self::with_rule(ShiftedUpdate(params), params.update, params.act, ports, seed)
     }
 
     /// The target, in the unit of the delay register.

@@ -77,7 +77,7 @@ impl PieTable {
     pub fn new(params: PieTableParams, ports: u16, seed: u64) -> Self {
         let PieTableParams { layout, gains, target, max_delay, trend, update, act, queue: _ } = params;
         let table = PieUpdateTable::new(layout, gains, target, max_delay);
-        Self::with_rule(TableUpdate { target: target_register(target), trend, table }, (update, act), ports, seed)
+        Self::with_rule(TableUpdate { target: target_register(target), trend, table }, update, act, ports, seed)
     }
 
     /// The tables.

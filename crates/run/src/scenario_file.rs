@@ -6,8 +6,7 @@ use crate::files::open_regular;
 use queuescope_ingest::is_standard_input;
 use queuescope_report::model::Skipped;
 use queuescope_scenario::{Override, Scenario};
-use queuescope_sim::{Files, RateTrace};
-use std::collections::BTreeSet;
+use queuescope_sim::{Files, NamedFiles, RateTrace};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -78,20 +77,17 @@ impl ScenarioFile {
     ///
     /// # Errors
     /// If one cannot be read, or is not what it should be.
-    pub fn files(
-        &self,
-        (traces, captures): (BTreeSet<String>, BTreeSet<String>),
-    ) -> Result<(Files, Vec<Skipped>), Error> {
+    pub fn files(&self, named: NamedFiles) -> Result<(Files, Vec<Skipped>), Error> {
         let (mut files, mut skipped) = (Files::default(), Vec::new());
-        for path in traces.iter().chain(&captures) {
+        for path in named.paths() {
             // What a file names is not waited for, as what is named by hand is.
             open_regular(&self.beside(path)).map_err(Error::read(path.as_ref()))?;
         }
-        for path in traces {
+        for path in named.traces {
             let trace = trace(&self.beside(&path), &path)?;
             files.traces.insert(path, trace);
         }
-        for path in captures {
+        for path in named.captures {
             let (packets, notes) = captured::read(&self.beside(&path))?;
             files.captures.insert(path, packets);
             skipped.extend(notes);

@@ -35,7 +35,8 @@ pub fn run<E: From<Error> + Send>(
     file: &ScenarioFile,
     checked: &Checked,
     store: Option<&Store>,
-    (shard, threads): (Shard, usize),
+    shard: Shard,
+    threads: usize,
     with_lines: bool,
     mut take: impl FnMut(u64, Summed, Origin) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -268,7 +268,7 @@ fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
     for (path, link) in links(scenario) {
         match &link.pipeline {
             Some(PipelineParams::Abc(AbcParams { queue_length: QueueLength::Counted { buffer }, .. })) => {
-                holds(scenario, (&path, link), rtt, *buffer, findings);
+                holds(scenario, &path, link, rtt, *buffer, findings);
             }
             Some(PipelineParams::ConQuestAqm(params)) => {
                 for (n, change) in params.changes.iter().enumerate() {
@@ -282,7 +282,7 @@ fn programs(scenario: &Scenario, network: &Network, findings: &mut Findings) {
 }
 
 /// What ABC counts as its buffer, the queue must hold: of what that drops, the program does not know.
-fn holds(scenario: &Scenario, (path, link): (&str, &Link), rtt: Nanos, buffer: u64, findings: &mut Findings) {
+fn holds(scenario: &Scenario, path: &str, link: &Link, rtt: Nanos, buffer: u64, findings: &mut Findings) {
     let largest = scenario.largest_packet();
     let bytes = largest.saturating_mul(buffer);
     // Before the last of them, all others wait, and the link sends more of each than the queue holds.

@@ -179,7 +179,7 @@ impl Table for FlowGroup {
         keys.key("from", &mut self.from, "The switch that the senders are at.");
         keys.key("to", &mut self.to, "The switch that the receivers are at.");
         let counts_marks = self.traffic.counts_marks();
-        stack_keys((&mut self.stack, &mut self.base), self.profile != before, self.profile, counts_marks, keys);
+        stack_keys(&mut self.stack, &mut self.base, self.profile != before, self.profile, counts_marks, keys);
         common_keys(&mut self.class, &mut self.l4s, &mut self.reference, self.stack.ecn, keys);
         optional(
             keys,
@@ -234,7 +234,8 @@ pub(crate) fn common_keys<K: Keys>(
 
 /// The keys of a stack, and of its ECN; `anew` says that the table has another profile than the scenario.
 pub(crate) fn stack_keys<K: Keys>(
-    (stack, base): (&mut TcpParams, &mut TcpParams),
+    stack: &mut TcpParams,
+    base: &mut TcpParams,
     anew: bool,
     profile: Profile,
     counts_marks: bool,

@@ -182,7 +182,7 @@ impl Table for Workload {
         keys.key("from", &mut self.from, "The switch that the senders are at.");
         keys.key("to", &mut self.to, "The switch that the receivers are at.");
         let counts_marks = crate::params::counts_marks(&self.tcp);
-        stack_keys((&mut self.stack, &mut self.base), self.profile != before, self.profile, counts_marks, keys);
+        stack_keys(&mut self.stack, &mut self.base, self.profile != before, self.profile, counts_marks, keys);
         common_keys(&mut self.class, &mut self.l4s, &mut self.reference, self.stack.ecn, keys);
     }
 }

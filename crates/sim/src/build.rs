@@ -53,8 +53,24 @@ pub struct Files {
     pub captures: BTreeMap<String, Arc<[CapturedPacket]>>,
 }
 
-/// The paths of the files that a scenario names: traces of links, and captures.
-pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
+/// The paths of the files that a scenario names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedFiles {
+    /// Traces of links.
+    pub traces: BTreeSet<String>,
+    /// Captures.
+    pub captures: BTreeSet<String>,
+}
+
+impl NamedFiles {
+    /// All paths: those of traces, then those of captures.
+    pub fn paths(&self) -> impl Iterator<Item = &String> {
+        self.traces.iter().chain(&self.captures)
+    }
+}
+
+/// The paths of the files that a scenario names.
+pub fn files_of(scenario: &Scenario) -> NamedFiles {
     let traces = scenario.network().links.into_iter().filter_map(|link| match link.capacity {
         Capacity::Trace(path) => Some(path),
         Capacity::Rate(_) => None,
@@ -63,7 +79,7 @@ pub fn files_of(scenario: &Scenario) -> (BTreeSet<String>, BTreeSet<String>) {
         scenario::Arrivals::Capture(capture) => Some(capture.file.clone()),
         _ => None,
     });
-    (traces.collect(), captures.collect())
+    NamedFiles { traces: traces.collect(), captures: captures.collect() }
 }
 
 /// Builds what a scenario describes.
@@ -126,7 +142,7 @@ pub fn traffic(
     }
     let network = scenario.network();
     for (group, load) in (scenario.flows.len()..).zip(&scenario.workloads) {
-        add_workload(&mut sources, scenario, &network, files, (group as u32, load), &hosts[group])?;
+        add_workload(&mut sources, scenario, &network, files, group as u32, load, &hosts[group])?;
     }
     Ok(sources)
 }
@@ -267,7 +283,7 @@ impl Builder<'_> {
         let hosts = flows.hosts.unwrap_or(flows.count);
         let path = self.scenario.path_rtt(&self.network, &flows.from, &flows.to).unwrap_or(Nanos::ZERO);
         let extra = flows.rtt.map_or(Nanos::ZERO, |rtt| Nanos(rtt.saturating_sub(path).0 / 2));
-        (0..hosts).map(|n| self.pair((&flows.name, n), (&flows.from, &flows.to), extra)).collect()
+        (0..hosts).map(|n| self.pair(&flows.name, n, &flows.from, &flows.to, extra)).collect()
     }
 
     fn hosts_of_workload(&mut self, load: &scenario::Workload) -> Result<Vec<Pair>, BuildError> {
@@ -275,11 +291,11 @@ impl Builder<'_> {
             scenario::Arrivals::Incast(incast) => incast.senders,
             _ => load.hosts,
         };
-        (0..pairs).map(|n| self.pair((&load.name, n), (&load.from, &load.to), Nanos::ZERO)).collect()
+        (0..pairs).map(|n| self.pair(&load.name, n, &load.from, &load.to, Nanos::ZERO)).collect()
     }
 
-    /// A sender at one switch and a receiver at another.
-    fn pair(&mut self, (group, n): (&str, u32), (from, to): (&str, &str), extra: Nanos) -> Result<Pair, BuildError> {
+    /// Adds the sender of a group with this number, from 0, at one switch, and its receiver at another.
+    fn pair(&mut self, group: &str, n: u32, from: &str, to: &str, extra: Nanos) -> Result<Pair, BuildError> {
         let access = &self.scenario.access;
         let wire = |delay| Wire {
             rate: LinkRate::Constant(access.rate),

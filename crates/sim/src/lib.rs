@@ -40,7 +40,9 @@ mod transmitter;
 pub mod workload;
 
 pub use aqm::{Aqm, AqmError, Managed};
-pub use build::{Built, Files, Group, TrafficSource, build, build_without_traffic, files_of, traffic as traffic_of};
+pub use build::{
+    Built, Files, Group, NamedFiles, TrafficSource, build, build_without_traffic, files_of, traffic as traffic_of,
+};
 pub use choice::{Choice, ControlChoice, DisciplineChoice, PipelineChoice};
 pub use connection::{FlowRecord, Progress, Transport};
 pub use detour::DetourParams;

@@ -67,7 +67,8 @@ impl<O, F: FnMut(&Journey<'_>)> Telemetry<O, F> {
     fn end(
         &mut self,
         id: PacketId,
-        (packet, headers): (&OnItsWay, &Headers),
+        packet: &OnItsWay,
+        headers: &Headers,
         at: Nanos,
         dropped: Option<(LinkId, DropReason)>,
     ) {
@@ -97,17 +98,17 @@ impl<O: Observer, F: FnMut(&Journey<'_>)> Observer for Telemetry<O, F> {
     }
 
     fn dropped(&mut self, link: LinkId, dropped: &Dropped, packet: &OnItsWay, headers: &Headers) {
-        self.end(dropped.packet.id, (packet, headers), dropped.at, Some((link, dropped.reason)));
+        self.end(dropped.packet.id, packet, headers, dropped.at, Some((link, dropped.reason)));
         self.inner.dropped(link, dropped, packet, headers);
     }
 
     fn lost(&mut self, link: LinkId, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
-        self.end(id, (packet, headers), now, Some((link, DropReason::Lost)));
+        self.end(id, packet, headers, now, Some((link, DropReason::Lost)));
         self.inner.lost(link, id, packet, headers, now);
     }
 
     fn delivered(&mut self, id: PacketId, packet: &OnItsWay, headers: &Headers, now: Nanos) {
-        self.end(id, (packet, headers), now, None);
+        self.end(id, packet, headers, now, None);
         self.inner.delivered(id, packet, headers, now);
     }
 

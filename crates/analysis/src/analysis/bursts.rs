@@ -140,7 +140,7 @@ impl<D: FlowIndex, W: Watcher> Follower<D::Key> for Analysis<D, W> {
         let (index, levels) = (&self.index, &mut self.levels);
         let fresh = |level: usize, flow| levels[level].in_bursts.insert(index.digest(level, flow));
         let (project, key) = (|level, flow| index.project(level, flow), |flow| index.key(0, flow).clone());
-        self.bursts.start(waited.from, (&self.recent, waited.number), project, key, fresh);
+        self.bursts.start(waited.from, &self.recent, waited.number, project, key, fresh);
         self.joined = waited.number;
     }
 

@@ -14,7 +14,6 @@ use std::path::PathBuf;
 pub(crate) const DAY: u64 = 86_400_000_000_000;
 const SCHEMA: &str = "name = \"timed\"\ntime = \"at\"\nsort = [\"key\"]\n[[attribute]]\nname = \"at\"\nkind = \"time\"\n\
                       [[attribute]]\nname = \"key\"\nkind = \"u8\"\n[[attribute]]\nname = \"number\"\nkind = \"u16\"\n";
-const SIZE: u64 = 11;
 
 /// Records at these times, so many lost before them; in a volume, or in a journal as the last are.
 #[derive(Debug, Clone)]
@@ -54,8 +53,7 @@ pub(crate) fn write(path: &Path, parts: &[Part], journals: usize, lost: u64, ind
         catalogue.volumes.extend(archiver.volumes(stretch).expect("there is room"));
     }
     catalogue.write(&folder).expect("there is room");
-    let of = (SIZE as usize, folder.checksum());
-    let mut journal = Journal::new(Disk, path, of, 1 << 20, Tail { next: catalogue.end(), ..Tail::default() });
+    let mut journal = folder.journal(Disk, 1 << 20, Tail { next: catalogue.end(), ..Tail::default() });
     let mut closed = Vec::new();
     for part in journals {
         journal.pass_by(part.lost, &mut closed).expect("there is room");

@@ -2,9 +2,8 @@
 //! is stopped.
 
 use super::power::{Before, Noted, before};
-use super::{SIZE, schema};
+use super::schema;
 use crate::folder::Folder;
-use crate::journal::Journal;
 use crate::recorder::recover;
 use crate::{Ask, History, Sources};
 use proptest::prelude::*;
@@ -50,7 +49,7 @@ fn session() -> impl Strategy<Value = Session> {
 fn run(folder: &Folder, session: &Session) {
     let tail = recover(folder).unwrap_or_else(|error| panic!("{error}")).tail;
     let (noted, mut closed, mut next) = (Noted::default(), Vec::new(), tail.next);
-    let mut journal = Journal::new(noted.clone(), &folder.path, (SIZE, folder.checksum()), 30, tail);
+    let mut journal = folder.journal(noted.clone(), 30, tail);
     for (lost, count) in &session.steps {
         journal.pass_by(*lost, &mut closed).expect("there is room");
         next += lost;

@@ -8,7 +8,7 @@ use crate::volume::read::{Rows, Volume};
 use crate::volume::{PAGES, index};
 use queuescope_log::{AttributeId, Log, Memory, Options};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 
 /// Pages of a row group that are read for what an index says; where there are more, the group is read whole.
@@ -116,7 +116,7 @@ impl<'a> Asking<'a> {
                 return Err(Damage::of(&path, why).into());
             }
             if !self.stopped {
-                self.stopped = self.unit((first, end), &parts, receive)?.is_break();
+                self.stopped = self.unit(first..end, &parts, receive)?.is_break();
             }
             self.sources.lost += if told { 0 } else { lost };
             (self.at, self.read) = (end, end);
@@ -127,7 +127,7 @@ impl<'a> Asking<'a> {
     /// Records of one stretch of positions, which may be in several volumes.
     fn unit(
         &mut self,
-        (first, end): (u64, u64),
+        stretch: Range<u64>,
         parts: &[(&Entry, usize)],
         receive: &mut Receive<'_>,
     ) -> Result<ControlFlow<()>, FolderError> {
@@ -152,16 +152,13 @@ impl<'a> Asking<'a> {
                     if pages.is_empty() {
                         continue;
                     }
-                    open.volume.read(
-                        (*number, Some(pages)),
-                        (history.schema(), &history.columns),
-                        &self.needed,
-                        &mut rows,
-                    )
+                    let (schema, columns) = (history.schema(), &history.columns);
+                    open.volume.read(*number, Some(pages), schema, columns, &self.needed, &mut rows)
                 }
                 None => {
                     sources.whole += 1;
-                    open.volume.read((*number, None), (history.schema(), &history.columns), &self.needed, &mut rows)
+                    let (schema, columns) = (history.schema(), &history.columns);
+                    open.volume.read(*number, None, schema, columns, &self.needed, &mut rows)
                 }
             }
             .map_err(|error| FolderError::volume(&open.path, &error))?;
@@ -169,11 +166,15 @@ impl<'a> Asking<'a> {
         let found = rows.positions.len() as u64;
         rows.sort(history.schema().record_size());
         let in_order = rows.positions.is_sorted_by(|a, b| a < b)
-            && rows.positions.first().is_none_or(|at| *at >= first)
-            && rows.positions.last().is_none_or(|at| *at < end);
-        if !in_order || (whole && found != end - first) {
+            && rows.positions.first().is_none_or(|at| *at >= stretch.start)
+            && rows.positions.last().is_none_or(|at| *at < stretch.end);
+        if !in_order || (whole && found != stretch.end - stretch.start) {
             let path = parts.first().map(|(entry, _)| entry.path(&history.folder.path, PARQUET)).unwrap_or_default();
-            return Err(Damage::of(&path, format!("it does not have the records {first} to {end}")).into());
+            return Err(Damage::of(
+                &path,
+                format!("it does not have the records {} to {}", stretch.start, stretch.end),
+            )
+            .into());
         }
         sources.from_volumes += found;
         self.sources = sources;
@@ -243,7 +244,7 @@ impl<'a> Asking<'a> {
             }
             let mut rows = Vec::new();
             let file = look(folder, path, self.read, number + 1 == paths.len(), &mut |first, records| {
-                self.frame((first, records), &mut rows, receive)
+                self.frame(first, records, &mut rows, receive)
             })?;
             // What was told is not told again, whatever is wrong behind it.
             self.rows(&mut rows, receive)?;
@@ -266,7 +267,8 @@ impl<'a> Asking<'a> {
     /// there are enough.
     fn frame(
         &mut self,
-        (first, records): (u64, &[u8]),
+        first: u64,
+        records: &[u8],
         rows: &mut Vec<u8>,
         receive: &mut Receive<'_>,
     ) -> Result<(), FolderError> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::catalogue::Catalogue;
 use crate::compact::compact_in;
 use crate::compact::tests::{DAY, Part, ask, write};
-use crate::journal::{Disk, Journal, POSITIONS, Tail};
+use crate::journal::{Disk, POSITIONS, Tail};
 use crate::reader::{State, verify};
 use crate::{Durability, Full, Keep, Recorder, RecorderOptions};
 use proptest::prelude::*;
@@ -89,8 +89,7 @@ fn later_times_than_files_have_are_left_out_and_counted() {
 /// Writes a journal of 400 records behind so many that were lost.
 fn crafted(path: &Path, lost: u64) {
     let folder = Folder::open(path).expect("it is one");
-    let of = (folder.schema.record_size(), folder.checksum());
-    let mut journal = Journal::new(Disk, path, of, 1 << 20, Tail { next: lost, lost, told: None });
+    let mut journal = folder.journal(Disk, 1 << 20, Tail { next: lost, lost, told: None });
     journal.write(&record(7).repeat(400), &mut Vec::new()).expect("there is room");
     journal.close().expect("there is room");
 }

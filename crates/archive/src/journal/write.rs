@@ -91,7 +91,7 @@ struct Open<F> {
 
 impl<M: Medium> Journal<M> {
     /// Goes on at a position, with a new file when there is something to write.
-    pub fn new(medium: M, folder: &Path, (record_size, schema): (usize, u32), most: u64, tail: Tail) -> Self {
+    pub fn new(medium: M, folder: &Path, record_size: usize, schema: u32, most: u64, tail: Tail) -> Self {
         Self { medium, folder: folder.to_owned(), record_size, schema, most: most.max(1), open: None, tail }
     }
 

@@ -7,10 +7,9 @@ use super::{Durability, FinishError, Finished, Full, RecordError, Room};
 use crate::error::{Damage, FolderError};
 use crate::folder::Folder;
 use crate::journal::{Closed, Journal, Medium};
-use crate::keep::Keep;
 use crate::mark::Mark;
 use crate::there;
-use queuescope_log::{AttributeId, Log};
+use queuescope_log::Log;
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+pub(super) use volumes::Archiving;
 pub(crate) use volumes::Pauses;
 
 /// What writers and threads have in common.
@@ -90,11 +90,11 @@ pub(super) struct Threads {
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Threads {
-    /// Starts them; volumes are made only with indexes, perhaps of nothing, and what of them is kept.
+    /// Starts them; volumes are made only if it is said how.
     pub fn start<M>(
         shared: &Arc<Shared>,
         journal: Journal<M>,
-        archive: Option<(Vec<AttributeId>, Keep, Pauses)>,
+        archiving: Option<Archiving>,
     ) -> Result<Self, FolderError>
     where
         M: Medium + Send + 'static,
@@ -104,9 +104,8 @@ impl Threads {
         let (follows, archives) = (Arc::clone(shared), Arc::clone(shared));
         let follower = thread::Builder::new().name("recorder".to_owned()).spawn(move || follows.run(journal));
         let mut threads = Self { follower: Some(follower.map_err(error)?), archiver: None };
-        let Some((indexes, keep, pauses)) = archive else { return Ok(threads) };
-        let archiver =
-            thread::Builder::new().name("archiver".to_owned()).spawn(move || archives.archive(indexes, keep, pauses));
+        let Some(archiving) = archiving else { return Ok(threads) };
+        let archiver = thread::Builder::new().name("archiver".to_owned()).spawn(move || archives.archive(archiving));
         match archiver {
             Ok(archiver) => threads.archiver = Some(archiver),
             Err(why) => {
@@ -134,8 +133,11 @@ impl Shared {
     pub fn new(
         log: Log,
         folder: Folder,
-        (room, full, durability): (&Room, Full, Durability),
-        (recovered, mark): (&Recovered, Mark),
+        room: &Room,
+        full: Full,
+        durability: Durability,
+        recovered: &Recovered,
+        mark: Mark,
     ) -> Self {
         let state = Following { journals: recovered.journals.iter().cloned().collect(), ..Following::default() };
         Self {

@@ -19,7 +19,7 @@ pub(crate) fn order(schema: &Schema, rows: &[u8]) -> Vec<u32> {
             if bits + width.min(NUMBER) > 128 {
                 break;
             }
-            add(schema, (*id, bits), rows, &mut keyed);
+            add(schema, *id, bits, rows, &mut keyed);
             (left, bits) = (before, bits + width.min(NUMBER));
         }
         keyed.sort_by_key(|(key, _)| *key);
@@ -33,7 +33,7 @@ pub(crate) fn order(schema: &Schema, rows: &[u8]) -> Vec<u32> {
 const NUMBER: u32 = 32;
 
 /// Adds an attribute's keys to those of records, from a bit on.
-fn add(schema: &Schema, (id, at): (AttributeId, u32), rows: &[u8], keyed: &mut [(u128, u32)]) {
+fn add(schema: &Schema, id: AttributeId, at: u32, rows: &[u8], keyed: &mut [(u128, u32)]) {
     let (reader, size) = (schema.reader(id), schema.record_size());
     let key = |place: u32| reader.key(&rows[place as usize * size..]);
     if schema.attribute(id).place.bits <= NUMBER {

@@ -49,8 +49,10 @@ impl Volume {
     /// are numbered as an index does.
     pub fn read(
         &self,
-        (group, pages): (usize, Option<&[u32]>),
-        (schema, columns): (&Schema, &Columns),
+        group: usize,
+        pages: Option<&[u32]>,
+        schema: &Schema,
+        columns: &Columns,
         needed: &[AttributeId],
         into: &mut Rows,
     ) -> Result<()> {

@@ -1,9 +1,10 @@
 //! Arguments of `capture`.
 
 use super::record::{Derived, Keeping};
+use super::shared::{Recorded, RunTime};
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use queuescope_live::capture::Direction;
-use queuescope_wire::{ByteCount, Nanos};
+use queuescope_wire::ByteCount;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -52,13 +53,13 @@ pub struct Capture {
     #[arg(long, value_enum, default_value_t = Way::Both)]
     pub direction: Way,
 
-    /// Only packets of which this holds: `tcp and dst_port == 443`, or in pcap's words `tcp port 443`
-    #[arg(long = "where", value_name = "EXPRESSION")]
-    pub chosen: Option<String>,
+    /// Which packets.
+    #[command(flatten)]
+    pub recorded: Recorded,
 
-    /// End after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
-    pub duration: Option<Nanos>,
+    /// How long.
+    #[command(flatten)]
+    pub run_time: RunTime,
 
     /// End after so many packets
     #[arg(long, value_name = "N")]
@@ -67,10 +68,6 @@ pub struct Capture {
     /// Memory for packets that wait to be written, from 1MiB to 4GiB
     #[arg(long, value_name = "BYTES", default_value = "32MiB", value_parser = ring)]
     pub buffer: ByteCount,
-
-    /// Look into tunnels: addresses and ports are those of the inner packet
-    #[arg(long)]
-    pub inner: bool,
 
     /// How packets are kept.
     #[command(flatten)]

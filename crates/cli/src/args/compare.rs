@@ -1,5 +1,6 @@
 //! Arguments of `compare`.
 
+use super::shared::Overrides;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -12,9 +13,9 @@ pub struct Compare {
     #[arg(value_hint = ValueHint::FilePath)]
     pub scenario: PathBuf,
 
-    /// Replace a value of the scenario, by its path: link.rate=1gbps, flows.0.count=50; can be given several times
-    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
-    pub set: Vec<String>,
+    /// What is replaced of it.
+    #[command(flatten)]
+    pub overrides: Overrides,
 
     /// Run it so often in each world, with one seed after the other
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]

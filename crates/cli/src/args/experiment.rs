@@ -1,5 +1,6 @@
 //! Arguments of `experiment`.
 
+use super::shared::Parallel;
 use clap::{Args, ValueEnum, ValueHint};
 use queuescope_sim::Speedup;
 use queuescope_wire::Rate;
@@ -48,9 +49,9 @@ pub struct Experiment {
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, default_value = "experiments")]
     pub out: PathBuf,
 
-    /// Cells that are run at a time [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
+    /// How many cells at once.
+    #[command(flatten)]
+    pub parallel: Parallel,
 }
 
 /// The papers whose figures can be made.

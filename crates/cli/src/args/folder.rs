@@ -1,5 +1,6 @@
 //! Arguments of `log`.
 
+use super::shared::Times;
 use clap::{ArgGroup, Args, Subcommand, ValueHint};
 use queuescope_wire::{ByteCount, Nanos};
 use std::path::PathBuf;
@@ -71,11 +72,7 @@ pub struct Export {
     /// Which records: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: every record]
     pub expression: Option<String>,
 
-    /// From this time on, counted from the first record, such as 1.2s
-    #[arg(long, value_name = "TIME")]
-    pub from: Option<Nanos>,
-
-    /// Before this time
-    #[arg(long, value_name = "TIME")]
-    pub to: Option<Nanos>,
+    /// Between which times.
+    #[command(flatten)]
+    pub times: Times,
 }

@@ -1,7 +1,7 @@
 //! Arguments of `link`.
 
 use super::record::Queued;
-use super::shared::{Keys, Output, Question, Sketch};
+use super::shared::{Analysed, Keys, Output, Overrides, Question, Sketch};
 use super::values::Alpha;
 use clap::{Args, ValueHint};
 use queuescope_link::LinkOptions;
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 /// Arguments of `link`.
 #[derive(Debug, Args)]
+#[command(mut_arg("set", |arg| arg.help("Anything else of the link, or another value of the scenario, by its path: link.discipline.pie.target=5ms; can be given several times")))]
 #[command(mut_arg("json", |arg| arg.help("Print JSON Lines in place of text; what the command prints goes to standard error then")))]
 #[command(mut_arg("parquet", |arg| arg.help("Write each packet that left the queue to a Parquet file")))]
 #[command(mut_arg("log", |arg| arg.help("Put each packet that left the queue or was dropped there into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
@@ -62,20 +63,18 @@ pub struct Link {
     #[arg(long)]
     pub one_way: bool,
 
-    /// Anything else of the link, or another value of the scenario, by its path: link.discipline.pie.target=5ms; can be given
-    /// several times
-    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
-    pub set: Vec<String>,
+    /// What is replaced of it, or of the scenario.
+    #[command(flatten)]
+    pub overrides: Overrides,
 
     /// The link whose queue is analysed: bottleneck is what the command sends, bottleneck-back what it gets; none: no queue is
     /// [default: both; of a scenario those of its meters, or its first link]
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 
-    /// Take only packets of which an expression holds to be in the queue that is analysed, such as `dst_port == 443`; the link
-    /// carries all
-    #[arg(long = "input", value_name = "EXPRESSION")]
-    pub only: Option<String>,
+    /// Which packets are analysed.
+    #[command(flatten)]
+    pub analysed: Analysed,
 
     /// Show the queue on the terminal while it carries packets, as queuescope live does; what the command prints is told when it
     /// has ended, and it reads nothing
@@ -119,7 +118,7 @@ impl Link {
         options.aqm.clone_from(&self.aqm);
         options.limit.clone_from(&self.limit);
         options.one_way = self.one_way;
-        options.set.clone_from(&self.set);
+        options.set.clone_from(&self.overrides.set);
         options
     }
 }

@@ -2,16 +2,16 @@
 
 use super::acting::ActingArgs;
 use super::record::Queued;
-use super::shared::{Keys, Question};
+use super::shared::{Analysed, Keys, Question, RunTime};
 use crate::setup::asked;
 use clap::{Args, ValueHint};
 use queuescope_monitor::{Listen, WatchOptions};
-use queuescope_wire::Nanos;
 use std::path::PathBuf;
 
 /// Arguments of `live`.
 #[derive(Debug, Args)]
 #[command(mut_arg("tau", |arg| arg.default_value("1ms").help("Delay from which on the queue is congested; packets that waited less than half of it are only counted")))]
+#[command(mut_arg("only", |arg| arg.help("Take only packets of which an expression holds to be in the queue, such as those of one class where the interface has several: `dst_port == 443`. Others are counted (`queuescope query --attributes --departures` lists what it can be about)")))]
 #[command(mut_arg("log", |arg| arg.help("Put each packet that is told into a folder, with its headers and what the queue did to it; the folder is made, or gone on with if it has a log of such (queuescope query DIR asks it)")))]
 #[command(
     after_help = "Exit status: 0 when it ends, by a signal, --for, or since the interface is gone; 1 if something could not be written, such as to a\n\
@@ -23,14 +23,13 @@ pub struct Live {
     #[arg(value_name = "INTERFACE", value_hint = ValueHint::Other)]
     pub interface: String,
 
-    /// End after this time, such as 10s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
-    pub time: Option<Nanos>,
+    /// How long.
+    #[command(flatten)]
+    pub run_time: RunTime,
 
-    /// Take only packets of which an expression holds to be in the queue, such as those of one class where the interface has
-    /// several: `dst_port == 443`. Others are counted (`queuescope query --attributes --departures` lists what it can be about)
-    #[arg(long = "input", value_name = "EXPRESSION")]
-    pub only: Option<String>,
+    /// Which packets are analysed.
+    #[command(flatten)]
+    pub analysed: Analysed,
 
     /// Tell every packet, and not only those that waited for at least half of --tau: shares are exact then, at the cost of time
     #[arg(long)]
@@ -70,7 +69,7 @@ impl Live {
     /// How the interface is watched, and whether its queue is drawn.
     pub fn options(&self, is_drawn: bool) -> WatchOptions {
         let mut options = WatchOptions::new(&self.interface);
-        options.only.clone_from(&self.only);
+        options.only.clone_from(&self.analysed.only);
         options.inner = self.keys.inner;
         options.every_packet = self.every_packet;
         options.asked = asked(&self.keys, &self.question);

@@ -1,8 +1,8 @@
 //! Arguments of `query`.
 
-use super::shared::Table;
+use super::shared::{Table, Times};
 use clap::{Args, ValueHint};
-use queuescope_wire::{ByteCount, Nanos};
+use queuescope_wire::ByteCount;
 use std::path::PathBuf;
 
 /// Arguments of `query`.
@@ -21,13 +21,9 @@ pub struct Query {
     /// Which packets: `tcp and dst_port == 443`, or in pcap's words `tcp port 443` [default: every packet]
     pub expression: Option<String>,
 
-    /// From this time on, counted from the first packet, such as 1.2s
-    #[arg(long, value_name = "TIME", help_heading = "Question")]
-    pub from: Option<Nanos>,
-
-    /// Before this time
-    #[arg(long, value_name = "TIME", help_heading = "Question")]
-    pub to: Option<Nanos>,
+    /// Between which times.
+    #[command(flatten, next_help_heading = "Question")]
+    pub times: Times,
 
     /// In place of the packets that were found, those that were in the same queue while they waited: of a folder that analyze, tap or
     /// sim --log has made, or of departures

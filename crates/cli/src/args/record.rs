@@ -1,5 +1,6 @@
 //! Arguments of `record`, and of what else is put into folders.
 
+use super::shared::Recorded;
 use crate::expressions::attributes;
 use crate::paths::read_text;
 use anyhow::{Context, Result, anyhow, bail};
@@ -37,13 +38,9 @@ pub struct Record {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub log: PathBuf,
 
-    /// Only packets of which this holds: `tcp and dst_port == 443`, or in pcap's words `tcp port 443`
-    #[arg(long = "where", value_name = "EXPRESSION")]
-    pub chosen: Option<String>,
-
-    /// Look into tunnels: addresses and ports are those of the inner packet
-    #[arg(long)]
-    pub inner: bool,
+    /// Which packets.
+    #[command(flatten)]
+    pub recorded: Recorded,
 
     /// Only one packet of so many, by chance; the same ones of the same capture
     #[arg(long, value_name = "1/N", value_parser = sample)]

@@ -2,10 +2,15 @@
 
 use super::focus::Focus;
 use super::values::{Alpha, Factor};
+use crate::expressions::explained;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum, ValueHint};
 use queuescope_analysis::AnalysisOptions;
+use queuescope_ingest::records::Departures;
+use queuescope_ingest::{Chosen, Flag};
 use queuescope_queue::Limit;
-use queuescope_scenario::Overhead;
+use queuescope_recording::query::Loaded;
+use queuescope_scenario::{Overhead, Override};
 use queuescope_sim::Speedup;
 use queuescope_sketch::Estimator;
 use queuescope_table::{Columns, TimeUnit};
@@ -185,6 +190,101 @@ pub struct Output {
     /// Write each packet that left the queue to a Parquet file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub parquet: Option<PathBuf>,
+}
+
+/// Which packets are recorded, and what of them.
+#[derive(Debug, Args)]
+pub struct Recorded {
+    /// Only packets of which this holds: `tcp and dst_port == 443`, or in pcap's words `tcp port 443`
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub chosen: Option<String>,
+
+    /// Look into tunnels: addresses and ports are those of the inner packet
+    #[arg(long)]
+    pub inner: bool,
+}
+
+/// Between which times records are wanted.
+#[derive(Debug, Args)]
+pub struct Times {
+    /// From this time on, counted from the first packet or record, such as 1.2s
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Nanos>,
+
+    /// Before this time
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<Nanos>,
+}
+
+impl Times {
+    /// Refuses times between which there is nothing.
+    ///
+    /// # Errors
+    /// If the end is not after the beginning.
+    pub fn check(&self) -> Result<()> {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) if from >= to => {
+                bail!("--from {from} --to {to} ends before it begins, or as it does")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same times as records have them.
+    pub fn of(&self, loaded: &Loaded) -> (u64, u64) {
+        (loaded.at(self.from, 0), loaded.at(self.to, u64::MAX))
+    }
+}
+
+/// How long a command runs.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+pub struct RunTime {
+    /// End after this time, such as 10s or 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
+    pub duration: Option<Nanos>,
+}
+
+/// Values of a scenario that are replaced.
+#[derive(Debug, Args)]
+pub struct Overrides {
+    /// Replace a value of the scenario, by its path: link.rate=1gbps, flows.0.count=50; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    pub set: Vec<String>,
+}
+
+impl Overrides {
+    /// As a scenario takes them.
+    pub fn each(&self) -> impl Iterator<Item = Override> {
+        self.set.iter().map(Override::new)
+    }
+}
+
+/// Which packets are taken to be in a queue that was not made from them: that of a link, or of an interface.
+#[derive(Debug, Args)]
+pub struct Analysed {
+    /// Take only packets of which an expression holds to be in the queue that is analysed, such as `dst_port == 443`; the link
+    /// carries all (`queuescope query --attributes --departures` lists what it can be about)
+    #[arg(long = "input", value_name = "EXPRESSION")]
+    pub only: Option<String>,
+}
+
+impl Analysed {
+    /// The packets that are chosen; all if there is none.
+    ///
+    /// # Errors
+    /// If the expression means nothing.
+    pub fn chosen(&self) -> Result<Option<Chosen<Departures>>> {
+        Chosen::of(Flag::Input, self.only.as_deref()).map_err(explained)
+    }
+}
+
+/// How many simulations run at once.
+#[derive(Debug, Args)]
+pub struct Parallel {
+    /// Cells to run at a time [default: one on each core]
+    #[arg(long, value_name = "COUNT", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
 }
 
 /// A table of departures in place of a capture.

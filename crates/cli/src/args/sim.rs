@@ -1,7 +1,7 @@
 //! Arguments of `sim`.
 
 use super::record::Queued;
-use super::shared::{Keys, Output, Question, Sketch};
+use super::shared::{Analysed, Keys, Output, Overrides, Parallel, Question, Sketch};
 use clap::{Args, ValueHint};
 use queuescope_run::sweep::Shard;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ pub struct Sim {
     #[arg(value_hint = ValueHint::FilePath)]
     pub scenario: PathBuf,
 
-    /// Replace a value of the scenario, by its path: link.rate=1gbps, flows.0.count=50; can be given several times
-    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
-    pub set: Vec<String>,
+    /// What is replaced of it.
+    #[command(flatten)]
+    pub overrides: Overrides,
 
     /// Print the scenario as it would be run, with everything that its file leaves out, and do no more
     #[arg(long)]
@@ -31,10 +31,9 @@ pub struct Sim {
     #[arg(long, value_name = "LINK")]
     pub meter: Option<String>,
 
-    /// Take only packets of which an expression holds to be in the queue that is analysed, such as `class == 1`; the link carries
-    /// all (`queuescope query --attributes --departures` lists what it can be about)
-    #[arg(long = "input", value_name = "EXPRESSION")]
-    pub only: Option<String>,
+    /// Which packets are analysed.
+    #[command(flatten)]
+    pub analysed: Analysed,
 
     /// Write each packet's way to a Parquet file, a row for each switch that it passed: times, queues, marks, and where and
     /// why it was dropped
@@ -78,9 +77,9 @@ pub struct Sweep {
     #[arg(long, conflicts_with_all = ["lists", "seeds", "jobs", "results", "shard"])]
     pub no_sweep: bool,
 
-    /// Cells to run at a time [default: one on each core]
-    #[arg(long, value_name = "COUNT", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
+    /// How many cells at once.
+    #[command(flatten)]
+    pub parallel: Parallel,
 
     /// Keep the result of each cell as a file in this folder; what is there already is not run again
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
@@ -93,6 +92,8 @@ pub struct Sweep {
 
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
+#[command(mut_arg("html", |arg| arg.help("Write the summary as a page to look at in a browser; one file that needs nothing else")))]
+#[command(mut_arg("parquet", |arg| arg.help("Write the figures of each cell to a Parquet file")))]
 #[command(
     after_help = "Exit status: 0 if all cells are there, 1 if some are missing or damaged, or if results of one cell \
                         differ (what is there is reported), 2 if nothing could be done.\n\n\
@@ -103,22 +104,7 @@ pub struct Merge {
     #[arg(required = true, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub results: Vec<PathBuf>,
 
-    /// Print JSON Lines in place of text
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-
-    /// Write the summary as a page to look at in a browser; one file that needs nothing else
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub html: Option<PathBuf>,
-
-    /// Write the figures of each cell to a Parquet file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub parquet: Option<PathBuf>,
-}
-
-impl Merge {
     /// Where the answer goes.
-    pub fn output(&self) -> Output {
-        Output { json: self.json, html: self.html.clone(), parquet: self.parquet.clone() }
-    }
+    #[command(flatten)]
+    pub output: Output,
 }

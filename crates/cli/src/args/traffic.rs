@@ -1,5 +1,6 @@
 //! Arguments of `traffic`.
 
+use super::shared::RunTime;
 use clap::{ArgGroup, Args, Subcommand};
 use queuescope_link::traffic::{Burst, TrafficOptions};
 use queuescope_wire::{Nanos, Rate};
@@ -45,9 +46,9 @@ pub struct Serve {
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub idle: Nanos,
 
-    /// End after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = Nanos::read_long)]
-    pub duration: Option<Nanos>,
+    /// How long.
+    #[command(flatten)]
+    pub run_time: RunTime,
 
     /// Tell it as JSON Lines
     #[arg(long)]

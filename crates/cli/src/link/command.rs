@@ -29,7 +29,8 @@ pub fn run(args: &Link) -> Result<Outcome> {
     let log = queued::open(&args.queued)?;
     let views = Views::aside(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
-    let meters = metered(&asked, args.meter.as_deref(), link.scenario(), link.network(), outputs)?;
+    let (simulation, links) = link.network();
+    let meters = metered(&asked, args.meter.as_deref(), link.scenario(), simulation, links, outputs)?;
     let keeper = std::env::current_exe().context("cannot find the program itself")?;
     let printed = args.view.then(tempfile::tempfile).transpose().context("cannot keep what the command prints")?;
     let prints = match &printed {

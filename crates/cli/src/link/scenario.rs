@@ -15,7 +15,6 @@ use queuescope_recording::Outputs;
 use queuescope_report::model::NO_METER;
 use queuescope_run::summary::About;
 use queuescope_run::{Ran, ScenarioFile};
-use queuescope_scenario::Override;
 use queuescope_sim::{build_without_traffic, files_of};
 use std::path::Path;
 
@@ -24,7 +23,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let output = &args.output;
     let asked = asked(args, path.display().to_string())?;
     check_outputs(args.scenario.as_ref(), [&output.html, &output.parquet, &args.pcapng])?;
-    let file = ScenarioFile::read(path, args.set.iter().map(Override::new))?;
+    let file = ScenarioFile::read(path, args.overrides.each())?;
     let scenario = file.scenario().map_err(of_scenario)?;
     if !scenario.sweep.is_empty() {
         bail!(
@@ -37,8 +36,7 @@ pub fn run(args: &Link, path: &Path) -> Result<Outcome> {
     let views = Views::create(output)?;
     let outputs = Outputs::create(args.pcapng.as_deref(), output.parquet.as_deref(), log)?;
     let built = build_without_traffic(&scenario, &files)?;
-    let network = (&built.simulation, &*built.meters);
-    let meters = metered(&asked, args.meter.as_deref(), &scenario, network, outputs)?;
+    let meters = metered(&asked, args.meter.as_deref(), &scenario, &built.simulation, &built.meters, outputs)?;
     let meter = meters.first.name().unwrap_or(NO_METER).to_owned();
     let shown = shown(args, &format!("{meter}: {}", asked.name), &stop)?;
     let mut watched = Watched::new(meters, shown, Attended(|_, is_over| Ok(stop.is_asked() || is_over)));

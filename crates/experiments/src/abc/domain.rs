@@ -2,7 +2,7 @@
 //!
 //! Both are graphs: an edge for each client, which only meters, and links of the paper's rate, delay and buffer, which only drop.
 
-use super::{Size, tcp};
+use super::{Size, start, tcp};
 use crate::results::{Point, Results};
 use crate::study::Cell;
 use crate::tell::Finding;
@@ -90,9 +90,9 @@ fn domain(size: Size, measured: Measured, seed: u64) -> String {
         };
         bottleneck(&mut text, hop, program);
     }
-    flows(&mut text, ("client 1", "light"), HOPS + 1, (seed, 0), &tcp(1));
+    flows(&mut text, "client 1", "light", HOPS + 1, start(seed, 0), &tcp(1));
     for (hop, name) in (1..).zip(HEAVY) {
-        flows(&mut text, (name, &format!("heavy {hop}")), hop + 1, (seed, hop as u64), &tcp(FLOWS));
+        flows(&mut text, name, &format!("heavy {hop}"), hop + 1, start(seed, hop as u64), &tcp(FLOWS));
     }
     text
 }
@@ -104,8 +104,8 @@ fn own_activity(size: Size, client: Client, seed: u64) -> String {
     edge(&mut text, "light", 1, true);
     bottleneck(&mut text, 1, "[wires.pipeline.abc]\nmeters = false\n");
     let writes = if client == Client::Honest { "" } else { "activity = -10.0\n" };
-    flows(&mut text, ("client 0", "heavy"), 2, (seed, 0), &format!("{}{writes}", tcp(FLOWS)));
-    flows(&mut text, ("client 1", "light"), 2, (seed, 1), &tcp(1));
+    flows(&mut text, "client 0", "heavy", 2, start(seed, 0), &format!("{}{writes}", tcp(FLOWS)));
+    flows(&mut text, "client 1", "light", 2, start(seed, 1), &tcp(1));
     text
 }
 
@@ -135,8 +135,8 @@ fn bottleneck(text: &mut String, hop: usize, program: &str) {
     );
 }
 
-fn flows(text: &mut String, (name, from): (&str, &str), to: usize, (seed, number): (u64, u64), traffic: &str) {
-    let start = super::start(seed, number);
+/// Flows to the host behind a router; they start after so many ms.
+fn flows(text: &mut String, name: &str, from: &str, to: usize, start: u64, traffic: &str) {
     _ = write!(
         text,
         "\n[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"r{to}\"\nstart = \"{start}ms\"\n{traffic}"

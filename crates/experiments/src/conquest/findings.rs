@@ -38,7 +38,7 @@ fn traffic(grid: &Grid<'_>) -> Vec<Finding> {
             "what the workload is made of was chosen for all of these together, over ten seeds of 12.5 s; this one is farther off \
              than a tenth"
         };
-        Finding::of_mean("traffic", value, paper, (point, value), format!("{chosen}{more}"))
+        Finding::of_mean("traffic", value, paper, point, value, format!("{chosen}{more}"))
     };
     let rows = [
         (UTILISATION, 7.5, "; the paper's 25.3 Mb/s, 50 times faster, would be 12.7 %"),
@@ -110,8 +110,8 @@ fn figure_7(grid: &Grid<'_>) -> Vec<Finding> {
             why.push_str(&short_waits(grid));
         }
         let what = format!("recall with 4 snapshots, 32 counters: {estimator} (%)");
-        let four = (grid.point(4, Some(LEVEL)), &*format!("{estimator} {RECALL}"));
-        findings.push(Finding::of_mean("figure 7", &what, 93.0, four, why));
+        let (four, value) = (grid.point(4, Some(LEVEL)), format!("{estimator} {RECALL}"));
+        findings.push(Finding::of_mean("figure 7", &what, 93.0, four, &value, why));
     }
     for estimator in Estimator::ALL {
         let recall = |h| grid.mean(h, Some(LEVEL), estimator, RECALL);
@@ -178,9 +178,9 @@ fn figure_8(grid: &Grid<'_>) -> Vec<Finding> {
         let (ours, ideal, few) = (error(Some(64)), error(None), error(Some(4)));
         let what = format!("mean error with 64 columns, h = 16: {estimator} (kB)");
         let why =
-            format!("without collisions {ideal:.1}; with 4 columns {few:.1}; {}", of_window(grid, 16, (ours, 120.0)));
-        let mean = (grid.point(16, Some(64)), &*format!("{estimator} {MEAN_ERROR}"));
-        findings.push(Finding::of_mean("figure 8", &what, 120.0, mean, why));
+            format!("without collisions {ideal:.1}; with 4 columns {few:.1}; {}", of_window(grid, 16, ours, 120.0));
+        let (point, value) = (grid.point(16, Some(64)), format!("{estimator} {MEAN_ERROR}"));
+        findings.push(Finding::of_mean("figure 8", &what, 120.0, point, &value, why));
     }
     for estimator in Estimator::ALL {
         let error = |columns| grid.mean(16, columns, estimator, MEAN_ERROR);
@@ -213,8 +213,8 @@ fn which_windows(grid: &Grid<'_>) -> Vec<Finding> {
             share(16.0, MEAN_ERROR),
             share(4.0, MEDIAN_ERROR)
         );
-        let four = (at(4.0), &*format!("{name}: {RECALL}"));
-        Finding::of_mean("which windows", &format!("recall, h = 4: {name} (%)"), 93.0, four, why)
+        let value = format!("{name}: {RECALL}");
+        Finding::of_mean("which windows", &format!("recall, h = 4: {name} (%)"), 93.0, at(4.0), &value, why)
     };
     readings::NAMES.iter().map(row).collect()
 }
@@ -226,7 +226,7 @@ fn share_of_window(grid: &Grid<'_>, h: f64, error: f64) -> f64 {
 }
 
 /// An error as a part of what a window holds, which does not depend on the longest wait.
-fn of_window(grid: &Grid<'_>, h: u32, (ours, paper): (f64, f64)) -> String {
+fn of_window(grid: &Grid<'_>, h: u32, ours: f64, paper: f64) -> String {
     let (ours, paper) = (share_of_window(grid, f64::from(h), ours), paper * f64::from(h) / 80.0);
     format!("of what a window holds {ours:.1} %, in the paper {paper:.1} %")
 }
@@ -238,9 +238,9 @@ fn figure_15(grid: &Grid<'_>) -> Vec<Finding> {
             let error = |columns| grid.mean(h, columns, estimator, value);
             let ours = error(Some(16));
             let what = format!("{} with {h} snapshots, C = 16: {estimator} (kB)", value.trim_end_matches(" (kB)"));
-            let why = format!("without collisions {:.1}; {}", error(None), of_window(grid, h, (ours, paper)));
-            let mean = (grid.point(h, Some(16)), &*format!("{estimator} {value}"));
-            findings.push(Finding::of_mean("figure 15", &what, paper, mean, why));
+            let why = format!("without collisions {:.1}; {}", error(None), of_window(grid, h, ours, paper));
+            let (point, value) = (grid.point(h, Some(16)), format!("{estimator} {value}"));
+            findings.push(Finding::of_mean("figure 15", &what, paper, point, &value, why));
         }
     }
     findings

@@ -20,23 +20,23 @@ use std::str::FromStr;
 pub fn measure(traffic: &Traffic, cell: &Cell) -> Result<Values> {
     let left = traffic.left(&cell.scenario)?;
     let truths = &left.truths;
-    let sketch = |h, columns| params(truths, (h, columns), cell.seed);
+    let sketch = |h, columns| params(truths, h, columns, cell.seed);
     match cell.figure {
         GRID => {
             let h = number(cell, H)?;
             let sizes = true;
             Ok(match value(cell, C)? {
-                IDEAL => accuracy(truths, &mut Ideal::new(&sketch(h, 1))?, (ALPHA_PAPER, ALPHA_PAPER), sizes),
+                IDEAL => accuracy(truths, &mut Ideal::new(&sketch(h, 1))?, ALPHA_PAPER, ALPHA_PAPER, sizes),
                 columns => {
                     let params = sketch(h, parsed(columns)?);
-                    accuracy(truths, &mut ConQuest::new(params)?, (ALPHA_PAPER, ALPHA_PAPER), sizes)
+                    accuracy(truths, &mut ConQuest::new(params)?, ALPHA_PAPER, ALPHA_PAPER, sizes)
                 }
             })
         }
         FIGURE_9 => {
             let alpha = number::<f64>(cell, ALPHA)? / 100.0;
             let threshold = alpha * number::<f64>(cell, THRESHOLD)?;
-            Ok(accuracy(truths, &mut ConQuest::new(sketch(4, 8))?, (alpha, threshold), false))
+            Ok(accuracy(truths, &mut ConQuest::new(sketch(4, 8))?, alpha, threshold, false))
         }
         FIGURE_15A => {
             let params = sketch(number(cell, H)?, number(cell, C)?);
@@ -62,13 +62,13 @@ fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T> {
 }
 
 /// h snapshots that cover the longest wait together.
-fn params(truths: &Truths, (snapshots, columns): (usize, usize), seed: u64) -> ConQuestParams {
+fn params(truths: &Truths, snapshots: usize, columns: usize, seed: u64) -> ConQuestParams {
     let window = truths.window(snapshots);
     ConQuestParams { snapshots, rows: ROWS, columns, window, expiry: Expiry::Tag, weights: Weights::Fine, seed }
 }
 
 /// Precision, recall and, if it is wanted, the error of size, of each estimator.
-fn accuracy(truths: &Truths, sketch: &mut impl Snapshots, (alpha, threshold): (f64, f64), with_errors: bool) -> Values {
+fn accuracy(truths: &Truths, sketch: &mut impl Snapshots, alpha: f64, threshold: f64, with_errors: bool) -> Values {
     let mut scores = Estimator::ALL.map(|estimator| Score::new(estimator, alpha).reporting_from(threshold));
     let mut errors = Estimator::ALL.map(|_| Vec::new());
     truths.ask(sketch, truths.tau(), Estimator::ALL, |truth, said| {

@@ -94,7 +94,7 @@ impl<'a> Grid<'a> {
                 let name =
                     columns.map_or_else(|| "no collisions".to_owned(), |columns| format!("2 C = {}", 2 * columns));
                 let points = self.snapshots().into_iter().filter_map(|h| self.point(h, *columns));
-                line(name, points, (H, &value))
+                line(name, points, H, &value)
             };
             shown.iter().map(of).collect()
         };

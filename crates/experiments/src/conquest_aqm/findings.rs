@@ -58,7 +58,7 @@ fn load(results: &Results) -> Vec<Finding> {
     let runs = point.map_or(&[][..], |point| &point.runs);
     let loads: Vec<_> = runs.iter().filter_map(|(_, values)| values.get(LOAD)).map(|it| format!("{it:.1}")).collect();
     let why = format!("the arrival rate is solved from the mean of the sizes; by seed {} %", loads.join(", "));
-    vec![Finding::of_mean(FIGURE_10, "load of the workload (%)", 20.0, (point, LOAD), why)]
+    vec![Finding::of_mean(FIGURE_10, "load of the workload (%)", 20.0, point, LOAD, why)]
 }
 
 /// The median with ConQuest against the baseline.

@@ -315,7 +315,7 @@ fn plots(results: &Results) -> Vec<Plot> {
                 let first = settings.first()?;
                 let setting = settings.iter().find(|setting| setting.ends_with("125us")).unwrap_or(first);
                 let points = own().filter(|point| point.parameter(SETTING) == *setting);
-                Some(line(whole_name(way, setting), points, (FLOWS, value)))
+                Some(line(whole_name(way, setting), points, FLOWS, value))
             });
             plots.push(Plot {
                 name,

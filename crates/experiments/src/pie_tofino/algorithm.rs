@@ -214,8 +214,8 @@ impl Responsive {
         Self { link: 10_000, flows, duration, warmup: 0, round_trip: 350, profile, tcp, queue, times: 1 }
     }
 
-    /// The same at a rate that real hosts can fill, in Mb/s, with all times but the run's so many times longer.
-    pub fn slower(algorithm: Algorithm, flows: u32, duration: u64, (link, times): (u64, u32)) -> Self {
+    /// The same on a `link` that real hosts can fill, in Mb/s, with all times but the run's so many `times` longer.
+    pub fn slower(algorithm: Algorithm, flows: u32, duration: u64, link: u64, times: u32) -> Self {
         Self { link, queue: algorithm.slower(times), times, ..Self::new(algorithm, flows, duration) }
     }
 

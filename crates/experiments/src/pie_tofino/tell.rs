@@ -52,7 +52,7 @@ fn plots(results: &Results, form: Form) -> Vec<Plot> {
     };
     let how = form.name();
     let most = results.of(FIGURE_6).map(|point| point.number(FLOWS)).fold(0.0, f64::max);
-    let flows = |it: Algorithm| line(it.name(), of(results, FIGURE_6, it), (FLOWS, GOODPUT));
+    let flows = |it: Algorithm| line(it.name(), of(results, FIGURE_6, it), FLOWS, GOODPUT);
     let algorithms = form.algorithms();
     vec![
         Plot {

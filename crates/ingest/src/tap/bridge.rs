@@ -56,7 +56,8 @@ impl<'a, L: Listener<Key = MaskedKey>> Bridge<'a, L> {
     /// Nothing was handed over yet, of links whose clocks are known to within such times.
     pub fn new(
         listener: &'a mut L,
-        (mask, granularity): (KeyMask, Granularity),
+        mask: KeyMask,
+        granularity: Granularity,
         max_delay: Nanos,
         within: Vec<Nanos>,
         headers: Option<&'a Headers>,

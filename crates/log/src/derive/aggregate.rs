@@ -240,7 +240,8 @@ impl AggregateState {
         function: Working,
         filter: Option<Arc<FilterState>>,
         blocks: Range<usize>,
-        (floor, state): (u64, State),
+        floor: u64,
+        state: State,
     ) -> Self {
         let first = (floor / CHUNK, state);
         let before = Before { floors: BTreeMap::from([first]), ahead: first, behind: first };

@@ -109,7 +109,8 @@ impl Derived {
         &self,
         names: &[&str],
         filter: Option<u64>,
-        (function, before): (&Function, Option<State>),
+        function: &Function,
+        before: Option<State>,
         schema: &Schema,
         store: &Store,
     ) -> Result<AggregateId, NameError> {
@@ -125,8 +126,8 @@ impl Derived {
             }
             let filter =
                 filter.map(|id| stages.filter(id).cloned().unwrap_or_else(|| panic!("there is no filter {id}")));
-            let from = (stages.floor.first(), before);
-            let state = new.insert(Arc::new(AggregateState::new(working, filter, self.all.clone(), from)));
+            let floor = stages.floor.first();
+            let state = new.insert(Arc::new(AggregateState::new(working, filter, self.all.clone(), floor, before)));
             changing.aggregates.retain(|other| other.strong_count() > 0);
             changing.aggregates.push(Arc::downgrade(state));
             let mut stages = stages.clone();

@@ -57,16 +57,16 @@ struct Waited {
 }
 
 impl Shown {
-    /// Draws from now on: a queue of that name, with its flows at a granularity, those that are listed.
+    /// Draws from now on: a queue of that name, with its flows at a granularity, those that `show` lists.
     ///
     /// # Errors
     /// If the terminal cannot be drawn on.
-    pub fn begin(name: &str, flows: (Granularity, Option<Show>), stop: &Stop) -> Result<Self, ViewError> {
+    pub fn begin(name: &str, granularity: Granularity, show: Option<Show>, stop: &Stop) -> Result<Self, ViewError> {
         if let Some(obstacle) = Screen::obstacle() {
             return Err(ViewError::Nothing { obstacle });
         }
         let is_coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-        let view = View::new(name, Nanos::ZERO, flows, now(), is_coloured);
+        let view = View::new(name, Nanos::ZERO, granularity, show, now(), is_coloured);
         let (teller, news) = sync_channel(NEWS);
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, asked) = (Arc::clone(&is_over), stop.clone());

@@ -16,7 +16,7 @@ const ORIGIN: Nanos = Nanos(1000 << SHIFT);
 const NOW: Nanos = Nanos((1060 << SHIFT) + 1000);
 
 fn view() -> View {
-    View::new("eth0", Nanos(1_000_000), (Granularity::FiveTuple, None), ORIGIN, true)
+    View::new("eth0", Nanos(1_000_000), Granularity::FiveTuple, None, ORIGIN, true)
 }
 
 fn flow(port: u16) -> FlowKey {

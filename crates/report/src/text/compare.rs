@@ -46,10 +46,10 @@ pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
         let width = if row.of == Of::Flow { longest.max(NAME) } else { NAME };
         if row.of == Of::Flow {
             if head.is_none_or(|(of, ..)| of != Of::Flow) {
-                heading(out, ("goodput of each flow", ""), width)?;
+                heading(out, "goodput of each flow", "", width)?;
             }
         } else if head != Some(own) {
-            heading(out, (&plain(&row.name), &plain(&row.about)), width)?;
+            heading(out, &plain(&row.name), &plain(&row.about), width)?;
         }
         head = Some(own);
         line(row, width, out)?;
@@ -61,7 +61,7 @@ pub fn write(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The name of what rows are of, and above their values the worlds: below it, if it is too long to stand beside them.
-fn heading(out: &mut impl Write, (name, about): (&str, &str), width: usize) -> io::Result<()> {
+fn heading(out: &mut impl Write, name: &str, about: &str, width: usize) -> io::Result<()> {
     let words = name.chars().count() + 1 + about.chars().count();
     write!(out, "\n{BOLD}{name}{BOLD:#} {DIM}{about}{DIM:#}")?;
     let room = match (width + 3).checked_sub(words) {

@@ -8,8 +8,8 @@ use crate::files::open_regular;
 use crate::scenario_file::ScenarioFile;
 use queuescope_report::model::{Skipped, SweepParameter};
 use queuescope_scenario::{Cell, Scenario};
-use queuescope_sim::{Files, files_of};
-use std::collections::{BTreeMap, BTreeSet};
+use queuescope_sim::{Files, NamedFiles, files_of};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -102,21 +102,19 @@ fn plan(meter: Option<&str>, file: &ScenarioFile, scenario: &Scenario) -> Plan {
 struct Variant {
     /// The digest of the whole scenario.
     scenario: Sum,
-    traces: BTreeSet<String>,
-    captures: BTreeSet<String>,
+    files: NamedFiles,
 }
 
 impl Variant {
     fn has_files(&self) -> bool {
-        !self.traces.is_empty() || !self.captures.is_empty()
+        self.files.paths().next().is_some()
     }
 }
 
 /// Reads a variant, and builds it if it names no files.
 fn of_text(meter: Option<&str>, file: &ScenarioFile, cell: &Cell, none: &Files) -> Result<Variant, Error> {
     let scenario = file.variant(&cell.overrides)?;
-    let (traces, captures) = files_of(&scenario);
-    let variant = Variant { scenario: key::sum(scenario.explain().as_bytes()), traces, captures };
+    let variant = Variant { scenario: key::sum(scenario.explain().as_bytes()), files: files_of(&scenario) };
     if !variant.has_files() {
         cell::check(meter, &scenario, none)?;
     }
@@ -132,21 +130,23 @@ struct Named {
 
 impl Named {
     fn read(file: &ScenarioFile, variants: &[Variant]) -> Result<Self, Error> {
-        let traces: BTreeSet<_> = variants.iter().flat_map(|variant| &variant.traces).cloned().collect();
-        let captures: BTreeSet<_> = variants.iter().flat_map(|variant| &variant.captures).cloned().collect();
+        let mut named = NamedFiles::default();
+        for variant in variants {
+            named.traces.extend(variant.files.traces.iter().cloned());
+            named.captures.extend(variant.files.captures.iter().cloned());
+        }
         let mut sums = BTreeMap::new();
-        for path in traces.iter().chain(&captures) {
+        for path in named.paths() {
             let sum = open_regular(&file.beside(path)).and_then(key::sum_of);
             sums.insert(path.clone(), sum.map_err(Error::read(path.as_ref()))?);
         }
-        let (files, skipped) = file.files((traces, captures))?;
+        let (files, skipped) = file.files(named)?;
         Ok(Self { files, skipped, sums })
     }
 
     /// The digests of what a variant names.
     fn of<'a>(&'a self, variant: &'a Variant) -> impl Iterator<Item = (&'a str, &'a Sum)> {
-        let paths = variant.traces.iter().chain(&variant.captures);
-        paths.filter_map(|path| Some((path.as_str(), self.sums.get(path)?)))
+        variant.files.paths().filter_map(|path| Some((path.as_str(), self.sums.get(path)?)))
     }
 }
 

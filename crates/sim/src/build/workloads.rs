@@ -27,7 +27,8 @@ pub(super) fn add_workload(
     scenario: &Scenario,
     network: &Network,
     files: &Files,
-    (group, load): (u32, &scenario::Workload),
+    group: u32,
+    load: &scenario::Workload,
     hosts: &[Pair],
 ) -> Result<(), BuildError> {
     let seed = seed_of(scenario, group);
@@ -89,7 +90,7 @@ pub(super) fn add_workload(
         scenario::Arrivals::Capture(capture) => {
             let packets = files.captures.get(&capture.file);
             let packets = packets.ok_or_else(|| BuildError::NoFile { path: capture.file.clone() })?;
-            add_capture(sources, (group, load), capture.speedup, packets, hosts[0]);
+            add_capture(sources, group, load, capture.speedup, packets, hosts[0]);
             return Ok(());
         }
     };
@@ -103,7 +104,8 @@ pub(super) fn add_workload(
 /// Sends a capture's packets, as many flows as it has.
 fn add_capture(
     sources: &mut Vec<TrafficSource>,
-    (group, load): (u32, &scenario::Workload),
+    group: u32,
+    load: &scenario::Workload,
     speedup: f64,
     packets: &Arc<[CapturedPacket]>,
     (from, to): Pair,

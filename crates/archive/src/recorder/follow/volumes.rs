@@ -17,7 +17,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// How long it is waited after something went wrong: twice as long each time.
+/// How volumes are made of journals.
+#[derive(Debug)]
+pub(in crate::recorder) struct Archiving {
+    /// Attributes that volumes have indexes of.
+    pub indexes: Vec<AttributeId>,
+    /// Which volumes stay when another was made.
+    pub keep: Keep,
+    /// How long to wait after a failure.
+    pub pauses: Pauses,
+}
+
+/// How long to wait after a failure: twice as long each time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
     pub first: Duration,
@@ -32,7 +43,8 @@ impl Default for Pauses {
 
 impl Shared {
     /// What the thread does.
-    pub(super) fn archive(&self, indexes: Vec<AttributeId>, keep: Keep, pauses: Pauses) {
+    pub(super) fn archive(&self, archiving: Archiving) {
+        let Archiving { indexes, keep, pauses } = archiving;
         let archiver = Archiver::new(&self.folder, indexes, self.volume);
         if catch_unwind(AssertUnwindSafe(|| self.make_volumes(&archiver, keep, pauses))).is_err() {
             let why = io::Error::other("the thread that makes volumes has stopped");

@@ -34,7 +34,7 @@ const LONG: Duration = Duration::from_secs(1 << 20);
 fn open(path: &Path, store: &Failing, pause: Duration, keep: Keep) -> (Told, Recorder) {
     let before = folder(path);
     let pauses = Pauses { first: pause, most: pause };
-    let opened = Recorder::within((Disk, Arc::new(store.clone()), pauses), path, &schema(path), options(keep));
+    let opened = Recorder::within(Disk, Arc::new(store.clone()), pauses, path, &schema(path), options(keep));
     let (recorder, recovery) = opened.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(recovery.records, before.len() as u64);
     (before, recorder)
@@ -188,7 +188,7 @@ fn old_volumes_go_also_if_no_others_come() {
     fs::write(&day, "in the way").expect("there is room");
     let keep = Keep { age: None, bytes: Some(1) };
     let pauses = Pauses { first: LONG, most: LONG };
-    let opened = Recorder::within((Disk, Arc::new(store), pauses), path, &schema(path), options(keep));
+    let opened = Recorder::within(Disk, Arc::new(store), pauses, path, &schema(path), options(keep));
     let (recorder, _) = opened.unwrap_or_else(|error| panic!("{error}"));
     append(&recorder, 2 * JOURNAL);
     until(|| recorder.troubled().is_some());
