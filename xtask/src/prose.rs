@@ -61,7 +61,9 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     for folder in &list.unfinished {
         match unfinished.get(folder.as_str()) {
             None => bail!("xtask/prose.toml lists {folder} as unfinished, and there are no such files"),
-            Some(0) => bail!("{folder} has none of the words any more: remove it from `unfinished` in xtask/prose.toml"),
+            Some(0) => {
+                bail!("{folder} has none of the words any more: remove it from `unfinished` in xtask/prose.toml")
+            }
             Some(_) => {}
         }
     }

@@ -102,8 +102,7 @@ fn a_page_of_a_managed_queue_says_so_above_its_figures() {
     let pages = [("tail-drop", &tail_drop), ("managed", &managed)];
     let pages = pages.map(|(name, report)| (page(report, tell, directory.path(), name), 400));
     let Some(texts) = told(directory.path(), &pages) else { return };
-    let says =
-        |text: &String| ["managed by fq-codel", "senders do not react"].map(|words| text.contains(words));
+    let says = |text: &String| ["managed by fq-codel", "senders do not react"].map(|words| text.contains(words));
     let mut said: Vec<_> = texts.iter().map(says).collect();
     said.sort_unstable();
     assert_eq!(said, [[false; 2], [true; 2]], "{texts:?}");

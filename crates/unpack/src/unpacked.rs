@@ -135,7 +135,7 @@ enum Decoder {
     Xz { inner: XzStream, ended: bool },
 }
 
-/// What a decoder made: so many good bytes, and then perhaps an error.
+/// What a decoder made: that many good bytes, and then perhaps an error.
 type Decoded = (usize, io::Result<()>);
 
 struct Gzip {
