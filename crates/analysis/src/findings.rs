@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use queuescope_ingest::notes::{noted, unnamed};
 use queuescope_ingest::records::Departures;
 use queuescope_ingest::{PacketFilter, Source};
-use queuescope_meter::{Blamed, History, Jump, Picture, Score, Share};
+use queuescope_meter::{Blamed, Jump, Picture, Score, Share};
 use queuescope_report::format::duration;
 use queuescope_report::model;
 use queuescope_report::model::Skipped;
